@@ -1,0 +1,1 @@
+"""Parallel text, from download to batches of token ids."""

@@ -1,0 +1,1 @@
+"""Search over an opaque decoding state."""

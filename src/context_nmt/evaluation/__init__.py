@@ -1,0 +1,1 @@
+"""Scores with signatures, significance, tables and figures."""

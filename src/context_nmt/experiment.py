@@ -1,0 +1,95 @@
+"""Where everything of one experiment lies: `Experiment(folder)` is the only place that knows the layout.
+
+    params.yaml  dvc.yaml  dvc.lock
+    metrics/                        small files, kept in git
+        plans/VARIANT/{training,decoding,averaging}.json
+        curves/VARIANT-SEED.csv     learning curves
+        hypotheses/VARIANT-SEED/TEST.{tokenized,detokenized}.txt
+        scores/VARIANT-SEED.json    significance/VARIANT-SEED.json    models.json
+        results.json  results.md  results.csv  figures/
+        focus.json                  the results of one variant, for `dvc metrics diff`
+    runs/                           large files, kept in the DVC cache
+        tokenized/  subwords/  binarized/
+        training/VARIANT-SEED/      checkpoints
+        models/VARIANT-SEED/        one run, complete: weights, settings and what its text needs
+        decoded/VARIANT-SEED/       TEST.subwords.txt
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from context_nmt.settings import ExperimentSettings
+
+
+def run_name(variant: str, seed: int) -> str:
+    """The name of one run: a variant with a seed."""
+    return f"{variant}-{seed}"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One folder with a params.yaml; paths are relative to the current folder as `folder` is."""
+
+    folder: Path = Path()
+
+    @cached_property
+    def settings(self) -> ExperimentSettings:
+        """The checked params.yaml; raises UserError."""
+        from context_nmt.parameters import read_parameters  # training and decoding run without its library
+
+        return read_parameters(self.parameters)
+
+    @property
+    def parameters(self) -> Path:
+        return self.folder / "params.yaml"
+
+    @property
+    def metrics(self) -> Path:
+        return self.folder / "metrics"
+
+    @property
+    def runs(self) -> Path:
+        return self.folder / "runs"
+
+    @property
+    def corpus(self) -> Path:
+        """The folder of raw text, `ROOT/data/NAME`."""
+        return self.folder / self.settings.root / "data" / self.settings.corpus.name
+
+    @property
+    def tokenized(self) -> Path:
+        return self.runs / "tokenized"
+
+    @property
+    def subwords(self) -> Path:
+        return self.runs / "subwords"
+
+    @property
+    def binarized(self) -> Path:
+        return self.runs / "binarized"
+
+    def plan(self, variant: str, part: str) -> Path:
+        """`part` is training, averaging or decoding."""
+        return self.metrics / "plans" / variant / f"{part}.json"
+
+    def checkpoints(self, run: str) -> Path:
+        return self.runs / "training" / run
+
+    def curve(self, run: str) -> Path:
+        return self.metrics / "curves" / f"{run}.csv"
+
+    def model(self, run: str) -> Path:
+        return self.runs / "models" / run
+
+    def decoded(self, run: str) -> Path:
+        return self.runs / "decoded" / run
+
+    def hypotheses(self, run: str) -> Path:
+        return self.metrics / "hypotheses" / run
+
+    def scores(self, run: str) -> Path:
+        return self.metrics / "scores" / f"{run}.json"
+
+    def significance(self, run: str) -> Path:
+        return self.metrics / "significance" / f"{run}.json"

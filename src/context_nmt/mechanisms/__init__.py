@@ -1,0 +1,1 @@
+"""One file per mechanism; each exports SLOTS, Settings and build."""

@@ -1,0 +1,80 @@
+"""Reads a params.yaml into typed settings; every error names the key's path, what was given and what is allowed."""
+
+import dataclasses
+import difflib
+import json
+import re
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pydantic
+import yaml
+
+from context_nmt.files import UserError
+from context_nmt.settings import ExperimentSettings
+
+Settings = TypeVar("Settings")
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with the numbers of version 1.2, as DVC reads them: `1e-9` is a number, not text."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+$"),
+    list("-+.0123456789"),
+)
+
+
+def read_yaml(path: Path) -> Any:
+    """Read one YAML file; raises UserError for a missing or malformed one."""
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 (a SafeLoader)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
+
+
+def read_parameters(path: Path) -> ExperimentSettings:
+    """Read and check a whole params.yaml."""
+    return check(ExperimentSettings, read_yaml(path), where=str(path))
+
+
+def check(kind: type[Settings], values: Any, *, where: str) -> Settings:
+    """Build settings of a dataclass type from plain values.
+
+    Raises UserError, one line, that starts with `where` and the path of the first wrong key.
+    """
+    try:
+        return pydantic.TypeAdapter(kind).validate_json(json.dumps(values), strict=True)
+    except pydantic.ValidationError as failure:
+        error = failure.errors()[0]
+        path = ".".join(str(part) for part in error["loc"])
+        raise UserError(": ".join(filter(None, [where, path, _explain(error, kind)]))) from None
+    except TypeError as error:  # YAML knows dates and sets, JSON does not
+        raise UserError(f"{where}: {error}") from None
+
+
+def _explain(error: Any, kind: type) -> str:
+    if error["type"] == "unexpected_keyword_argument":
+        *parents, key = error["loc"]
+        known = _known_keys(kind, parents)
+        nearest = difflib.get_close_matches(str(key), known, n=1)
+        return "unknown key" + (f"; did you mean {nearest[0]!r}?" if nearest else "") + f" (known: {', '.join(known)})"
+    if error["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
+        return "this key is required"
+    if error["type"] == "value_error":
+        return str(error["ctx"]["error"])
+    return f"{error['msg'][0].lower()}{error['msg'][1:]}, not {error['input']!r}"
+
+
+def _known_keys(kind: Any, path: list[Any]) -> list[str]:
+    """The keys of the settings at `path` below `kind`; a part that is no field of a dataclass is a dict's key."""
+    for part in path:
+        if dataclasses.is_dataclass(kind):
+            kind = {field.name: field.type for field in dataclasses.fields(kind)}[part]
+        else:
+            kind = kind.__args__[-1]
+    return [field.name for field in dataclasses.fields(kind)]

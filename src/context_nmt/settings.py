@@ -1,0 +1,281 @@
+"""Every key of a params.yaml, with its default and its allowed values."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+Slot = Literal["encoder_self_attention", "decoder_self_attention", "cross_attention"]
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise ValueError(message) unless the condition holds; the reader of params.yaml adds the key's path."""
+    if not condition:
+        raise ValueError(message)
+
+
+class Checked:
+    """Base of all settings: unknown keys are refused, see `parameters.check`."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusSettings(Checked):
+    """Which parallel text: files `data/NAME/SPLIT.LANGUAGE`, one sentence per line."""
+
+    name: str
+    source: str
+    target: str
+    train: str = "train"
+    validation: str = "valid"
+    tests: tuple[str, ...]  # decoded and scored; the validation set may be one of them
+    groups: dict[str, tuple[str, ...]] = field(default_factory=dict)  # mean scores over several test sets
+
+    def __post_init__(self) -> None:
+        require(self.source != self.target, f"source and target are both {self.source!r}")
+        require(len(self.tests) > 0, "tests needs at least one test set")
+        for group, members in self.groups.items():
+            missing = sorted(set(members) - set(self.tests))
+            require(not missing, f"group {group!r} names {missing}, which tests does not list ({list(self.tests)})")
+            require(group not in self.tests, f"group {group!r} has the name of a test set")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SideSettings(Checked):
+    """How one side's raw text becomes Moses tokens, and back."""
+
+    pretokenized: bool = False
+    script: str | None = None  # a command that maps raw lines to lines, before everything else (a segmenter)
+    normalize_punctuation: bool = True
+    aggressive_hyphens: bool = False
+    truecase: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class CleaningSettings(Checked):
+    """Which training pairs stay: lengths in Moses tokens, both sides, and their ratio."""
+
+    minimum_length: int = 1
+    maximum_length: int = 80
+    maximum_ratio: float = 9.0
+
+    def __post_init__(self) -> None:
+        require(self.minimum_length >= 1, f"minimum_length is {self.minimum_length}; it must be at least 1")
+        require(
+            self.maximum_length >= self.minimum_length,
+            f"maximum_length is {self.maximum_length}; it must be at least minimum_length ({self.minimum_length})",
+        )
+        require(self.maximum_ratio >= 1, f"maximum_ratio is {self.maximum_ratio}; it must be at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextSettings(Checked):
+    """From raw text to tokens."""
+
+    source: SideSettings = SideSettings()
+    target: SideSettings = SideSettings()
+    cleaning: CleaningSettings = CleaningSettings()
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitSettings(Checked):
+    """What the vocabulary holds: BPE units or the most frequent words."""
+
+    kind: Literal["bpe", "words"] = "bpe"
+    joint: bool = True  # one vocabulary (and one set of merges) for both sides
+    merges: int = 8000
+    vocabulary_threshold: int = 0  # BPE units rarer than this on their side are split further
+    words: int = 30000
+
+    def __post_init__(self) -> None:
+        require(self.merges >= 1, f"merges is {self.merges}; it must be at least 1")
+        require(self.words >= 1, f"words is {self.words}; it must be at least 1")
+        require(self.vocabulary_threshold >= 0, f"vocabulary_threshold is {self.vocabulary_threshold}; 0 turns it off")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings(Checked):
+    """Size and layer conventions of the Transformer (Vaswani et al. 2017)."""
+
+    width: int = 512
+    feed_forward_width: int = 2048
+    heads: int = 8
+    encoder_layers: int = 6
+    decoder_layers: int = 6
+    norm: Literal["pre", "post"] = "pre"
+    attention_bias: bool = False
+    tying: Literal["none", "decoder", "all"] = "all"
+    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+    maximum_positions: int = 1024  # learned positions only
+    embedding_scale: bool = True  # embeddings times the square root of the width
+    activation: Literal["relu", "gelu"] = "relu"
+    dropout: float = 0.1  # of a sublayer's output, before the residual addition
+    embedding_dropout: float = 0.1
+    attention_dropout: float = 0.0
+    feed_forward_dropout: float = 0.0  # of the feed-forward's hidden layer
+
+    def __post_init__(self) -> None:
+        for name in ("width", "feed_forward_width", "heads", "encoder_layers", "decoder_layers", "maximum_positions"):
+            require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}; it must be at least 1")
+        require(self.width % self.heads == 0, f"width ({self.width}) must be divisible by heads ({self.heads})")
+        require(
+            self.width % 2 == 0 or self.positions == "learned", f"width is {self.width}; sinusoids need an even one"
+        )
+        for name in ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout"):
+            require(0 <= getattr(self, name) < 1, f"{name} is {getattr(self, name)}; it must be in [0, 1)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleSettings(Checked):
+    """Learning rate by update t, from 1 (papers: Vaswani; fairseq; So et al. 2019)."""
+
+    kind: Literal["vaswani", "inverse_square_root", "cosine"] = "vaswani"
+    warmup: int = 4000
+    factor: float = 1.0  # vaswani, cosine: multiplies width ** -0.5
+    initial_rate: float = 1e-7  # inverse_square_root: the rate that warm-up starts from
+    peak_rate: float = 5e-4  # inverse_square_root: the rate at the end of warm-up
+    decay_updates: int | None = None  # cosine: updates from the peak to 0; unset: to maximum_updates
+
+    def __post_init__(self) -> None:
+        require(self.warmup >= 1, f"warmup is {self.warmup}; it must be at least 1 update")
+        require(self.factor > 0, f"factor is {self.factor}; it must be positive")
+        require(self.peak_rate > 0, f"peak_rate is {self.peak_rate}; it must be positive")
+        require(self.decay_updates is None or self.decay_updates > 0, f"decay_updates is {self.decay_updates}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSettings(Checked):
+    """Optimisation, validation and which checkpoints are kept."""
+
+    batch_tokens: int = 4096  # per batch, padding included, on the longer side
+    accumulation: int = 1  # batches per update
+    maximum_updates: int = 100_000
+    maximum_sentence_length: int = 256  # in units; longer training pairs are left out, and counted
+    schedule: ScheduleSettings = ScheduleSettings()
+    adam_beta1: float = 0.9
+    adam_beta2: float = 0.98
+    adam_epsilon: float = 1e-9
+    weight_decay: float = 0.0
+    label_smoothing: float = 0.1
+    clip_norm: float = 0.0  # 0 turns clipping off
+    precision: Literal["fp32", "bf16"] = "fp32"
+    validate_every: int = 1000  # updates; each validation saves a checkpoint
+    validation_bleu: bool = False  # also decode the validation set greedily
+    select_by: Literal["loss", "bleu"] = "loss"  # what "best" means, for early stopping and best checkpoints
+    patience: int | None = None  # stop after this many validations without a better one
+    keep_last: int = 5
+    keep_best: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("batch_tokens", "accumulation", "maximum_updates", "maximum_sentence_length", "validate_every"):
+            require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}; it must be at least 1")
+        require(0 <= self.label_smoothing < 1, f"label_smoothing is {self.label_smoothing}; it must be in [0, 1)")
+        require(0 <= self.adam_beta1 < 1, f"adam_beta1 is {self.adam_beta1}; it must be in [0, 1)")
+        require(0 <= self.adam_beta2 < 1, f"adam_beta2 is {self.adam_beta2}; it must be in [0, 1)")
+        require(self.clip_norm >= 0, f"clip_norm is {self.clip_norm}; 0 turns clipping off")
+        require(self.patience is None or self.patience >= 1, f"patience is {self.patience}; it must be at least 1")
+        require(self.keep_last >= 0, f"keep_last is {self.keep_last}; it must not be negative")
+        require(self.keep_best >= 0, f"keep_best is {self.keep_best}; it must not be negative")
+        require(self.keep_last + self.keep_best >= 1, "keep_last and keep_best are both 0: no checkpoint would be kept")
+        require(self.select_by != "bleu" or self.validation_bleu, "select_by is bleu, but validation_bleu is false")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AveragingSettings(Checked):
+    """Which checkpoints are averaged into the run's model."""
+
+    select: Literal["last", "best"] = "last"
+    count: int = 5
+
+    def __post_init__(self) -> None:
+        require(self.count >= 1, f"count is {self.count}; it must be at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingSettings(Checked):
+    """Greedy (beam 1) or beam search."""
+
+    beam: int = 4
+    length_penalty: Literal["gnmt", "fairseq", "none"] = "gnmt"
+    length_penalty_weight: float = 0.6
+    maximum_length_ratio: float = 1.5  # longest output: ratio * source length + offset, in units
+    maximum_length_offset: int = 20
+    batch_tokens: int = 4096  # source tokens times beam
+    n_best: int = 1
+
+    def __post_init__(self) -> None:
+        require(self.beam >= 1, f"beam is {self.beam}; it must be at least 1")
+        require(1 <= self.n_best <= self.beam, f"n_best is {self.n_best}; it must be in 1..beam ({self.beam})")
+        require(self.batch_tokens >= 1, f"batch_tokens is {self.batch_tokens}; it must be at least 1")
+        require(self.maximum_length_ratio >= 0, f"maximum_length_ratio is {self.maximum_length_ratio}")
+        require(
+            self.maximum_length_offset >= 1,
+            f"maximum_length_offset is {self.maximum_length_offset}; it must be at least 1",
+        )
+        require(self.length_penalty_weight >= 0, f"length_penalty_weight is {self.length_penalty_weight}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignificanceSettings(Checked):
+    """Paired bootstrap resampling (Koehn 2004) or the sign test of Collins et al. (2005)."""
+
+    metric: Literal["sacrebleu", "bleu_tokenized", "bleu_lowercased"] = "sacrebleu"
+    resamples: int = 1000
+    sample_ratio: float = 1.0  # size of a resample relative to the test set; compare-mt's own default is 0.5
+    seed: int = 12345
+
+    def __post_init__(self) -> None:
+        require(self.resamples >= 1, f"resamples is {self.resamples}; it must be at least 1")
+        require(0 < self.sample_ratio <= 1, f"sample_ratio is {self.sample_ratio}; it must be in (0, 1]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantSettings(Checked):
+    """One named system: what fills its slots and what it overrides in the experiment's recipe."""
+
+    label: str | None = None  # the name that tables print; the variant's key if unset
+    slots: dict[Slot, dict[str, Any]] = field(default_factory=dict)
+    model: dict[str, Any] = field(default_factory=dict)
+    training: dict[str, Any] = field(default_factory=dict)
+    averaging: dict[str, Any] = field(default_factory=dict)
+    decoding: dict[str, Any] = field(default_factory=dict)
+    baseline: str | None = None
+    test: Literal["bootstrap", "sign"] = "bootstrap"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings(Checked):
+    """What each variant is trained on; every variant stands in exactly one list."""
+
+    bitext: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentSettings(Checked):
+    """A whole params.yaml."""
+
+    root: str
+    corpus: CorpusSettings
+    text: TextSettings = TextSettings()
+    units: UnitSettings = UnitSettings()
+    model: ModelSettings = ModelSettings()
+    training: TrainingSettings = TrainingSettings()
+    averaging: AveragingSettings = AveragingSettings()
+    decoding: DecodingSettings = DecodingSettings()
+    significance: SignificanceSettings = SignificanceSettings()
+    variants: dict[str, VariantSettings]
+    train: TrainSettings
+    seeds: tuple[int, ...]
+    focus: str
+
+    def __post_init__(self) -> None:
+        require(len(self.seeds) > 0 and len(set(self.seeds)) == len(self.seeds), f"seeds: {list(self.seeds)}")
+        require(self.focus in self.variants, f"focus: no variant {self.focus!r}; there are {list(self.variants)}")
+        for name, variant in self.variants.items():
+            times = self.train.bitext.count(name)
+            require(times == 1, f"variants.{name} stands in {times} lists under train; it must stand in exactly one")
+            require(
+                variant.baseline is None or (variant.baseline in self.variants and variant.baseline != name),
+                f"variants.{name}.baseline: no other variant {variant.baseline!r}; there are {list(self.variants)}",
+            )
+        unknown = sorted(set(self.train.bitext) - set(self.variants))
+        require(not unknown, f"train.bitext: no variant {unknown}; there are {list(self.variants)}")

@@ -1,0 +1,1 @@
+"""Losses, schedules and the training loop."""

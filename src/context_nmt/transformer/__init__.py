@@ -1,0 +1,1 @@
+"""The plain Transformer; it knows no mechanism."""

@@ -1,0 +1,1 @@
+"""Command lines of the pipeline, one file per stage: `python -m stages.NAME --help`."""
