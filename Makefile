@@ -1,0 +1,55 @@
+# `make help` lists what can be made. A fresh machine needs Python 3.11, git and make.
+PYTHON ?= python3.11
+NAME ?=
+CORPUS ?=
+SOURCE ?=
+TARGET ?=
+
+# Stages run `python`, so the environment comes first; what they run must not depend on the folder make was called in.
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+ifneq ($(DATA_MIRROR),)
+ifeq ($(findstring ://,$(DATA_MIRROR))$(filter /%,$(DATA_MIRROR)),)
+override DATA_MIRROR := $(CURDIR)/$(DATA_MIRROR)
+endif
+export DATA_MIRROR
+endif
+
+PIPELINE := $(if $(NAME),experiments/$(NAME)/dvc.yaml,dvc.yaml)
+INSTALLED := .venv/requirements.installed
+
+.PHONY: help repro repro-new test check experiment clean
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.venv: $(INSTALLED)  ## make the Python environment (done again only when requirements.lock changes)
+
+$(INSTALLED): requirements.lock
+	$(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install --disable-pip-version-check --quiet --requirement requirements.lock
+	printf '%s\n' '$(CURDIR)/src' '$(CURDIR)' > "$$(.venv/bin/python -c 'import site; print(site.getsitepackages()[0])')/context_nmt.pth"
+	touch $@
+
+repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or of NAME=…
+	dvc repro $(PIPELINE)
+
+repro-new: $(INSTALLED)  ## the same in a clone without the cache: rebuild the tokens, then only what is new (NAME=…)
+	dvc repro $(PIPELINE):binarize
+	dvc repro --allow-missing $(PIPELINE)
+
+test: $(INSTALLED)  ## run the tests
+	OMP_NUM_THREADS=1 pytest --numprocesses 2
+
+check: $(INSTALLED)  ## lint, formatting, types, the copies of dvc.yaml and every params.yaml
+	ruff check
+	ruff format --check
+	mypy
+	python -m stages.check
+
+experiment: $(INSTALLED)  ## start experiments/NAME from the default one (NAME=… [CORPUS=… SOURCE=… TARGET=…])
+	python -m stages.experiment "$(NAME)" $(if $(CORPUS),--corpus "$(CORPUS)") $(if $(SOURCE),--source "$(SOURCE)") $(if $(TARGET),--target "$(TARGET)")
+
+clean:  ## remove the environment and what tools left behind; results and the DVC cache stay
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dvc_plots
+	find src stages tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
