@@ -1,0 +1,218 @@
+"""Beam search against exhaustive and greedy search over random distributions that depend on the whole prefix."""
+
+import itertools
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor
+
+from context_nmt.decoding.search import Hypothesis, LengthPenalty, beam_search, reorder
+from context_nmt.files import UserError
+
+PADDING, BEGIN, END = 0, 1, 2
+WORDS = (3, 4, 5)
+VOCABULARY = 6
+PENALTIES: list[tuple[LengthPenalty, float]] = [("gnmt", 0.6), ("gnmt", 2.0), ("fairseq", 1.0), ("none", 0.0)]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """A language model per sentence: random logits for every prefix of at most `longest` tokens."""
+
+    logits: Tensor  # [sentences, prefixes, V]
+
+    @classmethod
+    def random(cls, sentences: int, longest: int, seed: int, sharpness: float = 1.5) -> "Tables":
+        generator = torch.Generator().manual_seed(seed)
+        shape = (sentences, VOCABULARY ** (longest + 1), VOCABULARY)
+        return cls(sharpness * torch.randn(shape, generator=generator, dtype=torch.float64))
+
+    def start(self, sentences: list[int]) -> dict[str, object]:
+        rows = torch.tensor(sentences)
+        # The prefix and the sentence travel in the state alone, at different depths of the tree.
+        return {"step": 0, "nothing": None, "nested": [(rows,), {"prefix": torch.zeros(len(rows), 0).long()}]}
+
+    def step(self, tokens: Tensor, state: dict) -> tuple[Tensor, dict]:
+        (rows,), inner = state["nested"]
+        prefix = torch.cat([inner["prefix"], tokens[:, None]], dim=1)
+        code = torch.zeros_like(rows)
+        for column in prefix[:, 1:].T:
+            code = code * VOCABULARY + column
+        logits = self.logits[rows, code % self.logits.shape[1]]
+        return logits, {"step": state["step"] + 1, "nothing": None, "nested": [(rows,), {"prefix": prefix}]}
+
+    def log_probability(self, sentence: int, tokens: tuple[int, ...]) -> float:
+        """Of `tokens` and END, one prefix at a time."""
+        total, code = 0.0, 0
+        for token in (*tokens, END):
+            total += self.logits[sentence, code].log_softmax(-1)[token].item()
+            code = code * VOCABULARY + token
+        return total
+
+
+def search(tables: Tables, sentences: list[int], maximum_lengths: list[int], **options) -> list[list[Hypothesis]]:
+    given = {"beam": 4, "length_penalty": "gnmt", "weight": 0.6, "n_best": 1} | options
+    return beam_search(
+        tables.step,
+        tables.start(sentences),
+        batch=len(sentences),
+        maximum_lengths=torch.tensor(maximum_lengths, dtype=torch.long),
+        begin=BEGIN,
+        end=END,
+        forbidden=(PADDING, BEGIN),
+        **given,
+    )
+
+
+def divided(log_probability: float, length: int, kind: str, weight: float) -> float:
+    by = {"gnmt": ((5 + length) / 6) ** weight, "fairseq": length**weight, "none": 1.0}
+    return log_probability / by[kind]
+
+
+def exhaustive(tables: Tables, sentence: int, longest: int, kind: str, weight: float) -> list[tuple[float, tuple]]:
+    """All hypotheses of up to `longest` tokens before END, best first."""
+    every = (tokens for length in range(longest + 1) for tokens in itertools.product(WORDS, repeat=length))
+    scored = [(divided(tables.log_probability(sentence, y), len(y) + 1, kind, weight), y) for y in every]
+    return sorted(scored, reverse=True)
+
+
+def same(found: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> None:
+    assert [[one.tokens for one in sentence] for sentence in found] == [
+        [one.tokens for one in sentence] for sentence in expected
+    ]
+    for one, other in zip(itertools.chain(*found), itertools.chain(*expected), strict=True):
+        assert one.score == pytest.approx(other.score, abs=1e-12)
+
+
+@pytest.mark.parametrize(("kind", "weight"), PENALTIES)
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("n_best", [1, 7])
+def test_a_beam_as_wide_as_the_space_is_exhaustive(kind: LengthPenalty, weight: float, seed: int, n_best: int) -> None:
+    lengths = [3, 0, 2, 1]
+    tables = Tables.random(len(lengths), max(lengths), seed)
+    wide = len(WORDS) ** max(lengths) + len(WORDS) ** 2 + len(WORDS) + 1  # every hypothesis has a slot
+    found = search(tables, [0, 1, 2, 3], lengths, beam=wide, length_penalty=kind, weight=weight, n_best=n_best)
+    for sentence, longest in enumerate(lengths):
+        expected = exhaustive(tables, sentence, longest, kind, weight)[:n_best]
+        assert [one.tokens for one in found[sentence]] == [tokens for _, tokens in expected]
+        assert [one.score for one in found[sentence]] == pytest.approx([score for score, _ in expected], abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_beam_one_is_greedy(seed: int) -> None:
+    lengths = [5, 3, 4, 0]
+    tables = Tables.random(len(lengths), max(lengths), seed)
+    found = search(tables, [0, 1, 2, 3], lengths, beam=1)
+    for sentence, longest in enumerate(lengths):
+        tokens: tuple[int, ...] = ()
+        code = 0
+        while len(tokens) < longest:
+            token = max((END, *WORDS), key=lambda word: tables.logits[sentence, code, word].item())
+            if token == END:
+                break
+            tokens, code = (*tokens, token), code * VOCABULARY + token
+        assert found[sentence][0].tokens == tokens
+        assert found[sentence][0].log_probability == pytest.approx(tables.log_probability(sentence, tokens))
+
+
+@pytest.mark.parametrize(("kind", "weight"), PENALTIES)
+def test_scores_are_those_of_the_tokens(kind: LengthPenalty, weight: float) -> None:
+    """A state that were reordered wrongly would score another prefix than the one that is returned."""
+    tables = Tables.random(8, 5, seed=11, sharpness=1.0)
+    found = search(tables, list(range(8)), [5] * 8, beam=5, n_best=5, length_penalty=kind, weight=weight)
+    for sentence, hypotheses in enumerate(found):
+        for one in hypotheses:
+            expected = tables.log_probability(sentence, one.tokens)
+            assert one.log_probability == pytest.approx(expected, abs=1e-12)
+            assert one.score == pytest.approx(divided(expected, len(one.tokens) + 1, kind, weight), abs=1e-12)
+
+
+def test_n_best_is_sorted_distinct_and_of_allowed_tokens() -> None:
+    tables = Tables.random(10, 5, seed=3)
+    tables.logits[:, :, [PADDING, BEGIN]] += 10.0  # what is forbidden is what the model likes best
+    for hypotheses in search(tables, list(range(10)), [5] * 10, beam=6, n_best=6):
+        assert len(hypotheses) == len({one.tokens for one in hypotheses}) == 6
+        assert hypotheses == sorted(hypotheses, key=lambda one: one.score, reverse=True)
+        assert {token for one in hypotheses for token in one.tokens} <= set(WORDS)
+
+
+def test_maximum_lengths_are_reached_and_kept() -> None:
+    lengths = [0, 1, 2, 5]
+    tables = Tables.random(4, 5, seed=0)
+    tables.logits[:, :, END] -= 30.0
+    found = search(tables, [0, 1, 2, 3], lengths, beam=3, n_best=3)
+    assert [{len(one.tokens) for one in hypotheses} for hypotheses in found] == [{0}, {1}, {2}, {5}]
+    assert len(found[0]) == 1  # nothing but the empty one is possible
+
+
+@pytest.mark.parametrize("beam", [1, 2, 4])
+def test_a_sentence_does_not_depend_on_its_batch(beam: int) -> None:
+    lengths = [5, 1, 4, 0, 5, 2, 3, 5]
+    tables = Tables.random(len(lengths), 5, seed=7)
+    tables.logits[::2, :, END] -= 4.0  # some leave the batch early, some late
+    options = {"beam": beam, "n_best": beam, "length_penalty": "fairseq", "weight": 1.0}
+    alone = [search(tables, [i], [length], **options)[0] for i, length in enumerate(lengths)]
+    assert len({len(hypotheses[0].tokens) for hypotheses in alone}) > 2
+    order = [3, 0, 7, 5, 1, 2, 6, 4]
+    together = search(tables, order, [lengths[i] for i in order], **options)
+    same(together, [alone[i] for i in order])
+
+
+def test_finished_sentences_leave_the_batch() -> None:
+    tables = Tables.random(2, 4, seed=0)
+    tables.logits[0, :, END] += 30.0
+    tables.logits[1, :, END] -= 30.0
+    sizes = []
+
+    def step(tokens: Tensor, state: dict) -> tuple[Tensor, dict]:
+        sizes.append(len(tokens))
+        return tables.step(tokens, state)
+
+    beam_search(
+        step,
+        tables.start([0, 1]),
+        batch=2,
+        beam=2,
+        length_penalty="none",
+        weight=0.0,
+        maximum_lengths=torch.tensor([4, 4]),
+        n_best=1,
+        begin=BEGIN,
+        end=END,
+        forbidden=(PADDING, BEGIN),
+    )
+    assert sizes == [4, 2, 2, 2, 2]
+
+
+def test_a_live_hypothesis_that_can_still_win_is_followed() -> None:
+    """The short one ends first and is more probable, but with |Y| ** 1 the long one wins."""
+    tables = Tables(torch.full((1, VOCABULARY**4, VOCABULARY), -20.0, dtype=torch.float64))
+    tables.logits[0, 0, [END, 3]] = torch.tensor([0.1, 0.0], dtype=torch.float64)
+    for code, token in ((3, 3), (3 * VOCABULARY + 3, 3), ((3 * VOCABULARY + 3) * VOCABULARY + 3, END)):
+        tables.logits[0, code, token] = 0.0
+    assert search(tables, [0], [3], beam=2, length_penalty="fairseq", weight=1.0)[0][0].tokens == (3, 3, 3)
+    assert search(tables, [0], [3], beam=2, length_penalty="none")[0][0].tokens == ()
+
+
+def test_no_sentences() -> None:
+    assert search(Tables.random(1, 1, seed=0), [], []) == []
+
+
+def test_a_diverged_model_is_an_error() -> None:
+    tables = Tables.random(1, 2, seed=0)
+    tables.logits[:] = torch.nan
+    with pytest.raises(UserError, match="not a number"):
+        search(tables, [0], [2])
+
+
+def test_reorder_takes_rows_of_every_tensor() -> None:
+    rows = torch.arange(6).view(3, 2)
+    tree = {"a": [rows, (rows[:, 0], None)], "b": 7, "c": {}}
+    taken = reorder(tree, torch.tensor([2, 2, 0]))
+    assert taken["a"][0].tolist() == [[4, 5], [4, 5], [0, 1]]
+    assert taken["a"][1][0].tolist() == [4, 4, 0]
+    assert taken["a"][1][1] is None
+    assert (taken["b"], taken["c"]) == (7, {})
+    with pytest.raises(TypeError, match="str"):
+        reorder({"a": "text"}, torch.tensor([0]))
