@@ -1,0 +1,136 @@
+"""Subword text as memory-mapped arrays of ids, and what training reads of it without a params.yaml.
+
+corpus.json                   {"source", "target": languages; "train", "validation", "tests": splits}
+vocabulary.LANGUAGE.txt       one unit a line, its id is the line's number from 0
+SPLIT.LANGUAGE.tokens.npy     the ids of all sentences, one behind the other, without END (uint16, or int32)
+SPLIT.LANGUAGE.offsets.npy    int64, sentence i is tokens[offsets[i] : offsets[i + 1]]
+"""
+
+from array import array
+from collections import Counter
+from functools import cached_property
+from itertools import accumulate, chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from context_nmt.corpus.vocabulary import Vocabulary
+from context_nmt.files import UserError, iterate_lines, read_json, replacing_folder, write_json
+from context_nmt.settings import CorpusSettings, UnitSettings
+
+Ids = NDArray[np.integer[Any]]
+
+
+def binarize(subwords: Path, destination: Path, corpus: CorpusSettings, units: UnitSettings) -> None:
+    """Write the folder `destination` from the files `subwords/SPLIT.LANGUAGE`, whole or not at all.
+
+    The vocabulary of a side holds the units of its training text, or of both sides' together if `units.joint`.
+    Raises UserError for missing files and for sides of unequal length.
+    """
+    sides = (corpus.source, corpus.target)
+    splits = tuple(dict.fromkeys((corpus.train, corpus.validation, *corpus.tests)))
+    counts = [count_units(subwords / f"{corpus.train}.{language}") for language in sides]
+    if units.joint:
+        counts = [counts[0] + counts[1]] * 2
+    with replacing_folder(destination) as folder:
+        for language, side_counts in zip(sides, counts, strict=True):
+            vocabulary = Vocabulary.build(side_counts, units.words if units.kind == "words" else None)
+            vocabulary.save(folder / f"vocabulary.{language}.txt")
+            for split in splits:
+                _write_tokens(subwords / f"{split}.{language}", folder, vocabulary)
+        names = {"train": corpus.train, "validation": corpus.validation, "tests": list(corpus.tests)}
+        write_json(folder / "corpus.json", {"source": corpus.source, "target": corpus.target, **names})
+        written = BinarizedCorpus(folder)
+        for split in splits:
+            written.parallel(split)
+
+
+def count_units(path: Path) -> Counter[str]:
+    """Count how often each unit stands in a file; units stand between spaces."""
+    counts: Counter[str] = Counter()
+    for line in iterate_lines(path):
+        counts.update(filter(None, line.split(" ")))
+    return counts
+
+
+def _write_tokens(text: Path, folder: Path, vocabulary: Vocabulary) -> None:
+    lengths = (sum(map(bool, line.split(" "))) for line in iterate_lines(text))
+    offsets = np.frombuffer(array("q", accumulate(lengths, initial=0)), dtype=np.int64)
+    ids = chain.from_iterable(map(vocabulary.ids, iterate_lines(text)))
+    np.save(folder / f"{text.name}.offsets.npy", offsets)
+    kind = np.uint16 if len(vocabulary) < 2**16 else np.int32
+    tokens = np.lib.format.open_memmap(
+        folder / f"{text.name}.tokens.npy", mode="w+", dtype=kind, shape=(int(offsets[-1]),)
+    )
+    for start in range(0, len(tokens), _BLOCK):
+        block = tokens[start : start + _BLOCK]
+        block[:] = np.fromiter(ids, dtype=kind, count=len(block))
+    tokens.flush()
+
+
+_BLOCK = 2**20  # ids on their way to the disk
+
+
+class TokenFile:
+    """The sentences of one file as arrays of ids; only what is read comes into memory."""
+
+    def __init__(self, folder: Path, name: str):
+        self._tokens = _open(folder / f"{name}.tokens.npy")
+        self._offsets = _open(folder / f"{name}.offsets.npy")
+        if len(self._offsets) == 0 or self._offsets[-1] != len(self._tokens):
+            raise UserError(f"{folder / name}.tokens.npy and .offsets.npy do not belong together; binarize again")
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def __getitem__(self, number: int) -> Ids:
+        """Give the ids of one sentence [T], without END."""
+        if not 0 <= number < len(self):
+            raise IndexError(f"sentence {number} of {len(self)}")
+        return self._tokens[self._offsets[number] : self._offsets[number + 1]]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The number of ids of every sentence [N]."""
+        return np.diff(self._offsets)
+
+
+def _open(path: Path) -> NDArray[Any]:
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+
+
+class BinarizedCorpus:
+    """A folder that `binarize` wrote; raises UserError for one that it did not."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        names = read_json(folder / "corpus.json")
+        self.source: str = names["source"]
+        self.target: str = names["target"]
+        self.train: str = names["train"]
+        self.validation: str = names["validation"]
+        self.tests: tuple[str, ...] = tuple(names["tests"])
+
+    @cached_property
+    def source_vocabulary(self) -> Vocabulary:
+        return Vocabulary.load(self.folder / f"vocabulary.{self.source}.txt")
+
+    @cached_property
+    def target_vocabulary(self) -> Vocabulary:
+        return Vocabulary.load(self.folder / f"vocabulary.{self.target}.txt")
+
+    def side(self, split: str, language: str) -> TokenFile:
+        """Open the sentences of one side; raises UserError for an unknown split or language."""
+        return TokenFile(self.folder, f"{split}.{language}")
+
+    def parallel(self, split: str) -> tuple[TokenFile, TokenFile]:
+        """Open source and target of a split; raises UserError when their numbers of sentences differ."""
+        source, target = self.side(split, self.source), self.side(split, self.target)
+        if len(source) != len(target):
+            counts = f"{len(source)} in {self.source}, {len(target)} in {self.target}"
+            raise UserError(f"{split}: the two sides have unequal numbers of sentences: {counts}")
+        return source, target

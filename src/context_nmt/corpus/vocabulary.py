@@ -1,0 +1,54 @@
+"""Units and their ids: the numbers that a model sees."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from context_nmt.files import UserError, read_lines, write_lines
+
+PADDING, BEGIN, END, UNKNOWN = range(4)
+SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """All units in the order of their ids; the four special ones come first."""
+
+    units: tuple[str, ...]
+
+    @classmethod
+    def build(cls, counts: Mapping[str, int], size: int | None = None) -> "Vocabulary":
+        """Order the units by falling count, then by name; only the `size` first ones if it is given."""
+        ordered = sorted(counts.keys() - set(SPECIALS), key=lambda unit: (-counts[unit], unit))
+        return cls(SPECIALS + tuple(ordered[:size]))
+
+    @classmethod
+    def load(cls, path: Path) -> "Vocabulary":
+        """Read one unit a line; raises UserError for a file that repeats one or lacks the special ones."""
+        units = tuple(read_lines(path))
+        if units[: len(SPECIALS)] != SPECIALS:
+            raise UserError(f"{path}: a vocabulary starts with the lines {' '.join(SPECIALS)}, not {units[:4]}")
+        if len(set(units)) != len(units):
+            raise UserError(f"{path}: {len(units) - len(set(units))} units stand in it twice")
+        return cls(units)
+
+    def save(self, path: Path) -> None:
+        """Write one unit a line: an id is a line's number, from 0."""
+        write_lines(path, self.units)
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        # A text that spells out "</s>" means the characters: it is unknown, and never ends a sentence.
+        return {unit: number for number, unit in enumerate(self.units) if number >= len(SPECIALS)}
+
+    def ids(self, line: str) -> list[int]:
+        """Give the ids of a line's units, which stand between spaces; no END behind them."""
+        return [self._ids.get(unit, UNKNOWN) for unit in line.split(" ") if unit]
+
+    def text(self, ids: Iterable[int]) -> str:
+        """Give the line that the ids stand for, special units included."""
+        return " ".join(self.units[number] for number in ids)
