@@ -1,0 +1,63 @@
+"""What `make check` asks of the experiments: equal copies of dvc.yaml, and variants that can be built."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from context_nmt.files import UserError
+from context_nmt.models.building import build
+from context_nmt.models.planning import plan
+from context_nmt.parameters import read_parameters
+from context_nmt.settings import ExperimentSettings
+
+VOCABULARY = 100  # of the models that are built without weights, to see that they can be
+
+
+def experiments(root: Path) -> list[Path]:
+    """The folders of all experiments, the default one (the root) first."""
+    return [root, *sorted(path for path in (root / "experiments").glob("*") if path.is_dir())]
+
+
+def check_experiments(root: Path) -> int:
+    """Check all experiments of a project and return their number; raises UserError with a line per problem."""
+    folders = experiments(root)
+    problems = [problem for folder in folders for problem in find_problems(root, folder)]
+    if problems:
+        raise UserError("\n".join(problems))
+    return len(folders)
+
+
+def find_problems(root: Path, folder: Path) -> Iterator[str]:
+    """Yield what is wrong with one experiment, a line per problem."""
+    if folder != root:
+        yield from _copy_problems(root / "dvc.yaml", folder / "dvc.yaml")
+    path = folder / "params.yaml"
+    try:
+        settings = read_parameters(path)
+    except UserError as error:
+        yield str(error)
+        return
+    expected = "." if folder == root else "../.."
+    if settings.root != expected:
+        yield f"{path}: root is {settings.root!r}; here it must be {expected!r}"
+    for variant in settings.variants:
+        yield from _variant_problems(settings, variant, path)
+
+
+def _copy_problems(original: Path, copy: Path) -> Iterator[str]:
+    if copy.is_symlink():
+        yield f"{copy}: a link, which DVC cannot read in older revisions; make it a copy: cp {original} {copy.parent}/"
+    elif not copy.is_file():
+        yield f"{copy}: no such file; copy it: cp {original} {copy.parent}/"
+    elif copy.read_bytes() != original.read_bytes():
+        yield f"{copy}: differs from {original}; copy it again: cp {original} {copy.parent}/"
+
+
+def _variant_problems(settings: ExperimentSettings, variant: str, path: Path) -> Iterator[str]:
+    try:
+        model = plan(settings, variant).training.model
+        with torch.device("meta"):
+            build(model, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
+    except UserError as error:
+        yield f"{path.parent}: {error}"
