@@ -1,0 +1,113 @@
+"""`make check` finds a copy of dvc.yaml that differs and a params.yaml that cannot run."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from context_nmt.checks import check_experiments
+from context_nmt.files import UserError
+from context_nmt.new_experiment import create_experiment
+from context_nmt.parameters import read_parameters
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def project(tmp_path):
+    for name in ("dvc.yaml", "params.yaml"):
+        shutil.copy(ROOT / name, tmp_path)
+    create_experiment(tmp_path, "one", corpus=None, source=None, target=None)
+    return tmp_path
+
+
+def edit(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def test_the_experiments_of_this_project_pass():
+    assert check_experiments(ROOT) == 1 + len(list((ROOT / "experiments").iterdir()))
+
+
+def test_a_new_experiment_passes(project):
+    assert check_experiments(project) == 2
+
+
+def test_a_copy_that_differs_by_one_byte_is_found(project):
+    copy = project / "experiments/one/dvc.yaml"
+    copy.write_bytes(copy.read_bytes() + b"\n")
+    with pytest.raises(UserError, match=r"experiments/one/dvc\.yaml: differs from .*dvc\.yaml; copy it again"):
+        check_experiments(project)
+
+
+def test_a_missing_copy_is_found(project):
+    (project / "experiments/one/dvc.yaml").unlink()
+    with pytest.raises(UserError, match=r"experiments/one/dvc\.yaml: no such file; copy it"):
+        check_experiments(project)
+
+
+def test_a_link_instead_of_a_copy_is_found(project):
+    copy = project / "experiments/one/dvc.yaml"
+    copy.unlink()
+    copy.symlink_to(project / "dvc.yaml")
+    with pytest.raises(UserError, match="a link, which DVC cannot read"):
+        check_experiments(project)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("root: ../..", "root: .", "root is '.'; here it must be '../..'"),
+        ("  heads: 4", "  heads: 3", r"model: width \(128\) must be divisible by heads \(3\)"),
+        ("  heads: 4", "  head: 4", "model.head: unknown key; did you mean 'heads'"),
+        ("label: Transformer\n", "slots: {cross_attention: {mechanism: none}}\n", "no mechanism 'none'; there are"),
+        ("label: Transformer\n", "model: {width: 129}\n", "variants.transformer.model"),
+        ("corpus:", "corpus: [", "not YAML"),
+    ],
+)
+def test_a_params_file_that_cannot_run_is_found_and_named(project, old, new, message):
+    edit(project / "experiments/one/params.yaml", old, new)
+    with pytest.raises(UserError, match=message) as error:
+        check_experiments(project)
+    assert str(error.value).startswith(str(project / "experiments/one"))
+
+
+def test_every_problem_gets_a_line(project):
+    (project / "experiments/one/dvc.yaml").unlink()
+    edit(project / "experiments/one/params.yaml", "heads: 4", "heads: 0")
+    edit(project / "params.yaml", "heads: 4", "heads: 0")
+    with pytest.raises(UserError) as error:
+        check_experiments(project)
+    assert len(str(error.value).split("\n")) == 3
+
+
+def test_a_new_experiment_has_the_corpus_and_languages_given(project):
+    folder = create_experiment(project, "mine-en-cs", corpus="mine", source=None, target="cs")
+    settings = read_parameters(folder / "params.yaml")
+    corpus = settings.corpus
+    assert (corpus.name, corpus.source, corpus.target) == ("mine", "en", "cs")
+    assert (corpus.train, corpus.validation, corpus.tests) == ("train", "valid", ("test",))
+    assert (folder / "dvc.yaml").read_bytes() == (project / "dvc.yaml").read_bytes()
+    assert settings.variants == read_parameters(project / "params.yaml").variants
+
+
+def test_a_new_experiment_keeps_the_layout_and_comments_of_the_default_one(project):
+    original = (project / "params.yaml").read_text().split("\n")
+    copied = (project / "experiments/one/params.yaml").read_text().split("\n")
+    changed = [number for number, (old, new) in enumerate(zip(original, copied, strict=True)) if old != new]
+    assert len(original) == len(copied)
+    assert changed == [0, original.index("root: .")]
+
+
+def test_an_experiment_that_exists_is_refused(project):
+    with pytest.raises(UserError, match=re.escape("experiments/one exists; choose another NAME")):
+        create_experiment(project, "one", corpus=None, source=None, target=None)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "Ä", "-x"])
+def test_a_name_that_is_no_plain_name_is_refused(project, name):
+    with pytest.raises(UserError, match="NAME is"):
+        create_experiment(project, name, corpus=None, source=None, target=None)
