@@ -103,7 +103,8 @@ def test_a_beam_as_wide_as_the_space_is_exhaustive(kind: LengthPenalty, weight: 
 def test_beam_one_is_greedy(seed: int) -> None:
     lengths = [5, 3, 4, 0]
     tables = Tables.random(len(lengths), max(lengths), seed)
-    found = search(tables, [0, 1, 2, 3], lengths, beam=1)
+    # A search that went on after END would often win by its length.
+    found = search(tables, [0, 1, 2, 3], lengths, beam=1, length_penalty="fairseq", weight=2.0)
     for sentence, longest in enumerate(lengths):
         tokens: tuple[int, ...] = ()
         code = 0
@@ -188,7 +189,7 @@ def test_finished_sentences_leave_the_batch() -> None:
 def test_a_live_hypothesis_that_can_still_win_is_followed() -> None:
     """The short one ends first and is more probable, but with |Y| ** 1 the long one wins."""
     tables = Tables(torch.full((1, VOCABULARY**4, VOCABULARY), -20.0, dtype=torch.float64))
-    tables.logits[0, 0, [END, 3]] = torch.tensor([0.1, 0.0], dtype=torch.float64)
+    tables.logits[0, 0, [END, 3]] = torch.tensor([0.7, 0.3], dtype=torch.float64).log()  # log(0.3) / 4 > log(0.7)
     for code, token in ((3, 3), (3 * VOCABULARY + 3, 3), ((3 * VOCABULARY + 3) * VOCABULARY + 3, END)):
         tables.logits[0, code, token] = 0.0
     assert search(tables, [0], [3], beam=2, length_penalty="fairseq", weight=1.0)[0][0].tokens == (3, 3, 3)

@@ -1,7 +1,7 @@
 """Beam search over a step function and an opaque state: it knows no model and no mechanism.
 
-Letters: B sentences still searched, K beam, V vocabulary. A beam's slot holds one hypothesis, live or finished: a
-finished one leaves its slot empty, so a sentence ends after at most K finished hypotheses, and K = 1 is greedy search.
+Letters: B sentences still searched, K beam, V vocabulary. Each step keeps the K best continuations; those that end in
+END are finished, the others live on, and the next step fills all K slots again from them. K = 1 is greedy search.
 |Y|, a hypothesis's length, counts its END. Maximum lengths do not: a hypothesis that has reached its maximum length can
 only go on with END, and pays for it.
 """
@@ -34,7 +34,7 @@ class Hypothesis:
 
 def reorder(tree: State, indices: Tensor) -> State:
     """Take rows `indices` of every tensor (batch first) in a tree of dicts, lists and tuples; ints and None pass."""
-    return _reorder(tree, indices)  # type: ignore[no-any-return]
+    return _reorder(tree, indices)
 
 
 def _reorder(tree: Any, indices: Tensor) -> Any:
@@ -82,7 +82,6 @@ def beam_search(
     tokens = torch.full((batch, beam, 1), begin, device=device)  # [B, K, 1 + length]
     sums = torch.full((batch, beam), IMPOSSIBLE, device=device)  # [B, K] log-probabilities; impossible: not live
     sums[:, 0] = 0.0
-    free = torch.full((batch, 1), beam, device=device)  # slots that no finished hypothesis has used up
     finished = torch.full((batch, n_best), IMPOSSIBLE, device=device)  # best scores, sorted
     longest = penalty(length_penalty, weight, maximum_lengths + 1.0)  # [B]
 
@@ -98,21 +97,19 @@ def beam_search(
         parents, words = best // vocabulary, best % vocabulary
         tokens = torch.cat([_take(tokens, parents), words[:, :, None]], dim=2)
 
-        possible = (torch.arange(beam, device=device) < free) & (sums > IMPOSSIBLE)
-        ended = possible & (words == end)
+        ended = (words == end) & (sums > IMPOSSIBLE)
         scores = torch.where(ended, sums / penalty(length_penalty, weight, float(length)), IMPOSSIBLE)
         _collect(found, sentences, ended, tokens, sums, scores)
         finished = torch.cat([finished, scores], dim=1).topk(n_best).values
-        free = free - ended.sum(dim=1, keepdim=True)
-        sums = sums.masked_fill(~possible | ended, IMPOSSIBLE)
+        sums = sums.masked_fill(ended, IMPOSSIBLE)
 
         # Log-probabilities only fall, so none ends better than with its present one at the longest length.
         going = (sums.amax(dim=1) / longest > finished[:, -1]).nonzero().flatten()
         rows = (going[:, None] * beam + parents[going]).flatten()
         if not torch.equal(rows, torch.arange(logits.shape[0], device=device)):
             state = reorder(state, rows)
-        sentences, tokens, sums, free = sentences[going], tokens[going], sums[going], free[going]
-        finished, longest, maximum_lengths = finished[going], longest[going], maximum_lengths[going]
+        sentences, tokens, sums, finished = sentences[going], tokens[going], sums[going], finished[going]
+        longest, maximum_lengths = longest[going], maximum_lengths[going]
 
     return [sorted(hypotheses, key=lambda one: -one.score)[:n_best] for hypotheses in found]
 

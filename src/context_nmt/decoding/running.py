@@ -1,0 +1,90 @@
+"""Translates the test sets of an experiment, or plain text, with a trained run."""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.vocabulary import Vocabulary
+from context_nmt.decoding.search import Hypothesis
+from context_nmt.decoding.translating import translate_ids
+from context_nmt.experiment import Experiment, run_name
+from context_nmt.files import UserError, read_json, replacing_folder, write_lines
+from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
+from context_nmt.models.devices import device_named
+from context_nmt.settings import DecodingSettings
+
+
+def decode_run(experiment: Experiment, variant: str, seed: int, *, device: str) -> None:
+    """Translate every test set of the binarized corpus with one run, into `runs/decoded/RUN`, whole or not at all."""
+    settings = read_settings(experiment.plan(variant, "decoding"))
+    corpus = BinarizedCorpus(experiment.binarized)
+    run = run_name(variant, seed)
+    where = device_named(device)
+    model = load_run(experiment.model(run), where)
+    with replacing_folder(experiment.decoded(run)) as folder:
+        for test in corpus.tests:
+            source = corpus.side(test, corpus.source)
+            results = translate_ids(model, source, settings, device=where, progress=f"{run} {test}")
+            units = corpus.target_vocabulary
+            write_lines(folder / f"{test}.subwords.txt", (units.text(found[0].tokens) for found in results))
+            if settings.n_best > 1:
+                write_lines(folder / f"{test}.nbest.jsonl", n_best_lines(results, units))
+
+
+def n_best_lines(results: list[list[Hypothesis]], units: Vocabulary) -> Iterator[str]:
+    """Yield one JSON object per hypothesis; lines of the input and ranks count from 1."""
+    for line, hypotheses in enumerate(results, start=1):
+        for rank, one in enumerate(hypotheses, start=1):
+            values = {"line": line, "rank": rank, "units": units.text(one.tokens)}
+            scores = {"log_probability": one.log_probability, "score": one.score}
+            yield json.dumps(values | scores, ensure_ascii=False)
+
+
+def read_settings(path: Path) -> DecodingSettings:
+    """Read the resolved search settings of a variant; raises UserError."""
+    try:
+        return DecodingSettings(**read_json(path))
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{path}: no search settings ({error})") from None
+
+
+def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: int | None, device: str) -> None:
+    """Translate UTF-8 text with the run in `folder`, from raw text to raw text, one line per line.
+
+    Raises UserError for a folder without a run, a beam that is not positive and input that is not UTF-8.
+    """
+    if not (folder / RUN_WEIGHTS).is_file():
+        raise UserError(f"{folder}: holds no trained run ({RUN_WEIGHTS}); give a folder like runs/models/VARIANT-SEED")
+    settings = dataclasses.replace(read_settings(folder / "decoding.json"), n_best=1)
+    if beam is not None:
+        if beam < 1:
+            raise UserError(f"--beam is {beam}; it must be at least 1")
+        settings = dataclasses.replace(settings, beam=beam)
+    from context_nmt.corpus.text_chain import TextChain  # decoding runs without the text tools
+
+    where = device_named(device)
+    chain = TextChain(folder / "text")
+    model = load_run(folder, where)
+    subwords = chain.source_subwords(list(decoded_lines(source)))
+    sentences = [np.array(chain.source_vocabulary.ids(line), dtype=np.int64) for line in subwords]
+    results = translate_ids(model, sentences, settings, device=where, progress=folder.name)
+    units = [chain.target_vocabulary.text(found[0].tokens) for found in results]
+    for line in chain.target_text(chain.target_tokens(units)):
+        target.write(line.encode("utf-8") + b"\n")
+    target.flush()
+
+
+def decoded_lines(source: BinaryIO) -> Iterator[str]:
+    """Yield the lines of standard input, split at "\\n" only; raises UserError with the number of a broken one."""
+    for number, line in enumerate(source, start=1):
+        try:
+            yield line.removesuffix(b"\n").decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"standard input: line {number} is not UTF-8 ({error.reason} at byte {error.start})"
+            ) from None

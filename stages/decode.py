@@ -1,0 +1,34 @@
+"""Translates the test sets with one run."""
+
+from typing import Annotated
+
+import typer
+
+from context_nmt.command_line import run
+from context_nmt.decoding.running import decode_run
+from context_nmt.experiment import Experiment
+
+
+def main(
+    variant: Annotated[str, typer.Argument(help="A variant of params.yaml, as resolved by the plan stage.")],
+    seed: Annotated[int, typer.Argument(help="The seed of the run.")],
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+) -> None:
+    """Translate every test set of the binarized corpus with one run, by greedy or beam search.
+
+    Reads metrics/plans/VARIANT/decoding.json, runs/models/VARIANT-SEED and runs/binarized; params.yaml is not read.
+
+    Writes
+
+    \b
+    runs/decoded/VARIANT-SEED/
+        TEST.subwords.txt     the best translations in BPE units, one line per line of the source
+        TEST.nbest.jsonl      with decoding.n_best > 1: line and rank (from 1), units, log_probability, score
+
+    Example: python -m stages.decode transformer 1
+    """
+    decode_run(Experiment(), variant, seed, device=device)
+
+
+if __name__ == "__main__":
+    run(main)

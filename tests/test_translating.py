@@ -1,0 +1,207 @@
+"""Translating ids with a small random Transformer, and the files and lines that come of it."""
+
+import io
+import itertools
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
+from context_nmt.decoding.running import decode_run, decoded_lines, translate_text
+from context_nmt.decoding.search import Hypothesis, beam_search
+from context_nmt.decoding.translating import batches, translate_ids
+from context_nmt.experiment import Experiment
+from context_nmt.files import UserError, read_lines, write_json, write_lines
+from context_nmt.models.building import build
+from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
+from context_nmt.models.plans import Filling, ModelPlan
+from context_nmt.models.translation_model import TranslationModel
+from context_nmt.settings import DecodingSettings, ModelSettings
+
+VOCABULARY = 17
+CPU = torch.device("cpu")
+SLOTS = ("encoder_self_attention", "decoder_self_attention", "cross_attention")
+
+
+def small_plan(**settings: object) -> ModelPlan:
+    sizes = {"width": 8, "feed_forward_width": 16, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
+    plain = (Filling(mechanism="multi_head_attention"),) * 2
+    return ModelPlan(model=ModelSettings(**(sizes | {"tying": "none"} | settings)), slots=dict.fromkeys(SLOTS, plain))
+
+
+def small_model(**settings: object) -> TranslationModel:
+    torch.manual_seed(5)
+    model = build(small_plan(**settings), source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
+    torch.nn.init.normal_(model.output.weight)  # so that distributions are peaked, and END comes now and then
+    return model.double()
+
+
+@pytest.fixture(scope="module")
+def model() -> TranslationModel:
+    return small_model()
+
+
+def random_sentences(count: int, longest: int = 9) -> list[np.ndarray]:
+    random = np.random.default_rng(1)
+    return [random.integers(4, VOCABULARY, random.integers(0, longest + 1)).astype(np.uint16) for _ in range(count)]
+
+
+def same(found: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> None:
+    assert [[one.tokens for one in sentence] for sentence in found] == [
+        [one.tokens for one in sentence] for sentence in expected
+    ]
+    for one, other in zip(itertools.chain(*found), itertools.chain(*expected), strict=True):
+        assert one.score == pytest.approx(other.score, abs=1e-10)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_a_sentence_alone_is_as_in_a_batch_and_the_order_is_kept(model: TranslationModel, beam: int) -> None:
+    sentences = random_sentences(30)
+    settings = DecodingSettings(beam=beam, n_best=beam, batch_tokens=200, maximum_length_offset=8)
+    alone = [translate_ids(model, [sentence], settings, device=CPU)[0] for sentence in sentences]
+    assert len({hypotheses[0].tokens for hypotheses in alone}) > 8  # the model looks at its source
+    same(translate_ids(model, sentences, settings, device=CPU), alone)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_cached_steps_equal_decoding_the_whole_prefix(positions: str) -> None:
+    model = small_model(positions=positions, maximum_positions=40).eval()
+    source = torch.tensor([[5, 9, 4, END, PADDING, PADDING], [7, 8, 16, 10, 6, END], [END, *[PADDING] * 5]])
+
+    def uncached(tokens: Tensor, state: dict) -> tuple[Tensor, dict]:
+        prefix = torch.cat([state["prefix"], tokens[:, None]], dim=1)
+        states = model.decode(prefix, model.encode(state["source"]))
+        return model.output(states[:, -1]), {"prefix": prefix, "source": state["source"]}
+
+    options = {
+        "batch": 3,
+        "beam": 4,
+        "length_penalty": "gnmt",
+        "weight": 0.6,
+        "maximum_lengths": torch.tensor([12, 15, 9]),
+        "n_best": 4,
+        "begin": BEGIN,
+        "end": END,
+        "forbidden": (PADDING, BEGIN),
+    }
+    with torch.inference_mode():
+        cached = beam_search(model.step, model.start(model.encode(source)), **options)
+        whole = beam_search(uncached, {"prefix": torch.zeros(3, 0).long(), "source": source}, **options)
+    assert max(len(one.tokens) for one in itertools.chain(*cached)) > 5
+    same(cached, whole)
+
+
+def never_ending(model: TranslationModel) -> TranslationModel:
+    model.output.register_forward_hook(lambda module, states, logits: logits.index_fill(-1, torch.tensor([END]), -1e3))
+    return model
+
+
+def test_maximum_length_follows_the_source() -> None:
+    settings = DecodingSettings(beam=1, maximum_length_ratio=1.5, maximum_length_offset=2)
+    model = never_ending(small_model())
+    found = translate_ids(model, [np.array([4] * length) for length in (0, 1, 2, 7)], settings, device=CPU)
+    assert [len(hypotheses[0].tokens) for hypotheses in found] == [2, 3, 5, 12]
+
+
+def test_learned_positions_end_a_translation_and_refuse_a_source() -> None:
+    model = never_ending(small_model(positions="learned", maximum_positions=9))
+    found = translate_ids(model, [np.array([4] * 8)], DecodingSettings(), device=CPU)
+    assert len(found[0][0].tokens) == 8  # END takes the ninth position
+    with pytest.raises(UserError, match=r"sentence 2 has 9 units.*model.maximum_positions 9"):
+        translate_ids(model, [np.array([4]), np.array([4] * 9)], DecodingSettings(), device=CPU)
+
+
+def test_no_sentences(model: TranslationModel) -> None:
+    assert translate_ids(model, [], DecodingSettings(), device=CPU) == []
+
+
+def test_batches_hold_every_sentence_once_within_the_limit() -> None:
+    lengths = np.array([3, 0, 50, 7, 7, 1, 0, 12])
+    cut = list(batches(lengths, DecodingSettings(beam=2, batch_tokens=48)))
+    assert sorted(np.concatenate(cut).tolist()) == list(range(8))
+    assert cut[0].tolist() == [2]  # too long for any batch
+    for batch in cut[1:]:
+        assert (lengths[batch].max() + 1) * len(batch) * 2 <= 48
+    assert len(cut) == 4
+
+
+def test_training_goes_on_as_before() -> None:
+    model = small_model(dropout=0.5).train()
+    first, second = (translate_ids(model, random_sentences(5), DecodingSettings(), device=CPU) for _ in range(2))
+    assert first == second  # no dropout
+    assert model.training
+    model(torch.tensor([[4, END]]), torch.tensor([[BEGIN]])).sum().backward()
+
+
+def test_progress_is_on_standard_error(model: TranslationModel, capsys: pytest.CaptureFixture[str]) -> None:
+    translate_ids(model, random_sentences(3), DecodingSettings(), device=CPU)
+    assert capsys.readouterr() == ("", "")
+    translate_ids(model, random_sentences(3), DecodingSettings(), device=CPU, progress="run-1 [test]")
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "run-1 [test]: 3 sentences" in printed.err
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Experiment:
+    """One run `small-1` of single precision, and a binarized corpus with the test sets first and second."""
+    experiment = Experiment(tmp_path)
+    torch.manual_seed(5)
+    plan = small_plan()
+    model = build(plan, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
+    save(experiment.model("small-1") / RUN_WEIGHTS, weights_of(model), model_metadata(plan, VOCABULARY, VOCABULARY))
+    folder = experiment.binarized
+    units = ["<pad>", "<s>", "</s>", "<unk>", *(f"unit{number}" for number in range(4, VOCABULARY))]
+    for language in ("en", "de"):
+        write_lines(folder / f"vocabulary.{language}.txt", units)
+    names = {"train": "train", "validation": "first", "tests": ["first", "second"]}
+    write_json(folder / "corpus.json", {"source": "en", "target": "de", **names})
+    for test, count in (("first", 5), ("second", 3)):
+        sentences = random_sentences(count)
+        np.save(folder / f"{test}.en.tokens.npy", np.concatenate(sentences))
+        np.save(folder / f"{test}.en.offsets.npy", np.cumsum([0, *map(len, sentences)]))
+    return experiment
+
+
+def test_decode_writes_every_test_set(experiment: Experiment) -> None:
+    settings = DecodingSettings(beam=3, n_best=2, maximum_length_offset=4)
+    write_json(experiment.plan("small", "decoding"), asdict(settings))
+    decode_run(experiment, "small", 1, device="cpu")
+    decoded = experiment.decoded("small-1")
+    assert sorted(path.name for path in decoded.iterdir()) == [
+        "first.nbest.jsonl",
+        "first.subwords.txt",
+        "second.nbest.jsonl",
+        "second.subwords.txt",
+    ]
+    best = read_lines(decoded / "first.subwords.txt")
+    entries = [json.loads(line) for line in read_lines(decoded / "first.nbest.jsonl")]
+    assert [(entry["line"], entry["rank"]) for entry in entries] == list(itertools.product(range(1, 6), (1, 2)))
+    assert [entry["units"] for entry in entries if entry["rank"] == 1] == best
+    assert {unit[:4] for line in best for unit in line.split()} <= {"unit", "<unk"}
+    assert len(read_lines(decoded / "second.subwords.txt")) == 3
+    write_json(experiment.plan("small", "decoding"), asdict(DecodingSettings(beam=1)))
+    decode_run(experiment, "small", 1, device="cpu")
+    assert sorted(path.name for path in decoded.iterdir()) == ["first.subwords.txt", "second.subwords.txt"]
+
+
+def test_what_is_missing_is_named(experiment: Experiment, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"decoding\.json: no such file"):
+        decode_run(experiment, "small", 1, device="cpu")
+    write_json(experiment.plan("small", "decoding"), {"beam": 0})
+    with pytest.raises(UserError, match=r"decoding\.json: .*beam is 0"):
+        decode_run(experiment, "small", 1, device="cpu")
+    with pytest.raises(UserError, match="holds no trained run"):
+        translate_text(tmp_path, io.BytesIO(), io.BytesIO(), beam=None, device="cpu")
+
+
+def test_lines_end_at_line_feeds_only() -> None:
+    text = "one\r\n\ntwo\u2028and\x85more\nlast".encode()
+    assert list(decoded_lines(io.BytesIO(text))) == ["one\r", "", "two\u2028and\x85more", "last"]
+    with pytest.raises(UserError, match="standard input: line 2 is not UTF-8"):
+        list(decoded_lines(io.BytesIO(b"one\n\xff\n")))
