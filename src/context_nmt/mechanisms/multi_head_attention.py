@@ -1,0 +1,18 @@
+"""The plain attention (Vaswani et al. 2017, section 3.2.2), which fills every slot that a variant leaves out."""
+
+from dataclasses import dataclass
+
+from context_nmt.settings import Checked
+from context_nmt.transformer.attention import MultiHeadAttention, Place
+
+SLOTS = ("encoder_self_attention", "decoder_self_attention", "cross_attention")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Checked):
+    """Nothing to set: sizes, biases and dropout are the model's."""
+
+
+def build(settings: Settings, place: Place) -> MultiHeadAttention:
+    """Build the attention of one layer."""
+    return MultiHeadAttention(width=place.width, heads=place.heads, bias=place.bias, dropout=place.attention_dropout)

@@ -1,0 +1,54 @@
+"""Averages the checkpoints of one run into the model that is decoded."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from context_nmt.corpus.text_chain import copy_text_files
+from context_nmt.experiment import Experiment, run_name
+from context_nmt.files import UserError, read_json, replacing_folder, sha256, write_json
+from context_nmt.models import checkpoints
+from context_nmt.settings import AveragingSettings
+
+
+def average_run(experiment: Experiment, variant: str, seed: int) -> None:
+    """Average a run's checkpoints and put all that translation needs into the run's folder."""
+    run = run_name(variant, seed)
+    averaging = AveragingSettings(**read_json(experiment.plan(variant, "averaging")))
+    select_by = read_json(experiment.plan(variant, "training"))["training"]["select_by"]
+    weights, metadata = average(experiment.checkpoints(run), averaging, select_by=select_by)
+    with replacing_folder(experiment.model(run)) as folder:
+        checkpoints.save(folder / checkpoints.RUN_WEIGHTS, weights, metadata)
+        write_json(folder / "decoding.json", read_json(experiment.plan(variant, "decoding")))
+        copy_text_files(experiment.tokenized, experiment.subwords, experiment.binarized, folder / "text")
+
+
+def average(folder: Path, settings: AveragingSettings, *, select_by: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Average the last or the best checkpoints of a folder, in float64.
+
+    Returns weights and metadata. Raises UserError for a folder without checkpoints. A run that stopped before it had
+    `count` of them is averaged over those it has; the metadata lists them.
+    """
+    found = {path: checkpoints.load(path) for path in sorted(folder.glob("checkpoint-*.safetensors"))}
+    if not found:
+        raise UserError(f"{folder}: no checkpoints to average")
+    chosen = sorted(found, key=lambda path: _rank(found[path][1]["validation"], settings.select, select_by))
+    chosen = sorted(chosen[: settings.count])
+    names = found[chosen[0]][0]
+    weights = {
+        name: torch.stack([found[path][0][name].double() for path in chosen]).mean(0).to(names[name].dtype)
+        for name in names
+    }
+    _, metadata = found[chosen[-1]]
+    del metadata["validation"]
+    metadata["averaged"] = [{"checkpoint": path.name, "sha256": sha256(path)} for path in chosen]
+    return weights, metadata
+
+
+def _rank(validation: dict[str, Any], select: str, select_by: str) -> tuple[float, ...]:
+    """Sorts the checkpoints that are wanted first to the front."""
+    if select == "last":
+        return (-validation["update"],)
+    return (-validation["valid_bleu"] if select_by == "bleu" else validation["valid_loss"], validation["update"])

@@ -1,0 +1,98 @@
+"""Builds a model from its plan; the only place that puts mechanisms into layers."""
+
+from typing import cast
+
+from torch import nn
+
+from context_nmt.files import UserError
+from context_nmt.models import mechanisms
+from context_nmt.models.plans import ModelPlan
+from context_nmt.models.translation_model import TranslationModel
+from context_nmt.settings import ModelSettings
+from context_nmt.transformer.attention import Attention, Place
+from context_nmt.transformer.embedding import Embedding, position_table, token_table
+from context_nmt.transformer.layers import Decoder, DecoderLayer, Encoder, EncoderLayer, FeedForward, Residual
+
+ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU}
+
+
+def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) -> TranslationModel:
+    """Build a model with fresh weights for vocabularies of these sizes.
+
+    Raises UserError if all embeddings are tied and the vocabularies differ in size.
+    """
+    model = plan.model
+    if model.tying == "all" and source_vocabulary != target_vocabulary:
+        raise UserError(
+            f"model.tying is all, but the vocabularies hold {source_vocabulary} and {target_vocabulary} units;"
+            " set units.joint to true, or model.tying to decoder or none"
+        )
+    target_table = token_table(target_vocabulary, model.width)
+    source_table = target_table if model.tying == "all" else token_table(source_vocabulary, model.width)
+    output = nn.Linear(model.width, target_vocabulary, bias=False)
+    output.weight = token_table(target_vocabulary, model.width).weight if model.tying == "none" else target_table.weight
+    return TranslationModel(
+        source_embedding=_embedding(model, source_table),
+        target_embedding=_embedding(model, target_table),
+        encoder=Encoder(
+            [
+                EncoderLayer(
+                    self_attention=_attention(plan, "encoder_self_attention", layer),
+                    residual=_residual(model),
+                    feed_forward=_feed_forward(model),
+                )
+                for layer in range(1, model.encoder_layers + 1)
+            ],
+            _final_norm(model),
+        ),
+        decoder=Decoder(
+            [
+                DecoderLayer(
+                    self_attention=_attention(plan, "decoder_self_attention", layer),
+                    residual=_residual(model),
+                    cross_attention=_attention(plan, "cross_attention", layer),
+                    cross_residual=_residual(model),
+                    feed_forward=_feed_forward(model),
+                )
+                for layer in range(1, model.decoder_layers + 1)
+            ],
+            _final_norm(model),
+        ),
+        output=output,
+    )
+
+
+def _embedding(model: ModelSettings, table: nn.Embedding) -> Embedding:
+    learned = position_table(model.maximum_positions, model.width) if model.positions == "learned" else None
+    return Embedding(table, positions=learned, scale=model.embedding_scale, dropout=model.embedding_dropout)
+
+
+def _attention(plan: ModelPlan, slot: str, layer: int) -> Attention:
+    filling = plan.slots[slot][layer - 1]
+    mechanism = mechanisms.load(filling.mechanism)
+    place = Place(
+        slot=slot,
+        layer=layer,
+        width=plan.model.width,
+        heads=plan.model.heads,
+        bias=plan.model.attention_bias,
+        dropout=plan.model.dropout,
+        attention_dropout=plan.model.attention_dropout,
+    )
+    return cast(Attention, mechanism.build(mechanism.Settings(**filling.settings), place))
+
+
+def _residual(model: ModelSettings) -> Residual:
+    return Residual(width=model.width, norm=model.norm, dropout=model.dropout)
+
+
+def _feed_forward(model: ModelSettings) -> FeedForward:
+    activation = ACTIVATIONS[model.activation]()
+    dropout = model.feed_forward_dropout
+    return FeedForward(
+        hidden=model.feed_forward_width, activation=activation, dropout=dropout, residual=_residual(model)
+    )
+
+
+def _final_norm(model: ModelSettings) -> nn.Module:
+    return nn.LayerNorm(model.width) if model.norm == "pre" else nn.Identity()

@@ -1,0 +1,72 @@
+"""Weights on disk: safetensors with all metadata as one JSON string, which keeps the bytes the same every time."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from context_nmt.files import UserError, replacing
+from context_nmt.models.building import build
+from context_nmt.models.plans import ModelPlan
+from context_nmt.models.translation_model import TranslationModel
+
+RUN_WEIGHTS = "model.safetensors"
+
+
+def save(path: Path, weights: dict[str, Tensor], metadata: dict[str, Any]) -> None:
+    """Write weights and metadata, whole or not at all."""
+    with replacing(path) as temporary:
+        contiguous = {name: weights[name].detach().cpu().contiguous() for name in sorted(weights)}
+        save_file(contiguous, temporary, metadata={"json": json.dumps(metadata, sort_keys=True)})
+
+
+def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read weights and metadata; raises UserError for a missing, cut or foreign file."""
+    if not path.is_file():
+        raise UserError(f"{path}: no such checkpoint")
+    try:
+        with safe_open(path, framework="pt") as file:
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+            return weights, json.loads(file.metadata()["json"])
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{path}: not a checkpoint of this program, or cut short ({error})") from None
+
+
+def weights_of(model: nn.Module) -> dict[str, Tensor]:
+    """All parameters by name; tied ones appear once."""
+    return dict(model.named_parameters())
+
+
+def fill(model: nn.Module, weights: dict[str, Tensor], origin: Path) -> None:
+    """Copy weights into a model; raises UserError unless names and shapes are exactly the model's."""
+    own = weights_of(model)
+    if different := sorted(own.keys() ^ weights.keys()):
+        raise UserError(f"{origin}: holds another model; {different[0]} is only in one of the two")
+    with torch.no_grad():
+        for name, parameter in own.items():
+            if parameter.shape != weights[name].shape:
+                given, needed = tuple(weights[name].shape), tuple(parameter.shape)
+                raise UserError(f"{origin}: {name} has shape {given}, the model needs {needed}")
+            parameter.copy_(weights[name])
+
+
+def model_metadata(plan: ModelPlan, source_vocabulary: int, target_vocabulary: int) -> dict[str, Any]:
+    """What `load_run` needs to rebuild the model."""
+    return {"plan": plan.to_dict(), "vocabulary": {"source": source_vocabulary, "target": target_vocabulary}}
+
+
+def load_run(folder: Path, device: torch.device) -> TranslationModel:
+    """Load the model of a run's folder, in evaluation mode; raises UserError."""
+    path = folder / RUN_WEIGHTS
+    weights, metadata = load(path)
+    model = build(
+        ModelPlan.from_dict(metadata["plan"]),
+        source_vocabulary=metadata["vocabulary"]["source"],
+        target_vocabulary=metadata["vocabulary"]["target"],
+    )
+    fill(model, weights, path)
+    return model.to(device).eval()

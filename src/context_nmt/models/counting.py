@@ -1,0 +1,44 @@
+"""Parameters and floating-point operations of a model, without training or data."""
+
+import re
+from typing import Any
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from context_nmt.models.building import build
+from context_nmt.models.plans import ModelPlan
+
+SENTENCE_LENGTH = 25  # units on either side, about the mean of WMT newstest sets in BPE units
+
+
+def describe(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) -> dict[str, Any]:
+    """Parameters in all and by part, FLOPs per target token, and what fills each slot of each layer.
+
+    FLOPs are those of training: the matrix products of one forward and backward pass over a sentence pair of 25 and
+    25 units, divided by the target units; a multiplication and an addition count as two.
+    """
+    with torch.device("meta"):
+        model = build(plan, source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary)
+        sentence = torch.zeros(1, SENTENCE_LENGTH, dtype=torch.long)
+        with FlopCounterMode(display=False) as counter:
+            model.output(model(sentence, sentence)).sum().backward()
+    parts: dict[str, int] = {}
+    for name, parameter in model.named_parameters():
+        part = _part(name)
+        parts[part] = parts.get(part, 0) + parameter.numel()
+    return {
+        "parameters": sum(parts.values()),
+        "parameters_by_part": parts,
+        "flops_per_target_token": round(counter.get_total_flops() / SENTENCE_LENGTH),
+        "slots": {
+            slot: [{"mechanism": layer.mechanism, **layer.settings} for layer in layers]
+            for slot, layers in plan.slots.items()
+        },
+    }
+
+
+def _part(name: str) -> str:
+    """encoder.layers.3.self_attention.query.weight -> encoder.self_attention."""
+    first, *rest = re.sub(r"layers\.\d+\.", "", name).split(".")
+    return f"{first}.{rest[0]}" if first in ("encoder", "decoder") else first

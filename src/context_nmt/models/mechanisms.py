@@ -1,0 +1,39 @@
+"""Finds mechanisms: one file each in `mechanisms/`, loaded by its name."""
+
+import importlib
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from torch import nn
+
+import context_nmt.mechanisms
+from context_nmt.files import UserError
+from context_nmt.transformer.attention import Place
+
+FOLDER = Path(context_nmt.mechanisms.__path__[0])
+
+
+class Mechanism(Protocol):
+    """What every file in `mechanisms/` exports."""
+
+    SLOTS: tuple[str, ...]
+    Settings: type[Any]
+
+    def build(self, settings: Any, place: Place) -> nn.Module: ...
+
+
+def names() -> list[str]:
+    """All mechanisms on disk, sorted."""
+    return sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
+
+
+def load(name: str) -> Mechanism:
+    """Load one mechanism; raises UserError that lists those on disk for an unknown one."""
+    if name not in names():
+        raise UserError(f"no mechanism {name!r}; there are {', '.join(names())}")
+    return cast(Mechanism, importlib.import_module(f"{context_nmt.mechanisms.__name__}.{name}"))
+
+
+def file(name: str) -> Path:
+    """The source file of a mechanism."""
+    return FOLDER / f"{name}.py"

@@ -1,0 +1,103 @@
+"""Resolves a variant of a params.yaml into what training, averaging and decoding are told."""
+
+import dataclasses
+from typing import Any, TypeVar, get_args
+
+from context_nmt.experiment import Experiment
+from context_nmt.files import UserError, sha256, write_json
+from context_nmt.models import mechanisms
+from context_nmt.models.plans import Filling, ModelPlan, TrainingPlan
+from context_nmt.parameters import check
+from context_nmt.settings import AveragingSettings, DecodingSettings, ExperimentSettings, ModelSettings, Slot
+
+Settings = TypeVar("Settings")
+
+PLAIN = "multi_head_attention"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VariantPlan:
+    """One variant, resolved."""
+
+    training: TrainingPlan
+    averaging: AveragingSettings
+    decoding: DecodingSettings
+
+
+def write_plans(experiment: Experiment) -> None:
+    """Resolve every variant and write its plans; all are resolved before the first is written."""
+    plans = {variant: plan(experiment.settings, variant) for variant in experiment.settings.variants}
+    for variant, resolved in plans.items():
+        resolved.training.write(experiment.plan(variant, "training"))
+        write_json(experiment.plan(variant, "averaging"), dataclasses.asdict(resolved.averaging))
+        write_json(experiment.plan(variant, "decoding"), dataclasses.asdict(resolved.decoding))
+
+
+def plan(experiment: ExperimentSettings, variant: str) -> VariantPlan:
+    """Resolve one variant; raises UserError that names the key of params.yaml."""
+    where = f"params.yaml: variants.{variant}"
+    chosen = experiment.variants[variant]
+    model = _override(experiment.model, chosen.model, f"{where}.model")
+    training = _override(experiment.training, chosen.training, f"{where}.training")
+    averaging = _override(experiment.averaging, chosen.averaging, f"{where}.averaging")
+    kept = training.keep_last if averaging.select == "last" else training.keep_best
+    if averaging.count > kept:
+        raise UserError(
+            f"{where}: averaging.count is {averaging.count}, but training.keep_{averaging.select} keeps only {kept}"
+        )
+    slots: dict[str, tuple[Filling, ...]] = {
+        slot: _fill(slot, chosen.slots.get(slot, {"mechanism": PLAIN}), model, f"{where}.slots.{slot}")
+        for slot in get_args(Slot)
+    }
+    used = sorted({filling.mechanism for layers in slots.values() for filling in layers})
+    return VariantPlan(
+        training=TrainingPlan(
+            model=ModelPlan(model=model, slots=slots),
+            training=training,
+            files={f"mechanisms/{name}.py": sha256(mechanisms.file(name)) for name in used},
+        ),
+        averaging=averaging,
+        decoding=_override(experiment.decoding, chosen.decoding, f"{where}.decoding"),
+    )
+
+
+def _override(base: Settings, changes: dict[str, Any], where: str) -> Settings:
+    """The base settings with some keys changed, checked again as a whole."""
+    return check(type(base), _merged(dataclasses.asdict(base), changes), where=where)  # type: ignore[call-overload]
+
+
+def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    nested = {key: _merged(base[key], value) for key, value in changes.items() if isinstance(base.get(key), dict)}
+    return {**base, **changes, **nested}
+
+
+def _fill(slot: str, entry: dict[str, Any], model: ModelSettings, where: str) -> tuple[Filling, ...]:
+    """Spread one slot's entry over the layers: `layers` picks some, a list gives a value per picked layer."""
+    options = dict(entry)
+    name = options.pop("mechanism", None)
+    if not isinstance(name, str):
+        raise UserError(f"{where}.mechanism: this key is required; there are {', '.join(mechanisms.names())}")
+    try:
+        mechanism = mechanisms.load(name)
+    except UserError as error:
+        raise UserError(f"{where}.mechanism: {error}") from None
+    if slot not in mechanism.SLOTS:
+        raise UserError(f"{where}.mechanism: {name} does not fit this slot; it accepts {', '.join(mechanism.SLOTS)}")
+    count = model.encoder_layers if slot.startswith("encoder") else model.decoder_layers
+    layers = options.pop("layers", list(range(1, count + 1)))
+    if not isinstance(layers, list) or not set(layers) <= set(range(1, count + 1)) or len(set(layers)) < len(layers):
+        raise UserError(f"{where}.layers: {layers!r} is not a list of different layers of 1..{count}")
+    fillings = [Filling(mechanism=PLAIN)] * count
+    for index, layer in enumerate(layers):
+        settings = {key: _of_layer(value, index, len(layers), f"{where}.{key}") for key, value in options.items()}
+        checked = dataclasses.asdict(check(mechanism.Settings, settings, where=where))
+        fillings[layer - 1] = Filling(mechanism=name, settings=checked)
+    return tuple(fillings)
+
+
+def _of_layer(value: Any, index: int, count: int, where: str) -> Any:
+    if not isinstance(value, list):
+        return value
+    if len(value) != count:
+        raise UserError(f"{where}: a list gives one value per layer: {count} are needed, {len(value)} given ({value})")
+    return value[index]

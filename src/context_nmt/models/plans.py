@@ -1,0 +1,60 @@
+"""What training is told about a variant: everything resolved, nothing to look up in params.yaml."""
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from context_nmt.files import UserError, read_json, write_json
+from context_nmt.settings import ModelSettings, ScheduleSettings, TrainingSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filling:
+    """What fills one slot in one layer: a mechanism and its settings."""
+
+    mechanism: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelPlan:
+    """A model up to its vocabularies."""
+
+    model: ModelSettings
+    slots: dict[str, tuple[Filling, ...]]  # slot -> what fills it, layer by layer
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "ModelPlan":
+        """Raises UserError for values that no plan of this version holds."""
+        try:
+            slots = {slot: tuple(Filling(**layer) for layer in layers) for slot, layers in values["slots"].items()}
+            return cls(model=ModelSettings(**values["model"]), slots=slots)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise UserError(f"not the plan of a model ({error})") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingPlan:
+    """A model, its recipe, and the files that only some variants use, with their hashes."""
+
+    model: ModelPlan
+    training: TrainingSettings
+    files: dict[str, str]
+
+    def write(self, path: Path) -> None:
+        """Write the plan as JSON."""
+        write_json(
+            path, {"model": self.model.to_dict(), "training": asdict(self.training), "mechanism_files": self.files}
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> "TrainingPlan":
+        """Read a plan; raises UserError."""
+        values = read_json(path)
+        schedule = ScheduleSettings(**values["training"].pop("schedule"))
+        training = TrainingSettings(**values["training"], schedule=schedule)
+        return cls(model=ModelPlan.from_dict(values["model"]), training=training, files=values["mechanism_files"])

@@ -1,0 +1,67 @@
+"""The autoregressive translation model: an encoder, a decoder and the two ends that hold the vocabulary."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from context_nmt.corpus.vocabulary import PADDING
+from context_nmt.transformer.embedding import Embedding
+from context_nmt.transformer.layers import Decoder, Encoder, Memory, causal_mask
+
+DecodingState = dict[str, Any]
+
+
+class TranslationModel(nn.Module):
+    """p(target | source), one target unit after the other."""
+
+    def __init__(
+        self,
+        *,
+        source_embedding: Embedding,
+        target_embedding: Embedding,
+        encoder: Encoder,
+        decoder: Decoder,
+        output: nn.Linear,
+    ) -> None:
+        super().__init__()
+        self.source_embedding = source_embedding
+        self.target_embedding = target_embedding
+        self.encoder = encoder
+        self.decoder = decoder
+        self.output = output
+
+    def forward(self, source: Tensor, target_inputs: Tensor) -> Tensor:
+        """Source ids [B, S], target ids shifted right [B, T] -> decoder states [B, T, D]; see `output`."""
+        return self.decode(target_inputs, self.encode(source))
+
+    def encode(self, source: Tensor) -> Memory:
+        """Source ids [B, S] -> memory."""
+        return self.encoder(self.source_embedding(source), source != PADDING)
+
+    def decode(self, target_inputs: Tensor, memory: Memory) -> Tensor:
+        """Target ids shifted right [B, T] -> decoder states [B, T, D]; padding behind is harmless."""
+        return self.decoder(
+            self.target_embedding(target_inputs),
+            padding=target_inputs != PADDING,
+            mask=causal_mask(target_inputs.size(1), target_inputs.device),
+            causal=True,
+            memory=memory,
+        )
+
+    def start(self, memory: Memory) -> DecodingState:
+        """The decoding state before the first step: a tree whose tensors all have the batch first."""
+        return {"position": 0, "memory": (memory.states, memory.padding), "layers": self.decoder.new_state()}
+
+    def step(self, tokens: Tensor, state: DecodingState) -> tuple[Tensor, DecodingState]:
+        """The previous units [B] -> logits of the next ones [B, V], and the state after them."""
+        position = state["position"]
+        states = self.decoder(
+            self.target_embedding(tokens[:, None], first_position=position),
+            padding=torch.ones_like(tokens[:, None], dtype=torch.bool),
+            mask=torch.ones(1, 1, 1, position + 1, dtype=torch.bool, device=tokens.device),
+            causal=True,
+            memory=Memory(*state["memory"]),
+            state=state["layers"],
+        )
+        return self.output(states[:, 0]), {**state, "position": position + 1}

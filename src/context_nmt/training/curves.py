@@ -1,0 +1,16 @@
+"""Learning curves as CSV, which `dvc plots` draws."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from context_nmt.files import replacing
+
+
+def write_curve(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write one row per validation; numbers have seven significant digits."""
+    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({name: f"{value:.7g}" for name, value in row.items()})

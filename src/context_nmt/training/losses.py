@@ -1,0 +1,70 @@
+"""Label-smoothed cross-entropy over real tokens, without ever holding the logits of a whole batch."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+CHUNK = 512  # tokens whose logits exist at a time
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Sums over the real tokens of a batch, in nats."""
+
+    smoothed: Tensor  # what training minimises
+    negative_log_likelihood: float
+    tokens: int
+
+
+def cross_entropy(states: Tensor, weight: Tensor, targets: Tensor, *, smoothing: float, padding: int) -> Loss:
+    """Cross-entropy with label smoothing (1 - e) * nll + e / V * sum over V (Szegedy et al. 2016).
+
+    States [B, T, D], output weight [V, D], targets [B, T]; positions whose target is `padding` do not count.
+    """
+    real = targets != padding
+    differentiable = torch.is_grad_enabled()
+    smoothed, likelihood = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
+        states[real], weight, targets[real], smoothing, differentiable
+    )
+    return Loss(smoothed, float(likelihood), int(real.sum()))
+
+
+class _ChunkedCrossEntropy(torch.autograd.Function):
+    """Computes the gradient together with the loss, chunk by chunk, so that logits live briefly and in cache."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, states: Tensor, weight: Tensor, targets: Tensor, smoothing: float, differentiable: bool
+    ) -> tuple[Tensor, Tensor]:
+        state_gradient = torch.empty_like(states) if differentiable else None
+        weight_gradient = torch.zeros_like(weight) if differentiable else None
+        smoothed = states.new_zeros((), dtype=torch.float64)
+        likelihood = states.new_zeros((), dtype=torch.float64)
+        for start in range(0, len(states), CHUNK):
+            chunk, labels = states[start : start + CHUNK], targets[start : start + CHUNK, None]
+            logits = (chunk @ weight.T).float()  # [N, V]
+            of_label, mean = logits.gather(1, labels), logits.mean(1, keepdim=True)
+            largest = logits.amax(1, keepdim=True)
+            exponentials = logits.sub_(largest).exp_()
+            total = exponentials.sum(1, keepdim=True)
+            log_total = largest + total.log()
+            likelihood += (log_total - of_label).sum()
+            smoothed += (log_total - (1 - smoothing) * of_label - smoothing * mean).sum()
+            if state_gradient is not None and weight_gradient is not None:
+                gradient = exponentials.div_(total).sub_(smoothing / logits.size(1))
+                gradient.scatter_add_(1, labels, gradient.new_full(labels.shape, smoothing - 1))
+                gradient = gradient.to(chunk.dtype)
+                state_gradient[start : start + CHUNK] = gradient @ weight
+                weight_gradient += gradient.T @ chunk
+        ctx.save_for_backward(state_gradient, weight_gradient)
+        ctx.mark_non_differentiable(likelihood)
+        return smoothed.float(), likelihood
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, scale: Tensor, _: Any) -> tuple[Tensor, Tensor, None, None, None]:
+        state_gradient, weight_gradient = ctx.saved_tensors
+        return state_gradient * scale, weight_gradient * scale, None, None, None

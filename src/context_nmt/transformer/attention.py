@@ -1,0 +1,131 @@
+"""Attention, and what a layer's attention may look at besides its queries.
+
+Letters for shapes, here and in all files: B sentences, S source length, T target length, D width, H heads,
+V vocabulary size. Batch first everywhere. Masks are boolean, True = may attend.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+State = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class LayerContext:
+    """What a sublayer may look at besides its queries."""
+
+    stack_states: tuple[Tensor, ...]  # [B, T, D] each: [0] embeddings, [i] output of layer i, [-1] this layer's input
+    stack_inputs: tuple[Tensor, ...]  # [i] what layer i's self-attention received as queries, [-1] this layer's queries
+    mask: Tensor  # bool [B or 1, 1, T_query or 1, T_key]
+    causal: bool  # whether position t must not depend on later ones
+    padding: Tensor  # bool [B, T] of the queries, True = real token
+    memory_states: tuple[Tensor, ...] = ()  # cross-attention: encoder states, [0] embeddings, [-1] output
+    state: State | None = None  # None = the whole sequence; a dict = one decoding step, owned by this sublayer
+
+    def with_queries(self, queries: Tensor) -> "LayerContext":
+        """Add this layer's queries [B, T, D] to the inputs of the stack."""
+        return replace(self, stack_inputs=(*self.stack_inputs, queries))
+
+    def over_memory(self, memory_states: tuple[Tensor, ...], mask: Tensor, state: State | None) -> "LayerContext":
+        """The context of the cross-attention in the same layer."""
+        return replace(self, memory_states=memory_states, mask=mask, state=state, causal=False)
+
+
+class Attention(Protocol):
+    """What a layer is given: queries [B, T, D] -> [B, T, D]."""
+
+    def __call__(self, queries: Tensor, context: LayerContext) -> Tensor: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where an attention sits, and the sizes that it must have there."""
+
+    slot: str
+    layer: int  # from 1
+    width: int
+    heads: int
+    bias: bool
+    dropout: float  # of a sublayer's output
+    attention_dropout: float
+
+
+def linear(inputs: int, outputs: int, *, bias: bool) -> nn.Linear:
+    """A linear map with Glorot-uniform weights and a bias of 0."""
+    layer = nn.Linear(inputs, outputs, bias=bias)
+    nn.init.xavier_uniform_(layer.weight)
+    if bias:
+        nn.init.zeros_(layer.bias)
+    return layer
+
+
+def split_heads(states: Tensor, heads: int) -> Tensor:
+    """[B, T, D] -> [B, H, T, D/H]."""
+    return states.reshape(*states.shape[:2], heads, -1).transpose(1, 2)
+
+
+def merge_heads(states: Tensor) -> Tensor:
+    """[B, H, T, D/H] -> [B, T, D]."""
+    return states.transpose(1, 2).flatten(2)
+
+
+def extended(state: State | None, name: str, new: Tensor) -> Tensor:
+    """Append `new` [B, H, 1, D/H] to what earlier decoding steps left in the state, and keep the result there."""
+    if state is None:
+        return new
+    state[name] = torch.cat([state[name], new], dim=2) if name in state else new
+    return state[name]
+
+
+class ScaledDotProduct(nn.Module):
+    """softmax(Q K^T / sqrt(D/H)) V, Vaswani et al. (2017) eq. 1; hook `weights` to read the softmax [B, H, T, S]."""
+
+    def __init__(self, *, dropout: float) -> None:
+        super().__init__()
+        self.dropout = dropout
+        self.weights = nn.Identity()
+
+    def forward(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+        """Queries [B, H, T, D/H], keys and values [B, H, S, D/H], mask [B or 1, 1, T or 1, S] -> [B, H, T, D/H]."""
+        dropout = self.dropout if self.training else 0.0
+        if not self.weights._forward_hooks:
+            return functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, dropout_p=dropout)
+        scores = queries @ keys.transpose(-2, -1) / math.sqrt(queries.size(-1))  # [B, H, T, S]
+        weights = self.weights(scores.masked_fill(~mask, -math.inf).softmax(-1))
+        return functional.dropout(weights, dropout) @ values
+
+
+class MultiHeadAttention(nn.Module):
+    """Multi-head attention over the queries themselves, or over the memory where there is one."""
+
+    def __init__(self, *, width: int, heads: int, bias: bool, dropout: float) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query = linear(width, width, bias=bias)
+        self.key = linear(width, width, bias=bias)
+        self.value = linear(width, width, bias=bias)
+        self.output = linear(width, width, bias=bias)
+        self.attend = ScaledDotProduct(dropout=dropout)
+
+    def forward(self, queries: Tensor, context: LayerContext) -> Tensor:
+        """Queries [B, T, D] -> [B, T, D]."""
+        keys, values = self._over_memory(context) if context.memory_states else self._over_self(queries, context)
+        heads = split_heads(self.query(queries), self.heads)
+        return self.output(merge_heads(self.attend(heads, keys, values, context.mask)))
+
+    def _over_self(self, inputs: Tensor, context: LayerContext) -> tuple[Tensor, Tensor]:
+        keys = extended(context.state, "keys", split_heads(self.key(inputs), self.heads))
+        values = extended(context.state, "values", split_heads(self.value(inputs), self.heads))
+        return keys, values
+
+    def _over_memory(self, context: LayerContext) -> tuple[Tensor, Tensor]:
+        state = {} if context.state is None else context.state
+        if "keys" not in state:
+            state["keys"] = split_heads(self.key(context.memory_states[-1]), self.heads)
+            state["values"] = split_heads(self.value(context.memory_states[-1]), self.heads)
+        return state["keys"], state["values"]

@@ -1,0 +1,58 @@
+"""Token embeddings with positions."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from context_nmt.transformer.dropout import Dropout
+
+
+def sinusoids(first: int, length: int, width: int, device: torch.device) -> Tensor:
+    """Position signals [T, D] of positions first.. from 0, sines in the first half, cosines in the second.
+
+    Vaswani et al. (2017) section 3.5; they interleave the two, which only renames the dimensions.
+    """
+    positions = torch.arange(first, first + length, device=device, dtype=torch.float32)
+    frequencies = torch.exp(torch.arange(0, width, 2, device=device) * (-math.log(10000.0) / width))
+    angles = positions[:, None] * frequencies
+    return torch.cat([angles.sin(), angles.cos()], dim=-1)
+
+
+class Embedding(nn.Module):
+    """Token ids [B, T] -> dropout(embedding (times sqrt(D)) + position) [B, T, D]."""
+
+    def __init__(self, table: nn.Embedding, *, positions: nn.Embedding | None, scale: bool, dropout: float) -> None:
+        super().__init__()
+        self.table = table
+        self.positions = positions  # learned; None = sinusoids
+        self.scale = math.sqrt(table.embedding_dim) if scale else 1.0
+        self.dropout = Dropout(dropout)
+
+    def forward(self, ids: Tensor, first_position: int = 0) -> Tensor:
+        """Raises ValueError for a sentence longer than the learned positions."""
+        embedded = self.table(ids) * self.scale
+        return self.dropout(embedded + self._positions(first_position, ids.size(1), embedded))
+
+    def _positions(self, first: int, length: int, like: Tensor) -> Tensor:
+        if self.positions is None:
+            return sinusoids(first, length, self.table.embedding_dim, like.device).to(like.dtype)
+        if first + length > self.positions.num_embeddings:
+            raise ValueError(
+                f"a sentence has {first + length} units, model.maximum_positions is {self.positions.num_embeddings}"
+            )
+        return self.positions.weight[first : first + length]
+
+
+def token_table(vocabulary: int, width: int) -> nn.Embedding:
+    """A table [V, D] with entries from N(0, 1/D)."""
+    table = nn.Embedding(vocabulary, width)
+    nn.init.normal_(table.weight, std=width**-0.5)
+    return table
+
+
+def position_table(positions: int, width: int) -> nn.Embedding:
+    """A table of learned positions with entries from N(0, 0.02)."""
+    table = nn.Embedding(positions, width)
+    nn.init.normal_(table.weight, std=0.02)
+    return table

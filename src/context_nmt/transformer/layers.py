@@ -1,0 +1,165 @@
+"""The Transformer's layers and stacks (Vaswani et al. 2017); a layer is given its attention."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from context_nmt.transformer.attention import Attention, LayerContext, State, linear
+from context_nmt.transformer.dropout import Dropout
+
+
+class Residual(nn.Module):
+    """x + dropout(f(x)), with layer norm before f (pre) or after the addition (post)."""
+
+    def __init__(self, *, width: int, norm: Literal["pre", "post"], dropout: float) -> None:
+        super().__init__()
+        self.pre = norm == "pre"
+        self.norm = nn.LayerNorm(width)
+        self.dropout = Dropout(dropout)
+
+    def enter(self, states: Tensor) -> Tensor:
+        """What f receives, [B, T, D]."""
+        return self.norm(states) if self.pre else states
+
+    def leave(self, states: Tensor, output: Tensor) -> Tensor:
+        """The sublayer's result, [B, T, D]."""
+        states = states + self.dropout(output)
+        return states if self.pre else self.norm(states)
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with an activation between, and the residual around them."""
+
+    def __init__(self, *, hidden: int, activation: nn.Module, dropout: float, residual: Residual) -> None:
+        super().__init__()
+        width = residual.norm.normalized_shape[0]
+        self.residual = residual
+        self.inner = linear(width, hidden, bias=True)
+        self.activation = activation
+        self.dropout = Dropout(dropout)
+        self.outer = linear(hidden, width, bias=True)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """[B, T, D] -> [B, T, D]."""
+        hidden = self.activation(self.inner(self.residual.enter(states)))
+        return self.residual.leave(states, self.outer(self.dropout(hidden)))
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention and feed-forward."""
+
+    def __init__(self, *, self_attention: Attention, residual: Residual, feed_forward: FeedForward) -> None:
+        super().__init__()
+        self.self_attention = self_attention
+        self.residual = residual
+        self.feed_forward = feed_forward
+
+    def forward(self, states: Tensor, context: LayerContext) -> tuple[Tensor, Tensor]:
+        """States [B, S, D] -> next states, and the queries that the self-attention received."""
+        queries = self.residual.enter(states)
+        attended = self.self_attention(queries, context.with_queries(queries))
+        return self.feed_forward(self.residual.leave(states, attended)), queries
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention, cross-attention over the memory and feed-forward."""
+
+    def __init__(
+        self,
+        *,
+        self_attention: Attention,
+        residual: Residual,
+        cross_attention: Attention,
+        cross_residual: Residual,
+        feed_forward: FeedForward,
+    ) -> None:
+        super().__init__()
+        self.self_attention = self_attention
+        self.residual = residual
+        self.cross_attention = cross_attention
+        self.cross_residual = cross_residual
+        self.feed_forward = feed_forward
+
+    def forward(self, states: Tensor, context: LayerContext, cross_context: LayerContext) -> tuple[Tensor, Tensor]:
+        """States [B, T, D] -> next states, and the queries that the self-attention received."""
+        queries = self.residual.enter(states)
+        attended = self.self_attention(queries, context.with_queries(queries))
+        states = self.residual.leave(states, attended)
+        crossed = self.cross_attention(self.cross_residual.enter(states), cross_context.with_queries(queries))
+        return self.feed_forward(self.cross_residual.leave(states, crossed)), queries
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the encoder hands to the decoder."""
+
+    states: tuple[Tensor, ...]  # [B, S, D] each: [0] embeddings, [i] output of layer i, [-1] the encoder's output
+    padding: Tensor  # bool [B, S], True = real token
+
+    @property
+    def mask(self) -> Tensor:
+        """Real tokens as an attention mask [B, 1, 1, S]."""
+        return self.padding[:, None, None, :]
+
+
+class Encoder(nn.Module):
+    """A stack of layers and the final norm, if the layers are pre-norm."""
+
+    def __init__(self, layers: Sequence[EncoderLayer], final_norm: nn.Module) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.final_norm = final_norm
+
+    def forward(self, embedded: Tensor, padding: Tensor) -> Memory:
+        """Embedded source [B, S, D], padding [B, S] True = real -> memory."""
+        states: tuple[Tensor, ...] = (embedded,)
+        inputs: tuple[Tensor, ...] = ()
+        for layer in self.layers:
+            context = LayerContext(states, inputs, padding[:, None, None, :], causal=False, padding=padding)
+            output, queries = layer(states[-1], context)
+            states, inputs = (*states, output), (*inputs, queries)
+        return Memory((*states[:-1], self.final_norm(states[-1])), padding)
+
+
+class Decoder(nn.Module):
+    """A stack of layers over the encoder's memory and the final norm, if the layers are pre-norm."""
+
+    def __init__(self, layers: Sequence[DecoderLayer], final_norm: nn.Module) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.final_norm = final_norm
+
+    def new_state(self) -> list[dict[str, State]]:
+        """An empty decoding state: a dict per sublayer of each layer, which that sublayer owns."""
+        return [{"self_attention": {}, "cross_attention": {}} for _ in self.layers]
+
+    def forward(
+        self,
+        embedded: Tensor,
+        *,
+        padding: Tensor,
+        mask: Tensor,
+        causal: bool,
+        memory: Memory,
+        state: list[dict[str, State]] | None = None,
+    ) -> Tensor:
+        """Embedded target [B, T, D] -> states [B, T, D]; with a state, T is 1 and the state grows by one position."""
+        states: tuple[Tensor, ...] = (embedded,)
+        inputs: tuple[Tensor, ...] = ()
+        for index, layer in enumerate(self.layers):
+            own: dict[str, State | None] = {} if state is None else {**state[index]}
+            context = LayerContext(
+                states, inputs, mask, causal=causal, padding=padding, state=own.get("self_attention")
+            )
+            cross_context = context.over_memory(memory.states, memory.mask, own.get("cross_attention"))
+            output, queries = layer(states[-1], context, cross_context)
+            states, inputs = (*states, output), (*inputs, queries)
+        return self.final_norm(states[-1])
+
+
+def causal_mask(length: int, device: torch.device) -> Tensor:
+    """Each position and those before it, [1, 1, T, T]."""
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]

@@ -1,0 +1,35 @@
+"""Trains one variant with one seed."""
+
+from typing import Annotated
+
+import typer
+
+from context_nmt.command_line import run
+from context_nmt.evaluation.validation import validation_bleu
+from context_nmt.experiment import Experiment
+from context_nmt.training.running import train_run
+
+
+def main(
+    variant: Annotated[str, typer.Argument(help="A variant of params.yaml, as resolved by the plan stage.")],
+    seed: Annotated[int, typer.Argument(help="Of the initial weights, dropout and the order of batches.")],
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+) -> None:
+    """Train one variant with one seed on the binarized corpus.
+
+    Reads metrics/plans/VARIANT/training.json and runs/binarized; params.yaml is not read. Each validation saves a
+    checkpoint; the last `training.keep_last` and the best `training.keep_best` stay.
+
+    Writes
+
+        runs/training/VARIANT-SEED/checkpoint-UPDATE.safetensors
+        runs/training/VARIANT-SEED/summary.json     updates, pairs left out as too long, best update
+        metrics/curves/VARIANT-SEED.csv             the learning curve, for `dvc plots show`
+
+    Example: python -m stages.train transformer 1
+    """
+    train_run(Experiment(), variant, seed, device=device, validation_bleu=validation_bleu)
+
+
+if __name__ == "__main__":
+    run(main)
