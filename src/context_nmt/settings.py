@@ -33,10 +33,14 @@ class CorpusSettings(Checked):
     def __post_init__(self) -> None:
         require(self.source != self.target, f"source and target are both {self.source!r}")
         require(len(self.tests) > 0, "tests needs at least one test set")
+        evaluated = (self.validation, *self.tests)
+        require(self.train not in evaluated, f"{self.train!r} is the training set: it cannot be evaluated on as well")
         for group, members in self.groups.items():
             missing = sorted(set(members) - set(self.tests))
             require(not missing, f"group {group!r} names {missing}, which tests does not list ({list(self.tests)})")
             require(group not in self.tests, f"group {group!r} has the name of a test set")
+            require(len(members) > 0, f"group {group!r} has no members")
+        require("model" not in {*self.tests, *self.groups}, "a test set or group cannot be named 'model'")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,6 +230,7 @@ class SignificanceSettings(Checked):
     def __post_init__(self) -> None:
         require(self.resamples >= 1, f"resamples is {self.resamples}; it must be at least 1")
         require(0 < self.sample_ratio <= 1, f"sample_ratio is {self.sample_ratio}; it must be in (0, 1]")
+        require(1 <= self.seed < 2**32, f"seed is {self.seed}; it must be in 1..4294967295")  # sacrebleu: 0 is unseeded
 
 
 @dataclass(frozen=True, kw_only=True)

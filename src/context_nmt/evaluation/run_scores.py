@@ -1,0 +1,74 @@
+"""Scores every test set of one run."""
+
+from importlib.metadata import version
+from statistics import fmean
+
+from context_nmt.evaluation.parallel_text import read_parallel
+from context_nmt.evaluation.scores import Score, score_raw, score_tokenized
+from context_nmt.experiment import Experiment, run_name
+from context_nmt.files import UserError, write_json
+from context_nmt.settings import ExperimentSettings
+
+
+def score_run(experiment: Experiment, variant: str, seed: int) -> None:
+    """Write {test_set: {metric: {"score", "signature"}}} of one run, groups of test sets included.
+
+    Raises UserError for an unknown variant or seed, missing files and line counts that differ.
+    """
+    settings = experiment.settings
+    run = checked_run(settings, variant, seed)
+    scores = {test: _score_test(experiment, run, test) for test in settings.corpus.tests}
+    for group, members in settings.corpus.groups.items():
+        scores[group] = _mean([scores[member] for member in members], members)
+    write_json(experiment.scores(run), scores)
+
+
+def checked_run(settings: ExperimentSettings, variant: str, seed: int) -> str:
+    """The name of a run; raises UserError for a variant or seed that params.yaml does not have."""
+    if variant not in settings.variants:
+        raise UserError(f"no variant {variant!r}; params.yaml has under variants: {', '.join(settings.variants)}")
+    if seed not in settings.seeds:
+        raise UserError(f"no seed {seed}; params.yaml has under seeds: {', '.join(map(str, settings.seeds))}")
+    return run_name(variant, seed)
+
+
+def read_test(experiment: Experiment, run: str, test: str, *, tokenized: bool) -> tuple[list[str], list[str]]:
+    """The run's output and the reference of one test set, as tokens in their original case or as raw text."""
+    language = experiment.settings.corpus.target
+    hypotheses = experiment.hypotheses(run)
+    if tokenized:
+        paths = (hypotheses / f"{test}.tokenized.txt", experiment.tokenized / f"{test}.{language}.cased")
+    else:
+        paths = (hypotheses / f"{test}.detokenized.txt", experiment.corpus / f"{test}.{language}")
+    hypothesis, reference = read_parallel(*paths)
+    return hypothesis, reference
+
+
+def _score_test(experiment: Experiment, run: str, test: str) -> dict[str, Score]:
+    hypothesis, reference = read_test(experiment, run, test, tokenized=False)
+    scores = score_raw(hypothesis, [reference])
+    hypothesis, reference = read_test(experiment, run, test, tokenized=True)
+    return scores | score_tokenized(hypothesis, [reference], text=text_of_tokens(experiment.settings))
+
+
+def text_of_tokens(settings: ExperimentSettings) -> str:
+    """What the tokenize stage did to the target side, for the signature."""
+    side = settings.text.target
+    steps = {
+        "script": side.script is not None,
+        "pretokenized": side.pretokenized,
+        "normalized": side.normalize_punctuation and not side.pretokenized,
+        f"moses-{settings.corpus.target}-sacremoses-{version('sacremoses')}": not side.pretokenized,
+        "aggressive-hyphens": side.aggressive_hyphens and not side.pretokenized,
+    }
+    return "+".join(name for name, done in steps.items() if done)
+
+
+def _mean(scores: list[dict[str, Score]], members: tuple[str, ...]) -> dict[str, Score]:
+    return {
+        metric: {
+            "score": round(fmean(score[metric]["score"] for score in scores), 4),
+            "signature": f"mean of {', '.join(members)}: {scores[0][metric]['signature']}",
+        }
+        for metric in scores[0]
+    }

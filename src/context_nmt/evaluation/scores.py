@@ -1,0 +1,75 @@
+"""Corpus scores of a translation, each with the signature that says how it was computed; sacrebleu computes all.
+
+bleu_tokenized       multi-bleu.perl: the tokens as they are, cased, no smoothing
+bleu_compound_split  tensor2tensor's get_ende_bleu: hyphenated compounds split on both sides, then as bleu_tokenized
+bleu_lowercased      bleu_tokenized of lower-cased tokens
+sacrebleu            13a tokens of the raw text (as mteval-v13a), cased
+chrf                 character n-grams of the raw text (Popović 2015)
+"""
+
+import re
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+import sacrebleu
+import sacremoses
+
+Score = dict[str, Any]  # {"score": float, "signature": str}
+
+COMPOUND = re.compile(r"(\S)-(\S)")
+MOSES_HYPHEN = "@-@"  # what aggressive hyphen splitting leaves: already split
+
+
+def split_compounds(line: str) -> str:
+    """Split `X-Y` into `X ##AT##-##AT## Y`, as tensor2tensor's get_ende_bleu.sh does."""
+    tokens = (token if token == MOSES_HYPHEN else COMPOUND.sub(r"\1 ##AT##-##AT## \2", token) for token in line.split())
+    return " ".join(tokens)
+
+
+def bleu_metric(name: str) -> sacrebleu.BLEU:
+    """The sacrebleu metric behind `sacrebleu` (raw text) or one of the tokenised scores."""
+    if name == "sacrebleu":
+        return sacrebleu.BLEU()
+    return sacrebleu.BLEU(tokenize="none", smooth_method="none", lowercase=name == "bleu_lowercased", force=True)
+
+
+def score_raw(hypothesis: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, Score]:
+    """Scores that are defined on raw, detokenised text."""
+    return {
+        "sacrebleu": _score(bleu_metric("sacrebleu"), hypothesis, references),
+        "chrf": _score(sacrebleu.CHRF(), hypothesis, references),
+    }
+
+
+def score_tokenized(hypothesis: Sequence[str], references: Sequence[Sequence[str]], *, text: str) -> dict[str, Score]:
+    """Scores that are defined on tokens; `text` says in the signature where the tokens come from."""
+    split = [[split_compounds(line) for line in lines] for lines in (hypothesis, *references)]
+    return {
+        "bleu_tokenized": _score(bleu_metric("bleu_tokenized"), hypothesis, references, text=text),
+        "bleu_compound_split": _score(
+            bleu_metric("bleu_compound_split"), split[0], split[1:], text=text, compounds="split"
+        ),
+        "bleu_lowercased": _score(bleu_metric("bleu_lowercased"), hypothesis, references, text=text),
+    }
+
+
+def score_raw_and_tokenized(
+    hypothesis: Sequence[str], references: Sequence[Sequence[str]], *, language: str
+) -> dict[str, Score]:
+    """All scores of raw text; those on tokens see it through the Moses tokenizer of `language`."""
+    tokens = [moses_tokens(lines, language) for lines in (hypothesis, *references)]
+    text = f"moses-{language}-sacremoses-{version('sacremoses')}"
+    return score_raw(hypothesis, references) | score_tokenized(tokens[0], tokens[1:], text=text)
+
+
+def moses_tokens(lines: Sequence[str], language: str) -> list[str]:
+    """Moses tokens of raw lines, cased, hyphens kept."""
+    tokenizer = sacremoses.MosesTokenizer(language)
+    return [tokenizer.tokenize(line, return_str=True, escape=False) for line in lines]
+
+
+def _score(metric: Any, hypothesis: Sequence[str], references: Sequence[Sequence[str]], **notes: str) -> Score:
+    score = metric.corpus_score(hypothesis, references).score
+    signature = "|".join([str(metric.get_signature()), *(f"{key}:{value}" for key, value in notes.items())])
+    return {"score": round(score, 4), "signature": signature}

@@ -1,0 +1,132 @@
+"""Corpus scores: known values, signatures, and the authors' own BLEU of published outputs."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from context_nmt.evaluation.file_scores import score_files
+from context_nmt.evaluation.scores import score_raw_and_tokenized, score_tokenized, split_compounds
+from context_nmt.files import UserError
+
+SENTENCES = ["The well-known bank is closed today .", "It was opened again after two long years ."]
+
+
+def values(scores):
+    return {name: score["score"] for name, score in scores.items()}
+
+
+def write(path, lines):
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def score(folder, hypothesis, *references, tokenized=True, source=None):
+    paths = [write(folder / f"{index}.txt", lines) for index, lines in enumerate([hypothesis, *references])]
+    source = source and write(folder / "source.txt", source)
+    output = folder / "scores.json"
+    return score_files(paths[0], paths[1:], source=source, tokenized=tokenized, language="en", output=output)
+
+
+def test_identical_text_scores_100_everywhere():
+    scores = score_raw_and_tokenized(SENTENCES, [SENTENCES], language="en")
+    names = ("sacrebleu", "chrf", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased")
+    assert values(scores) == dict.fromkeys(names, 100.0)
+
+
+def test_compounds_are_split_as_tensor2tensor_splits_them():
+    assert split_compounds("a well-known man") == "a well ##AT##-##AT## known man"
+    assert split_compounds("state-of-the-art -x y- - z") == (
+        "state ##AT##-##AT## of ##AT##-##AT## the ##AT##-##AT## art -x y- - z"
+    )
+    assert split_compounds("a-b-c") == "a ##AT##-##AT## b-c"  # its regular expression does not overlap either
+    assert split_compounds("rock @-@ solid") == "rock @-@ solid"
+
+
+def test_known_tokenised_bleu():
+    # 5 of 6 unigrams, 3 of 5 bigrams, 2 of 4 trigrams, 1 of 3 four-grams match; equal lengths
+    scores = score_tokenized(["a b c d x f"], [["a b c d e f"]], text="as-given")
+    assert scores["bleu_tokenized"]["score"] == pytest.approx(100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25, abs=1e-3)
+    # without any matching four-gram multi-bleu is 0: no smoothing
+    assert score_tokenized(["a b c x e f"], [["a b c d e f"]], text="as-given")["bleu_tokenized"]["score"] == 0
+
+
+def test_each_definition_sees_only_its_own_difference():
+    reference = ["the well-known bank is closed today", "it was opened after two long years"]
+    cased = values(score_tokenized([line.upper() for line in reference], [reference], text="as-given"))
+    assert cased["bleu_tokenized"] == 0
+    assert cased["bleu_lowercased"] == 100
+    hypothesis = [reference[0].replace("known", "liked"), reference[1]]
+    by_hand = [[line.replace("-", " ##AT##-##AT## ") for line in lines] for lines in (hypothesis, reference)]
+    split = values(score_tokenized(hypothesis, [reference], text="as-given"))["bleu_compound_split"]
+    assert split == values(score_tokenized(by_hand[0], [by_hand[1]], text="as-given"))["bleu_tokenized"]
+    assert split != values(score_tokenized(hypothesis, [reference], text="as-given"))["bleu_tokenized"]
+
+
+def test_a_second_reference_can_only_help():
+    one = score_tokenized(SENTENCES, [["x y z w", SENTENCES[1]]], text="as-given")["bleu_tokenized"]
+    two = score_tokenized(SENTENCES, [["x y z w", SENTENCES[1]], SENTENCES], text="as-given")["bleu_tokenized"]
+    assert one["score"] < two["score"] == 100
+    assert two["signature"].startswith("nrefs:2|")
+
+
+def test_signatures_say_what_was_scored():
+    scores = score_raw_and_tokenized(SENTENCES, [SENTENCES], language="de")
+    assert "tok:13a" in scores["sacrebleu"]["signature"]
+    assert "text:moses-de-sacremoses-" in scores["bleu_tokenized"]["signature"]
+    assert "compounds:split" in scores["bleu_compound_split"]["signature"]
+    assert "case:lc" in scores["bleu_lowercased"]["signature"]
+    assert len({score["signature"] for score in scores.values()}) == len(scores)
+
+
+def test_tokens_get_no_score_that_is_defined_on_raw_text(tmp_path):
+    score(tmp_path, SENTENCES, SENTENCES, source=["x", "y"])
+    written = json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))
+    assert set(written) == {"bleu_tokenized", "bleu_compound_split", "bleu_lowercased"}
+    assert written["bleu_tokenized"]["score"] == 100
+
+
+def test_odd_line_breaks_inside_a_line_do_not_shift_lines(tmp_path):
+    lines = ["one\u2028two three four five\r six", "seven\x85eight nine ten eleven"]
+    scores = score(tmp_path, lines, lines, tokenized=False)
+    assert scores["sacrebleu"]["score"] == 100
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "source", "message"),
+    [
+        (SENTENCES, SENTENCES[:1], None, r"1\.txt has 1 lines, .*0\.txt has 2; they must be equal"),
+        (SENTENCES, SENTENCES, ["x"], r"source\.txt has 1 lines"),
+        ([], SENTENCES, None, r"0\.txt: the file is empty"),
+        (["", " "], SENTENCES, None, r"0\.txt: all lines are empty"),
+    ],
+)
+def test_unusable_files_are_refused(tmp_path, hypothesis, reference, source, message):
+    with pytest.raises(UserError, match=message):
+        score(tmp_path, hypothesis, reference, source=source)
+    assert not (tmp_path / "scores.json").exists()
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"nowhere: no such file"):
+        score_files(
+            tmp_path / "nowhere", [tmp_path], source=None, tokenized=True, language="en", output=tmp_path / "out.json"
+        )
+
+
+@pytest.mark.parametrize(("system", "bleu"), [("baseline", 35.44), ("HA-enc-dec", 37.24)])
+def test_the_authors_bleu_of_published_outputs(tmp_path, system, bleu):
+    """Golden: multi-bleu.perl as run by the authors of HAN (their .bleu files)."""
+    folder = Path(os.environ.get("DATA_MIRROR", "")) / "han_outputs"
+    if "DATA_MIRROR" not in os.environ or not folder.is_dir():
+        pytest.skip("DATA_MIRROR has no han_outputs")
+    scores = score_files(
+        folder / f"TED_es-en_{system}.en",
+        [folder / "IWSLT14.TED.tst.tc.en"],
+        source=folder / "IWSLT14.TED.tst.tc.es",
+        tokenized=True,
+        language="en",
+        output=tmp_path / "scores.json",
+    )
+    assert round(scores["bleu_tokenized"]["score"], 2) == bleu

@@ -1,0 +1,121 @@
+"""Significance tests on made-up outputs whose verdict is known."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from context_nmt.evaluation.run_significance import compare_files, file_settings
+from context_nmt.evaluation.significance import compare
+from context_nmt.files import UserError
+from context_nmt.settings import SignificanceSettings
+
+REFERENCE = [f"the {number} small birds sing in tree {number % 7} today" for number in range(60)]
+WORSE = [line if number % 3 else line.replace("small birds", "big fish") for number, line in enumerate(REFERENCE)]
+SETTINGS = SignificanceSettings(metric="bleu_tokenized", resamples=200)
+
+
+def compared(system, baseline, settings=SETTINGS, references=(REFERENCE,)):
+    return compare(system, baseline, references, settings, text="as-given")
+
+
+def test_equal_outputs_are_never_significant():
+    result = compared(WORSE, list(WORSE))
+    assert result["difference"] == 0
+    assert [result[test]["p"] for test in ("bootstrap", "sacrebleu", "sign")] == [1, 1, 1]
+    assert result["sign"] == {"p": 1, "better": 0, "worse": 0, "equal": 60}
+
+
+def test_a_clearly_better_system_is_significant_by_all_tests():
+    result = compared(REFERENCE, WORSE)
+    assert result["system"] == 100
+    assert result["difference"] > 5
+    assert result["bootstrap"]["wins"] == 1
+    assert result["sign"]["better"] == 20
+    assert result["sign"]["p"] == pytest.approx(2 * 0.5**20, rel=1e-4)
+    assert result["sacrebleu"]["p"] == pytest.approx(1 / 201, abs=1e-6)  # the smallest that it knows
+    assert "bs:200|seed:12345" in result["sacrebleu"]["signature"]
+
+
+def test_a_clearly_worse_system_is_as_significant_in_the_other_direction():
+    result = compared(WORSE, REFERENCE)
+    assert result["difference"] < -5
+    assert result["bootstrap"]["p"] == 0
+    assert result["bootstrap"]["losses"] == 1
+    assert (result["sign"]["better"], result["sign"]["worse"]) == (0, 20)
+
+
+def test_gains_and_losses_that_cancel_are_not_significant():
+    other = [line.replace("sing in", "sit on") if number % 3 == 1 else line for number, line in enumerate(REFERENCE)]
+    result = compared(WORSE, other)
+    assert result["sign"] == {"p": 1, "better": 20, "worse": 20, "equal": 20}
+    assert result["bootstrap"]["p"] > 0.05
+    assert result["sacrebleu"]["p"] > 0.05
+
+
+def test_half_size_resamples_spread_wider():
+    other = [line if number % 4 else line.replace("small birds", "big fish") for number, line in enumerate(REFERENCE)]
+    full = compared(other, WORSE)
+    half = compared(other, WORSE, SignificanceSettings(metric="bleu_tokenized", resamples=200, sample_ratio=0.5))
+    assert full["bootstrap"]["p"] < half["bootstrap"]["p"]
+
+
+def test_the_metric_decides_what_counts_as_a_difference():
+    upper = [line.upper() for line in REFERENCE]
+    assert compared(upper, REFERENCE)["difference"] == -100
+    assert compared(upper, REFERENCE, SignificanceSettings(metric="bleu_lowercased", resamples=10))["difference"] == 0
+
+
+def test_further_references_are_used():
+    result = compared(WORSE, REFERENCE, references=(REFERENCE, WORSE))
+    assert result["system"] == result["baseline"] == 100
+
+
+def test_same_bytes_again_and_nothing_left_behind(tmp_path, monkeypatch):
+    monkeypatch.setenv("SACREBLEU_SEED", "7")
+    files = {"system": REFERENCE[:30] + WORSE[30:], "baseline": WORSE, "reference": REFERENCE}
+    for name, lines in files.items():
+        (tmp_path / name).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    paths = [tmp_path / "system", tmp_path / "baseline", [tmp_path / "reference"]]
+    np.random.seed(3)
+    compare_files(*paths, SETTINGS, tmp_path / "first.json")
+    drawn = np.random.random()
+    compare_files(*paths, SETTINGS, tmp_path / "second.json")
+    assert (tmp_path / "first.json").read_bytes() == (tmp_path / "second.json").read_bytes()
+    np.random.seed(3)
+    assert drawn == np.random.random()
+    assert os.environ["SACREBLEU_SEED"] == "7"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"metric": "sacrebleu"}, "metric 'sacrebleu' is not for tokenised text; allowed: bleu_tokenized"),
+        ({"metric": "bleu_tokenized", "tokenized": False}, "not for raw text; allowed: sacrebleu"),
+        ({"resamples": 0}, "resamples is 0"),
+        ({"seed": 0}, "seed is 0"),
+        ({"sample_ratio": 1.5}, "sample_ratio is 1.5"),
+    ],
+)
+def test_bad_settings_are_refused(given, message):
+    usual = {"tokenized": True, "metric": None, "resamples": 10, "sample_ratio": 1.0, "seed": 1}
+    with pytest.raises(UserError, match=message):
+        file_settings(**(usual | given))
+
+
+def test_resamples_of_no_sentence_are_refused():
+    settings = SignificanceSettings(metric="bleu_tokenized", sample_ratio=0.5)
+    with pytest.raises(UserError, match=r"sample_ratio 0\.5 of 1 sentences leaves none"):
+        compare(["a b"], ["a c"], [["a b"]], settings, text="as-given")
+
+
+def test_the_published_gain_of_hierarchical_attention_is_significant():
+    folder = Path(os.environ.get("DATA_MIRROR", "")) / "han_outputs"
+    if "DATA_MIRROR" not in os.environ or not folder.is_dir():
+        pytest.skip("DATA_MIRROR has no han_outputs")
+    names = ("TED_es-en_HA-enc-dec.en", "TED_es-en_baseline.en", "IWSLT14.TED.tst.tc.en")
+    system, baseline, reference = ((folder / name).read_text(encoding="utf-8").split("\n")[:-1] for name in names)
+    result = compared(system, baseline, references=(reference,))
+    assert result["difference"] == pytest.approx(1.79, abs=0.005)
+    assert all(result[test]["p"] < 0.01 for test in ("bootstrap", "sacrebleu", "sign"))
