@@ -1,4 +1,4 @@
-"""Command line of the stage that turns units into numbers."""
+"""Turns subword text into arrays of ids."""
 
 from context_nmt.command_line import run
 from context_nmt.corpus.binarized import binarize

@@ -2,12 +2,14 @@
 
 import inspect
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 import typer
 
 from context_nmt.files import UserError
+
+Item = TypeVar("Item")
 
 
 def run(main: Callable[..., Any]) -> None:
@@ -21,3 +23,12 @@ def run(main: Callable[..., Any]) -> None:
     except UserError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(1)
+
+
+def progress(items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
+    """Yield the items with a progress bar on standard error, which is shown on a terminal only and leaves no trace."""
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    yield from track(items, description, total, console=console, transient=True, disable=not console.is_terminal)

@@ -7,7 +7,6 @@ SPLIT.LANGUAGE.offsets.npy    int64, sentence i is tokens[offsets[i] : offsets[i
 """
 
 from array import array
-from collections import Counter
 from functools import cached_property
 from itertools import accumulate, chain
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from context_nmt.corpus.vocabulary import Vocabulary
+from context_nmt.corpus.vocabulary import Vocabulary, count_units
 from context_nmt.files import UserError, iterate_lines, read_json, replacing_folder, write_json
 from context_nmt.settings import CorpusSettings, UnitSettings
 
@@ -45,14 +44,6 @@ def binarize(subwords: Path, destination: Path, corpus: CorpusSettings, units: U
         written = BinarizedCorpus(folder)
         for split in splits:
             written.parallel(split)
-
-
-def count_units(path: Path) -> Counter[str]:
-    """Count how often each unit stands in a file; units stand between spaces."""
-    counts: Counter[str] = Counter()
-    for line in iterate_lines(path):
-        counts.update(filter(None, line.split(" ")))
-    return counts
 
 
 def _write_tokens(text: Path, folder: Path, vocabulary: Vocabulary) -> None:

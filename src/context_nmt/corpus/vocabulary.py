@@ -1,11 +1,12 @@
 """Units and their ids: the numbers that a model sees."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from context_nmt.files import UserError, read_lines, write_lines
+from context_nmt.files import UserError, iterate_lines, read_lines, write_lines
 
 PADDING, BEGIN, END, UNKNOWN = range(4)
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
@@ -52,3 +53,11 @@ class Vocabulary:
     def text(self, ids: Iterable[int]) -> str:
         """Give the line that the ids stand for, special units included."""
         return " ".join(self.units[number] for number in ids)
+
+
+def count_units(path: Path) -> Counter[str]:
+    """Count how often each unit stands in a file; units stand between spaces."""
+    counts: Counter[str] = Counter()
+    for line in iterate_lines(path):
+        counts.update(filter(None, line.split(" ")))
+    return counts

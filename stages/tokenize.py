@@ -1,0 +1,32 @@
+"""Turns raw text into truecased Moses tokens."""
+
+from context_nmt.command_line import run
+from context_nmt.corpus.tokenizing import tokenize_corpus
+from context_nmt.experiment import Experiment
+
+
+def main() -> None:
+    """Normalise, tokenize and truecase the corpus with sacremoses, and clean its training set.
+
+    Run in an experiment's folder. Reads params.yaml (corpus, text) and the raw text ROOT/data/NAME/SPLIT.LANGUAGE, one
+    sentence per line. The suffix is the language code for Moses; where Moses does not know it, it uses English
+    abbreviations and the rules that hold for every language. A side's script (text.SIDE.script) maps the raw lines
+    first; text.SIDE.pretokenized leaves out normalisation and tokenization.
+
+    Writes
+
+        runs/tokenized/SPLIT.LANGUAGE            tokens, truecased
+        runs/tokenized/SPLIT.LANGUAGE.cased      validation and test sets: tokens in their original case
+        runs/tokenized/truecaser.LANGUAGE.json   casing statistics of the training text
+        runs/tokenized/moses.json                the settings, from which the chain is replayed
+        runs/tokenized/cleaning.json             training pairs read, kept and dropped, by reason
+
+    Example: python -m stages.tokenize
+    """
+    experiment = Experiment()
+    settings = experiment.settings
+    tokenize_corpus(experiment.corpus, experiment.tokenized, settings.corpus, settings.text)
+
+
+if __name__ == "__main__":
+    run(main)
