@@ -8,7 +8,7 @@ import torch
 from context_nmt.files import UserError
 from context_nmt.models.building import build
 from context_nmt.models.planning import plan
-from context_nmt.parameters import read_parameters
+from context_nmt.parameters import read_parameters, read_yaml
 from context_nmt.settings import ExperimentSettings
 
 VOCABULARY = 100  # of the models that are built without weights, to see that they can be
@@ -35,6 +35,7 @@ def find_problems(root: Path, folder: Path) -> Iterator[str]:
     path = folder / "params.yaml"
     try:
         settings = read_parameters(path)
+        yield from _missing_keys(root / "dvc.yaml", path)
     except UserError as error:
         yield str(error)
         return
@@ -52,6 +53,15 @@ def _copy_problems(original: Path, copy: Path) -> Iterator[str]:
         yield f"{copy}: no such file; copy it: cp {original} {copy.parent}/"
     elif copy.read_bytes() != original.read_bytes():
         yield f"{copy}: differs from {original}; copy it again: cp {original} {copy.parent}/"
+
+
+def _missing_keys(pipeline: Path, parameters: Path) -> Iterator[str]:
+    """DVC stops at a key of its `params` that is missing, even one with defaults for all that it holds."""
+    stages, given = read_yaml(pipeline)["stages"], read_yaml(parameters)
+    for key in sorted({key for stage in stages.values() for key in stage.get("params", [])} - set(given)):
+        yield f"{parameters}: {key}: dvc.yaml reads this key; write `{key}: {{}}` for its defaults"
+    if "bitext" not in given["train"]:
+        yield f"{parameters}: train.bitext: dvc.yaml reads this list; write `bitext: []` if it is empty"
 
 
 def _variant_problems(settings: ExperimentSettings, variant: str, path: Path) -> Iterator[str]:
