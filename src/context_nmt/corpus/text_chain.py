@@ -1,0 +1,99 @@
+"""The way from raw text to a model's units and back, from the files in a run's own folder.
+
+    moses.json  truecaser.LANGUAGE.json                      of the tokenize stage
+    units.json  codes.joint or codes.LANGUAGE  vocabulary.LANGUAGE   of the bpe stage
+    corpus.json  vocabulary.LANGUAGE.txt                     of the binarize stage
+
+Importing this module imports no text tools: training copies the files, and runs without them.
+"""
+
+import shutil
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+
+from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.vocabulary import Vocabulary
+from context_nmt.files import UserError, iterate_lines, read_json, replacing_folder, write_lines
+from context_nmt.settings import SideSettings
+
+
+def copy_text_files(tokenized: Path, subwords: Path, binarized: Path, destination: Path) -> None:
+    """Copy what `TextChain` needs into the folder `destination`; raises UserError for a folder that lacks it."""
+    names = BinarizedCorpus(binarized)
+    languages = (names.source, names.target)
+    required = [tokenized / "moses.json", subwords / "units.json", binarized / "corpus.json"]
+    required += [binarized / f"vocabulary.{language}.txt" for language in languages]
+    optional = [subwords / "codes.joint"]
+    for language in languages:
+        optional += [tokenized / f"truecaser.{language}.json"]
+        optional += [subwords / f"codes.{language}", subwords / f"vocabulary.{language}"]
+    destination.mkdir(parents=True, exist_ok=True)
+    for path in required + [path for path in optional if path.is_file()]:
+        if not path.is_file():
+            raise UserError(f"{path}: no such file")
+        shutil.copyfile(path, destination / path.name)
+
+
+class TextChain:
+    """The chain of one run; raises UserError for a folder that `copy_text_files` did not write."""
+
+    def __init__(self, folder: Path):
+        from context_nmt.corpus.moses import MosesSide, Truecaser
+        from context_nmt.corpus.subwords import Segmenter
+
+        self.corpus = BinarizedCorpus(folder)
+        sides = read_json(folder / "moses.json")
+        self._moses: list[MosesSide] = []
+        self._truecasers: list[Truecaser | None] = []
+        self._segmenters: list[Segmenter] = []
+        for role in ("source", "target"):
+            language = sides[role].pop("language")
+            settings = SideSettings(**sides[role])
+            truecaser = Truecaser.load(folder / f"truecaser.{language}.json") if settings.truecase else None
+            self._moses.append(MosesSide(language, settings))
+            self._truecasers.append(truecaser)
+            self._segmenters.append(Segmenter(folder, language))
+
+    @cached_property
+    def source_vocabulary(self) -> Vocabulary:
+        return self.corpus.source_vocabulary
+
+    @cached_property
+    def target_vocabulary(self) -> Vocabulary:
+        return self.corpus.target_vocabulary
+
+    def source_subwords(self, lines: Iterable[str]) -> list[str]:
+        """Turn raw source lines into lines of units; raises UserError for a script that fails."""
+        tokens = self._moses[0].tokens(lines)
+        truecaser = self._truecasers[0]
+        return [self._segmenters[0].units(truecaser.truecase(line) if truecaser else line) for line in tokens]
+
+    def target_tokens(self, lines: Iterable[str]) -> list[str]:
+        """Turn lines of target units into Moses tokens, with capitals at the start of sentences."""
+        tokens = map(self._segmenters[1].tokens, lines)
+        truecaser = self._truecasers[1]
+        return [truecaser.detruecase(line) if truecaser else line for line in tokens]
+
+    def target_text(self, lines: Iterable[str]) -> list[str]:
+        """Turn lines of Moses tokens into raw text."""
+        return list(self._moses[1].text(lines))
+
+
+def write_hypotheses(text: Path, binarized: Path, decoded: Path, destination: Path) -> None:
+    """Write `TEST.tokenized.txt` and `TEST.detokenized.txt` for the `TEST.subwords.txt` of every test set.
+
+    `text` is a run's folder for `TextChain`. Raises UserError when a line is missing or too many.
+    """
+    chain = TextChain(text)
+    corpus = BinarizedCorpus(binarized)
+    with replacing_folder(destination) as folder:
+        for test in corpus.tests:
+            units = list(iterate_lines(decoded / f"{test}.subwords.txt"))
+            expected = len(corpus.side(test, corpus.source))
+            if len(units) != expected:
+                path = decoded / f"{test}.subwords.txt"
+                raise UserError(f"{path}: {len(units)} translations for {expected} sentences; decode again")
+            tokens = chain.target_tokens(units)
+            write_lines(folder / f"{test}.tokenized.txt", tokens)
+            write_lines(folder / f"{test}.detokenized.txt", chain.target_text(tokens))
