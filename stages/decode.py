@@ -20,10 +20,9 @@ def main(
 
     Writes
 
-    \b
-    runs/decoded/VARIANT-SEED/
-        TEST.subwords.txt     the best translations in BPE units, one line per line of the source
-        TEST.nbest.jsonl      with decoding.n_best > 1: line and rank (from 1), units, log_probability, score
+        runs/decoded/VARIANT-SEED/
+            TEST.subwords.txt     the best translations in BPE units, one line per line of the source
+            TEST.nbest.jsonl      with decoding.n_best > 1: line and rank (from 1), units, log_probability, score
 
     Example: python -m stages.decode transformer 1
     """

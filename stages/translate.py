@@ -15,18 +15,18 @@ def main(
     beam: Annotated[int | None, typer.Option(help="Hypotheses per sentence; 1 is greedy. Default: the run's.")] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
 ) -> None:
-    """Translate UTF-8 text on standard input to standard output, one line per line, empty lines included.
+    """Translate UTF-8 text on standard input to standard output, one line per line; an empty line stays empty.
 
     The whole chain is in the run's folder, which can be copied elsewhere: normalisation, tokenization, truecasing and
     BPE as in training, the averaged model, its search settings, and the way back to plain text.
 
     Reads
 
-    \b
-    RUN/model.safetensors   weights
-    RUN/decoding.json       search settings
-    RUN/text/               truecasers, BPE codes, vocabularies
+        RUN/model.safetensors   weights
+        RUN/decoding.json       search settings
+        RUN/text/               truecasers, BPE codes, vocabularies
 
+    \b
     Example: python -m stages.translate runs/models/transformer-1 < text.en > text.de
     """
     translate_text(folder, sys.stdin.buffer, sys.stdout.buffer, beam=beam, device=device)

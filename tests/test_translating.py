@@ -3,6 +3,8 @@
 import io
 import itertools
 import json
+import re
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,7 +23,7 @@ from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
 from context_nmt.models.plans import Filling, ModelPlan
 from context_nmt.models.translation_model import TranslationModel
-from context_nmt.settings import DecodingSettings, ModelSettings
+from context_nmt.settings import DecodingSettings, ModelSettings, SideSettings, UnitSettings
 
 VOCABULARY = 17
 CPU = torch.device("cpu")
@@ -198,6 +200,44 @@ def test_what_is_missing_is_named(experiment: Experiment, tmp_path: Path) -> Non
         decode_run(experiment, "small", 1, device="cpu")
     with pytest.raises(UserError, match="holds no trained run"):
         translate_text(tmp_path, io.BytesIO(), io.BytesIO(), beam=None, device="cpu")
+
+
+@pytest.fixture
+def run_folder(experiment: Experiment) -> Path:
+    """The run `small-1`, with the text chain of lower-cased whole words."""
+    folder = experiment.model("small-1")
+    write_json(folder / "decoding.json", asdict(DecodingSettings(maximum_length_offset=4)))
+    side = asdict(SideSettings(truecase=False))
+    moses = {role: {"language": language, **side} for role, language in (("source", "en"), ("target", "de"))}
+    write_json(folder / "text" / "moses.json", moses)
+    write_json(folder / "text" / "units.json", asdict(UnitSettings(kind="words")))
+    for name in ("corpus.json", "vocabulary.en.txt", "vocabulary.de.txt"):
+        shutil.copy(experiment.binarized / name, folder / "text" / name)
+    return folder
+
+
+def translated(folder: Path, text: bytes, beam: int | None = None) -> bytes:
+    output = io.BytesIO()
+    translate_text(folder, io.BytesIO(text), output, beam=beam, device="cpu")
+    return output.getvalue()
+
+
+def test_text_goes_through_the_whole_chain(run_folder: Path) -> None:
+    text = "unit5 unit9 unit4\n\n   \nunit7\u2028unit8\nnever seen".encode()
+    lines = translated(run_folder, text).decode().split("\n")
+    assert [bool(line) for line in lines] == [True, False, False, True, True, False]  # five lines, each ended
+    assert {word for line in lines for word in re.findall(r"\w+", line)} <= {*map("unit{}".format, range(17)), "unk"}
+    assert translated(run_folder, b"unit5 unit9 unit4\n").decode() == lines[0] + "\n"
+    assert translated(run_folder, b"") == b""
+
+
+def test_a_beam_given_by_hand_is_used(run_folder: Path) -> None:
+    text = "\n".join(f"unit{a} unit{b} unit{a}" for a in range(4, 17) for b in (5, 9)).encode()
+    wide = translated(run_folder, text, beam=4)
+    assert wide == translated(run_folder, text)
+    assert wide != translated(run_folder, text, beam=1)
+    with pytest.raises(UserError, match="--beam is 0"):
+        translated(run_folder, text, beam=0)
 
 
 def test_lines_end_at_line_feeds_only() -> None:

@@ -56,6 +56,7 @@ def read_settings(path: Path) -> DecodingSettings:
 def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: int | None, device: str) -> None:
     """Translate UTF-8 text with the run in `folder`, from raw text to raw text, one line per line.
 
+    A line without words stays empty: what the model makes of nothing is for a test set's scores, not for a reader.
     Raises UserError for a folder without a run, a beam that is not positive and input that is not UTF-8.
     """
     if not (folder / RUN_WEIGHTS).is_file():
@@ -73,7 +74,8 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
     subwords = chain.source_subwords(list(decoded_lines(source)))
     sentences = [np.array(chain.source_vocabulary.ids(line), dtype=np.int64) for line in subwords]
     results = translate_ids(model, sentences, settings, device=where, progress=folder.name)
-    units = [chain.target_vocabulary.text(found[0].tokens) for found in results]
+    best = (found[0].tokens if len(sentence) else () for sentence, found in zip(sentences, results, strict=True))
+    units = [chain.target_vocabulary.text(tokens) for tokens in best]
     for line in chain.target_text(chain.target_tokens(units)):
         target.write(line.encode("utf-8") + b"\n")
     target.flush()
