@@ -1,0 +1,123 @@
+"""The results of an experiment as a Markdown page."""
+
+from collections.abc import Iterable, Iterator
+
+from context_nmt.evaluation.results import Difference, Results
+
+DASH = "-"
+NOTES = """\
+± is the sample standard deviation over seeds; in brackets the difference to the system's baseline.
+† p < 0.05, ‡ p < 0.01 in the system's own test (bold p below) against its baseline with the same seed, for every seed;
+only {metric} was tested. The tests see the choice of sentences ({resamples} resamples of {ratio:.0%} of a test set);
+the interval, from Student's t, sees the choice of seeds. FLOPs are those of training, per target token.
+
+- p, compare-mt: share of resamples that the better system does not win (Koehn 2004); one-sided.
+- p, sacrebleu: share of resamples whose centred difference exceeds the observed one; always full-size resamples.
+- p, sign test: sentences that raise against sentences that lower corpus BLEU when they replace the baseline's
+  (Collins et al. 2005); two-sided."""
+
+
+def format_results(results: Results) -> str:
+    """Format one table per test set, differences to baselines, what the marks mean, and every signature."""
+    settings = results.settings
+    corpus, seeds = settings.corpus, ", ".join(map(str, settings.seeds))
+    lines = [
+        f"# Results: {corpus.name}, {corpus.source}-{corpus.target}",
+        "",
+        f"Seeds: {seeds}. Written by the tables stage; results.json and results.csv hold the same numbers.",
+    ]
+    for test_set in results.test_sets:
+        members = corpus.groups.get(test_set)
+        title = f"## {test_set}" + (f" (mean of {', '.join(members)})" if members else "")
+        lines += ["", title, "", *_scores(results, test_set)]
+        if not members:
+            lines += _tests(results, test_set)
+    significance = settings.significance
+    notes = NOTES.format(metric=significance.metric, resamples=significance.resamples, ratio=significance.sample_ratio)
+    lines += ["", "## Notes", "", notes, "", "## Signatures", "", *_signatures(results)]
+    return "\n".join(lines) + "\n"
+
+
+def _scores(results: Results, test_set: str) -> Iterator[str]:
+    metrics = results.metrics(test_set)
+    yield from _header(["System", "Parameters", "MFLOPs", "FLOPs / baseline", *metrics])
+    for variant in results.settings.variants:
+        model, baseline = results.models[variant], results.settings.variants[variant].baseline
+        flops = model["flops_per_target_token"]
+        ratio = f"{flops / results.models[baseline]['flops_per_target_token']:.2f}" if baseline else DASH
+        cells = [_score(results, variant, test_set, metric) for metric in metrics]
+        yield _row([_label(results, variant), f"{model['parameters']:,}", f"{flops / 1e6:,.1f}", ratio, *cells])
+
+
+def _score(results: Results, variant: str, test_set: str, metric: str) -> str:
+    summary, difference = results.summary(variant, test_set, metric), results.difference(variant, test_set, metric)
+    if summary is None:
+        return DASH
+    deviation = f" ± {summary['deviation']:.2f}" if summary["seeds"] > 1 else ""
+    gain = f" ({_signed(difference.mean)}{_mark(difference)})" if difference else ""
+    return f"{summary['mean']:.2f}{deviation}{gain}"
+
+
+def _tests(results: Results, test_set: str) -> Iterator[str]:
+    metric = results.settings.significance.metric
+    tested = {
+        variant: difference
+        for variant in results.settings.variants
+        if (difference := results.difference(variant, test_set, metric))
+    }
+    if not tested:
+        return
+    yield ""
+    header = ["System", "Baseline", f"Difference, {metric}", "95% interval over seeds"]
+    yield from _header([*header, "p, compare-mt", "p, sacrebleu", "p, sign test"])
+    for variant, difference in tested.items():
+        settings = results.settings.variants[variant]
+        interval = " … ".join(map(_signed, difference.interval)) if difference.interval else DASH
+        p_values = {
+            test: ", ".join(_p(run[test_set][test]["p"], smallest) for run in results.comparisons[variant])
+            for test, smallest in (
+                ("bootstrap", 1 / results.settings.significance.resamples),
+                ("sacrebleu", 0.0),
+                ("sign", 0.0),
+            )
+        }
+        p_values[settings.test] = f"**{p_values[settings.test]}**"
+        gain = _signed(difference.mean) + _mark(difference)
+        yield _row(
+            [_label(results, variant), _label(results, str(settings.baseline)), gain, interval, *p_values.values()]
+        )
+
+
+def _signatures(results: Results) -> Iterator[str]:
+    names = [metric for test_set in results.test_sets for metric in results.metrics(test_set)]
+    for metric in dict.fromkeys(names):
+        yield f"- {metric}: " + ", ".join(f"`{signature}`" for signature in results.signatures(metric))
+
+
+def _header(names: list[str]) -> Iterator[str]:
+    yield _row(names)
+    yield _row(["---" if name in ("System", "Baseline") else "---:" for name in names])
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _label(results: Results, variant: str) -> str:
+    return results.settings.variants[variant].label or variant
+
+
+def _mark(difference: Difference) -> str:
+    if difference.p is None or difference.p >= 0.05:
+        return ""
+    return " ‡" if difference.p < 0.01 else " †"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")  # noqa: RUF001 (a minus as wide as the plus)
+
+
+def _p(value: float, smallest: float) -> str:
+    if value < smallest:
+        return f"< {smallest:g}"
+    return f"{value:.2g}"

@@ -1,0 +1,135 @@
+"""Collects what the runs of an experiment scored: means over seeds, and differences to the baseline."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+from statistics import fmean, stdev
+from typing import Any
+
+from scipy.stats import t as student
+
+from context_nmt.experiment import Experiment, run_name
+from context_nmt.files import UserError, read_json
+from context_nmt.settings import ExperimentSettings
+
+METRICS = ("sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased", "chrf")  # the order in tables
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a variant gains over its baseline on one test set by one metric; both run with the same seeds."""
+
+    mean: float
+    interval: tuple[float, float] | None  # 95% t interval of the paired differences; None with a single seed
+    p: float | None  # of the variant's own test, the largest over seeds; None where no test was made
+
+
+@dataclass(frozen=True)
+class Results:
+    """All scores of an experiment, read for the variants and seeds of its params.yaml and for no others."""
+
+    settings: ExperimentSettings
+    scores: dict[str, list[dict[str, Any]]]  # variant: per seed {test_set: {metric: {"score", "signature"}}}
+    comparisons: dict[str, list[dict[str, Any]]]  # variant: per seed {test_set: comparison}
+    models: dict[str, dict[str, Any]]
+
+    @cached_property
+    def test_sets(self) -> list[str]:
+        """Test sets, then groups of them, in the order of params.yaml."""
+        return [*self.settings.corpus.tests, *self.settings.corpus.groups]
+
+    def metrics(self, test_set: str) -> list[str]:
+        """The metrics that any run has on a test set."""
+        found = {metric for runs in self.scores.values() for run in runs for metric in run[test_set]}
+        return [metric for metric in METRICS if metric in found] + sorted(found - set(METRICS))
+
+    def values(self, variant: str, test_set: str, metric: str) -> list[float]:
+        """One score per seed; empty if a run of the variant lacks the metric."""
+        runs = [run[test_set] for run in self.scores[variant]]
+        return [run[metric]["score"] for run in runs] if all(metric in run for run in runs) else []
+
+    def summary(self, variant: str, test_set: str, metric: str) -> dict[str, Any] | None:
+        """Mean, sample standard deviation (0 for a single seed) and number of seeds."""
+        values = self.values(variant, test_set, metric)
+        if not values:
+            return None
+        deviation = stdev(values) if len(values) > 1 else 0.0
+        return {"mean": round(fmean(values), 4), "deviation": round(deviation, 4), "seeds": len(values)}
+
+    def difference(self, variant: str, test_set: str, metric: str) -> Difference | None:
+        """The gain over the baseline; None without a baseline or without scores of both."""
+        baseline = self.settings.variants[variant].baseline
+        if baseline is None:
+            return None
+        pairs = zip(self.values(variant, test_set, metric), self.values(baseline, test_set, metric), strict=False)
+        gains = [system - other for system, other in pairs]
+        if not gains:
+            return None
+        tests = [run[test_set] for run in self.comparisons[variant] if test_set in run]
+        p_values = [_known_p(test) for test in tests if test["metric"] == metric]
+        return Difference(round(fmean(gains), 4), t_interval(gains), max(p_values, default=None))
+
+    def signatures(self, metric: str) -> list[str]:
+        """Every signature that a metric's scores carry; more than one means that scores cannot be compared."""
+        runs = [run for runs in self.scores.values() for run in runs]
+        tests = self.settings.corpus.tests
+        return sorted({run[test][metric]["signature"] for run in runs for test in tests if metric in run[test]})
+
+    def rows(self) -> Iterator[tuple[str, str, str]]:
+        """Every (variant, test set, metric)."""
+        for variant in self.settings.variants:
+            for test_set in self.test_sets:
+                for metric in self.metrics(test_set):
+                    yield variant, test_set, metric
+
+    def as_json(self) -> dict[str, Any]:
+        """Build {variant: {test_set: {metric: summary}, "model": {"parameters", "flops_per_target_token"}}}."""
+        result: dict[str, Any] = {
+            variant: {"model": {name: model[name] for name in ("parameters", "flops_per_target_token")}}
+            for variant, model in self.models.items()
+        }
+        for variant, test_set, metric in self.rows():
+            summary = self.summary(variant, test_set, metric)
+            if summary:
+                result[variant].setdefault(test_set, {})[metric] = summary
+        return result
+
+
+def read_results(experiment: Experiment) -> Results:
+    """Read metrics/scores/, metrics/significance/ and metrics/models.json; raises UserError for what is missing."""
+    settings = experiment.settings
+    runs = {variant: [run_name(variant, seed) for seed in settings.seeds] for variant in settings.variants}
+    path = experiment.metrics / "models.json"
+    models = read_json(path)
+    missing = [variant for variant in settings.variants if variant not in models]
+    if missing:
+        raise UserError(f"{path} does not describe {missing}; run the describe stage again")
+    scores = {variant: [read_json(experiment.scores(run)) for run in names] for variant, names in runs.items()}
+    for variant, names in runs.items():
+        for run, found in zip(names, scores[variant], strict=True):
+            absent = [test for test in (*settings.corpus.tests, *settings.corpus.groups) if test not in found]
+            if absent:
+                raise UserError(f"{experiment.scores(run)} has no scores of {absent}; run the evaluate stage again")
+    return Results(
+        settings=settings,
+        scores=scores,
+        comparisons={
+            variant: [read_json(experiment.significance(run)) for run in names] for variant, names in runs.items()
+        },
+        models={variant: models[variant] for variant in settings.variants},
+    )
+
+
+def _known_p(comparison: dict[str, Any]) -> float:
+    """The p of the variant's test; a bootstrap that is never lost only says that p is below 1 / resamples."""
+    smallest = 1 / comparison["bootstrap"]["resamples"] if comparison["test"] == "bootstrap" else 0.0
+    return max(float(comparison["p"]), smallest)
+
+
+def t_interval(values: list[float], confidence: float = 0.95) -> tuple[float, float] | None:
+    """Student's interval of a mean; None for fewer than two values."""
+    if len(values) < 2:
+        return None
+    half = float(student.ppf((1 + confidence) / 2, len(values) - 1)) * stdev(values) / sqrt(len(values))
+    return round(fmean(values) - half, 4), round(fmean(values) + half, 4)

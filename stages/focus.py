@@ -1,0 +1,25 @@
+"""Shows the results of one variant to `dvc metrics diff`."""
+
+from context_nmt.command_line import run
+from context_nmt.evaluation.tables import write_focus
+from context_nmt.experiment import Experiment
+
+
+def main() -> None:
+    """Write the results of the variant that params.yaml names under `focus`.
+
+    `dvc metrics diff` compares revisions, not variants; with one experiment per variant it compares those:
+
+        dvc exp run -n view-baseline -S focus=transformer focus
+        dvc exp run -n view-tiny -S focus=transformer_tiny focus
+        dvc metrics diff view-baseline view-tiny --targets metrics/focus.json
+
+    Reads metrics/results.json. Writes
+
+        metrics/focus.json    {TEST: {METRIC: mean}, "model": {"parameters", "flops_per_target_token"}}
+    """
+    write_focus(Experiment())
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,24 @@
+"""Turns the scores of all runs into tables and figures."""
+
+from context_nmt.command_line import run
+from context_nmt.evaluation.tables import write_tables
+from context_nmt.experiment import Experiment
+
+
+def main() -> None:
+    """Collect all variants and seeds of the params.yaml in the current folder.
+
+    Reads metrics/scores/, metrics/significance/, metrics/curves/ and metrics/models.json. Writes under metrics/
+
+        results.json    {VARIANT: {TEST: {METRIC: {"mean", "deviation", "seeds"}}, "model": {"parameters", "flops_…"}}}
+        results.csv     the same in rows, with the difference to the baseline, its interval over seeds and its p
+        results.md      a table per test set, with marks for significance and every signature
+        figures/        bleu.svg, learning_curves.svg
+
+    Example: python -m stages.tables
+    """
+    write_tables(Experiment())
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,87 @@
+"""An experiment of three made-up systems whose outputs, and so whose verdicts, are known."""
+
+from pathlib import Path
+
+import yaml
+
+from context_nmt.evaluation.run_scores import score_run
+from context_nmt.evaluation.run_significance import compare_run
+from context_nmt.experiment import Experiment, run_name
+from context_nmt.files import write_json, write_lines
+
+REFERENCE = [f"The {number} small birds sing in tree {number % 7} today ." for number in range(40)]
+SYSTEMS = {"transformer": 3, "gauss": 9, "again": 3}  # every how many sentences a system errs
+PARAMETERS = {
+    "root": ".",
+    "corpus": {
+        "name": "birds",
+        "source": "en",
+        "target": "de",
+        "tests": ["dev", "test"],
+        "groups": {"both": ["dev", "test"]},
+    },
+    "significance": {"metric": "sacrebleu", "resamples": 100, "seed": 1},
+    "variants": {
+        "transformer": {"label": "Transformer"},
+        "gauss": {"label": "Gauss | half", "baseline": "transformer", "test": "sign"},
+        "again": {"baseline": "transformer"},
+        "alone": {},
+    },
+    "train": {"bitext": ["transformer", "gauss", "again", "alone"]},
+    "seeds": [1, 2],
+    "focus": "gauss",
+}
+
+
+def make_experiment(folder: Path, **changes: object) -> Experiment:
+    """Write params.yaml, references, outputs, curves and models.json; score nothing yet."""
+    experiment = Experiment(folder)
+    experiment.parameters.write_text(yaml.safe_dump(PARAMETERS | changes, sort_keys=False), encoding="utf-8")
+    settings = experiment.settings
+    for test in settings.corpus.tests:
+        write_lines(experiment.corpus / f"{test}.de", REFERENCE)
+        write_lines(experiment.tokenized / f"{test}.de.cased", REFERENCE)
+    for number, variant in enumerate(settings.variants):
+        for seed in settings.seeds:
+            run = run_name(variant, seed)
+            lines = output(SYSTEMS.get(variant, 5), seed)
+            for test in settings.corpus.tests:
+                write_lines(experiment.hypotheses(run) / f"{test}.tokenized.txt", lines)
+                write_lines(experiment.hypotheses(run) / f"{test}.detokenized.txt", lines)
+            write_lines(experiment.curve(run), curve(number, seed))
+    write_json(
+        experiment.metrics / "models.json",
+        {
+            variant: {"parameters": 1_000_000 * number, "flops_per_target_token": 6_000_000 * number, "slots": {}}
+            for number, variant in enumerate(settings.variants, start=1)
+        },
+    )
+    return experiment
+
+
+def evaluate_all(experiment: Experiment) -> Experiment:
+    """Score and compare every run, as the stages before `tables` do."""
+    for variant in experiment.settings.variants:
+        for seed in experiment.settings.seeds:
+            score_run(experiment, variant, seed)
+            compare_run(experiment, variant, seed)
+    return experiment
+
+
+def output(every: int, seed: int) -> list[str]:
+    """The reference with an error in one sentence of `every`; the second seed makes one error more."""
+    lines = [
+        line if number % every else line.replace("small birds", "big fish") for number, line in enumerate(REFERENCE)
+    ]
+    return [lines[0], lines[1].replace("sing", "sit"), *lines[2:]] if seed == 2 else lines
+
+
+def curve(number: int, seed: int) -> list[str]:
+    """A learning curve; variants with an odd number also have BLEU."""
+    header = "update,epoch,learning_rate,train_loss,train_nll,valid_loss,valid_nll,valid_perplexity"
+    rows = [header + (",valid_bleu" if number % 2 else "")]
+    for step in range(1, 21):
+        nll = 1.3 + 0.2 * number + 0.02 * seed + 5 / step
+        row = f"{100 * step},{step},0.001,{nll},{nll:.4f},{nll},{nll},{2.718281828 ** (nll + 0.2):.4f}"
+        rows.append(row + (f",{40 - 25 / step - number:.2f}" if number % 2 else ""))
+    return rows

@@ -1,0 +1,88 @@
+"""Figures: complete, free of dates and random names, readable without colour."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import matplotlib
+import pytest
+from made_up_experiment import PARAMETERS, evaluate_all, make_experiment
+
+from context_nmt.evaluation.figures import draw_learning_curves, draw_scores
+from context_nmt.evaluation.results import read_results
+from context_nmt.files import UserError, write_lines
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory):
+    return evaluate_all(make_experiment(tmp_path_factory.mktemp("experiment")))
+
+
+def texts(path):
+    """The texts of an SVG, which matplotlib leaves as comments beside their outlines."""
+    return re.findall(r"<!-- (.*?) -->", path.read_text(encoding="utf-8"))
+
+
+def test_scores_show_every_variant_and_test_set(experiment, tmp_path):
+    draw_scores(read_results(experiment), tmp_path / "bleu.svg")
+    found = texts(tmp_path / "bleu.svg")
+    assert {"Transformer", "Gauss | half", "again", "alone", "dev", "test", "both"} <= set(found)
+    assert found.count("BLEU (sacrebleu)") == 3
+    assert "Scores, birds en-de" in found
+    assert "94.57" in found
+    assert any("standard deviation over 2 seeds" in text for text in found)
+
+
+def test_learning_curves_show_every_variant_once(experiment, tmp_path):
+    draw_learning_curves(experiment, tmp_path / "curves.svg")
+    found = texts(tmp_path / "curves.svg")
+    assert [found.count(name) for name in ("Transformer", "Gauss | half", "again", "alone")] == [1] * 4
+    assert {"Updates", "Training loss (nats per token)", "Validation perplexity", "Validation BLEU (greedy)"} <= set(
+        found
+    )
+
+
+def test_lines_differ_without_colour(experiment, tmp_path):
+    draw_learning_curves(experiment, tmp_path / "curves.svg")
+    legend = (tmp_path / "curves.svg").read_text(encoding="utf-8").split('id="legend_1"')[1]
+    dashes = re.findall(r'style="fill: none; (?:stroke-dasharray: ([^;]+); )?', legend)
+    markers = re.findall(r'<use xlink:href="#(m\w+)"', legend)
+    assert len(set(dashes)) == 4
+    assert len(set(markers)) == 4
+
+
+def test_a_curve_without_bleu_gets_no_panel_for_it(tmp_path):
+    experiment = make_experiment(
+        tmp_path,
+        variants={"transformer": {}},
+        train={"bitext": ["transformer"]},
+        focus="transformer",
+        corpus=PARAMETERS["corpus"] | {"tests": ["test"], "groups": {}},
+    )
+    draw_learning_curves(experiment, tmp_path / "curves.svg")
+    assert "Validation BLEU (greedy)" not in texts(tmp_path / "curves.svg")
+
+
+@pytest.mark.parametrize("name", ["bleu", "curves"])
+def test_same_bytes_whatever_the_user_s_settings(experiment, tmp_path, name):
+    def draw(path):
+        draw_scores(read_results(experiment), path) if name == "bleu" else draw_learning_curves(experiment, path)
+        return path.read_bytes()
+
+    before = draw(tmp_path / "first.svg")
+    with matplotlib.rc_context({"svg.hashsalt": None, "font.size": 20, "svg.fonttype": "none"}):
+        assert draw(tmp_path / "second.svg") == before
+        assert matplotlib.rcParams["font.size"] == 20
+    ElementTree.fromstring(before)
+    assert b"dc:date" not in before
+
+
+def test_empty_and_missing_curves_are_named(tmp_path):
+    experiment = make_experiment(tmp_path, seeds=[1])
+    for variant in PARAMETERS["variants"]:
+        write_lines(experiment.curve(f"{variant}-1"), ["update,train_nll,valid_perplexity", "100,,"])
+    with pytest.raises(UserError, match="no curve has values of train_nll, valid_perplexity"):
+        draw_learning_curves(experiment, tmp_path / "curves.svg")
+    experiment.curve("gauss-1").unlink()
+    with pytest.raises(UserError, match=r"gauss-1\.csv: no such file"):
+        draw_learning_curves(experiment, tmp_path / "curves.svg")
+    assert not (tmp_path / "curves.svg").exists()

@@ -1,0 +1,205 @@
+"""Scores of runs, their means over seeds, differences to baselines, tables and the focus."""
+
+import csv
+import json
+
+import pytest
+from made_up_experiment import PARAMETERS, evaluate_all, make_experiment
+
+from context_nmt.evaluation.markdown import format_results
+from context_nmt.evaluation.results import read_results, t_interval
+from context_nmt.evaluation.run_scores import score_run
+from context_nmt.evaluation.run_significance import compare_run
+from context_nmt.evaluation.tables import write_focus, write_tables
+from context_nmt.files import UserError, read_json, write_json, write_lines
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory):
+    experiment = evaluate_all(make_experiment(tmp_path_factory.mktemp("experiment")))
+    write_tables(experiment)
+    return experiment
+
+
+def table_rows(page, title):
+    section = page.split(f"\n## {title}")[1].split("\n## ")[0]
+    return [line for line in section.split("\n") if line.startswith("|")]
+
+
+def test_scores_of_a_run_cover_test_sets_and_groups(experiment):
+    scores = read_json(experiment.scores("transformer-1"))
+    assert set(scores) == {"dev", "test", "both"}
+    assert set(scores["dev"]) == {"sacrebleu", "chrf", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"}
+    assert "text:normalized+moses-de-sacremoses" in scores["dev"]["bleu_tokenized"]["signature"]
+    assert scores["both"]["sacrebleu"]["signature"].startswith("mean of dev, test: nrefs:1")
+
+
+def test_a_group_is_the_mean_of_its_members(tmp_path):
+    experiment = make_experiment(tmp_path)
+    lines = ["something else entirely"] * 40
+    write_lines(experiment.hypotheses("alone-1") / "dev.detokenized.txt", lines)
+    score_run(experiment, "alone", 1)
+    scores = read_json(experiment.scores("alone-1"))
+    dev, test, both = (scores[name]["sacrebleu"]["score"] for name in ("dev", "test", "both"))
+    assert dev < 1 < 90 < test
+    assert both == pytest.approx((dev + test) / 2, abs=1e-4)
+
+
+def test_significance_follows_the_baseline_of_the_same_seed(experiment):
+    first, second = (read_json(experiment.significance(f"gauss-{seed}"))["test"] for seed in (1, 2))
+    assert first["baseline"] == read_json(experiment.scores("transformer-1"))["test"]["sacrebleu"]["score"]
+    assert second["baseline"] == read_json(experiment.scores("transformer-2"))["test"]["sacrebleu"]["score"]
+    assert (first["test"], first["p"]) == ("sign", first["sign"]["p"])
+    again = read_json(experiment.significance("again-1"))["dev"]
+    assert (again["test"], again["p"], again["difference"]) == ("bootstrap", 1, 0)
+    assert read_json(experiment.significance("alone-1")) == {}
+
+
+def test_results_are_means_and_deviations_over_seeds(experiment):
+    results = read_json(experiment.metrics / "results.json")
+    assert list(results) == sorted(PARAMETERS["variants"])
+    values = [read_json(experiment.scores(f"gauss-{seed}"))["test"]["chrf"]["score"] for seed in (1, 2)]
+    summary = results["gauss"]["test"]["chrf"]
+    assert summary["mean"] == pytest.approx(sum(values) / 2, abs=1e-4)
+    assert summary["deviation"] == pytest.approx(abs(values[0] - values[1]) / 2**0.5, abs=1e-4)
+    assert summary["seeds"] == 2
+    assert results["gauss"]["model"] == {"parameters": 2_000_000, "flops_per_target_token": 12_000_000}
+
+
+def test_t_interval_of_known_values():
+    assert t_interval([1.0, 3.0]) == pytest.approx((2 - 12.7062, 2 + 12.7062), abs=1e-3)  # t(0.975, 1) = 12.7062
+    assert t_interval([1.0]) is None
+
+
+def test_differences_only_where_there_is_a_baseline(experiment):
+    results = read_results(experiment)
+    gain = results.difference("gauss", "test", "sacrebleu")
+    assert gain.mean > 5
+    assert gain.interval[0] < gain.mean < gain.interval[1]
+    assert gain.p < 0.01
+    assert results.difference("gauss", "test", "chrf").p is None
+    assert results.difference("gauss", "both", "sacrebleu").p is None
+    assert results.difference("alone", "test", "sacrebleu") is None
+
+
+def test_marks_need_significance_with_every_seed(experiment, tmp_path):
+    assert read_results(experiment).difference("gauss", "dev", "sacrebleu").p == pytest.approx(2 * 0.5**9)
+    other = evaluate_all(make_experiment(tmp_path))
+    path = other.significance("gauss-2")
+    comparison = read_json(path)
+    comparison["dev"]["p"] = 0.03
+    write_json(path, comparison)
+    page = format_results(read_results(other))
+    assert "†)" in table_rows(page, "dev")[3]
+    assert "‡)" in table_rows(page, "test")[3]
+
+
+def test_a_bootstrap_that_never_loses_is_as_small_as_its_resamples_allow(tmp_path):
+    variants = PARAMETERS["variants"] | {"gauss": {"baseline": "transformer"}}
+    settings = {"metric": "sacrebleu", "resamples": 25, "seed": 1}
+    experiment = evaluate_all(make_experiment(tmp_path, variants=variants, significance=settings, seeds=[1]))
+    difference = read_results(experiment).difference("gauss", "dev", "sacrebleu")
+    assert (difference.p, difference.interval) == (1 / 25, None)
+    page = format_results(read_results(experiment))
+    assert "†)" in table_rows(page, "dev")[3]
+    assert "**< 0.04**" in page
+    assert " ± " not in table_rows(page, "dev")[3]
+
+
+def test_markdown_shows_what_a_reader_needs(experiment):
+    page = (experiment.metrics / "results.md").read_text(encoding="utf-8")
+    rows = table_rows(page, "test\n")
+    assert rows[0].startswith("| System | Parameters | MFLOPs | FLOPs / baseline | sacrebleu | bleu_tokenized |")
+    assert rows[2].startswith("| Transformer | 1,000,000 | 6.0 | - |")
+    assert rows[3].startswith("| Gauss \\| half | 2,000,000 | 12.0 | 2.00 |")
+    assert "(+0.00)" in rows[4]
+    assert "(" not in rows[5]
+    assert len({row.replace("\\|", "").count("|") for row in rows[:6]}) == 1
+    assert "## both (mean of dev, test)" in page
+    assert "Seeds: 1, 2." in page
+    assert "100 resamples of 100%" in page
+    assert page.count("`nrefs:1|") == 5
+
+
+def test_a_score_with_another_signature_shows(tmp_path):
+    experiment = evaluate_all(make_experiment(tmp_path))
+    scores = read_json(experiment.scores("alone-2"))
+    scores["dev"]["chrf"]["signature"] = "another|version"
+    write_json(experiment.scores("alone-2"), scores)
+    assert "`another|version`, `nrefs:1|" in format_results(read_results(experiment))
+
+
+def test_csv_has_a_row_per_variant_test_set_and_metric(experiment):
+    with (experiment.metrics / "results.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4 * 3 * 5
+    row = next(row for row in rows if row["variant"] == "gauss" and row["metric"] == "sacrebleu")
+    assert row["baseline"] == "transformer"
+    assert float(row["interval_low"]) < float(row["difference"]) < float(row["interval_high"])
+    assert next(row for row in rows if row["variant"] == "alone")["difference"] == ""
+
+
+def test_other_metrics_and_runs_that_lack_them(tmp_path):
+    experiment = evaluate_all(make_experiment(tmp_path))
+    for seed in (1, 2):
+        scores = read_json(experiment.scores(f"gauss-{seed}"))
+        scores["test"]["pronouns_cross"] = {"score": 60 + seed, "signature": "pairs:100"}
+        write_json(experiment.scores(f"gauss-{seed}"), scores)
+    write_tables(experiment)
+    results = read_json(experiment.metrics / "results.json")
+    assert results["gauss"]["test"]["pronouns_cross"]["mean"] == 61.5
+    assert "pronouns_cross" not in results["transformer"]["test"]
+    rows = table_rows((experiment.metrics / "results.md").read_text(encoding="utf-8"), "test\n")
+    assert rows[2].endswith("| - |")
+    assert rows[3].endswith("| 61.50 ± 0.71 |")
+
+
+def test_focus_is_flat(experiment):
+    write_focus(experiment)
+    focus = json.loads((experiment.metrics / "focus.json").read_text(encoding="utf-8"))
+    results = read_json(experiment.metrics / "results.json")
+    assert set(focus) == {"dev", "test", "both", "model"}
+    assert focus["test"]["chrf"] == results["gauss"]["test"]["chrf"]["mean"]
+    assert focus["model"] == results["gauss"]["model"]
+
+
+def test_same_bytes_on_a_second_run(experiment):
+    def written():
+        files = (path for path in experiment.metrics.rglob("*") if path.is_file())
+        return {str(path): path.read_bytes() for path in files}
+
+    before = written()
+    evaluate_all(experiment)
+    write_tables(experiment)
+    assert written() == before
+
+
+def test_runs_that_params_yaml_no_longer_has_are_left_out(tmp_path):
+    experiment = evaluate_all(make_experiment(tmp_path))
+    make_experiment(tmp_path, seeds=[2])
+    changed = type(experiment)(tmp_path)
+    write_tables(changed)
+    assert read_json(changed.metrics / "results.json")["gauss"]["test"]["chrf"]["seeds"] == 1
+
+
+def test_unknown_runs_and_missing_files_are_named(tmp_path):
+    experiment = make_experiment(tmp_path)
+    with pytest.raises(UserError, match=r"no variant 'gaus'; params\.yaml has under variants: transformer, gauss"):
+        score_run(experiment, "gaus", 1)
+    with pytest.raises(UserError, match=r"no seed 7; params\.yaml has under seeds: 1, 2"):
+        compare_run(experiment, "gauss", 7)
+    with pytest.raises(UserError, match=r"transformer-1\.json: no such file"):
+        write_tables(experiment)
+    write_json(experiment.metrics / "models.json", {"transformer": {}})
+    with pytest.raises(UserError, match=r"does not describe \['gauss', 'again', 'alone'\]"):
+        write_tables(experiment)
+    write_lines(experiment.hypotheses("gauss-1") / "dev.detokenized.txt", ["only one"])
+    with pytest.raises(UserError, match=r"dev\.de has 40 lines, .*dev\.detokenized\.txt has 1"):
+        score_run(experiment, "gauss", 1)
+
+
+def test_scores_without_a_new_test_set_are_named(tmp_path):
+    evaluate_all(make_experiment(tmp_path))
+    corpus = PARAMETERS["corpus"] | {"tests": ["dev", "test", "extra"]}
+    with pytest.raises(UserError, match=r"transformer-1\.json has no scores of \['extra'\]; run the evaluate stage"):
+        write_tables(make_experiment(tmp_path, corpus=corpus))
