@@ -1,0 +1,235 @@
+"""The whole pipeline through DVC, on a toy language, in a repository of its own; about two minutes.
+
+The tests of this file share one repository and run in their order, each from the state that the one before it left.
+"""
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+
+PARAMETERS = """\
+root: .
+corpus: {name: toy, source: xx, target: yy, train: train, validation: valid, tests: [valid, test]}
+text: {}
+units: {kind: bpe, joint: true, merges: 30}
+model: {width: 16, feed_forward_width: 16, heads: 2, encoder_layers: 1, decoder_layers: 1, dropout: 0.1}
+training:
+  batch_tokens: 1024
+  maximum_updates: 30
+  schedule: {kind: inverse_square_root, warmup: 10, peak_rate: 0.01}
+  validate_every: 15
+  keep_last: 2
+averaging: {count: 2}
+decoding: {beam: 2}
+significance: {resamples: 20}
+variants:
+  plain: {}
+  small: {model: {feed_forward_width: 8}, baseline: plain}
+train: {bitext: [plain, small]}
+seeds: [1]
+focus: plain
+"""
+
+NOUNS = {"balo": "kerut", "dimo": "lasit", "fenu": "marot", "gira": "nevut", "hosa": "pirat"}
+VERBS = {"tak": "vidan", "sul": "woren", "rem": "xelan"}
+
+
+def toy_pairs(count, seed):
+    """Sentences `noun verb noun` and their translations, which have the verb at the end."""
+    choose = random.Random(seed).choice
+    for _ in range(count):
+        subject, verb, thing = choose(list(NOUNS)), choose(list(VERBS)), choose(list(NOUNS))
+        yield f"{subject} {verb} {thing} .", f"{NOUNS[subject]} {NOUNS[thing]} {VERBS[verb]} ."
+
+
+def write_corpus(folder):
+    folder.mkdir(parents=True)
+    for seed, (split, count) in enumerate({"train": 300, "valid": 20, "test": 20, "later": 5}.items()):
+        sources, targets = zip(*toy_pairs(count, seed), strict=True)
+        (folder / f"{split}.xx").write_text("\n".join(sources) + "\n")
+        (folder / f"{split}.yy").write_text("\n".join(targets) + "\n")
+
+
+class Project:
+    """A git and DVC repository with its own cache."""
+
+    def __init__(self, folder, environment):
+        self.folder, self.environment = folder, environment
+
+    def run(self, *command):
+        result = subprocess.run(
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False
+        )
+        assert result.returncode == 0, f"{' '.join(command)}\n{result.stdout}\n{result.stderr}"
+        return result.stdout
+
+    def commit(self, message):
+        self.run("git", "add", "--all")
+        self.run("git", "commit", "--quiet", "--message", message)
+
+    def repro(self, *options):
+        """The stages that `dvc repro` ran."""
+        return ran(self.run("dvc", "repro", *options))
+
+    def edit(self, old, new):
+        path = self.folder / "params.yaml"
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new))
+
+    def clone(self, folder):
+        self.run("git", "clone", "--quiet", str(self.folder), str(folder))
+        return Project(folder, self.environment)
+
+    def lock(self):
+        return yaml.safe_load((self.folder / "dvc.lock").read_text())
+
+    def json(self, path):
+        return json.loads((self.folder / path).read_text())
+
+
+def ran(output):
+    return {name.removeprefix("dvc.yaml:") for name in re.findall(r"^Running stage '(.*)':", output, re.MULTILINE)}
+
+
+def of_variant(variant):
+    stages = ("train", "average", "decode", "detokenize", "evaluate", "significance")
+    return {f"{stage}@{variant}-1" for stage in stages}
+
+
+FIRST = {"tokenize", "bpe", "binarize"}
+LAST = {"pair", "tables", "focus"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("pipeline")
+
+
+@pytest.fixture(scope="module")
+def project(folder):
+    """The project's code and dvc.yaml with the toy corpus, committed, nothing run."""
+    environment = {
+        **{key: value for key, value in os.environ.items() if not key.startswith(("GIT_", "DVC_"))},
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(folder / "home"),
+        "OMP_NUM_THREADS": "1",
+        "DVC_SITE_CACHE_DIR": str(folder / "site"),
+        "DVC_NO_ANALYTICS": "1",
+        "GIT_AUTHOR_NAME": "a",
+        "GIT_AUTHOR_EMAIL": "a@example.org",
+        "GIT_COMMITTER_NAME": "a",
+        "GIT_COMMITTER_EMAIL": "a@example.org",
+    }
+    (folder / "home").mkdir()
+    made = folder / "project"
+    skip = shutil.ignore_patterns("__pycache__", "cache", "tmp", "config.local")
+    for name in ("src", "stages", ".dvc"):
+        shutil.copytree(ROOT / name, made / name, ignore=skip)
+    for name in ("dvc.yaml", ".dvcignore", ".gitignore"):
+        shutil.copy(ROOT / name, made / name)
+    (made / "params.yaml").write_text(PARAMETERS)
+    write_corpus(made / "data" / "toy")
+    project = Project(made, environment)
+    project.run("git", "init", "--quiet", "--initial-branch", "main")
+    project.commit("start")
+    return project
+
+
+@pytest.fixture(scope="module")
+def finished(project, folder):
+    """The project after one `dvc repro`, committed; and a clone that was made before it."""
+    project.before = project.clone(folder / "before")
+    project.all_stages = project.repro()
+    project.commit("results")
+    return project
+
+
+def test_one_command_runs_every_stage_and_leaves_the_tables(finished):
+    assert finished.all_stages == FIRST | LAST | {"plan", "describe"} | of_variant("plain") | of_variant("small")
+    results = finished.json("metrics/results.json")
+    assert results["small"]["test"]["sacrebleu"]["seeds"] == 1
+    assert results["small"]["model"]["parameters"] < results["plain"]["model"]["parameters"]
+    assert "plain" in (finished.folder / "metrics/results.md").read_text()
+    assert list((finished.folder / "metrics/figures").glob("*.svg"))
+
+
+def test_results_are_in_git_and_the_rest_is_not(finished):
+    tracked = finished.run("git", "ls-files", "metrics", "runs").split("\n")
+    assert "metrics/hypotheses/plain-1/test.detokenized.txt" in tracked
+    assert "metrics/curves/plain-1.csv" in tracked
+    assert not [path for path in tracked if path.startswith("runs/") and not path.endswith(".gitignore")]
+
+
+def test_a_second_repro_does_nothing(finished):
+    assert finished.repro() == set()
+    assert finished.run("git", "status", "--porcelain") == ""
+
+
+def test_plots_need_no_network(finished):
+    finished.run("dvc", "plots", "show")
+    page = (finished.folder / "dvc_plots/index.html").read_text(encoding="utf-8")
+    assert "valid_loss" in page
+    assert not re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=[\"']?(?:https?:)?//", page)
+
+
+def test_two_clean_clones_give_equal_locks(finished):
+    finished.before.repro("--no-run-cache")
+    assert finished.before.lock() == finished.lock()
+
+
+def test_focus_and_metrics_diff_compare_two_variants(finished):
+    for variant in ("plain", "small"):
+        output = finished.run(
+            "dvc", "exp", "run", "--name", f"view-{variant}", "--set-param", f"focus={variant}", "focus"
+        )
+        assert ran(output) <= {"focus"}
+    shown = json.loads(finished.run("dvc", "metrics", "diff", "--json", "view-plain", "view-small"))
+    assert {"metrics/focus.json"} == set(shown)
+    assert any("parameters" in name for name in shown["metrics/focus.json"])
+    finished.run("git", "checkout", "--quiet", ".")
+    assert finished.repro() <= {"focus"}
+
+
+def test_an_experiment_on_one_variant_runs_only_its_stages(finished):
+    output = finished.run("dvc", "exp", "run", "--set-param", "variants.small.model.feed_forward_width=12")
+    assert ran(output) - LAST == {"plan", "describe"} | of_variant("small")
+
+
+def test_editing_a_baseline_runs_its_stages_and_the_comparisons_with_it(finished):
+    finished.edit("plain: {}", "plain: {training: {maximum_updates: 15}, averaging: {count: 1}}")
+    assert finished.repro("significance") == {"plan", "pair", "significance@small-1"} | of_variant("plain")
+
+
+def test_editing_the_search_trains_nothing(finished):
+    finished.edit("decoding: {beam: 2}", "decoding: {beam: 1}")
+    repeated = finished.repro("decode")
+    assert repeated == {"plan", "decode@plain-1", "decode@small-1"}
+
+
+def test_a_new_mechanism_trains_nothing(finished):
+    mechanisms = finished.folder / "src/context_nmt/mechanisms"
+    shutil.copy(mechanisms / "multi_head_attention.py", mechanisms / "another.py")
+    assert finished.repro("train") == {"plan"}
+
+
+def test_a_new_test_set_trains_nothing(finished):
+    finished.edit("tests: [valid, test]", "tests: [valid, test, later]")
+    assert finished.repro("train") == FIRST
+
+
+def test_a_new_variant_trains_alone_in_a_clone_without_the_cache(finished, folder):
+    clone = finished.clone(folder / "bare")
+    clone.edit("variants:\n", "variants:\n  wide: {model: {feed_forward_width: 32}, baseline: plain}\n")
+    clone.edit("bitext: [plain, small]", "bitext: [plain, small, wide]")
+    assert clone.repro("binarize") == FIRST
+    assert clone.repro("--allow-missing") - LAST == {"plan", "describe"} | of_variant("wide")
