@@ -1,0 +1,226 @@
+"""Fetches the corpora of data/params.yaml into folders of plain text, `CORPUS/SPLIT.LANGUAGE`."""
+
+import gzip
+import math
+import re
+import shutil
+import tarfile
+import zipfile
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import IO
+from urllib.parse import urlsplit
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+
+from context_nmt.command_line import progress
+from context_nmt.files import UserError, iterate_lines, read_json, replacing, replacing_folder, sha256, write_json
+from context_nmt.parameters import check, read_yaml
+from context_nmt.settings import Checked, require
+
+CHUNK = 2**20
+SACREBLEU = "sacrebleu://"
+BROKEN = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DownloadFile(Checked):
+    """One file of the network: a text, packed with gzip or not, or a tar or zip archive of texts."""
+
+    url: str
+    sha256: str | None  # of the file as it is downloaded; null: recorded at the first download
+    to: str | None = None  # SPLIT.LANGUAGE, where a text goes
+    members: dict[str, str] = field(default_factory=dict)  # of an archive: member -> SPLIT.LANGUAGE
+
+    def __post_init__(self) -> None:
+        require((self.to is None) == bool(self.members), "give either to (a text) or members (an archive)")
+        for name in self.outputs:
+            require(re.fullmatch(r"\w[\w-]*\.\w[\w-]*", name) is not None, f"{name!r} is no SPLIT.LANGUAGE")
+        require(bool(self.name), f"{self.url!r} does not end in the name of a file")
+
+    @property
+    def name(self) -> str:
+        return PurePosixPath(urlsplit(self.url).path).name
+
+    @property
+    def outputs(self) -> list[str]:
+        return list(self.members.values()) if self.to is None else [self.to]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SacrebleuSet(Checked):
+    """A test set that the sacrebleu package downloads and unpacks."""
+
+    name: str  # sacrebleu's name: wmt14/full
+    pair: str  # source-target: en-de
+    split: str
+
+    def __post_init__(self) -> None:
+        require(re.fullmatch(r"\w+-\w+", self.pair) is not None, f"pair is {self.pair!r}; it must be like en-de")
+        require(re.fullmatch(r"\w[\w-]*", self.split) is not None, f"{self.split!r} is no name of a split")
+
+    @property
+    def files(self) -> list[DownloadFile]:
+        """Source and reference under addresses that `_retrieve` knows; a mirror holds them as SPLIT.LANGUAGE."""
+        addresses = {
+            f"{self.split}.{language}": f"{SACREBLEU}{self.name}/{self.pair}" for language in self.pair.split("-")
+        }
+        return [DownloadFile(url=f"{address}/{name}", sha256=None, to=name) for name, address in addresses.items()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusEntry(Checked):
+    """Where one corpus comes from; texts that go into one file stand in it in the order of the entry."""
+
+    licence: str
+    homepage: str
+    files: tuple[DownloadFile, ...] = ()
+    sacrebleu: tuple[SacrebleuSet, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [file.name for file in self.files]
+        require(bool(names or self.sacrebleu), "an entry needs files or sacrebleu")
+        require(len(set(names)) == len(names), f"two files have one name: {sorted(names)}")
+
+
+def read_entry(parameters: Path, corpus: str) -> CorpusEntry:
+    """Read and check one entry of data/params.yaml; raises UserError."""
+    entries = (read_yaml(parameters) or {}).get("corpora") or {}
+    if corpus not in entries:
+        raise UserError(f"{parameters}: no corpus {corpus!r} under corpora; there are {', '.join(entries)}")
+    if re.fullmatch(r"\w[\w.-]*", corpus) is None:
+        raise UserError(f"{parameters}: corpora.{corpus}: not the name of a folder")
+    return check(CorpusEntry, entries[corpus], where=f"{parameters}: corpora.{corpus}")
+
+
+def download_corpus(data: Path, corpus: str, *, mirror: str | None) -> None:
+    """Make the folder `data/CORPUS` from its entry in `data/params.yaml`, whole or not at all.
+
+    `mirror`, a folder or the start of a URL, is looked at first, for MIRROR/CORPUS/NAME-OF-THE-FILE. Files that were
+    fetched stay in `data/.downloads` until the corpus is complete. Raises UserError for what cannot be fetched or
+    unpacked, for another checksum than expected, and for languages of a split that differ in their number of lines.
+    """
+    entry = read_entry(data / "params.yaml", corpus)
+    downloads = data / ".downloads" / corpus
+    checksums = data / "checksums.json"
+    with replacing_folder(data / corpus) as folder:
+        for file in (*entry.files, *(file for test in entry.sacrebleu for file in test.files)):
+            places = [f"{mirror.rstrip('/')}/{corpus}/{file.name}"] if mirror else []
+            _fetch([*places, file.url], downloads / file.name, file.sha256, checksums)
+            _unpack(downloads / file.name, file, folder)
+        _check_parallel(folder)
+    shutil.rmtree(downloads, ignore_errors=True)
+
+
+def _fetch(places: list[str], path: Path, expected: str | None, checksums: Path) -> None:
+    """Bring a file from the first place that has it; the last place is its address, for the record."""
+    address = places[-1]
+    recorded = read_json(checksums) if checksums.is_file() else {}
+    expected = expected or recorded.get(address)
+    if expected is not None and path.is_file() and sha256(path) == expected:
+        return
+    with replacing(path) as temporary:
+        failures = []
+        for place in places:
+            try:
+                _retrieve(place, temporary)
+                break
+            except (OSError, urllib3.exceptions.HTTPError) as error:  # those of requests are OSErrors
+                failures.append(f"{place}: {' '.join(str(error).split())}")
+        else:
+            raise UserError("nothing could be fetched from " + "; ".join(failures))
+        got = sha256(temporary)
+        if expected is not None and got != expected:
+            raise UserError(f"{place}: its sha256 is {got}, expected is {expected}")
+    if expected is None:
+        print(f"{address}: sha256 {got} is recorded in {checksums}; later downloads must match it")
+        write_json(checksums, recorded | {address: got})
+
+
+def _retrieve(place: str, path: Path) -> None:
+    if place.startswith(SACREBLEU):
+        place = _sacrebleu_file(*place.removeprefix(SACREBLEU).rsplit("/", 2))
+    if "://" not in place:
+        shutil.copyfile(place, path)
+        return
+    retries = urllib3.Retry(total=4, backoff_factor=0.5, status_forcelist=(429, 500, 502, 503, 504))
+    with requests.Session() as session:
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, HTTPAdapter(max_retries=retries))
+        # A server that packs a file for the journey would change the bytes that are checked.
+        with session.get(place, stream=True, timeout=60, headers={"Accept-Encoding": "identity"}) as response:
+            response.raise_for_status()
+            size = response.headers.get("Content-Length")
+            chunks = response.raw.stream(CHUNK, decode_content=False)
+            with path.open("wb") as file:
+                for chunk in progress(chunks, path.name, math.ceil(int(size) / CHUNK) if size else None):
+                    file.write(chunk)
+
+
+def _sacrebleu_file(name: str, pair: str, output: str) -> str:
+    """The path of a test set's source or first reference in sacrebleu's own folder; it is downloaded if need be."""
+    from sacrebleu.utils import get_reference_files, get_source_file
+
+    try:
+        if output.endswith("." + pair.split("-")[0]):
+            return str(get_source_file(name, pair))
+        return str(get_reference_files(name, pair)[0])
+    except (Exception, SystemExit) as error:  # sacrebleu raises bare Exceptions, and leaves the program without network
+        raise OSError(f"sacrebleu: {error}") from None
+
+
+def _unpack(path: Path, file: DownloadFile, folder: Path) -> None:
+    try:
+        if file.to is not None:
+            with gzip.open(path) if file.name.endswith(".gz") else path.open("rb") as text:
+                _append(text, folder / file.to)
+        elif zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                for member, output in file.members.items():
+                    with archive.open(member) as text:
+                        _append(text, folder / output)
+        else:
+            with tarfile.open(path) as archive:
+                for member, output in file.members.items():
+                    with _plain_member(archive, member) as text:
+                        _append(text, folder / output)
+    except KeyError as error:
+        raise UserError(f"{file.url}: {error.args[0]}") from None
+    except BROKEN as error:
+        raise UserError(f"{file.url}: cannot be unpacked ({error})") from None
+
+
+@contextmanager
+def _plain_member(archive: tarfile.TarFile, name: str) -> Iterator[IO[bytes]]:
+    member = archive.getmember(name)
+    text = archive.extractfile(member) if member.isreg() else None  # a link could lead anywhere
+    if text is None:
+        raise KeyError(f"{name!r} is not a plain file of the archive")
+    with text:
+        yield text
+
+
+def _append(text: IO[bytes] | gzip.GzipFile, path: Path) -> None:
+    last = b"\n"
+    with path.open("ab") as file:
+        while chunk := text.read(CHUNK):
+            file.write(chunk)
+            last = chunk[-1:]
+        if last != b"\n":  # the next text must not go on in this one's last line
+            file.write(b"\n")
+
+
+def _check_parallel(folder: Path) -> None:
+    counts: dict[str, dict[str, int]] = defaultdict(dict)
+    for path in sorted(folder.iterdir()):
+        counts[path.stem][path.name] = sum(1 for _ in iterate_lines(path))
+    for files in counts.values():
+        if len(set(files.values())) > 1:
+            listed = ", ".join(f"{name} {count}" for name, count in files.items())
+            raise UserError(f"{folder.name}: the languages of a split differ in their number of lines: {listed}")
