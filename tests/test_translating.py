@@ -158,8 +158,8 @@ def experiment(tmp_path: Path) -> Experiment:
     model = build(plan, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
     save(experiment.model("small-1") / RUN_WEIGHTS, weights_of(model), model_metadata(plan, VOCABULARY, VOCABULARY))
     folder = experiment.binarized
-    units = ["<pad>", "<s>", "</s>", "<unk>", *(f"unit{number}" for number in range(4, VOCABULARY))]
-    for language in ("en", "de"):
+    for language, name in (("en", "word"), ("de", "unit")):
+        units = ["<pad>", "<s>", "</s>", "<unk>", *(f"{name}{number}" for number in range(4, VOCABULARY))]
         write_lines(folder / f"vocabulary.{language}.txt", units)
     names = {"train": "train", "validation": "first", "tests": ["first", "second"]}
     write_json(folder / "corpus.json", {"source": "en", "target": "de", **names})
@@ -223,16 +223,17 @@ def translated(folder: Path, text: bytes, beam: int | None = None) -> bytes:
 
 
 def test_text_goes_through_the_whole_chain(run_folder: Path) -> None:
-    text = "unit5 unit9 unit4\n\n   \nunit7\u2028unit8\nnever seen".encode()
+    text = "word5 word9 word4\n\n   \nword7\u2028word8\nnever seen".encode()
     lines = translated(run_folder, text).decode().split("\n")
     assert [bool(line) for line in lines] == [True, False, False, True, True, False]  # five lines, each ended
     assert {word for line in lines for word in re.findall(r"\w+", line)} <= {*map("unit{}".format, range(17)), "unk"}
-    assert translated(run_folder, b"unit5 unit9 unit4\n").decode() == lines[0] + "\n"
+    assert translated(run_folder, b"word5 word9 word4\n").decode() == lines[0] + "\n"
+    assert translated(run_folder, b"word7 word16 word11\n").decode() != lines[0] + "\n"
     assert translated(run_folder, b"") == b""
 
 
 def test_a_beam_given_by_hand_is_used(run_folder: Path) -> None:
-    text = "\n".join(f"unit{a} unit{b} unit{a}" for a in range(4, 17) for b in (5, 9)).encode()
+    text = "\n".join(f"word{a} word{b} word{a}" for a in range(4, 17) for b in (5, 9)).encode()
     wide = translated(run_folder, text, beam=4)
     assert wide == translated(run_folder, text)
     assert wide != translated(run_folder, text, beam=1)
