@@ -71,10 +71,10 @@ def _explain(error: Any, kind: type) -> str:
 
 
 def _known_keys(kind: Any, path: list[Any]) -> list[str]:
-    """The keys of the settings at `path` below `kind`; a part that is no field of a dataclass is a dict's key."""
+    """The keys of the settings at `path` below `kind`; other parts are keys of dicts and places in tuples."""
     for part in path:
         if dataclasses.is_dataclass(kind):
             kind = {field.name: field.type for field in dataclasses.fields(kind)}[part]
         else:
-            kind = kind.__args__[-1]
+            kind = [argument for argument in kind.__args__ if argument is not ...][-1]
     return [field.name for field in dataclasses.fields(kind)]

@@ -114,7 +114,7 @@ def download_corpus(data: Path, corpus: str, *, mirror: str | None) -> None:
             places = [f"{mirror.rstrip('/')}/{corpus}/{file.name}"] if mirror else []
             _fetch([*places, file.url], downloads / file.name, file.sha256, checksums)
             _unpack(downloads / file.name, file, folder)
-        _check_parallel(folder)
+        _check_parallel(folder, corpus)
     shutil.rmtree(downloads, ignore_errors=True)
 
 
@@ -159,7 +159,7 @@ def _retrieve(place: str, path: Path) -> None:
             size = response.headers.get("Content-Length")
             chunks = response.raw.stream(CHUNK, decode_content=False)
             with path.open("wb") as file:
-                for chunk in progress(chunks, path.name, math.ceil(int(size) / CHUNK) if size else None):
+                for chunk in progress(chunks, place.rpartition("/")[2], math.ceil(int(size) / CHUNK) if size else None):
                     file.write(chunk)
 
 
@@ -216,11 +216,11 @@ def _append(text: IO[bytes] | gzip.GzipFile, path: Path) -> None:
             file.write(b"\n")
 
 
-def _check_parallel(folder: Path) -> None:
+def _check_parallel(folder: Path, corpus: str) -> None:
     counts: dict[str, dict[str, int]] = defaultdict(dict)
     for path in sorted(folder.iterdir()):
         counts[path.stem][path.name] = sum(1 for _ in iterate_lines(path))
     for files in counts.values():
         if len(set(files.values())) > 1:
             listed = ", ".join(f"{name} {count}" for name, count in files.items())
-            raise UserError(f"{folder.name}: the languages of a split differ in their number of lines: {listed}")
+            raise UserError(f"{corpus}: the languages of a split differ in their number of lines: {listed}")

@@ -106,10 +106,10 @@ class Truecaser:
             self._casing[lower][token] += weight
 
     def save(self, path: Path) -> None:
-        """Write the most frequent casing of each word, and the other casings that were seen; ties go by name."""
+        """Write the most frequent casing of each word, and the other casings that were seen; ties go to lower case."""
         best, known = {}, []
         for lower, counts in self._casing.items():
-            first, *others = sorted(counts, key=lambda token: (-counts[token], token))
+            first, *others = sorted(counts, key=lambda token: (-counts[token], token.swapcase(), token))
             best[lower] = first
             known += others
         write_json(path, {"best": best, "known": sorted(known)})

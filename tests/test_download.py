@@ -1,0 +1,247 @@
+import gzip
+import hashlib
+import io
+import os
+import tarfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sacrebleu.utils
+import yaml
+
+from context_nmt.corpus.download import download_corpus, read_entry
+from context_nmt.files import UserError, read_json, read_lines
+
+ORIGIN = "http://127.0.0.1:9/nothing-listens-here"
+ENTRIES = Path(__file__).parents[1] / "data" / "params.yaml"
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Path:
+    (tmp_path / "mirror" / "toy").mkdir(parents=True)
+    return tmp_path / "mirror"
+
+
+@pytest.fixture
+def served(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=mirror)) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def put(mirror: Path, name: str, content: bytes) -> dict[str, Any]:
+    (mirror / "toy" / name).write_bytes(content)
+    return {"url": f"{ORIGIN}/{name}", "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def tar(members: dict[str, bytes | str]) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            if isinstance(content, str):
+                info.type, info.linkname = tarfile.SYMTYPE, content
+                archive.addfile(info)
+            else:
+                info.size = len(content)
+                archive.addfile(info, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def zipped(members: dict[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
+def download(mirror: Path, files: list[dict[str, Any]], *, place: str | None = None, **entry: Any) -> Path:
+    data = mirror.parent / "data"
+    data.mkdir(exist_ok=True)
+    entry = {"licence": "none", "homepage": "none", "files": files, **entry}
+    (data / "params.yaml").write_text(yaml.safe_dump({"corpora": {"toy": entry}}))
+    download_corpus(data, "toy", mirror=str(mirror) if place is None else place)
+    return data / "toy"
+
+
+def test_texts_packed_or_not_are_taken_from_a_folder(mirror: Path) -> None:
+    english = {"to": "train.en", **put(mirror, "a.en", "a\u2028b\r\nc".encode())}
+    german = {"to": "train.de", **put(mirror, "a.de.gz", gzip.compress(b"x\ny\n"))}
+    corpus = download(mirror, [english, german])
+    assert (corpus / "train.en").read_bytes() == "a\u2028b\r\nc\n".encode()
+    assert read_lines(corpus / "train.de") == ["x", "y"]
+    assert not (corpus.parent / ".downloads" / "toy").exists()
+    assert not (corpus.parent / "checksums.json").exists()
+
+
+def test_a_mirror_may_be_an_address_and_the_origin_follows(mirror: Path, served: str) -> None:
+    file = {"to": "train.en", **put(mirror, "a.en.gz", gzip.compress(b"a\n"))}
+    assert read_lines(download(mirror, [file], place=served + "/") / "train.en") == ["a"]
+    (mirror / "toy" / "b.en").write_bytes(b"b\n")
+    file = {"to": "train.en", "url": f"{served}/toy/b.en", "sha256": None}
+    assert read_lines(download(mirror, [file], place=f"{served}/elsewhere") / "train.en") == ["b"]
+
+
+def test_what_is_nowhere_is_listed_with_every_place(mirror: Path, served: str) -> None:
+    file = {"to": "train.en", "url": f"{served}/toy/none.en", "sha256": None}
+    with pytest.raises(UserError, match=r"mirror/toy/none\.en: .*No such file.*; http://.*none\.en: 404"):
+        download(mirror, [file])
+    assert sorted(path.name for path in (mirror.parent / "data").iterdir()) == [".downloads", "params.yaml"]
+
+
+def test_another_checksum_is_an_error_and_keeps_the_old_corpus(mirror: Path) -> None:
+    file = {"to": "train.en", **put(mirror, "a.en", b"a\n")}
+    corpus = download(mirror, [file])
+    put(mirror, "a.en", b"b\n")
+    with pytest.raises(
+        UserError, match=f"toy/a.en: its sha256 is {hashlib.sha256(b'b' + bytes([10])).hexdigest()}, exp"
+    ):
+        download(mirror, [file])
+    assert read_lines(corpus / "train.en") == ["a"]
+    assert not list(mirror.parent.rglob("*.partial"))
+
+
+def test_an_unknown_checksum_is_recorded_and_binds_later(mirror: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    known = put(mirror, "a.en", b"a\n")
+    file = {"to": "train.en", "url": known["url"], "sha256": None}
+    corpus = download(mirror, [file])
+    assert read_json(corpus.parent / "checksums.json") == {known["url"]: known["sha256"]}
+    assert known["sha256"] in capsys.readouterr().out
+    download(mirror, [file])
+    put(mirror, "a.en", b"b\n")
+    with pytest.raises(UserError, match=f"expected is {known['sha256']}"):
+        download(mirror, [file])
+
+
+def test_a_download_that_was_complete_is_not_fetched_again(mirror: Path) -> None:
+    first = {"to": "train.en", **put(mirror, "a.en", b"a\n")}
+    second = {"to": "train.de", **put(mirror, "a.de", b"x\n"), "sha256": "0" * 64}
+    with pytest.raises(UserError, match="expected is 0000"):
+        download(mirror, [first, second])
+    (mirror / "toy" / "a.en").unlink()
+    second["sha256"] = hashlib.sha256(b"x\n").hexdigest()
+    assert read_lines(download(mirror, [first, second]) / "train.en") == ["a"]
+
+
+@pytest.mark.parametrize("pack", [tar, zipped])
+def test_members_of_archives_are_joined_in_order(mirror: Path, pack: Any) -> None:
+    one = put(mirror, "one", pack({"x/a.en": b"a", "x/a.de": b"A\n", "../../evil": b"evil"}))
+    two = put(mirror, "two", pack({"b.en": b"b\n", "b.de": b"B\n"}))
+    files = [
+        {**one, "members": {"x/a.en": "train.en", "x/a.de": "train.de"}},
+        {**two, "members": {"b.en": "train.en", "b.de": "train.de"}},
+    ]
+    corpus = download(mirror, files)
+    assert (read_lines(corpus / "train.en"), read_lines(corpus / "train.de")) == (["a", "b"], ["A", "B"])
+    assert not list(mirror.parent.rglob("evil"))
+
+
+@pytest.mark.parametrize("pack", [tar, zipped])
+def test_a_member_is_written_under_the_given_name_only(mirror: Path, pack: Any) -> None:
+    file = put(mirror, "one", pack({"../../evil": b"evil\n"}))
+    assert read_lines(download(mirror, [{**file, "members": {"../../evil": "train.en"}}]) / "train.en") == ["evil"]
+    assert not list(mirror.parent.rglob("evil"))
+    with pytest.raises(UserError, match=r"files\.0.*'\.\./evil\.en' is no SPLIT.LANGUAGE"):
+        download(mirror, [{**file, "members": {"../../evil": "../evil.en"}}])
+    with pytest.raises(UserError, match=r"missing\.en"):
+        download(mirror, [{**file, "members": {"missing.en": "train.en"}}])
+
+
+def test_links_in_an_archive_are_refused(mirror: Path) -> None:
+    file = put(mirror, "one.tar.gz", tar({"a.en": os.devnull}))
+    with pytest.raises(UserError, match=r"'a\.en' is not a plain file"):
+        download(mirror, [{**file, "members": {"a.en": "train.en"}}])
+
+
+def test_broken_packing_is_an_error(mirror: Path) -> None:
+    text = put(mirror, "a.en.gz", gzip.compress(b"a\n" * 99)[:-9])
+    with pytest.raises(UserError, match=r"a\.en\.gz: cannot be unpacked"):
+        download(mirror, [{"to": "train.en", **text}])
+    archive = put(mirror, "a.tgz", b"not an archive")
+    with pytest.raises(UserError, match=r"a\.tgz: cannot be unpacked"):
+        download(mirror, [{"members": {"a": "train.en"}, **archive}])
+
+
+def test_languages_of_unequal_length_are_refused(mirror: Path) -> None:
+    files = [{"to": "train.en", **put(mirror, "en", b"a\n")}, {"to": "train.de", **put(mirror, "de", b"a\nb\n")}]
+    with pytest.raises(UserError, match=r"toy: .* train\.de 2, train\.en 1"):
+        download(mirror, files)
+    assert not (mirror.parent / "data" / "toy").exists()
+
+
+def test_test_sets_come_from_sacrebleu_or_the_mirror(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (mirror / "own.src").write_bytes(b"source\n")
+    (mirror / "own.ref").write_bytes(b"reference\n")
+    asked = []
+    monkeypatch.setattr(
+        sacrebleu.utils, "get_source_file", lambda name, pair: asked.append((name, pair)) or mirror / "own.src"
+    )
+    monkeypatch.setattr(sacrebleu.utils, "get_reference_files", lambda name, pair: [mirror / "own.ref"])
+    sets = [{"name": "wmt14/full", "pair": "en-de", "split": "newstest2014"}]
+    corpus = download(mirror, [], sacrebleu=sets)
+    assert asked == [("wmt14/full", "en-de")]
+    assert read_lines(corpus / "newstest2014.en") == ["source"]
+    assert read_lines(corpus / "newstest2014.de") == ["reference"]
+    assert len(read_json(corpus.parent / "checksums.json")) == 2
+    put(mirror, "newstest2014.de", b"other\n")
+    with pytest.raises(UserError, match=r"toy/newstest2014\.de: its sha256"):
+        download(mirror, [], sacrebleu=sets)
+
+
+def test_sacrebleu_without_network_is_one_line(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave(*_: str) -> str:
+        raise SystemExit(1)
+
+    monkeypatch.setattr(sacrebleu.utils, "get_source_file", leave)
+    with pytest.raises(UserError, match=r"nothing could be fetched from .*sacrebleu://wmt13/en-de/dev\.en"):
+        download(mirror, [], sacrebleu=[{"name": "wmt13", "pair": "en-de", "split": "dev"}])
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ([], "needs files or sacrebleu"),
+        ([{"url": "http://x/a", "sha256": None}], "either to .* or members"),
+        ([{"url": "http://x/a", "to": "train.en"}], r"files\.0\.sha256: this key is required"),
+        ([{"url": "http://x/", "to": "train.en", "sha256": None}], "does not end in the name of a file"),
+        ([{"url": "http://x/a", "to": "a.en", "sha256": None}] * 2, "two files have one name"),
+        ([{"url": "http://x/a", "to": "a.en", "sha256": None, "sha": None}], "did you mean 'sha256'"),
+    ],
+)
+def test_wrong_entries_are_refused(mirror: Path, files: list[dict[str, Any]], message: str) -> None:
+    with pytest.raises(UserError, match=rf"params\.yaml: corpora\.toy: .*{message}"):
+        download(mirror, files)
+
+
+def test_every_entry_of_the_project_is_well_formed() -> None:
+    for corpus in yaml.safe_load(ENTRIES.read_text())["corpora"]:
+        assert read_entry(ENTRIES, corpus).licence
+    with pytest.raises(UserError, match="no corpus 'mulit30k' under corpora; there are multi30k, "):
+        read_entry(ENTRIES, "mulit30k")
+
+
+def test_multi30k_is_what_its_entry_says(tmp_path: Path) -> None:
+    mirror = os.environ.get("DATA_MIRROR")
+    if not mirror:
+        pytest.skip("DATA_MIRROR names no mirror of the corpora")
+    (tmp_path / "params.yaml").write_text(ENTRIES.read_text())
+    download_corpus(tmp_path, "multi30k", mirror=mirror)
+    lengths = {path.name: len(read_lines(path)) for path in (tmp_path / "multi30k").iterdir()}
+    splits = {"train": 29000, "val": 1014, "test_2016_flickr": 1000}
+    assert lengths == {f"{split}.{language}": n for split, n in splits.items() for language in ("en", "de", "fr")}
