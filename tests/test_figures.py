@@ -43,9 +43,11 @@ def test_learning_curves_show_every_variant_once(experiment, tmp_path):
 
 def test_lines_differ_without_colour(experiment, tmp_path):
     draw_learning_curves(experiment, tmp_path / "curves.svg")
-    legend = (tmp_path / "curves.svg").read_text(encoding="utf-8").split('id="legend_1"')[1]
+    picture = (tmp_path / "curves.svg").read_text(encoding="utf-8")
+    legend = picture.split('id="legend_1"')[1]
     dashes = re.findall(r'style="fill: none; (?:stroke-dasharray: ([^;]+); )?', legend)
-    markers = re.findall(r'<use xlink:href="#(m\w+)"', legend)
+    shapes = dict(re.findall(r'<path id="(m\w+)" d="([^"]+)"', picture))
+    markers = [shapes[name] for name in re.findall(r'<use xlink:href="#(m\w+)"', legend)]
     assert len(set(dashes)) == 4
     assert len(set(markers)) == 4
 
