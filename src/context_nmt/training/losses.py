@@ -41,11 +41,12 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         state_gradient = torch.empty_like(states) if differentiable else None
         weight_gradient = torch.zeros_like(weight) if differentiable else None
+        precision = torch.promote_types(states.dtype, torch.float32)
         smoothed = states.new_zeros((), dtype=torch.float64)
         likelihood = states.new_zeros((), dtype=torch.float64)
         for start in range(0, len(states), CHUNK):
             chunk, labels = states[start : start + CHUNK], targets[start : start + CHUNK, None]
-            logits = (chunk @ weight.T).float()  # [N, V]
+            logits = (chunk @ weight.T).to(precision)  # [N, V]
             of_label, mean = logits.gather(1, labels), logits.mean(1, keepdim=True)
             largest = logits.amax(1, keepdim=True)
             exponentials = logits.sub_(largest).exp_()
@@ -61,7 +62,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 weight_gradient += gradient.T @ chunk
         ctx.save_for_backward(state_gradient, weight_gradient)
         ctx.mark_non_differentiable(likelihood)
-        return smoothed.float(), likelihood
+        return smoothed.to(precision), likelihood
 
     @staticmethod
     @once_differentiable
