@@ -74,18 +74,18 @@ def test_further_references_are_used():
 
 def test_same_bytes_again_and_nothing_left_behind(tmp_path, monkeypatch):
     monkeypatch.setenv("SACREBLEU_SEED", "7")
-    other = [line.replace("sing in", "sit on") if number % 4 == 1 else line for number, line in enumerate(REFERENCE)]
+    other = [line.replace("sing in", "sit on") if number % 3 == 1 else line for number, line in enumerate(REFERENCE)]
     files = {"system": other, "baseline": WORSE, "reference": REFERENCE}
     for name, lines in files.items():
         (tmp_path / name).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     paths = [tmp_path / "system", tmp_path / "baseline", [tmp_path / "reference"]]
     np.random.seed(3)
     assert 0 < compare_files(*paths, SETTINGS, tmp_path / "first.json")["bootstrap"]["p"] < 1
-    drawn = np.random.random()
+    drawn = np.random.random(1000)[-1]
     compare_files(*paths, SETTINGS, tmp_path / "second.json")
     assert (tmp_path / "first.json").read_bytes() == (tmp_path / "second.json").read_bytes()
     np.random.seed(3)
-    assert drawn == np.random.random()
+    assert drawn == np.random.random(1000)[-1]
     assert os.environ["SACREBLEU_SEED"] == "7"
 
 
