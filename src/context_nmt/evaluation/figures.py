@@ -141,7 +141,7 @@ def _figure(path: Path, count: int, *, height: float) -> Iterator[tuple[Figure, 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams["svg.hashsalt"] = "context-nmt"
-        figure = Figure(figsize=(1 + 3.6 * columns, height * rows), layout="constrained")
+        figure = Figure(figsize=(2 + 3.5 * columns, height * rows), layout="constrained")
         panels = list(figure.subplots(rows, columns, squeeze=False).flat)
         for unused in panels[count:]:
             unused.remove()
