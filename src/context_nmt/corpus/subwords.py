@@ -60,11 +60,10 @@ def learn_merges(words: Counter[str], merges: int) -> list[str]:
     """
     codes = io.StringIO("#version: 0.2", newline="")
     if any(len(word) > 1 for word in words):  # subword-nmt cannot learn from single characters
-        ordered = sorted(words.items(), key=lambda item: (-item[1], item[0]))
         with ExitStack() as quiet:
             if not sys.stderr.isatty():  # its progress bar would fill a log file
                 quiet.enter_context(redirect_stderr(io.StringIO()))
-            learn_bpe([f"{word} {count}" for word, count in ordered], codes, merges, is_dict=True)
+            learn_bpe([f"{word} {count}" for word, count in sorted(words.items())], codes, merges, is_dict=True)
     return codes.getvalue().removesuffix("\n").split("\n")
 
 
