@@ -1,18 +1,18 @@
 """Where everything of one experiment lies: `Experiment(folder)` is the only place that knows the layout.
 
-    params.yaml  dvc.yaml  dvc.lock
-    metrics/                        small files, kept in git
-        plans/VARIANT/{training,decoding,averaging}.json
-        curves/VARIANT-SEED.csv     learning curves
-        hypotheses/VARIANT-SEED/TEST.{tokenized,detokenized}.txt
-        scores/VARIANT-SEED.json    significance/VARIANT-SEED.json    models.json
-        results.json  results.md  results.csv  figures/
-        focus.json                  the results of one variant, for `dvc metrics diff`
-    runs/                           large files, kept in the DVC cache
-        tokenized/  subwords/  binarized/
-        training/VARIANT-SEED/      checkpoints
-        models/VARIANT-SEED/        one run, complete: weights, settings and what its text needs
-        decoded/VARIANT-SEED/       TEST.subwords.txt
+params.yaml  dvc.yaml  dvc.lock
+metrics/                        small files, kept in git
+    plans/VARIANT/{training,decoding,averaging}.json
+    curves/VARIANT-SEED.csv     learning curves
+    hypotheses/VARIANT-SEED/TEST.{tokenized,detokenized}.txt
+    scores/VARIANT-SEED.json    significance/VARIANT-SEED.json    models.json
+    results.json  results.md  results.csv  figures/
+    focus.json                  the results of one variant, for `dvc metrics diff`
+runs/                           large files, kept in the DVC cache
+    tokenized/  subwords/  binarized/
+    training/VARIANT-SEED/      checkpoints
+    models/VARIANT-SEED/        one run, complete: weights, settings and what its text needs
+    decoded/VARIANT-SEED/       TEST.subwords.txt
 """
 
 from dataclasses import dataclass
