@@ -39,7 +39,7 @@ repro-new: $(INSTALLED)  ## the same in a clone without the cache: rebuild the t
 	dvc repro --allow-missing $(PIPELINE)
 
 test: $(INSTALLED)  ## run the tests
-	OMP_NUM_THREADS=1 pytest --numprocesses 2
+	OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile
 
 check: $(INSTALLED)  ## lint, formatting, types, the copies of dvc.yaml and every params.yaml
 	ruff check
