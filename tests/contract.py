@@ -1,0 +1,214 @@
+"""What every mechanism must keep in every slot that it accepts, a function for each clause.
+
+A clause is `check_NAME(mechanism, slot, facts)`: it builds small models with the mechanism in all layers of the slot
+and raises AssertionError, or whatever the mechanism raises, where the clause is broken.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from small_models import HEADS, LAYERS, SIZES, WIDTH, sentences, shake, small_model, step_by_step
+from torch import nn
+from torch.nn import functional
+from torch.testing import assert_close
+
+from context_nmt.corpus.vocabulary import PADDING
+from context_nmt.decoding.search import reorder
+from context_nmt.files import UserError
+from context_nmt.mechanisms import multi_head_attention
+from context_nmt.models import mechanisms
+from context_nmt.models.mechanisms import Mechanism
+from context_nmt.models.planning import PLAIN, plan
+from context_nmt.models.plans import Filling
+from context_nmt.models.translation_model import TranslationModel
+from context_nmt.parameters import check
+from context_nmt.settings import ExperimentSettings
+from context_nmt.transformer.attention import Place
+
+NAME = "under_test"
+EXACT = {"rtol": 0, "atol": 1e-10}
+SOURCE = sentences(5, 3, 4, seed=1)
+TARGETS = sentences(5, 5, 5, seed=2)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What the contract cannot read off a mechanism."""
+
+    parameters: Callable[[Place], int] | None = None  # the paper's count for one layer, with the settings below
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+    refused: tuple[tuple[dict[str, Any], str], ...] = ()  # settings, and what the message about them says
+    equals: Mechanism = multi_head_attention  # what it is with the weights that `neutral` gives it
+    neutral: Callable[[nn.Module, nn.Module], None] | None = None  # makes the first, of one layer, equal the second
+
+
+def check_shape(mechanism: Mechanism, slot: str, facts: Facts) -> None:
+    """The output has the shape of the queries, in training and in every step of decoding."""
+    model = model_with(mechanism, slot, facts)
+    shapes: list[tuple[torch.Size, torch.Size]] = []
+    for sublayer in sublayers(model, slot):
+        sublayer.register_forward_hook(lambda _, inputs, output: shapes.append((inputs[0].shape, output.shape)))
+    model(SOURCE, TARGETS)
+    step_by_step(model, SOURCE, TARGETS)
+    assert len(shapes) == LAYERS * (2 if slot.startswith("encoder") else 1 + TARGETS.size(1))
+    assert all(queries == output for queries, output in shapes), shapes
+
+
+def check_padding(mechanism: Mechanism, slot: str, facts: Facts) -> None:
+    """Longer padding changes nothing."""
+    model = model_with(mechanism, slot, facts)
+    targets = sentences(5, 2, 4, seed=3)
+    longer = [functional.pad(ids, (0, 3), value=PADDING) for ids in (SOURCE, targets)]
+    real = targets != PADDING
+    assert_close(model(*longer)[:, : targets.size(1)][real], model(SOURCE, targets)[real], **EXACT)
+
+
+def check_future(mechanism: Mechanism, slot: str, facts: Facts) -> None:
+    """No position of the decoder sees a later one: exactly, not nearly."""
+    model = model_with(mechanism, slot, facts)
+    states = model(SOURCE, TARGETS)
+    for length in range(1, TARGETS.size(1)):
+        changed = torch.cat([TARGETS[:, :length], sentences(*[5 - length] * 3, seed=3 + length)], dim=1)
+        assert torch.equal(model(SOURCE, changed)[:, :length], states[:, :length])
+
+
+def check_steps(mechanism: Mechanism, slot: str, facts: Facts) -> None:
+    """Step by step is what the whole sentence is."""
+    model = model_with(mechanism, slot, facts)
+    assert_close(step_by_step(model, SOURCE, TARGETS), model.output(model(SOURCE, TARGETS)), **EXACT)
+
+
+def check_reorder(mechanism: Mechanism, slot: str, facts: Facts) -> None:
+    """When hypotheses change places in mid-sentence, all that decoding keeps about them goes along."""
+    model = model_with(mechanism, slot, facts)
+    rows = torch.tensor([2, 0, 1])
+    state = model.start(model.encode(SOURCE))
+    for tokens in TARGETS[:, :3].T:
+        _, state = model.step(tokens, state)
+    state, logits = reorder(state, rows), []
+    for tokens in TARGETS[rows, 3:].T:
+        step, state = model.step(tokens, state)
+        logits.append(step)
+    expected = step_by_step(model, SOURCE[rows], TARGETS[rows])[:, 3:]
+    assert_close(torch.stack(logits, dim=1), expected, **EXACT)
+
+
+def check_alone(mechanism: Mechanism, slot: str, facts: Facts) -> None:
+    """A sentence alone is what it is in a batch."""
+    model = model_with(mechanism, slot, facts)
+    source = sentences(5, 5, 5, seed=1)
+    states = model(source, TARGETS)
+    for row in range(len(source)):
+        assert_close(model(source[[row]], TARGETS[[row]]), states[[row]], **EXACT)
+
+
+def check_gradient(mechanism: Mechanism, slot: str, facts: Facts) -> None:
+    """The loss reaches every parameter."""
+    for biased in (False, True):
+        model = model_with(mechanism, slot, facts, attention_bias=biased)
+        logits = model.output(model(SOURCE, TARGETS))
+        functional.cross_entropy(logits.flatten(0, 1), TARGETS.flatten()).backward()
+        for sublayer in sublayers(model, slot):
+            for name, parameter in sublayer.named_parameters():
+                assert parameter.grad is not None, f"{name} has no gradient"
+                # A softmax cancels a bias of the keys: its gradient may be 0.
+                assert biased or parameter.grad.abs().max() > 1e-12, f"{name} has a gradient of 0"
+
+
+def check_settings(mechanism: Mechanism, slot: str, facts: Facts) -> None:
+    """What cannot be set is refused in one line that names the key in params.yaml."""
+    fields = [field.name for field in dataclasses.fields(mechanism.Settings)]
+    misspelt = "unknown_" + (fields[0] if fields else "setting")
+    refused: list[tuple[dict[str, Any], str]] = [({misspelt: 1}, f"{misspelt}: unknown key"), *facts.refused]
+    refused += [({field: {"of": "another type"}}, f"{field}: ") for field in fields]
+    for settings, words in refused:
+        message = refusal(mechanism, slot, {**facts.settings, **settings})
+        assert message.startswith(f"params.yaml: variants.one.slots.{slot}"), message
+        assert words in message, message
+        assert "\n" not in message
+
+
+def check_parameters(mechanism: Mechanism, slot: str, facts: Facts) -> None:
+    """A layer has as many parameters as the paper says."""
+    assert facts.parameters is not None, "FACTS needs an entry for this mechanism: how many parameters has a layer?"
+    for biased in (False, True):
+        place = small_place(slot, bias=biased)
+        layer = mechanism.build(mechanism.Settings(**facts.settings), place)
+        assert sum(parameter.numel() for parameter in layer.parameters()) == facts.parameters(place)
+
+
+def check_neutral(mechanism: Mechanism, slot: str, facts: Facts) -> None:
+    """With neutral weights it is what it is said to be."""
+    if facts.neutral is None:
+        return
+    place = small_place(slot, bias=True)
+    model = model_with(mechanism, slot, facts, attention_bias=True)
+    reference = model_with(mechanism, slot, facts, attention_bias=True)
+    for number, sublayer in enumerate(sublayers(model, slot)):
+        plain = facts.equals.build(facts.equals.Settings(), place).double()
+        facts.neutral(sublayer, shake(plain))
+        stack = reference.encoder if slot.startswith("encoder") else reference.decoder
+        setattr(stack.layers[number], attribute(slot), plain.eval())
+    assert_close(model(SOURCE, TARGETS), reference(SOURCE, TARGETS), **EXACT)
+
+
+CHECKS = {name.removeprefix("check_"): value for name, value in list(globals().items()) if name.startswith("check_")}
+
+
+@contextmanager
+def installed(mechanism: Mechanism) -> Iterator[None]:
+    """For a while, `mechanism` is found under the name NAME, as if it were a file in `mechanisms/`."""
+    load, file = mechanisms.load, mechanisms.file
+    with (
+        patch.object(mechanisms, "load", lambda name: mechanism if name == NAME else load(name)),
+        patch.object(mechanisms, "file", lambda name: file(PLAIN if name == NAME else name)),
+    ):
+        yield
+
+
+def model_with(mechanism: Mechanism, slot: str, facts: Facts, **model: object) -> TranslationModel:
+    """A small model with the mechanism in all layers of a slot, and the plain attention elsewhere."""
+    with installed(mechanism):
+        return small_model({slot: (Filling(mechanism=NAME, settings=facts.settings),) * LAYERS}, **model)
+
+
+def sublayers(model: TranslationModel, slot: str) -> list[nn.Module]:
+    """What fills a slot, layer by layer."""
+    stack = model.encoder if slot.startswith("encoder") else model.decoder
+    return [getattr(layer, attribute(slot)) for layer in stack.layers]
+
+
+def attribute(slot: str) -> str:
+    return "cross_attention" if slot == "cross_attention" else "self_attention"
+
+
+def small_place(slot: str, *, bias: bool) -> Place:
+    return Place(slot=slot, layer=1, width=WIDTH, heads=HEADS, bias=bias, dropout=0.0, attention_dropout=0.0)
+
+
+def refusal(mechanism: Mechanism, slot: str, settings: dict[str, Any]) -> str:
+    """The message about these settings in a params.yaml."""
+    with installed(mechanism):
+        try:
+            plan(experiment(slots={slot: {"mechanism": NAME, **settings}}), "one")
+        except UserError as error:
+            return str(error)
+    raise AssertionError(f"{settings} is accepted")
+
+
+def experiment(*, more: dict[str, Any] | None = None, **variant: Any) -> ExperimentSettings:
+    """An experiment with a variant named `one`; `more` goes to the top level."""
+    values = {
+        "root": ".",
+        "corpus": {"name": "any", "source": "en", "target": "de", "tests": ["test"]},
+        "model": SIZES,
+        "variants": {"plain": {}, "one": variant},
+        "train": {"bitext": ["plain", "one"]},
+        "seeds": [1],
+        "focus": "one",
+    }
+    return check(ExperimentSettings, values | (more or {}), where="params.yaml")

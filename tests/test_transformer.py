@@ -1,0 +1,258 @@
+"""The plain Transformer is the one that PyTorch builds, whole or step by step."""
+
+import math
+import warnings
+
+import pytest
+import torch
+from small_models import HEADS, LAYERS, SIZES, VOCABULARY, WIDTH, sentences, shake, small_model, step_by_step
+from torch import nn
+from torch.testing import assert_close
+
+from context_nmt.corpus.vocabulary import PADDING
+from context_nmt.transformer.attention import ScaledDotProduct
+from context_nmt.transformer.dropout import Dropout
+from context_nmt.transformer.embedding import sinusoids
+from context_nmt.transformer.layers import causal_mask
+
+EXACT = {"rtol": 0, "atol": 1e-10}
+SOURCE = sentences(5, 3, 4, seed=1)
+TARGETS = sentences(4, 6, 2, seed=2)
+DROPOUTS = {  # the end of a submodule's name: the setting that it follows
+    "residual.dropout": "dropout",
+    "embedding.dropout": "embedding_dropout",
+    "attend": "attention_dropout",
+    "feed_forward.dropout": "feed_forward_dropout",
+}
+NORMS = pytest.mark.parametrize("norm", ["pre", "post"])
+
+
+def torch_transformer(norm, activation):
+    """Kept in training mode: in evaluation mode PyTorch takes another path, which writes zeros at the padding."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "enable_nested_tensor")
+        reference = nn.Transformer(
+            WIDTH,
+            HEADS,
+            num_encoder_layers=LAYERS,
+            num_decoder_layers=LAYERS,
+            dim_feedforward=SIZES["feed_forward_width"],
+            dropout=0.0,
+            activation=activation,
+            batch_first=True,
+            norm_first=norm == "pre",
+            dtype=torch.float64,
+        )
+    if norm == "post":  # PyTorch norms the stack's output once more
+        reference.encoder.norm = reference.decoder.norm = None
+    return reference
+
+
+def copy_stack(ours, theirs):
+    for layer, reference in zip(ours.layers, theirs.layers, strict=True):
+        copy_attention(layer.self_attention, reference.self_attn)
+        norms = [layer.residual.norm]
+        if hasattr(layer, "cross_attention"):
+            copy_attention(layer.cross_attention, reference.multihead_attn)
+            norms.append(layer.cross_residual.norm)
+        norms.append(layer.feed_forward.residual.norm)
+        for number, norm in enumerate(norms, start=1):
+            copy(norm, getattr(reference, f"norm{number}"))
+        copy(layer.feed_forward.inner, reference.linear1)
+        copy(layer.feed_forward.outer, reference.linear2)
+    if theirs.norm is not None:
+        copy(ours.final_norm, theirs.norm)
+
+
+def copy_attention(ours, theirs):
+    projections = ours.query, ours.key, ours.value
+    theirs.in_proj_weight.data = torch.cat([projection.weight.data for projection in projections])
+    theirs.in_proj_bias.data = torch.cat([projection.bias.data for projection in projections])
+    copy(ours.output, theirs.out_proj)
+
+
+def copy(ours, theirs):
+    theirs.load_state_dict(ours.state_dict())
+
+
+@NORMS
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_it_equals_torch_nn_transformer(norm, activation):
+    model = small_model(norm=norm, activation=activation, attention_bias=True)
+    reference = torch_transformer(norm, activation)
+    copy_stack(model.encoder, reference.encoder)
+    copy_stack(model.decoder, reference.decoder)
+    source, targets = model.source_embedding(SOURCE), model.target_embedding(TARGETS)
+
+    ours = model(SOURCE, TARGETS)
+    theirs = reference(
+        source,
+        targets,
+        tgt_mask=~causal_mask(TARGETS.size(1), targets.device)[0, 0],
+        src_key_padding_mask=SOURCE == PADDING,
+        tgt_key_padding_mask=TARGETS == PADDING,
+        memory_key_padding_mask=SOURCE == PADDING,
+    )
+
+    real = TARGETS != PADDING
+    assert_close(ours[real], theirs[real], **EXACT)
+
+
+@NORMS
+def test_every_parameter_has_its_place_in_torch_nn_transformer(norm):
+    reference = sum(parameter.numel() for parameter in torch_transformer(norm, "relu").parameters())
+    model = small_model(norm=norm, attention_bias=True)
+    assert sum(parameter.numel() for parameter in model.parameters()) == reference + VOCABULARY * WIDTH
+
+
+@pytest.mark.parametrize(("norm", "final"), [("pre", True), ("post", False)])
+def test_only_pre_norm_stacks_end_in_a_norm(norm, final):
+    model = small_model(norm=norm)
+    embedded, padding = model.source_embedding(SOURCE), SOURCE != PADDING
+    memory = model.encoder(embedded, padding)
+    assert len(memory.states) == LAYERS + 1
+    assert_close(memory.states[0], embedded, **EXACT)
+
+    names = {name for name, _ in model.named_parameters()}
+    assert ({"encoder.final_norm.weight", "decoder.final_norm.weight"} <= names) == final
+    assert any("final_norm" in name for name in names) == final
+
+
+def test_sinusoids_follow_the_formula():
+    signals = sinusoids(first=3, length=40, width=6, device=torch.device("cpu"))
+    for row, position in enumerate(range(3, 43)):
+        angles = [position / 10000 ** (2 * i / 6) for i in range(3)]
+        expected = [math.sin(angle) for angle in angles] + [math.cos(angle) for angle in angles]
+        assert signals[row].tolist() == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize(("scaled", "factor"), [(True, math.sqrt(WIDTH)), (False, 1.0)])
+def test_embeddings_are_scaled_before_positions_are_added(scaled, factor):
+    embedding = small_model(embedding_scale=scaled).source_embedding
+    signals = sinusoids(2, SOURCE.size(1), WIDTH, SOURCE.device).double()
+    assert_close(embedding(SOURCE, first_position=2), factor * embedding.table.weight[SOURCE] + signals, **EXACT)
+
+
+def test_learned_positions_are_a_table_for_each_side():
+    model = small_model(positions="learned", maximum_positions=6, embedding_scale=False)
+    source, target = model.source_embedding, model.target_embedding
+    assert_close(source(SOURCE), source.table.weight[SOURCE] + source.positions.weight[:5], **EXACT)
+    assert_close(target(SOURCE, first_position=1), target.table.weight[SOURCE] + target.positions.weight[1:6], **EXACT)
+    assert not torch.equal(source.positions.weight, target.positions.weight)
+
+
+def test_a_sentence_longer_than_the_learned_positions_is_refused():
+    model = small_model(positions="learned", maximum_positions=4)
+    message = "a sentence has 5 units, model.maximum_positions is 4"
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        model.encode(SOURCE)
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        step_by_step(model, SOURCE[:, :4], sentences(5, 5, 5, seed=3))
+    model.encode(SOURCE[:, :4])
+
+
+@pytest.mark.parametrize(("tying", "tables"), [("all", 1), ("decoder", 2), ("none", 3)])
+def test_tied_embeddings_are_one_table(tying, tables):
+    model = small_model(tying=tying)
+    source, target, output = model.source_embedding.table, model.target_embedding.table, model.output
+    assert (source.weight is target.weight) == (tying == "all")
+    assert (target.weight is output.weight) == (tying != "none")
+    names = {name for name, parameter in model.named_parameters() if parameter.shape == (VOCABULARY, WIDTH)}
+    assert len(names) == tables
+
+
+@NORMS
+def test_longer_padding_changes_nothing(norm):
+    model = small_model(norm=norm)
+    longer_source = nn.functional.pad(SOURCE, (0, 4), value=PADDING)
+    longer_targets = nn.functional.pad(TARGETS, (0, 4), value=PADDING)
+    real = TARGETS != PADDING
+    longer = model(longer_source, longer_targets)[:, : TARGETS.size(1)]
+    assert_close(longer[real], model(SOURCE, TARGETS)[real], **EXACT)
+
+
+@NORMS
+def test_no_position_sees_a_later_one(norm):
+    model = small_model(norm=norm)
+    states = model(SOURCE, TARGETS)
+    for length in range(1, TARGETS.size(1)):
+        changed = TARGETS.clone()
+        changed[:, length:] = (TARGETS[:, length:] + 1) % VOCABULARY
+        changed_states = model(SOURCE, changed)
+        assert torch.equal(changed_states[:, :length], states[:, :length])
+        assert not torch.equal(changed_states[:, length], states[:, length])
+
+
+@NORMS
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_step_by_step_equals_the_whole_sentence(norm, positions):
+    model = small_model(norm=norm, positions=positions, attention_bias=True)
+    targets = sentences(6, 6, 6, seed=2)
+    assert_close(step_by_step(model, SOURCE, targets), model.output(model(SOURCE, targets)), **EXACT)
+
+
+def test_hooks_read_attention_weights_without_changing_the_output():
+    model = small_model()
+    fused = model(SOURCE, TARGETS)
+    seen = {}
+    hooks = [
+        module.register_forward_hook(lambda _, __, output, name=name: seen.update({name: output}))
+        for name, module in model.named_modules()
+        if name.endswith("attend.weights")
+    ]
+    assert len(hooks) == 3 * LAYERS
+    assert_close(model(SOURCE, TARGETS), fused, **EXACT)
+
+    source_real = (SOURCE != PADDING)[:, None, None, :]
+    sides = {"encoder.": (SOURCE.size(1), source_real), "decoder.": (TARGETS.size(1), source_real)}
+    for name, weights in seen.items():
+        rows, allowed = sides[name[:8]]
+        if name.startswith("decoder") and "self_attention" in name:
+            allowed = causal_mask(rows, TARGETS.device)
+        assert weights.shape == (len(SOURCE), HEADS, rows, allowed.size(-1))
+        assert_close(weights.sum(-1), torch.ones(weights.shape[:-1], dtype=torch.float64), **EXACT)
+        assert torch.equal(weights > 0, allowed.expand_as(weights))
+
+    for hook in hooks:
+        hook.remove()
+    seen.clear()
+    assert torch.equal(model(SOURCE, TARGETS), fused)
+    assert not seen
+
+
+@pytest.mark.parametrize("setting", [*DROPOUTS.values()])
+def test_each_dropout_acts_in_training_only(setting):
+    model = small_model(**{setting: 0.5})
+    assert torch.equal(model(SOURCE, TARGETS), model(SOURCE, TARGETS))
+    model.train()
+    assert not torch.equal(model(SOURCE, TARGETS), model(SOURCE, TARGETS))
+
+
+def test_each_dropout_sits_where_its_setting_says():
+    values = {setting: number / 10 for number, setting in enumerate(DROPOUTS.values(), start=1)}
+    model = small_model(**values)
+    found = set()
+    for path, module in model.named_modules():
+        if isinstance(module, Dropout | ScaledDotProduct):
+            (setting,) = (setting for end, setting in DROPOUTS.items() if path.endswith(end))
+            assert (module.probability if isinstance(module, Dropout) else module.dropout) == values[setting], path
+            found.add(setting)
+    assert found == set(values)
+
+
+@pytest.mark.parametrize("probability", [0.1, 0.5])
+def test_dropout_keeps_the_mean_and_drops_as_many_as_asked(probability):
+    torch.manual_seed(1)
+    states = torch.full((101, 999), 2.0, requires_grad=True)
+    dropped = Dropout(probability)(states)
+    assert (dropped == 0).double().mean().item() == pytest.approx(probability, abs=0.005)
+    kept = dropped[dropped != 0]
+    assert_close(kept, torch.full_like(kept, 2.0 / (1 - probability)), rtol=1e-4, atol=0)
+    (gradient,) = torch.autograd.grad(dropped.sum(), states)
+    assert_close(gradient, dropped.detach() / 2)
+
+
+def test_shaken_weights_are_no_neutral_ones():
+    """What all tests of models here rest on: no bias of 0, no norm of 1."""
+    assert all(parameter.std() > 0 for parameter in small_model(attention_bias=True).parameters())
+    assert shake(nn.LayerNorm(4)).weight.std() > 0
