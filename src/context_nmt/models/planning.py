@@ -1,6 +1,7 @@
 """Resolves a variant of a params.yaml into what training, averaging and decoding are told."""
 
 import dataclasses
+import difflib
 from typing import Any, TypeVar, get_args
 
 from context_nmt.experiment import Experiment
@@ -85,14 +86,30 @@ def _fill(slot: str, entry: dict[str, Any], model: ModelSettings, where: str) ->
         raise UserError(f"{where}.mechanism: {name} does not fit this slot; it accepts {', '.join(mechanism.SLOTS)}")
     count = model.encoder_layers if slot.startswith("encoder") else model.decoder_layers
     layers = options.pop("layers", list(range(1, count + 1)))
-    if not isinstance(layers, list) or not set(layers) <= set(range(1, count + 1)) or len(set(layers)) < len(layers):
+    if not _are_layers(layers, count):
         raise UserError(f"{where}.layers: {layers!r} is not a list of different layers of 1..{count}")
+    _refuse_unknown(options, [field.name for field in dataclasses.fields(mechanism.Settings)], where)
     fillings = [Filling(mechanism=PLAIN)] * count
     for index, layer in enumerate(layers):
         settings = {key: _of_layer(value, index, len(layers), f"{where}.{key}") for key, value in options.items()}
         checked = dataclasses.asdict(check(mechanism.Settings, settings, where=where))
         fillings[layer - 1] = Filling(mechanism=name, settings=checked)
     return tuple(fillings)
+
+
+def _are_layers(layers: Any, count: int) -> bool:
+    if not isinstance(layers, list) or any(type(layer) is not int for layer in layers):
+        return False
+    return set(layers) <= set(range(1, count + 1)) and len(set(layers)) == len(layers)
+
+
+def _refuse_unknown(options: dict[str, Any], settings: list[str], where: str) -> None:
+    known = ["mechanism", "layers", *settings]
+    for key in options:
+        if key not in known:
+            nearest = difflib.get_close_matches(str(key), known, n=1)
+            meant = f"; did you mean {nearest[0]!r}?" if nearest else ""
+            raise UserError(f"{where}.{key}: unknown key{meant} (known: {', '.join(known)})")
 
 
 def _of_layer(value: Any, index: int, count: int, where: str) -> Any:
