@@ -32,16 +32,17 @@ def replacing(path: Path) -> Iterator[Path]:
 def replacing_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary folder that replaces `path` when the block succeeds and vanishes when it does not."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    temporary, earlier = (path.with_name(f".{path.name}.{os.getpid()}.{kind}") for kind in ("partial", "earlier"))
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     try:
         yield temporary
         if path.exists():
-            shutil.rmtree(path)
+            path.replace(earlier)  # at once; removing it in place would leave half a folder for a while
         temporary.replace(path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(earlier, ignore_errors=True)
 
 
 def iterate_lines(path: Path) -> Iterator[str]:

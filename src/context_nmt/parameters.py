@@ -17,7 +17,16 @@ Settings = TypeVar("Settings")
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML with the numbers of version 1.2, as DVC reads them: `1e-9` is a number, not text."""
+    """YAML as DVC reads it: `1e-9` is a number, as in version 1.2, and a key that stands twice is an error."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        keys: list[Any] = []
+        for key, _ in node.value:
+            if key.value in keys:
+                raise yaml.composer.ComposerError(None, None, f"key {key.value!r} stands twice", key.start_mark)
+            keys.append(key.value)
+        return node
 
 
 _Loader.add_implicit_resolver(
@@ -50,10 +59,11 @@ def check(kind: type[Settings], values: Any, *, where: str) -> Settings:
     try:
         return pydantic.TypeAdapter(kind).validate_json(json.dumps(values), strict=True)
     except pydantic.ValidationError as failure:
-        error = failure.errors()[0]
-        path = ".".join(str(part) for part in error["loc"])
+        # a misspelt key comes before the one that is then missing
+        error = min(failure.errors(), key=lambda error: error["type"] != "unexpected_keyword_argument")
+        path = ".".join(str(part) for part in error["loc"] if part != "[key]")
         raise UserError(": ".join(filter(None, [where, path, _explain(error, kind)]))) from None
-    except TypeError as error:  # YAML knows dates and sets, JSON does not
+    except (TypeError, ValueError) as error:  # YAML knows dates, sets and aliases of themselves, JSON does not
         raise UserError(f"{where}: {error}") from None
 
 

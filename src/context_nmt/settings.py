@@ -1,5 +1,6 @@
 """Every key of a params.yaml, with its default and its allowed values."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -15,7 +16,7 @@ def require(condition: bool, message: str) -> None:
 class Checked:
     """Base of all settings: unknown keys are refused, see `parameters.check`."""
 
-    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +144,11 @@ class ScheduleSettings(Checked):
         require(self.warmup >= 1, f"warmup is {self.warmup}; it must be at least 1 update")
         require(self.factor > 0, f"factor is {self.factor}; it must be positive")
         require(self.peak_rate > 0, f"peak_rate is {self.peak_rate}; it must be positive")
-        require(self.decay_updates is None or self.decay_updates > 0, f"decay_updates is {self.decay_updates}")
+        require(self.initial_rate >= 0, f"initial_rate is {self.initial_rate}; it must not be negative")
+        require(
+            self.decay_updates is None or self.decay_updates >= 1,
+            f"decay_updates is {self.decay_updates}; it must be at least 1",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,6 +177,8 @@ class TrainingSettings(Checked):
     def __post_init__(self) -> None:
         for name in ("batch_tokens", "accumulation", "maximum_updates", "maximum_sentence_length", "validate_every"):
             require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}; it must be at least 1")
+        require(self.adam_epsilon > 0, f"adam_epsilon is {self.adam_epsilon}; it must be positive")
+        require(self.weight_decay >= 0, f"weight_decay is {self.weight_decay}; 0 turns it off")
         require(0 <= self.label_smoothing < 1, f"label_smoothing is {self.label_smoothing}; it must be in [0, 1)")
         require(0 <= self.adam_beta1 < 1, f"adam_beta1 is {self.adam_beta1}; it must be in [0, 1)")
         require(0 <= self.adam_beta2 < 1, f"adam_beta2 is {self.adam_beta2}; it must be in [0, 1)")
@@ -273,9 +280,16 @@ class ExperimentSettings(Checked):
     focus: str
 
     def __post_init__(self) -> None:
-        require(len(self.seeds) > 0 and len(set(self.seeds)) == len(self.seeds), f"seeds: {list(self.seeds)}")
+        require(len(self.seeds) > 0, "seeds needs at least one seed")
+        require(len(set(self.seeds)) == len(self.seeds), f"seeds repeats one: {list(self.seeds)}")
+        for seed in self.seeds:
+            require(0 <= seed < 2**32, f"seeds: {seed} is not in 0..4294967295")
         require(self.focus in self.variants, f"focus: no variant {self.focus!r}; there are {list(self.variants)}")
         for name, variant in self.variants.items():
+            require(
+                re.fullmatch(r"\w[\w-]*", name, re.ASCII) is not None,
+                f"variants: {name!r} names files; it must be made of letters, digits, _ and -, and not start with -",
+            )
             times = self.train.bitext.count(name)
             require(times == 1, f"variants.{name} stands in {times} lists under train; it must stand in exactly one")
             require(
