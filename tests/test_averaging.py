@@ -1,0 +1,119 @@
+"""A run's model is the mean of its last or best checkpoints, beside all that translation needs."""
+
+import hashlib
+
+import pytest
+import torch
+from tiny_training import make_experiment
+
+from context_nmt.files import UserError, read_json
+from context_nmt.models import checkpoints
+from context_nmt.models.averaging import average, average_run
+from context_nmt.settings import AveragingSettings
+from context_nmt.training.running import train_run
+
+LOSSES = {100: 3.0, 200: 1.0, 300: 2.0, 1000: 1.0, 20_000_000: 4.0}  # by update
+BLEU = {100: 5.0, 200: 9.0, 300: 9.5, 1000: 7.0, 20_000_000: 1.0}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Checkpoints whose weights are a power of 2 and a small number: a mean in float32 would lose the latter."""
+    for number, (update, loss) in enumerate(LOSSES.items()):
+        weights = {"a": torch.tensor([2.0**number, 2.0**-number / 3]), "b": torch.full((2, 2), float(number))}
+        validation = {"update": update, "valid_loss": loss, "valid_bleu": BLEU[update]}
+        metadata = {"plan": "of the model", "validation": validation}
+        checkpoints.save(tmp_path / f"checkpoint-{update:08d}.safetensors", weights, metadata)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("select", "select_by", "count", "updates"),
+    [
+        ("last", "loss", 1, [20_000_000]),
+        ("last", "loss", 3, [300, 1000, 20_000_000]),
+        ("best", "loss", 1, [200]),  # of equals the earlier
+        ("best", "loss", 2, [200, 1000]),
+        ("best", "loss", 3, [200, 300, 1000]),
+        ("best", "bleu", 3, [200, 300, 1000]),
+        ("best", "bleu", 2, [200, 300]),
+        ("last", "bleu", 99, list(LOSSES)),
+    ],
+)
+def test_exactly_the_wanted_checkpoints_are_averaged(folder, select, select_by, count, updates):
+    weights, metadata = average(folder, AveragingSettings(select=select, count=count), select_by=select_by)
+    paths = [folder / f"checkpoint-{update:08d}.safetensors" for update in updates]
+    for name, found in weights.items():
+        loaded = [checkpoints.load(path)[0][name].double() for path in paths]
+        expected = sum(loaded) / len(loaded)
+        assert found.dtype == torch.float32
+        assert torch.equal(found, expected.float())
+    assert metadata == {
+        "plan": "of the model",
+        "averaged": [
+            {"checkpoint": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()} for path in paths
+        ],
+    }
+
+
+def test_the_mean_is_taken_in_float64(tmp_path):
+    values = [1.0, 2.0**-24, 2.0**-24, 2.0**-24]  # in float32, 1 + 2**-24 is 1
+    for number, value in enumerate(values):
+        metadata = {"validation": {"update": number, "valid_loss": 0.0}}
+        checkpoints.save(tmp_path / f"checkpoint-{number:08d}.safetensors", {"a": torch.tensor([value])}, metadata)
+    weights, _ = average(tmp_path, AveragingSettings(count=4), select_by="loss")
+    assert float(weights["a"]) == float(torch.tensor(sum(values) / 4, dtype=torch.float32)) != 0.25
+
+
+def test_a_folder_without_checkpoints_is_named(tmp_path):
+    with pytest.raises(UserError) as error:
+        average(tmp_path, AveragingSettings(), select_by="loss")
+    assert str(error.value) == f"{tmp_path}: no checkpoints to average"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    experiment = make_experiment(tmp_path_factory.mktemp("run"), training={"keep_last": 3}, averaging={"count": 2})
+    train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    return experiment
+
+
+def files(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_the_folder_of_a_run_holds_all_that_translation_needs(trained):
+    average_run(trained, "plain", 1)
+    folder = trained.model("plain-1")
+    assert files(folder) == [
+        "decoding.json",
+        "model.safetensors",
+        "text/corpus.json",
+        "text/moses.json",
+        "text/units.json",
+        "text/vocabulary.xx.txt",
+        "text/vocabulary.yy.txt",
+    ]
+    assert read_json(folder / "decoding.json") == read_json(trained.plan("plain", "decoding"))
+    _, metadata = checkpoints.load(folder / "model.safetensors")
+    names = [entry["checkpoint"] for entry in metadata["averaged"]]
+    assert names == ["checkpoint-00000004.safetensors", "checkpoint-00000006.safetensors"]
+    assert "validation" not in metadata
+    model = checkpoints.load_run(folder, torch.device("cpu"))
+    loaded = [checkpoints.load(trained.checkpoints("plain-1") / name)[0] for name in names]
+    for name, parameter in model.named_parameters():
+        assert torch.equal(parameter, ((loaded[0][name].double() + loaded[1][name].double()) / 2).float())
+
+
+def test_averaging_twice_gives_the_same_bytes(trained):
+    folder = trained.model("plain-1")
+    average_run(trained, "plain", 1)
+    first = {name: (folder / name).read_bytes() for name in files(folder)}
+    average_run(trained, "plain", 1)
+    assert {name: (folder / name).read_bytes() for name in files(folder)} == first
+
+
+def test_a_run_that_was_not_trained_leaves_no_folder(trained):
+    with pytest.raises(UserError, match="plain-2: no checkpoints to average"):
+        average_run(trained, "plain", 2)
+    assert not trained.model("plain-2").exists()

@@ -1,0 +1,129 @@
+"""Batches hold every pair once, are bounded, and come in an order that the seed and the epoch decide."""
+
+from itertools import islice, pairwise
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_training import make_experiment
+
+from context_nmt.corpus.batching import length_batches, pad
+from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
+from context_nmt.files import UserError
+from context_nmt.training.batches import Pairs
+
+CPU = torch.device("cpu")
+LENGTHS = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), max_size=60)
+
+
+def arrays(lengths):
+    source, target = np.array(lengths, dtype=np.int64).reshape(-1, 2).T
+    return source, target
+
+
+@settings(deadline=None)
+@given(lengths=LENGTHS, tokens=st.integers(1, 100), seed=st.none() | st.integers(0, 9))
+def test_every_pair_stands_in_one_batch_and_none_is_above_the_bound(lengths, tokens, seed):
+    source, target = arrays(lengths)
+    random = None if seed is None else np.random.default_rng(seed)
+    batches = length_batches(source, target, tokens=tokens, random=random)
+    assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
+    for batch in batches:
+        size = len(batch) * max(source[batch].max(), target[batch].max())
+        assert size <= tokens or len(batch) == 1
+
+
+@settings(deadline=None)
+@given(lengths=LENGTHS, tokens=st.integers(1, 100))
+def test_without_random_the_pairs_are_sorted_and_no_batch_could_take_one_more(lengths, tokens):
+    source, target = arrays(lengths)
+    batches = length_batches(source, target, tokens=tokens)
+    order = [int(index) for batch in batches for index in batch]
+    assert order == sorted(range(len(lengths)), key=lambda index: (target[index], source[index], index))
+    for batch, following in pairwise(batches):
+        larger = [*batch, following[0]]
+        assert len(larger) * max(source[larger].max(), target[larger].max()) > tokens
+
+
+def test_with_random_the_order_changes_but_batches_stay_alike_in_length():
+    source = target = np.repeat(np.arange(1, 11), 20)
+    one, two = (length_batches(source, target, tokens=40, random=np.random.default_rng(seed)) for seed in (1, 2))
+    again = length_batches(source, target, tokens=40, random=np.random.default_rng(1))
+    assert [batch.tolist() for batch in one] == [batch.tolist() for batch in again]
+    assert {tuple(sorted(batch)) for batch in one} != {tuple(sorted(batch)) for batch in two}  # pairs of equal length
+    widths = [target[batch].max() for batch in one]
+    assert widths != sorted(widths)
+    assert all(np.ptp(target[batch]) <= 1 for batch in one)
+
+
+def test_padding():
+    sentences = [np.array([5, 6, 7], dtype=np.uint16), np.array([], dtype=np.uint16), np.array([8], dtype=np.uint16)]
+    assert pad(sentences).tolist() == [[5, 6, 7], [PADDING] * 3, [8, PADDING, PADDING]]
+    assert pad(sentences, first=BEGIN)[1:].tolist() == [[BEGIN, *[PADDING] * 3], [BEGIN, 8, PADDING, PADDING]]
+    assert pad(sentences, last=END)[:2].tolist() == [[5, 6, 7, END], [END, *[PADDING] * 3]]
+    both = pad(sentences, first=BEGIN, last=END)
+    assert both[2].tolist() == [BEGIN, 8, END, PADDING, PADDING]
+    assert both.dtype == np.int64
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    experiment = make_experiment(tmp_path_factory.mktemp("digits"), task="reverse", pairs=120, longest=9)
+    return BinarizedCorpus(experiment.binarized)
+
+
+def pairs_of(corpus, maximum_length=None):
+    return Pairs(*corpus.parallel("train"), maximum_length=maximum_length, device=CPU)
+
+
+def test_the_tensors_of_a_batch(corpus):
+    pairs = pairs_of(corpus)
+    batch = pairs.load(np.array([3, 0, 7]))
+    assert batch.target_inputs.shape == batch.targets.shape
+    for row, index in enumerate((3, 0, 7)):
+        source, target = pairs.source[index].tolist(), pairs.target[index].tolist()
+        assert source == target[::-1]
+        assert batch.source[row][batch.source[row] != PADDING].tolist() == [*source, END]
+        assert batch.target_inputs[row][batch.target_inputs[row] != PADDING].tolist() == [BEGIN, *target]
+        assert batch.targets[row][batch.targets[row] != PADDING].tolist() == [*target, END]
+
+
+def test_the_bound_counts_end_and_padding(corpus):
+    pairs = pairs_of(corpus)
+    loaded = [pairs.load(batch) for batch in pairs.batches(tokens=60)]
+    assert sum(len(batch.source) for batch in loaded) == 120
+    assert all(max(batch.source.numel(), batch.targets.numel()) <= 60 for batch in loaded)
+    assert max(batch.targets.numel() for batch in loaded) > 50
+
+
+def epochs(pairs, seed, count):
+    """The batches of each of the first epochs."""
+    size = len(pairs.batches(tokens=60)) * count
+    stream = [(epoch, batch.tolist()) for epoch, batch in islice(pairs.endless(tokens=60, seed=seed), size)]
+    return [[batch for epoch, batch in stream if epoch == number] for number in range(1, count + 1)]
+
+
+def test_each_epoch_holds_every_pair_once_in_an_order_of_its_own(corpus):
+    pairs = pairs_of(corpus)
+    first, second = epochs(pairs, seed=1, count=2)
+    for batches in (first, second):
+        assert sorted(index for batch in batches for index in batch) == list(range(120))
+    assert first != second
+    assert epochs(pairs, seed=1, count=2) == [first, second]
+    assert epochs(pairs, seed=2, count=1) != [first]
+
+
+def test_long_pairs_are_left_out(corpus):
+    pairs = pairs_of(corpus, maximum_length=4)
+    lengths = pairs.source.lengths
+    assert 0 < len(pairs.kept) < 120
+    assert pairs.kept.tolist() == [index for index in range(120) if lengths[index] <= 4]
+    assert sorted(np.concatenate(pairs.batches(tokens=60)).tolist()) == pairs.kept.tolist()
+
+
+def test_no_pair_left_is_an_error_that_names_the_key(corpus):
+    with pytest.raises(UserError, match=r"at most 0 units \(training\.maximum_sentence_length\)"):
+        pairs_of(corpus, maximum_length=0)

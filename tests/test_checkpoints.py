@@ -1,0 +1,143 @@
+"""Weights come back as they were written, and a file that is not this model's is named."""
+
+import json
+import re
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from context_nmt.corpus.vocabulary import PADDING
+from context_nmt.files import UserError
+from context_nmt.models import checkpoints
+from context_nmt.models.building import build
+from context_nmt.models.plans import Filling, ModelPlan
+from context_nmt.settings import ModelSettings
+
+VOCABULARY = 11
+CPU = torch.device("cpu")
+SLOTS = ("encoder_self_attention", "decoder_self_attention", "cross_attention")
+
+
+def plan(**settings):
+    sizes = {"width": 8, "feed_forward_width": 12, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
+    filling = (Filling(mechanism="multi_head_attention"),)
+    return ModelPlan(model=ModelSettings(**(sizes | settings)), slots=dict.fromkeys(SLOTS, filling))
+
+
+def make_model(seed=1, **settings):
+    torch.manual_seed(seed)
+    return build(plan(**settings), source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
+
+
+def save_run(folder, model, **settings):
+    metadata = checkpoints.model_metadata(plan(**settings), VOCABULARY, VOCABULARY)
+    path = folder / checkpoints.RUN_WEIGHTS
+    checkpoints.save(path, checkpoints.weights_of(model), metadata)
+    return path
+
+
+def raises(action, *arguments):
+    """The message of the UserError."""
+    with pytest.raises(UserError) as error:
+        action(*arguments)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_weights_and_metadata_come_back(tmp_path):
+    weights = {"b": torch.randn(3, 4).T, "a": torch.arange(3, dtype=torch.bfloat16), "c": torch.tensor(1.5)}
+    metadata = {"z": [1, 2.5, None], "a": {"ü": True}}
+    checkpoints.save(tmp_path / "file", weights, metadata)
+    found, found_metadata = checkpoints.load(tmp_path / "file")
+    assert found_metadata == metadata
+    assert found.keys() == weights.keys()
+    for name, tensor in weights.items():
+        assert found[name].dtype == tensor.dtype
+        assert torch.equal(found[name], tensor)
+
+
+def test_two_saves_have_the_same_bytes(tmp_path):
+    weights = {name: torch.randn(3) for name in "abcdefgh"}
+    metadata = {name: name for name in "abcdefgh"}
+    checkpoints.save(tmp_path / "one", weights, metadata)
+    checkpoints.save(tmp_path / "two", dict(reversed(weights.items())), dict(reversed(metadata.items())))
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+@pytest.mark.parametrize(("tying", "tables"), [("all", 1), ("decoder", 2), ("none", 3)])
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_a_run_comes_back_with_equal_outputs_and_ties(tmp_path, tying, tables, norm, positions):
+    settings = {"tying": tying, "norm": norm, "positions": positions, "maximum_positions": 9}
+    model = make_model(**settings)
+    path = save_run(tmp_path, model, **settings)
+    stored, _ = checkpoints.load(path)
+    assert sum(tensor.shape == (VOCABULARY, 8) for tensor in stored.values()) == tables
+    torch.manual_seed(2)
+    found = checkpoints.load_run(tmp_path, CPU)
+    assert not found.training
+    source, target = torch.randint(PADDING + 1, VOCABULARY, (2, 3, 7))
+    with torch.no_grad():
+        assert torch.equal(found.output(found(source, target)), model.eval().output(model(source, target)))
+    found_shared = found.source_embedding.table.weight is found.target_embedding.table.weight
+    assert found_shared == (tying == "all")
+    assert (found.output.weight is found.target_embedding.table.weight) == (tying != "none")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    assert raises(checkpoints.load_run, tmp_path, CPU) == f"{tmp_path / 'model.safetensors'}: no such checkpoint"
+
+
+@pytest.mark.parametrize("kept", [0, 4, 100, 0.5, 0.999])
+def test_a_file_that_is_cut_short_is_named(tmp_path, kept):
+    path = save_run(tmp_path, make_model())
+    content = path.read_bytes()
+    path.write_bytes(content[: kept if isinstance(kept, int) else int(kept * len(content))])
+    found = raises(checkpoints.load_run, tmp_path, CPU)
+    assert found.startswith(f"{path}: not a checkpoint of this program, or cut short (")
+
+
+@pytest.mark.parametrize("metadata", [None, {"format": "pt"}, {"json": "{"}])
+def test_a_file_of_another_program_is_named(tmp_path, metadata):
+    path = tmp_path / "model.safetensors"
+    save_file({"weight": torch.zeros(2)}, path, metadata=metadata)
+    found = raises(checkpoints.load_run, tmp_path, CPU)
+    assert found.startswith(f"{path}: not a checkpoint of this program, or cut short (")
+
+
+def test_a_plan_that_this_version_does_not_know_is_named(tmp_path):
+    model = make_model()
+    metadata = checkpoints.model_metadata(plan(), VOCABULARY, VOCABULARY)
+    metadata["plan"]["model"]["colour"] = "red"
+    checkpoints.save(tmp_path / checkpoints.RUN_WEIGHTS, checkpoints.weights_of(model), metadata)
+    assert re.match(r"not the plan of a model \(.*'colour'.*\)", raises(checkpoints.load_run, tmp_path, CPU))
+
+
+def test_weights_of_another_model_are_named_by_name_or_shape(tmp_path):
+    weights = checkpoints.weights_of(make_model())
+    path = tmp_path / "file"
+    named = raises(checkpoints.fill, make_model(encoder_layers=1, attention_bias=True), weights, path)
+    assert re.fullmatch(re.escape(f"{path}: holds another model; ") + r"\S+\.bias is only in one of the two", named)
+    shaped = raises(checkpoints.fill, make_model(feed_forward_width=16), weights, path)
+    assert re.fullmatch(
+        re.escape(f"{path}: ") + r"\S+ has shape \(12(, 8)?,?\), the model needs \(16(, 8)?,?\)", shaped
+    )
+
+
+def test_filling_copies_and_does_not_share(tmp_path):
+    model, weights = make_model(seed=1), {**checkpoints.weights_of(make_model(seed=2))}
+    checkpoints.fill(model, weights, tmp_path)
+    own = checkpoints.weights_of(model)
+    assert all(torch.equal(own[name], weights[name]) for name in weights)
+    assert all(own[name].data_ptr() != weights[name].data_ptr() for name in weights)
+    assert all(parameter.requires_grad for parameter in own.values())
+
+
+def test_metadata_is_one_string(tmp_path):
+    path = save_run(tmp_path, make_model())
+    header = path.read_bytes()
+    size = int.from_bytes(header[:8], "little")
+    metadata = json.loads(header[8 : 8 + size])["__metadata__"]
+    assert list(metadata) == ["json"]
+    assert json.loads(metadata["json"])["vocabulary"] == {"source": VOCABULARY, "target": VOCABULARY}

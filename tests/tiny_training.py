@@ -1,0 +1,70 @@
+"""A tiny experiment, ready to train: strings of digits, copied or reversed, and a Transformer of 1 + 1 layers."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from context_nmt.corpus.binarized import binarize
+from context_nmt.experiment import Experiment
+from context_nmt.files import write_json, write_lines
+from context_nmt.models.planning import write_plans
+
+MODEL = {
+    "width": 32,
+    "feed_forward_width": 64,
+    "heads": 2,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+    "dropout": 0.1,
+    "embedding_dropout": 0.0,
+}
+TRAINING = {
+    "batch_tokens": 256,
+    "maximum_updates": 6,
+    "validate_every": 2,
+    "schedule": {"kind": "inverse_square_root", "warmup": 4, "peak_rate": 0.01},
+}
+
+
+def digits(count: int, seed: int, *, longest: int) -> list[str]:
+    """Lines of 1 to `longest` digits."""
+    made_up = random.Random(seed)
+    return [" ".join(made_up.choices("0123456789", k=made_up.randint(1, longest))) for _ in range(count)]
+
+
+def make_experiment(
+    folder: Path,
+    *,
+    task: str = "copy",
+    pairs: int = 200,
+    longest: int = 6,
+    model: dict[str, Any] | None = None,
+    training: dict[str, Any] | None = None,
+    averaging: dict[str, Any] | None = None,
+) -> Experiment:
+    """Write params.yaml, plans and a binarized corpus; its one variant is `plain`."""
+    experiment = Experiment(folder)
+    parameters = {
+        "root": ".",
+        "corpus": {"name": "digits", "source": "xx", "target": "yy", "validation": "valid", "tests": ["valid"]},
+        "model": MODEL | (model or {}),
+        "training": TRAINING | (training or {}),
+        "averaging": {"count": 1} | (averaging or {}),
+        "variants": {"plain": {}},
+        "train": {"bitext": ["plain"]},
+        "seeds": [1],
+        "focus": "plain",
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    experiment.parameters.write_text(yaml.safe_dump(parameters), encoding="utf-8")
+    for seed, (split, count) in enumerate({"train": pairs, "valid": 40}.items()):
+        lines = digits(count, seed, longest=longest)
+        write_lines(experiment.subwords / f"{split}.xx", lines)
+        write_lines(experiment.subwords / f"{split}.yy", lines if task == "copy" else [line[::-1] for line in lines])
+    binarize(experiment.subwords, experiment.binarized, experiment.settings.corpus, experiment.settings.units)
+    write_json(experiment.tokenized / "moses.json", {})
+    write_json(experiment.subwords / "units.json", {})
+    write_plans(experiment)
+    return experiment
