@@ -5,7 +5,7 @@ metrics/                        small files, kept in git
     plans/VARIANT/{training,decoding,averaging}.json
     curves/VARIANT-SEED.csv     learning curves
     hypotheses/VARIANT-SEED/TEST.{tokenized,detokenized}.txt
-    scores/VARIANT-SEED.json    significance/VARIANT-SEED.json    models.json
+    scores/VARIANT-SEED.json    pairs/VARIANT-SEED.json    significance/VARIANT-SEED.json    models.json
     results.json  results.md  results.csv  figures/
     focus.json                  the results of one variant, for `dvc metrics diff`
 runs/                           large files, kept in the DVC cache

@@ -124,7 +124,8 @@ def sacrebleu_bootstrap(
     with _sacrebleu_seed(settings.seed):
         test = PairedTest(systems, {"BLEU": metric}, references, test_type="bs", n_samples=settings.resamples)
         signatures, results = test()
-    p = 1.0 if list(system) == list(baseline) else round(results["BLEU"][1].p_value, 6)
+    result: Any = results["BLEU"][1]  # of the system; the baseline comes first
+    p = 1.0 if list(system) == list(baseline) else round(result.p_value, 6)
     return {"p": p, "signature": str(signatures["BLEU"])}
 
 
