@@ -1,0 +1,166 @@
+"""`describe` counts what a model has and does, without training or data."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from small_models import SIZES, small_plan
+
+from context_nmt.command_line import run
+from context_nmt.corpus.vocabulary import SPECIALS
+from context_nmt.files import write_json, write_lines
+from context_nmt.models.counting import SENTENCE_LENGTH, describe
+from context_nmt.models.planning import PLAIN
+from stages.describe import main
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    def command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["describe", *map(str, arguments)])
+        with pytest.raises(SystemExit) as status:
+            run(main)
+        return status.value.code, *capsys.readouterr()
+
+    return command
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A params.yaml of two equal, small variants."""
+    values = {
+        "root": ".",
+        "corpus": {"name": "any", "source": "en", "target": "de", "tests": ["test"]},
+        "model": SIZES,
+        "variants": {"one": {}, "twins": {}},
+        "train": {"bitext": ["one", "twins"]},
+        "seeds": [1],
+        "focus": "one",
+    }
+    path = tmp_path / "params.yaml"
+    path.write_text(yaml.safe_dump(values))
+    return path
+
+
+@pytest.fixture(scope="module")
+def paper():
+    """The command as other tools call it."""
+    arguments = ["experiments/wmt14-en-de-lexical-shortcuts/params.yaml", "--vocabulary", "41138", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "stages.describe", *arguments],
+        cwd=ROOT,
+        env={"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        check=True,
+    )
+    assert done.stderr == b""
+    return json.loads(done.stdout)
+
+
+def test_the_published_numbers_of_parameters(paper):
+    """Emelin et al. (2019), Table 5: 65,166K and 218,413K."""
+    assert {variant: values["parameters"] for variant, values in paper.items()} == {
+        "transformer_base": 65_166_336,
+        "transformer_big": 218_413_056,
+    }
+
+
+def test_the_parts_add_up_and_every_layer_is_named(paper):
+    for values in paper.values():
+        assert sum(values["parameters_by_part"].values()) == values["parameters"]
+        assert {slot: len(layers) for slot, layers in values["slots"].items()} == {
+            "encoder_self_attention": 6,
+            "decoder_self_attention": 6,
+            "cross_attention": 6,
+        }
+        assert {layer["mechanism"] for layers in values["slots"].values() for layer in layers} == {PLAIN}
+    base = paper["transformer_base"]
+    assert base["parameters_by_part"]["source_embedding"] == 41_138 * 512
+    assert base["parameters_by_part"]["decoder.cross_attention"] == 6 * 4 * 512**2
+    assert base["flops_per_target_token"] == training_flops(512, 2048, 6, 6, 41_138)
+
+
+def training_flops(width, hidden, encoder_layers, decoder_layers, vocabulary, length=SENTENCE_LENGTH):
+    """6 per weight and token: 2 in the forward pass, 4 in the backward pass, which differentiates both factors."""
+    weights = encoder_layers * (4 * width**2 + 2 * width * hidden)
+    weights += decoder_layers * (8 * width**2 + 2 * width * hidden) + vocabulary * width
+    attended = (encoder_layers + 2 * decoder_layers) * length * 2 * width  # scores and sums, by query
+    return 6 * (weights + attended)
+
+
+@pytest.mark.parametrize("changes", [{}, {"norm": "post", "attention_bias": True, "tying": "none"}])
+def test_operations_are_those_of_the_matrix_products(changes):
+    plan = small_plan(width=8, feed_forward_width=20, encoder_layers=1, decoder_layers=3, **changes)
+    described = describe(plan, source_vocabulary=13, target_vocabulary=13)
+    assert described["flops_per_target_token"] == training_flops(8, 20, 1, 3, 13)
+
+
+def test_parameters_of_two_tables_and_learned_positions():
+    """Fewer positions than the sentence has that operations are counted on."""
+    plan = small_plan(width=8, tying="decoder", positions="learned", maximum_positions=5)
+    described = describe(plan, source_vocabulary=13, target_vocabulary=17)
+    parts = described["parameters_by_part"]
+    assert described["flops_per_target_token"] == training_flops(8, 12, 2, 2, 17, length=5)
+    assert parts["source_embedding"] == 13 * 8 + 5 * 8
+    assert parts["target_embedding"] == 17 * 8 + 5 * 8
+    assert "output" not in parts
+
+
+def test_tables_for_people(command, small):
+    status, output, errors = command(small, "--vocabulary", 100)
+    assert (status, errors) == (0, "")
+    count = f"{describe(small_plan(), source_vocabulary=100, target_vocabulary=100)['parameters']:,}"
+    for words in ("twins", count, "encoder_self_attention", PLAIN):
+        assert words in output
+
+
+def test_a_file_holds_the_json_that_is_printed(command, small, tmp_path):
+    status, printed, errors = command(small, "--vocabulary", 100, "--json")
+    assert (status, errors) == (0, "")
+    assert command(small, "--vocabulary", 100, "--output", tmp_path / "models.json") == (0, "", "")
+    assert json.loads((tmp_path / "models.json").read_text()) == json.loads(printed)
+
+
+def test_without_a_vocabulary_it_is_that_of_the_data(command, small):
+    write_vocabularies(small.parent, source=16, target=16)
+    expected = describe(small_plan(), source_vocabulary=20, target_vocabulary=20)
+    status, printed, _ = command(small, "--json")
+    assert status == 0
+    assert json.loads(printed)["twins"]["parameters"] == expected["parameters"]
+
+
+def test_without_a_vocabulary_and_without_data_it_says_what_to_do(command, small):
+    folder = small.parent / "runs/binarized"
+    message = f"error: {folder} is not there: give --vocabulary N, or run `dvc repro binarize` first\n"
+    assert command(small, "--json") == (1, "", message)
+
+
+def test_tied_tables_need_vocabularies_of_one_size(command, small):
+    write_vocabularies(small.parent, source=2, target=1)
+    status, output, errors = command(small, "--json")
+    assert (status, output) == (1, "")
+    assert errors.startswith("error: model.tying is all, but the vocabularies hold 6 and 5 units; set units.joint")
+    assert errors.count("\n") == 1
+
+
+def test_a_vocabulary_of_nothing_is_refused(command, small):
+    assert command(small, "--vocabulary", 0) == (1, "", "error: --vocabulary is 0; it must be at least 1\n")
+
+
+def test_a_missing_params_yaml_is_one_line(command, tmp_path):
+    path = tmp_path / "params.yaml"
+    assert command(path, "--vocabulary", 9) == (1, "", f"error: {path}: no such file\n")
+
+
+def write_vocabularies(folder, **sizes):
+    """A binarized corpus, as far as `describe` reads it."""
+    binarized = folder / "runs/binarized"
+    names = {"source": "source", "target": "target", "train": "train", "validation": "valid", "tests": ["test"]}
+    write_json(binarized / "corpus.json", names)
+    for side, size in sizes.items():
+        write_lines(binarized / f"vocabulary.{side}.txt", [*SPECIALS, *map(str, range(size))])

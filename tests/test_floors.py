@@ -1,0 +1,159 @@
+"""A package imports only from lower floors, and training needs little more than PyTorch."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LIBRARY = ROOT / "src/context_nmt"
+FLOORS = [
+    {"files", "settings", "parameters", "experiment", "command_line"},
+    {"corpus"},
+    {"transformer"},
+    {"mechanisms"},
+    {"models"},
+    {"training", "decoding"},
+    {"evaluation"},
+    {"checks", "new_experiment"},  # what `make` calls
+    {"stages"},
+]
+FLOOR = {package: number for number, packages in enumerate(FLOORS) for package in packages}
+
+# Training and decoding run on a machine that has these, and not the rest.
+BARE = {"torch", "numpy", "yaml", "typer", "rich", "safetensors"}
+REST = [
+    "compare_mt",
+    "dvc",
+    "matplotlib",
+    "nltk",
+    "pydantic",
+    "requests",
+    "ruamel",
+    "sacrebleu",
+    "sacremoses",
+    "scipy",
+    "subword_nmt",
+]
+ON_A_BARE_MACHINE = [
+    *(f"corpus/{name}.py" for name in ("vocabulary", "binarized", "batching", "text_chain")),
+    *("transformer/*.py", "mechanisms/*.py", "training/*.py", "decoding/*.py"),
+    *(
+        f"models/{name}.py"
+        for name in ("building", "checkpoints", "plans", "translation_model", "averaging", "devices", "mechanisms")
+    ),
+    *("files.py", "settings.py", "experiment.py", "command_line.py"),
+]
+WITHOUT_TORCH = ["tokenize", "bpe", "binarize", "detokenize", "download", "pair", "score", "evaluate", "significance"]
+WITHOUT_TORCH += ["tables", "focus", "compare", "experiment"]
+
+FILES = {path: path.relative_to(LIBRARY) for path in sorted(LIBRARY.rglob("*.py")) if path != LIBRARY / "__init__.py"}
+FILES |= {path: path.relative_to(ROOT) for path in sorted((ROOT / "stages").glob("*.py"))}
+
+
+def imports(path, *, on_import_only=False):
+    """The modules that a file imports; functions are left out on demand."""
+    nodes = [ast.parse(path.read_text(encoding="utf-8"))]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        if not (on_import_only and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)):
+            nodes.extend(ast.iter_child_nodes(node))
+
+
+def packages(path):
+    """The packages of this project that a file imports."""
+    for module in imports(path):
+        first, *rest = module.split(".")
+        if first == "stages" or (first == "context_nmt" and rest):
+            yield rest[0] if first == "context_nmt" else first
+
+
+def foreign(path, **options):
+    modules = {module.split(".")[0] for module in imports(path, **options)}
+    return modules - set(sys.stdlib_module_names) - {"context_nmt"}
+
+
+def package_of(name):
+    return name.parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=[str(name) for name in FILES.values()])
+def test_a_file_imports_from_lower_floors_only(path):
+    own = package_of(FILES[path])
+    assert own in FLOOR, f"{own} has no floor in tests/test_floors.py"
+    for package in packages(path):
+        same = package == own or FLOOR[package] == FLOOR[own] == 0
+        if own == "stages":
+            assert package != "stages", "a stage calls the library, not another stage"
+        assert same or FLOOR[package] < FLOOR[own], f"{own} imports {package}"
+
+
+@pytest.mark.parametrize("path", [path for path, name in FILES.items() if package_of(name) == "mechanisms"])
+def test_mechanisms_do_not_import_each_other(path):
+    """A plan hashes only the files of the mechanisms that it names."""
+    assert "mechanisms" not in set(packages(path))
+
+
+@pytest.mark.parametrize("path", [path for path, name in FILES.items() if package_of(name) == "stages"])
+def test_stages_import_the_library_and_typer(path):
+    assert foreign(path) <= {"typer"}
+
+
+@pytest.mark.parametrize("pattern", ON_A_BARE_MACHINE)
+def test_training_and_decoding_import_what_a_bare_machine_has(pattern):
+    paths = sorted(LIBRARY.glob(pattern))
+    assert paths
+    for path in paths:
+        assert foreign(path, on_import_only=True) <= BARE, path
+
+
+@pytest.mark.parametrize("path", [path for path, name in FILES.items() if package_of(name) == "corpus"])
+def test_the_corpus_knows_no_torch(path):
+    assert not foreign(path) & {"torch", "safetensors"}
+
+
+def import_without(blocked, modules):
+    """Import modules in a process of its own, where others cannot be found."""
+    program = f"""
+import importlib, sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {set(blocked)!r}:
+            raise ModuleNotFoundError(f"no {{name}} on this machine")
+
+sys.meta_path.insert(0, Blocked())
+for module in {modules!r}:
+    importlib.import_module(module)
+"""
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_training_averaging_and_decoding_run_on_a_bare_machine():
+    done = import_without(REST, ["stages.train", "stages.average", "stages.decode"])
+    assert done.returncode == 0, done.stderr
+
+
+def test_stages_that_compute_nothing_start_without_torch():
+    done = import_without(["torch"], [f"stages.{stage}" for stage in WITHOUT_TORCH])
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_is_blocked_is_missed():
+    """The two tests above would see an import."""
+    done = import_without(["typer"], ["stages.pair"])
+    assert "no typer on this machine" in done.stderr

@@ -1,0 +1,278 @@
+"""A variant's entry in params.yaml becomes what each layer is filled with, or an error that names the key."""
+
+import re
+import sys
+
+import pytest
+import yaml
+from contract import experiment
+
+import context_nmt.mechanisms
+from context_nmt.experiment import Experiment
+from context_nmt.files import UserError, read_json, sha256
+from context_nmt.models import mechanisms
+from context_nmt.models.planning import PLAIN, plan, write_plans
+from context_nmt.models.plans import Filling, ModelPlan, TrainingPlan
+from context_nmt.settings import AveragingSettings, DecodingSettings, ScheduleSettings
+
+MADE_UP = """
+from dataclasses import dataclass
+from context_nmt.mechanisms.multi_head_attention import build
+from context_nmt.settings import Checked, require
+
+SLOTS = ("encoder_self_attention", "cross_attention")
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Checked):
+    kernel_size: int
+    gate: bool = True
+
+    def __post_init__(self):
+        require(self.kernel_size >= 1, f"kernel_size is {self.kernel_size}; it must be at least 1")
+"""
+FILLING = Filling(mechanism=PLAIN)
+
+
+@pytest.fixture(autouse=True)
+def _made_up_mechanism(tmp_path, monkeypatch):
+    """A file in the folder of mechanisms is all that a mechanism needs."""
+    folder = tmp_path / "mechanisms"
+    folder.mkdir()
+    (folder / f"{PLAIN}.py").write_bytes(mechanisms.file(PLAIN).read_bytes())
+    (folder / "made_up.py").write_text(MADE_UP)
+    monkeypatch.setattr(mechanisms, "FOLDER", folder)
+    monkeypatch.setattr(context_nmt.mechanisms, "__path__", [str(folder)])
+    yield
+    sys.modules.pop("context_nmt.mechanisms.made_up", None)
+
+
+def fillings(slot="encoder_self_attention", model=None, **entry):
+    one = experiment(slots={slot: {"mechanism": "made_up", **entry}}, model=model or {})
+    return plan(one, "one").training.model.slots[slot]
+
+
+def made_up(kernel_size, gate=True):
+    return Filling(mechanism="made_up", settings={"kernel_size": kernel_size, "gate": gate})
+
+
+def refusal(variant):
+    with pytest.raises(UserError) as error:
+        plan(experiment(**variant), "one")
+    return str(error.value)
+
+
+def slot_refusal(slot="encoder_self_attention", **entry):
+    message = refusal({"slots": {slot: entry}})
+    start = f"params.yaml: variants.one.slots.{slot}"
+    assert message.startswith(start)
+    return message.removeprefix(start)
+
+
+def test_all_layers_are_filled_alike():
+    assert fillings(kernel_size=3) == (made_up(3), made_up(3))
+
+
+def test_a_list_gives_a_value_per_layer():
+    assert fillings(kernel_size=[3, 5], gate=False) == (made_up(3, gate=False), made_up(5, gate=False))
+
+
+@pytest.mark.parametrize(
+    ("layers", "kernels", "expected"),
+    [
+        ([2], 3, (FILLING, made_up(3))),
+        ([1], [3], (made_up(3), FILLING)),
+        ([2, 1], [3, 5], (made_up(5), made_up(3))),
+        ([], 3, (FILLING, FILLING)),
+    ],
+)
+def test_layers_picks_some(layers, kernels, expected):
+    assert fillings(layers=layers, kernel_size=kernels) == expected
+
+
+def test_each_stack_has_its_own_number_of_layers():
+    depth = {"encoder_layers": 1, "decoder_layers": 3}
+    assert fillings("encoder_self_attention", depth, kernel_size=3) == (made_up(3),)
+    assert fillings("cross_attention", depth, kernel_size=[1, 2, 3]) == (made_up(1), made_up(2), made_up(3))
+
+
+def test_slots_that_are_left_out_are_plain():
+    slots = plan(experiment(slots={"cross_attention": {"mechanism": "made_up", "kernel_size": 3}}), "one")
+    assert slots.training.model.slots == {
+        "encoder_self_attention": (FILLING, FILLING),
+        "decoder_self_attention": (FILLING, FILLING),
+        "cross_attention": (made_up(3), made_up(3)),
+    }
+
+
+def test_an_unknown_mechanism_is_told_those_on_disk():
+    assert slot_refusal(mechanism="made_op") == ".mechanism: no mechanism 'made_op'; there are made_up, " + PLAIN
+    assert slot_refusal(mechanism="__init__") == ".mechanism: no mechanism '__init__'; there are made_up, " + PLAIN
+    assert slot_refusal(layers=[1]) == ".mechanism: this key is required; there are made_up, " + PLAIN
+
+
+def test_a_slot_that_the_mechanism_does_not_fit_is_refused():
+    assert slot_refusal("decoder_self_attention", mechanism="made_up", kernel_size=3) == (
+        ".mechanism: made_up does not fit this slot; it accepts encoder_self_attention, cross_attention"
+    )
+
+
+def test_an_unknown_slot_is_refused():
+    message = refusal({"slots": {"encoder_attention": {"mechanism": "made_up"}}})
+    assert message.startswith("params.yaml: variants.one.slots.encoder_attention")
+    assert "'encoder_self_attention', 'decoder_self_attention' or 'cross_attention'" in message
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (
+            {"kernel_sise": 3},
+            ".kernel_sise: unknown key; did you mean 'kernel_size'? (known: mechanism, layers, kernel_size, gate)",
+        ),
+        (
+            {"kernel_size": 3, "layer": [1]},
+            ".layer: unknown key; did you mean 'layers'? (known: mechanism, layers, kernel_size, gate)",
+        ),
+        ({}, ": kernel_size: this key is required"),
+        ({"kernel_size": "three"}, ": kernel_size: input should be a valid integer, not 'three'"),
+        ({"kernel_size": [3, 0]}, ": kernel_size is 0; it must be at least 1"),
+        (
+            {"kernel_size": [3, 5, 7]},
+            ".kernel_size: a list gives one value per layer: 2 are needed, 3 given ([3, 5, 7])",
+        ),
+        (
+            {"kernel_size": [3, 5], "layers": [2]},
+            ".kernel_size: a list gives one value per layer: 1 are needed, 2 given ([3, 5])",
+        ),
+    ],
+)
+def test_a_wrong_setting_is_named(entry, message):
+    assert slot_refusal(mechanism="made_up", **entry) == message
+
+
+@pytest.mark.parametrize("layers", [[3], [0], [-1, 1], [1, 1], 2, "1", [[1]], [True], ["1"], None])
+def test_layers_that_are_not_there_are_refused(layers):
+    assert slot_refusal(mechanism="made_up", kernel_size=3, layers=layers) == (
+        f".layers: {layers!r} is not a list of different layers of 1..2"
+    )
+
+
+def test_a_variant_overrides_the_recipe_key_by_key():
+    recipe = {
+        "training": {"batch_tokens": 77, "keep_last": 9, "schedule": {"kind": "cosine", "warmup": 5, "factor": 2.0}},
+        "decoding": {"beam": 3},
+    }
+    changes = {
+        "model": {"width": 16, "norm": "post"},
+        "training": {"maximum_updates": 11, "schedule": {"warmup": 7}},
+        "averaging": {"count": 8},
+        "decoding": {"length_penalty": "none"},
+    }
+    settings = experiment(more=recipe, **changes)
+    one, plain = plan(settings, "one"), plan(settings, "plain")
+    assert (one.training.model.model.width, one.training.model.model.norm) == (16, "post")
+    assert one.training.model.model.heads == plain.training.model.model.heads
+    assert (one.training.training.maximum_updates, one.training.training.batch_tokens) == (11, 77)
+    assert one.training.training.schedule == ScheduleSettings(kind="cosine", warmup=7, factor=2.0)
+    assert one.averaging == AveragingSettings(select="last", count=8)
+    assert one.decoding == DecodingSettings(beam=3, length_penalty="none")
+
+    assert (plain.training.model.model, plain.training.training) == (settings.model, settings.training)
+    assert (plain.averaging, plain.decoding) == (settings.averaging, settings.decoding)
+
+
+@pytest.mark.parametrize(
+    ("variant", "place", "words"),
+    [
+        ({"model": {"widht": 16}}, "model", "widht: unknown key; did you mean 'width'?"),
+        ({"model": {"width": 9}}, "model", "width (9) must be divisible by heads (2)"),
+        (
+            {"training": {"schedule": {"warm_up": 7}}},
+            "training",
+            "schedule.warm_up: unknown key; did you mean 'warmup'?",
+        ),
+        ({"training": {"schedule": {"warmup": 0}}}, "training", "schedule: warmup is 0; it must be at least 1 update"),
+        ({"training": {"schedule": 7}}, "training", "schedule: "),
+        ({"averaging": {"count": 0}}, "averaging", "count is 0; it must be at least 1"),
+        ({"decoding": {"beam": 0}}, "decoding", "beam is 0; it must be at least 1"),
+    ],
+)
+def test_a_wrong_override_is_named(variant, place, words):
+    message = refusal(variant)
+    assert re.match(rf"params\.yaml: variants\.one\.{place}[.:]", message)
+    assert words in message
+
+
+@pytest.mark.parametrize(
+    ("variant", "words"),
+    [
+        ({"averaging": {"count": 6}}, "averaging.count is 6, but training.keep_last keeps only 5"),
+        ({"training": {"keep_last": 4}}, "averaging.count is 5, but training.keep_last keeps only 4"),
+        ({"averaging": {"select": "best", "count": 1}}, "averaging.count is 1, but training.keep_best keeps only 0"),
+    ],
+)
+def test_more_checkpoints_than_are_kept_cannot_be_averaged(variant, words):
+    assert refusal(variant) == f"params.yaml: variants.one: {words}"
+
+
+def test_as_many_checkpoints_as_are_kept_can_be_averaged():
+    variant = {"averaging": {"select": "best", "count": 2}, "training": {"keep_best": 2, "keep_last": 0}}
+    assert plan(experiment(**variant), "one").averaging.count == 2
+
+
+def test_only_the_mechanism_files_that_a_variant_uses_are_hashed():
+    mixed = {"encoder_self_attention": {"mechanism": "made_up", "kernel_size": 3, "layers": [1]}}
+    full = {slot: {"mechanism": "made_up", "kernel_size": 3} for slot in ("encoder_self_attention", "cross_attention")}
+    plain_hash = {f"mechanisms/{PLAIN}.py": sha256(mechanisms.file(PLAIN))}
+    made_up_hash = {"mechanisms/made_up.py": sha256(mechanisms.file("made_up"))}
+    assert plan(experiment(), "one").training.files == plain_hash
+    assert plan(experiment(slots=mixed), "one").training.files == plain_hash | made_up_hash
+    assert plan(experiment(slots=full), "one").training.files == plain_hash | made_up_hash
+
+    before = plan(experiment(slots=mixed), "plain")
+    mechanisms.file("made_up").write_text(MADE_UP + "\n# a change\n")
+    assert plan(experiment(slots=mixed), "plain") == before
+    assert plan(experiment(slots=mixed), "one").training.files != plain_hash | made_up_hash
+
+
+def test_a_plan_is_read_as_it_was_written(tmp_path):
+    variant = {
+        "slots": {"encoder_self_attention": {"mechanism": "made_up", "kernel_size": 3, "layers": [2]}},
+        "model": {"norm": "post", "dropout": 0.25},
+        "training": {"schedule": {"kind": "cosine", "decay_updates": 9}, "patience": 3},
+    }
+    written = plan(experiment(**variant), "one").training
+    written.write(tmp_path / "plan.json")
+    assert TrainingPlan.read(tmp_path / "plan.json") == written
+    assert ModelPlan.from_dict(read_json(tmp_path / "plan.json")["model"]) == written.model
+
+
+def write_experiment(folder, **variant):
+    values = {
+        "root": ".",
+        "corpus": {"name": "any", "source": "en", "target": "de", "tests": ["test"]},
+        "decoding": {"beam": 3},
+        "variants": {"plain": {}, "one": variant},
+        "train": {"bitext": ["plain", "one"]},
+        "seeds": [1],
+        "focus": "one",
+    }
+    (folder / "params.yaml").write_text(yaml.safe_dump(values))
+    return Experiment(folder)
+
+
+def test_the_plans_of_all_variants_are_written(tmp_path):
+    written = write_experiment(tmp_path, decoding={"beam": 1}, averaging={"count": 2})
+    write_plans(written)
+    for variant in ("plain", "one"):
+        expected = plan(written.settings, variant)
+        assert TrainingPlan.read(written.plan(variant, "training")) == expected.training
+        assert DecodingSettings(**read_json(written.plan(variant, "decoding"))) == expected.decoding
+        assert AveragingSettings(**read_json(written.plan(variant, "averaging"))) == expected.averaging
+
+
+def test_where_one_variant_is_wrong_no_plan_is_written(tmp_path):
+    written = write_experiment(tmp_path, decoding={"beam": 0})
+    with pytest.raises(UserError, match=r"^params\.yaml: variants\.one\.decoding"):
+        write_plans(written)
+    assert not written.metrics.exists()
