@@ -16,11 +16,15 @@ def describe(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int)
     """Parameters in all and by part, FLOPs per target token, and what fills each slot of each layer.
 
     FLOPs are those of training: the matrix products of one forward and backward pass over a sentence pair of 25 and
-    25 units, divided by the target units; a multiplication and an addition count as two.
+    25 units (fewer if the model has no more learned positions), divided by the target units; a multiplication and an
+    addition count as two.
     """
+    length = SENTENCE_LENGTH
+    if plan.model.positions == "learned":
+        length = min(length, plan.model.maximum_positions)
     with torch.device("meta"):
         model = build(plan, source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary)
-        sentence = torch.zeros(1, SENTENCE_LENGTH, dtype=torch.long)
+        sentence = torch.zeros(1, length, dtype=torch.long)
         with FlopCounterMode(display=False) as counter:
             model.output(model(sentence, sentence)).sum().backward()
     parts: dict[str, int] = {}
@@ -30,7 +34,7 @@ def describe(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int)
     return {
         "parameters": sum(parts.values()),
         "parameters_by_part": parts,
-        "flops_per_target_token": round(counter.get_total_flops() / SENTENCE_LENGTH),
+        "flops_per_target_token": round(counter.get_total_flops() / length),
         "slots": {
             slot: [{"mechanism": layer.mechanism, **layer.settings} for layer in layers]
             for slot, layers in plan.slots.items()

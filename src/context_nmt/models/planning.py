@@ -68,7 +68,8 @@ def _override(base: Settings, changes: dict[str, Any], where: str) -> Settings:
 
 
 def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    nested = {key: _merged(base[key], value) for key, value in changes.items() if isinstance(base.get(key), dict)}
+    both = {key for key, value in changes.items() if isinstance(value, dict) and isinstance(base.get(key), dict)}
+    nested = {key: _merged(base[key], changes[key]) for key in both}
     return {**base, **changes, **nested}
 
 
