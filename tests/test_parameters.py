@@ -1,15 +1,10 @@
 """A params.yaml is read into settings, and every error is one line with the key, what was given and what is allowed."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-import typer
 import yaml
 
-from context_nmt import command_line
 from context_nmt.checks import experiments
 from context_nmt.experiment import Experiment
 from context_nmt.files import UserError
@@ -240,94 +235,11 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_numbers_are_those_of_yaml_1_2(tmp_path):
-    path = write(tmp_path, "a: 1e-9\nb: -2E+3\nc: .5e1\nd: 1.e2\ne: 12e03\nf: 1e\ng: e9\nh: 0x1e9\n")
-    assert read_yaml(path) == {
-        "a": 1e-9,
-        "b": -2000.0,
-        "c": 5.0,
-        "d": 100.0,
-        "e": 12000.0,
-        "f": "1e",
-        "g": "e9",
-        "h": 0x1E9,
-    }
+    path = write(tmp_path, "[1e-9, -2E+3, .5e1, 1.e2, 12e03, 1e, e9, 0x1e9]")
+    assert read_yaml(path) == [1e-9, -2000.0, 5.0, 100.0, 12000.0, "1e", "e9", 0x1E9]
 
 
 def test_a_table_may_be_merged_into_others(tmp_path):
     """A key that overrides a merged one does not stand twice."""
     path = write(tmp_path, "a: {b: &b {x: 1}, c: {d: &d {<<: *b, x: 2}}}\ne: {<<: *d, y: 3}\n")
     assert read_yaml(path) == {"a": {"b": {"x": 1}, "c": {"d": {"x": 2}}}, "e": {"x": 2, "y": 3}}
-
-
-def stage(folder, *command):
-    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
-    return subprocess.run(
-        [sys.executable, "-m", *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-
-
-def test_an_error_of_a_stage_is_one_line_and_status_1(tmp_path):
-    write(tmp_path, SMALLEST.replace("seeds", "seed"))
-    result = stage(tmp_path, "stages.tokenize")
-    assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr.startswith("error: params.yaml: seed: unknown key; did you mean 'seeds'? (known: root, ")
-    assert result.stderr.count("\n") == 1
-
-
-@pytest.fixture
-def command(monkeypatch):
-    """Runs a function as a stage with these arguments; gives its exit status."""
-
-    def run(main, *arguments):
-        monkeypatch.setattr(sys, "argv", ["stage", *arguments])
-        with pytest.raises(SystemExit) as left:
-            command_line.run(main)
-        return left.value.code
-
-    return run
-
-
-def test_a_command_line_parses_runs_and_leaves_with_a_status(command, capsys):
-    def main(name: str, times: int = 1, fail: bool = False) -> None:
-        """Greet."""
-        if fail:
-            raise UserError(f"no {name}")
-        typer.echo(" ".join(["hello", *[name] * times]))
-
-    assert command(main, "you", "--times", "2") == 0
-    assert capsys.readouterr() == ("hello you you\n", "")
-    assert command(main, "you", "--fail") == 1
-    assert capsys.readouterr() == ("", "error: no you\n")
-    assert command(main, "you", "--times", "x") == 2
-    assert "Invalid value for '--times'" in capsys.readouterr().err
-
-
-def test_help_keeps_the_tree_of_files(command, capsys):
-    def main() -> None:
-        """Write files.
-
-        Writes
-
-            folder/a   one
-            folder/b   two
-
-        That is all.
-        """
-
-    assert command(main, "--help") == 0
-    assert "folder/a   one\n" in capsys.readouterr().out
-
-
-def test_other_errors_are_bugs_and_pass(monkeypatch):
-    def main() -> None:
-        """Fail."""
-        raise KeyError("a bug")
-
-    monkeypatch.setattr(sys, "argv", ["stage"])
-    with pytest.raises(KeyError):
-        command_line.run(main)
-
-
-def test_progress_passes_everything_on_and_is_silent_in_a_file(capsys):
-    assert list(command_line.progress(iter("abc"), "letters", 3)) == ["a", "b", "c"]
-    assert capsys.readouterr() == ("", "")

@@ -1,19 +1,18 @@
 """Training through its public surface: it learns, repeats itself to the byte, and keeps the checkpoints it should."""
 
-import csv
 import math
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from tiny_training import make_experiment
+from tiny_training import RUN, column, make_experiment, rows, scripted, summary, train
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.evaluation import validation
-from context_nmt.files import UserError, read_json
+from context_nmt.files import UserError
 from context_nmt.models import checkpoints
 from context_nmt.models.averaging import average_run
 from context_nmt.models.building import build
@@ -23,36 +22,6 @@ from context_nmt.training.batches import Pairs
 from context_nmt.training.running import train_run
 
 CPU = torch.device("cpu")
-RUN = "plain-1"
-
-
-def train(folder, *, seed=1, bleu=None, **changes):
-    """Train a tiny experiment and give it back."""
-    experiment = make_experiment(folder, **changes)
-    train_run(experiment, "plain", seed, device="cpu", validation_bleu=bleu)
-    return experiment
-
-
-def rows(experiment, run=RUN):
-    """The learning curve as numbers."""
-    with experiment.curve(run).open(newline="") as file:
-        return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
-
-
-def column(experiment, name):
-    return [row[name] for row in rows(experiment)]
-
-
-def updates_kept(experiment):
-    """The updates of the checkpoints that are left; there is nothing else but the summary."""
-    names = sorted(path.name for path in experiment.checkpoints(RUN).iterdir())
-    assert names.pop() == "summary.json"
-    assert all(name.startswith("checkpoint-") and name.endswith(".safetensors") for name in names)
-    return [int(name.removeprefix("checkpoint-").removesuffix(".safetensors")) for name in names]
-
-
-def summary(experiment):
-    return read_json(experiment.checkpoints(RUN) / "summary.json")
 
 
 def content(experiment, run=RUN):
@@ -200,89 +169,6 @@ def test_two_halves_are_worth_one_whole(tmp_path, monkeypatch):
     )
     for name in one:
         torch.testing.assert_close(one[name], two[name], rtol=0, atol=2e-4)  # the rate is 7.5e-3 by now
-
-
-def scripted(values):
-    """A made-up BLEU for each validation in turn."""
-    left = iter(values)
-    return lambda model, corpus: next(left)
-
-
-def train_scripted(folder, scores, **training):
-    """Validate after each update, with these scores."""
-    return train(
-        folder,
-        pairs=20,
-        bleu=scripted(scores),
-        averaging={"select": "last" if training.get("keep_last", 1) else "best"},
-        training={
-            "maximum_updates": len(scores),
-            "validate_every": 1,
-            "validation_bleu": True,
-            "select_by": "bleu",
-            **training,
-        },
-    )
-
-
-SCORES = [5, 1, 9, 2, 9, 3, 4]
-
-
-@pytest.mark.parametrize(
-    ("keep_last", "keep_best", "expected"),
-    [
-        (1, 0, [7]),
-        (3, 0, [5, 6, 7]),
-        (0, 1, [3]),  # of equals the earlier
-        (0, 2, [3, 5]),
-        (0, 3, [1, 3, 5]),
-        (2, 2, [3, 5, 6, 7]),
-        (3, 1, [3, 5, 6, 7]),
-    ],
-)
-def test_exactly_the_wanted_checkpoints_stay(tmp_path, keep_last, keep_best, expected):
-    experiment = train_scripted(tmp_path, SCORES, keep_last=keep_last, keep_best=keep_best)
-    assert updates_kept(experiment) == expected
-    assert summary(experiment)["best_update"] == 3
-    assert column(experiment, "valid_bleu") == SCORES
-
-
-@pytest.mark.xfail(strict=True, reason="Trainer._save counts from the wrong end while it has fewer than keep_last")
-@pytest.mark.parametrize("keep_last", [5, 6, 9])
-def test_all_checkpoints_stay_while_they_are_fewer_than_wanted(tmp_path, keep_last):
-    assert updates_kept(train_scripted(tmp_path, SCORES[:5], keep_last=keep_last)) == [1, 2, 3, 4, 5]
-
-
-@pytest.mark.parametrize(
-    ("patience", "stopped", "best"),
-    [(None, 7, 3), (1, 2, 1), (2, 5, 3), (3, 6, 3), (4, 7, 3)],
-)
-def test_it_stops_after_so_many_validations_without_a_better_one(tmp_path, patience, stopped, best):
-    experiment = train_scripted(tmp_path, SCORES, patience=patience, keep_last=1)
-    assert column(experiment, "update") == list(range(1, stopped + 1))
-    assert (summary(experiment)["updates"], summary(experiment)["best_update"]) == (stopped, best)
-    assert updates_kept(experiment) == [stopped]
-
-
-def test_the_best_by_loss_is_the_lowest(tmp_path):
-    """The rate is so high that the loss soon rises."""
-    experiment = train(
-        tmp_path,
-        averaging={"select": "best"},
-        training={
-            "validate_every": 1,
-            "keep_last": 0,
-            "keep_best": 1,
-            "patience": 2,
-            "maximum_updates": 12,
-            "schedule": {"kind": "inverse_square_root", "warmup": 4, "peak_rate": 1.0},
-        },
-    )
-    losses = column(experiment, "valid_loss")
-    best = losses.index(min(losses)) + 1
-    assert summary(experiment)["best_update"] == best
-    assert updates_kept(experiment) == [best]
-    assert len(losses) == best + 2 < 12
 
 
 def test_the_last_update_is_validated_even_if_it_is_not_its_turn(tmp_path):

@@ -1,6 +1,8 @@
 """A tiny experiment, ready to train: strings of digits, copied or reversed, and a Transformer of 1 + 1 layers."""
 
+import csv
 import random
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +10,13 @@ import yaml
 
 from context_nmt.corpus.binarized import binarize
 from context_nmt.experiment import Experiment
-from context_nmt.files import write_json, write_lines
+from context_nmt.files import read_json, write_json, write_lines
 from context_nmt.models.planning import write_plans
+from context_nmt.training.running import train_run
+
+Bleu = Callable[[Any, Any], float]
+
+RUN = "plain-1"
 
 MODEL = {
     "width": 32,
@@ -68,3 +75,32 @@ def make_experiment(
     write_json(experiment.subwords / "units.json", {})
     write_plans(experiment)
     return experiment
+
+
+def train(folder: Path, *, seed: int = 1, bleu: Bleu | None = None, **changes: Any) -> Experiment:
+    """Train a tiny experiment and give it back."""
+    experiment = make_experiment(folder, **changes)
+    train_run(experiment, "plain", seed, device="cpu", validation_bleu=bleu)
+    return experiment
+
+
+def rows(experiment: Experiment) -> list[dict[str, float]]:
+    """The learning curve as numbers."""
+    with experiment.curve(RUN).open(newline="") as file:
+        return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+
+
+def column(experiment: Experiment, name: str) -> list[float]:
+    """One column of the learning curve."""
+    return [row[name] for row in rows(experiment)]
+
+
+def summary(experiment: Experiment) -> dict[str, Any]:
+    """What the run says at its end."""
+    return read_json(experiment.checkpoints(RUN) / "summary.json")
+
+
+def scripted(values: Iterable[float]) -> Bleu:
+    """A made-up BLEU for each validation in turn."""
+    left = iter(values)
+    return lambda model, corpus: next(left)
