@@ -52,4 +52,4 @@ experiment: $(INSTALLED)  ## start experiments/NAME from the default one (NAME=â
 
 clean:  ## remove the environment and what tools left behind; results and the DVC cache stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dvc_plots
-	find src stages tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src stages tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,21 +1,32 @@
 """Every file in `mechanisms/` keeps the contract, and every clause of the contract finds what breaks it."""
 
-from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
+from broken_attentions import (
+    AnyValue,
+    BatchMean,
+    DetachedValues,
+    LargeNumberForMinusInfinity,
+    NoMemoryOfEarlierSteps,
+    OneBiasMore,
+    PaddingAsText,
+    ScaledByTheWholeWidth,
+    StateInTheModule,
+    TwoPositionsInAStep,
+    mechanism,
+)
 from contract import CHECKS, NAME, SOURCE, TARGETS, Facts, experiment, installed, sublayers
-from small_models import LAYERS, SLOTS, small_model
-from torch import nn
+from small_models import LAYERS, SLOTS, WIDTH, sentences, small_model, step_by_step
 from torch.nn import functional
+from torch.testing import assert_close
 
+from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.mechanisms import multi_head_attention
 from context_nmt.models import mechanisms
 from context_nmt.models.planning import PLAIN, plan
 from context_nmt.models.plans import Filling
-from context_nmt.settings import Checked
 from context_nmt.transformer.attention import MultiHeadAttention
 
 
@@ -43,94 +54,6 @@ def test_the_contract(name, slot, clause):
 def test_every_slot_can_be_filled():
     assert {slot for _, slot in TENANTS} == set(SLOTS)
     assert set(FACTS) <= set(mechanisms.names())
-
-
-class TwoPositionsInAStep(MultiHeadAttention):
-    """In the last layer nothing reads the second one."""
-
-    def forward(self, queries, context):
-        output = super().forward(queries, context)
-        last = context.state is not None and len(context.stack_states) == LAYERS
-        return output.repeat(1, 2, 1) if last else output
-
-
-class PaddingAsText(MultiHeadAttention):
-    """The softmax also runs over the padding."""
-
-    def forward(self, queries, context):
-        return super().forward(queries, SimpleNamespace(**vars(context) | {"mask": torch.ones_like(context.mask)}))
-
-
-class LargeNumberForMinusInfinity(MultiHeadAttention):
-    """exp(-30) is 1e-13: too small for any tolerance, and not nothing."""
-
-    def forward(self, queries, context):
-        mask = torch.zeros(context.mask.shape, dtype=queries.dtype).masked_fill(~context.mask, -30.0)
-        return super().forward(queries, SimpleNamespace(**vars(context) | {"mask": mask}))
-
-
-class NoMemoryOfEarlierSteps(MultiHeadAttention):
-    def forward(self, queries, context):
-        if context.state is None:
-            return super().forward(queries, context)
-        step = {"state": None, "mask": torch.ones(1, 1, 1, 1, dtype=torch.bool)}
-        return super().forward(queries, SimpleNamespace(**vars(context) | step))
-
-
-class StateInTheModule(MultiHeadAttention):
-    """Reordering the state does not reach what is kept elsewhere."""
-
-    def forward(self, queries, context):
-        if context.state is None:
-            return super().forward(queries, context)
-        if not context.state:
-            self.kept = {}
-            context.state["begun"] = 1
-        return super().forward(queries, SimpleNamespace(**vars(context) | {"state": self.kept}))
-
-
-class BatchMean(MultiHeadAttention):
-    def forward(self, queries, context):
-        return super().forward(queries + queries.mean(0), context)
-
-
-class DetachedValues(MultiHeadAttention):
-    def forward(self, queries, context):
-        hook = self.value.register_forward_hook(lambda _, __, output: output.detach())
-        try:
-            return super().forward(queries, context)
-        finally:
-            hook.remove()
-
-
-class OneBiasMore(MultiHeadAttention):
-    def __init__(self, **sizes):
-        super().__init__(**sizes)
-        self.bias = nn.Parameter(torch.zeros(sizes["width"]))
-
-    def forward(self, queries, context):
-        return super().forward(queries, context) + self.bias
-
-
-class ScaledByTheWholeWidth(MultiHeadAttention):
-    """1 / sqrt(D) where the paper has 1 / sqrt(D / H)."""
-
-    def forward(self, queries, context):
-        return super().forward(queries / self.heads**0.5, context)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnyValue(Checked):
-    """A setting without a type takes everything."""
-
-    kernel: Any = 1
-
-
-def mechanism(attention, settings=multi_head_attention.Settings):
-    def build(_, place):
-        return attention(width=place.width, heads=place.heads, bias=place.bias, dropout=place.attention_dropout)
-
-    return SimpleNamespace(SLOTS=SLOTS, Settings=settings, build=build)
 
 
 # The clause that finds each, and the slots in which it can.
@@ -184,6 +107,72 @@ def test_a_mechanism_in_some_layers_leaves_the_others_plain(slot):
     for other in set(SLOTS) - {slot}:
         assert [type(sublayer) for sublayer in sublayers(model, other)] == [MultiHeadAttention] * LAYERS
     assert not torch.equal(model(SOURCE, TARGETS), small_model()(SOURCE, TARGETS))
+
+
+class Recorder(MultiHeadAttention):
+    def forward(self, queries, context):
+        self.seen = queries, context
+        return super().forward(queries, context)
+
+
+@pytest.fixture
+def recorded():
+    """A model that remembers what each sublayer was given, and the layers' outputs."""
+    with installed(mechanism(Recorder)):
+        model = small_model(dict.fromkeys(SLOTS, (Filling(mechanism=NAME),) * LAYERS))
+    outputs = {"encoder": [], "decoder": []}
+    for stack, seen in outputs.items():
+        for layer in getattr(model, stack).layers:
+            layer.register_forward_hook(lambda _, __, output, seen=seen: seen.append(output[0]))
+    return model, outputs
+
+
+@pytest.mark.parametrize("slot", SLOTS)
+def test_what_an_attention_is_given(recorded, slot):
+    model, outputs = recorded
+    targets = sentences(5, 2, 4, seed=3)
+    model(SOURCE, targets)
+    stack = "encoder" if slot.startswith("encoder") else "decoder"
+    ids, embedding = (SOURCE, model.source_embedding) if stack == "encoder" else (targets, model.target_embedding)
+    states = (embedding(ids), *outputs[stack])
+    layers = getattr(model, stack).layers
+    inputs = tuple(layer.residual.enter(state) for layer, state in zip(layers, states, strict=False))
+    masks = {
+        "encoder_self_attention": (SOURCE != PADDING)[:, None, None],
+        "decoder_self_attention": torch.ones(5, 5, dtype=torch.bool).tril()[None, None],
+        "cross_attention": (SOURCE != PADDING)[:, None, None],
+    }
+    for depth, sublayer in enumerate(sublayers(model, slot)):
+        queries, context = sublayer.seen
+        assert_close(context.stack_states, states[: depth + 1])
+        assert_close(context.stack_inputs, inputs[: depth + 1])
+        assert slot == "cross_attention" or queries is context.stack_inputs[-1]
+        assert torch.equal(context.mask, masks[slot])
+        assert context.causal == (slot == "decoder_self_attention")
+        assert torch.equal(context.padding, ids != PADDING)
+        assert context.state is None
+        memory = model.encode(SOURCE).states if slot == "cross_attention" else ()
+        assert_close(context.memory_states, memory)
+
+
+def test_the_memory_is_all_states_of_the_encoder(recorded):
+    model, outputs = recorded
+    states = model.encode(SOURCE).states
+    assert_close(states[:-1], (model.source_embedding(SOURCE), *outputs["encoder"][:-1]))
+    assert_close(states[-1], model.encoder.final_norm(outputs["encoder"][-1]))
+
+
+def test_in_a_step_every_sublayer_has_a_state_of_its_own(recorded):
+    model, _ = recorded
+    step_by_step(model, SOURCE, TARGETS)
+    decoder = sublayers(model, "decoder_self_attention") + sublayers(model, "cross_attention")
+    contexts = [sublayer.seen[1] for sublayer in decoder]
+    assert all(isinstance(context.state, dict) for context in contexts)
+    assert len({id(context.state) for context in contexts}) == 2 * LAYERS
+    for context in contexts:
+        assert context.padding.shape == (len(SOURCE), 1)
+        assert all(state.shape == (len(SOURCE), 1, WIDTH) for state in context.stack_states + context.stack_inputs)
+    assert [context.causal for context in contexts] == [True] * LAYERS + [False] * LAYERS
 
 
 def test_mechanisms_combine():

@@ -39,6 +39,7 @@ def _made_up_mechanism(tmp_path, monkeypatch):
     folder = tmp_path / "mechanisms"
     folder.mkdir()
     (folder / f"{PLAIN}.py").write_bytes(mechanisms.file(PLAIN).read_bytes())
+    (folder / "__init__.py").touch()
     (folder / "made_up.py").write_text(MADE_UP)
     monkeypatch.setattr(mechanisms, "FOLDER", folder)
     monkeypatch.setattr(context_nmt.mechanisms, "__path__", [str(folder)])
@@ -82,7 +83,6 @@ def test_a_list_gives_a_value_per_layer():
         ([2], 3, (FILLING, made_up(3))),
         ([1], [3], (made_up(3), FILLING)),
         ([2, 1], [3, 5], (made_up(5), made_up(3))),
-        ([], 3, (FILLING, FILLING)),
     ],
 )
 def test_layers_picks_some(layers, kernels, expected):
@@ -93,6 +93,7 @@ def test_each_stack_has_its_own_number_of_layers():
     depth = {"encoder_layers": 1, "decoder_layers": 3}
     assert fillings("encoder_self_attention", depth, kernel_size=3) == (made_up(3),)
     assert fillings("cross_attention", depth, kernel_size=[1, 2, 3]) == (made_up(1), made_up(2), made_up(3))
+    assert plan(experiment(model=depth), "one").training.model.slots["decoder_self_attention"] == (FILLING,) * 3
 
 
 def test_slots_that_are_left_out_are_plain():
@@ -150,7 +151,7 @@ def test_a_wrong_setting_is_named(entry, message):
     assert slot_refusal(mechanism="made_up", **entry) == message
 
 
-@pytest.mark.parametrize("layers", [[3], [0], [-1, 1], [1, 1], 2, "1", [[1]], [True], ["1"], None])
+@pytest.mark.parametrize("layers", [[], [3], [0], [-1, 1], [1, 1], 2, "1", [[1]], [True], ["1"], None])
 def test_layers_that_are_not_there_are_refused(layers):
     assert slot_refusal(mechanism="made_up", kernel_size=3, layers=layers) == (
         f".layers: {layers!r} is not a list of different layers of 1..2"
@@ -215,6 +216,30 @@ def test_more_checkpoints_than_are_kept_cannot_be_averaged(variant, words):
     assert refusal(variant) == f"params.yaml: variants.one: {words}"
 
 
+@pytest.mark.parametrize(
+    ("variant", "words"),
+    [
+        ({"model": {"positions": "learned", "maximum_positions": 256}}, "must be below model.maximum_positions (256)"),
+        (
+            {"training": {"schedule": {"kind": "cosine", "warmup": 20}, "maximum_updates": 20}},
+            "training.schedule.warmup is 20; with kind cosine it must be below training.maximum_updates (20)",
+        ),
+    ],
+)
+def test_settings_that_are_only_wrong_together_are_refused(variant, words):
+    message = refusal(variant)
+    assert message.startswith("params.yaml: variants.one: ")
+    assert words in message
+
+
+def test_two_vocabularies_do_not_share_a_table():
+    separate = {"units": {"joint": False}}
+    with pytest.raises(UserError, match="model.tying is all, but units.joint is false"):
+        plan(experiment(more=separate), "one")
+    untied = plan(experiment(more=separate, model={"tying": "decoder"}), "one")
+    assert untied.training.model.model.tying == "decoder"
+
+
 def test_as_many_checkpoints_as_are_kept_can_be_averaged():
     variant = {"averaging": {"select": "best", "count": 2}, "training": {"keep_best": 2, "keep_last": 0}}
     assert plan(experiment(**variant), "one").averaging.count == 2
@@ -257,7 +282,7 @@ def write_experiment(folder, **variant):
         "seeds": [1],
         "focus": "one",
     }
-    (folder / "params.yaml").write_text(yaml.safe_dump(values))
+    (folder / "params.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
     return Experiment(folder)
 
 

@@ -10,6 +10,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from context_nmt.corpus.vocabulary import PADDING
+from context_nmt.files import UserError
 from context_nmt.transformer.attention import ScaledDotProduct
 from context_nmt.transformer.dropout import Dropout
 from context_nmt.transformer.embedding import sinusoids
@@ -144,9 +145,9 @@ def test_learned_positions_are_a_table_for_each_side():
 def test_a_sentence_longer_than_the_learned_positions_is_refused():
     model = small_model(positions="learned", maximum_positions=4)
     message = "a sentence has 5 units, model.maximum_positions is 4"
-    with pytest.raises(ValueError, match=f"^{message}$"):
+    with pytest.raises(UserError, match=f"^{message}$"):
         model.encode(SOURCE)
-    with pytest.raises(ValueError, match=f"^{message}$"):
+    with pytest.raises(UserError, match=f"^{message}$"):
         step_by_step(model, SOURCE[:, :4], sentences(5, 5, 5, seed=3))
     model.encode(SOURCE[:, :4])
 

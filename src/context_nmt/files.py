@@ -41,6 +41,8 @@ def replacing_folder(path: Path) -> Iterator[Path]:
             path.replace(earlier)  # at once; removing it in place would leave half a folder for a while
         temporary.replace(path)
     finally:
+        if earlier.exists() and not path.exists():
+            earlier.replace(path)
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(earlier, ignore_errors=True)
 

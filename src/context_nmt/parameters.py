@@ -71,13 +71,18 @@ def _explain(error: Any, kind: type) -> str:
     if error["type"] == "unexpected_keyword_argument":
         *parents, key = error["loc"]
         known = _known_keys(kind, parents)
-        nearest = difflib.get_close_matches(str(key), known, n=1)
-        return "unknown key" + (f"; did you mean {nearest[0]!r}?" if nearest else "") + f" (known: {', '.join(known)})"
+        return unknown_key(key, known)
     if error["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
         return "this key is required"
     if error["type"] == "value_error":
         return str(error["ctx"]["error"])
     return f"{error['msg'][0].lower()}{error['msg'][1:]}, not {error['input']!r}"
+
+
+def unknown_key(key: Any, known: list[str]) -> str:
+    """Say that a key is unknown, which known one is nearest, and all known ones."""
+    nearest = difflib.get_close_matches(str(key), known, n=1)
+    return "unknown key" + (f"; did you mean {nearest[0]!r}?" if nearest else "") + f" (known: {', '.join(known)})"
 
 
 def _known_keys(kind: Any, path: list[Any]) -> list[str]:

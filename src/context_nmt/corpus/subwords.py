@@ -11,7 +11,6 @@ The folder that `segment_corpus` writes holds
 import io
 import sys
 from collections import Counter
-from collections.abc import Iterable
 from contextlib import ExitStack, redirect_stderr
 from dataclasses import asdict
 from pathlib import Path
@@ -20,11 +19,9 @@ from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
 
 from context_nmt.command_line import progress
-from context_nmt.corpus.vocabulary import count_units
+from context_nmt.corpus.vocabulary import JOINER, count_units, join_units
 from context_nmt.files import iterate_lines, read_json, replacing_folder, write_json, write_lines
 from context_nmt.settings import CorpusSettings, UnitSettings
-
-JOINER = "@@"
 
 
 def segment_corpus(tokenized: Path, destination: Path, corpus: CorpusSettings, units: UnitSettings) -> None:
@@ -108,10 +105,7 @@ class Segmenter:
 
     def tokens(self, line: str) -> str:
         """Put the tokens of a line of units together again; a line may end within a word."""
-        if self._bpe is None:
-            return line
-        units: Iterable[str] = filter(None, line.split(" "))
-        return "".join(unit[:-2] if unit.endswith(JOINER) else unit + " " for unit in units).removesuffix(" ")
+        return line if self._bpe is None else join_units(line)
 
 
 def _frequent_units(path: Path, threshold: int) -> set[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from context_nmt.files import UserError, iterate_lines, read_lines, write_lines
 
 PADDING, BEGIN, END, UNKNOWN = range(4)
+JOINER = "@@"  # ends a unit that its word goes on behind
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 
 
@@ -53,6 +54,12 @@ class Vocabulary:
     def text(self, ids: Iterable[int]) -> str:
         """Give the line that the ids stand for, special units included."""
         return " ".join(self.units[number] for number in ids)
+
+
+def join_units(line: str) -> str:
+    """Put the words of a line of BPE units together again; a line may end within a word."""
+    units = filter(None, line.split(" "))
+    return "".join(unit[: -len(JOINER)] if unit.endswith(JOINER) else unit + " " for unit in units).removesuffix(" ")
 
 
 def count_units(path: Path) -> Counter[str]:

@@ -1,6 +1,7 @@
 """BLEU of the validation set while a model trains."""
 
 from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.vocabulary import join_units
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.models.translation_model import TranslationModel
 from context_nmt.settings import DecodingSettings
@@ -9,7 +10,8 @@ from context_nmt.settings import DecodingSettings
 def validation_bleu(model: TranslationModel, corpus: BinarizedCorpus) -> float:
     """BLEU of greedy translations of the validation set, on its tokens as they are before BPE (truecased).
 
-    It steers training and is no result: those come from the score stage, with their signatures.
+    Unknown words stay `<unk>`. It steers training and is no result: those come from the evaluate stage, with their
+    signatures. The variant's search settings have no part in it.
     """
     import sacrebleu  # only where a recipe asks for this; training needs it for nothing else
 
@@ -17,6 +19,6 @@ def validation_bleu(model: TranslationModel, corpus: BinarizedCorpus) -> float:
     device = next(model.parameters()).device
     hypotheses = translate_ids(model, source, DecodingSettings(beam=1), device=device)
     units = corpus.target_vocabulary
-    best = [units.text(sentence[0].tokens).replace("@@ ", "") for sentence in hypotheses]
-    references = [units.text(target[index].tolist()).replace("@@ ", "") for index in range(len(target))]
+    best = [join_units(units.text(sentence[0].tokens)) for sentence in hypotheses]
+    references = [join_units(units.text(target[index].tolist())) for index in range(len(target))]
     return float(sacrebleu.corpus_bleu(best, [references], tokenize="none", force=True).score)

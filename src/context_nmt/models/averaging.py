@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from context_nmt.corpus.text_chain import copy_text_files
@@ -31,20 +30,21 @@ def average(folder: Path, settings: AveragingSettings, *, select_by: str) -> tup
     Returns weights and metadata. Raises UserError for a folder without checkpoints. A run that stopped before it had
     `count` of them is averaged over those it has; the metadata lists them.
     """
-    found = {path: checkpoints.load(path) for path in sorted(folder.glob("checkpoint-*.safetensors"))}
-    if not found:
-        raise UserError(f"{folder}: no checkpoints to average")
-    chosen = sorted(found, key=lambda path: _rank(found[path][1]["validation"], settings.select, select_by))
-    chosen = sorted(chosen[: settings.count])
-    names = found[chosen[0]][0]
-    weights = {
-        name: torch.stack([found[path][0][name].double() for path in chosen]).mean(0).to(names[name].dtype)
-        for name in names
+    validations = {
+        path: checkpoints.load_metadata(path)["validation"] for path in folder.glob("checkpoint-*.safetensors")
     }
-    _, metadata = found[chosen[-1]]
+    if not validations:
+        raise UserError(f"{folder}: no checkpoints to average")
+    ranked = sorted(validations, key=lambda path: _rank(validations[path], settings.select, select_by))
+    chosen = sorted(ranked[: settings.count])
+    sums: dict[str, Tensor] = {}
+    for path in chosen:
+        weights, metadata = checkpoints.load(path)
+        for name, values in weights.items():
+            sums[name] = sums[name] + values if name in sums else values.double()
     del metadata["validation"]
     metadata["averaged"] = [{"checkpoint": path.name, "sha256": sha256(path)} for path in chosen]
-    return weights, metadata
+    return {name: (sums[name] / len(chosen)).to(weights[name].dtype) for name in sums}, metadata
 
 
 def _rank(validation: dict[str, Any], select: str, select_by: str) -> tuple[float, ...]:

@@ -1,6 +1,8 @@
 """Weights on disk: safetensors with all metadata as one JSON string, which keeps the bytes the same every time."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +28,25 @@ def save(path: Path, weights: dict[str, Tensor], metadata: dict[str, Any]) -> No
 
 def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read weights and metadata; raises UserError for a missing, cut or foreign file."""
+    with _opened(path) as file:
+        weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+        return weights, json.loads(file.metadata()["json"])
+
+
+def load_metadata(path: Path) -> dict[str, Any]:
+    """Read the metadata alone; raises UserError for a missing, cut or foreign file."""
+    with _opened(path) as file:
+        metadata: dict[str, Any] = json.loads(file.metadata()["json"])
+        return metadata
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     if not path.is_file():
         raise UserError(f"{path}: no such checkpoint")
     try:
         with safe_open(path, framework="pt") as file:
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-            return weights, json.loads(file.metadata()["json"])
+            yield file
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path}: not a checkpoint of this program, or cut short ({error})") from None
 

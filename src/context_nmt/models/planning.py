@@ -1,15 +1,22 @@
 """Resolves a variant of a params.yaml into what training, averaging and decoding are told."""
 
 import dataclasses
-import difflib
 from typing import Any, TypeVar, get_args
 
 from context_nmt.experiment import Experiment
 from context_nmt.files import UserError, sha256, write_json
 from context_nmt.models import mechanisms
 from context_nmt.models.plans import Filling, ModelPlan, TrainingPlan
-from context_nmt.parameters import check
-from context_nmt.settings import AveragingSettings, DecodingSettings, ExperimentSettings, ModelSettings, Slot
+from context_nmt.parameters import check, unknown_key
+from context_nmt.settings import (
+    AveragingSettings,
+    DecodingSettings,
+    ExperimentSettings,
+    ModelSettings,
+    Slot,
+    TrainingSettings,
+    UnitSettings,
+)
 
 Settings = TypeVar("Settings")
 
@@ -46,6 +53,7 @@ def plan(experiment: ExperimentSettings, variant: str) -> VariantPlan:
         raise UserError(
             f"{where}: averaging.count is {averaging.count}, but training.keep_{averaging.select} keeps only {kept}"
         )
+    _check_together(experiment.units, model, training, where)
     slots: dict[str, tuple[Filling, ...]] = {
         slot: _fill(slot, chosen.slots.get(slot, {"mechanism": PLAIN}), model, f"{where}.slots.{slot}")
         for slot in get_args(Slot)
@@ -60,6 +68,25 @@ def plan(experiment: ExperimentSettings, variant: str) -> VariantPlan:
         averaging=averaging,
         decoding=_override(experiment.decoding, chosen.decoding, f"{where}.decoding"),
     )
+
+
+def _check_together(units: UnitSettings, model: ModelSettings, training: TrainingSettings, where: str) -> None:
+    """Refuse settings that are right alone and wrong together."""
+    if model.tying == "all" and not units.joint:
+        raise UserError(
+            f"{where}: model.tying is all, but units.joint is false: one table cannot hold two vocabularies;"
+            " set model.tying to decoder or none, or units.joint to true"
+        )
+    if model.positions == "learned" and training.maximum_sentence_length >= model.maximum_positions:
+        raise UserError(
+            f"{where}: training.maximum_sentence_length is {training.maximum_sentence_length}; with learned positions"
+            f" it must be below model.maximum_positions ({model.maximum_positions}), for END takes one"
+        )
+    if training.schedule.kind == "cosine" and training.schedule.warmup >= training.maximum_updates:
+        raise UserError(
+            f"{where}: training.schedule.warmup is {training.schedule.warmup}; with kind cosine it must be below"
+            f" training.maximum_updates ({training.maximum_updates})"
+        )
 
 
 def _override(base: Settings, changes: dict[str, Any], where: str) -> Settings:
@@ -99,7 +126,7 @@ def _fill(slot: str, entry: dict[str, Any], model: ModelSettings, where: str) ->
 
 
 def _are_layers(layers: Any, count: int) -> bool:
-    if not isinstance(layers, list) or any(type(layer) is not int for layer in layers):
+    if not isinstance(layers, list) or not layers or any(type(layer) is not int for layer in layers):
         return False
     return set(layers) <= set(range(1, count + 1)) and len(set(layers)) == len(layers)
 
@@ -108,9 +135,7 @@ def _refuse_unknown(options: dict[str, Any], settings: list[str], where: str) ->
     known = ["mechanism", "layers", *settings]
     for key in options:
         if key not in known:
-            nearest = difflib.get_close_matches(str(key), known, n=1)
-            meant = f"; did you mean {nearest[0]!r}?" if nearest else ""
-            raise UserError(f"{where}.{key}: unknown key{meant} (known: {', '.join(known)})")
+            raise UserError(f"{where}.{key}: {unknown_key(key, known)}")
 
 
 def _of_layer(value: Any, index: int, count: int, where: str) -> Any:

@@ -1,6 +1,7 @@
 """The training loop: updates, validation, early stopping and which checkpoints stay."""
 
 import math
+import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -59,6 +60,8 @@ class Trainer:
     def run(self) -> None:
         """Train until maximum_updates or until patience runs out; same seed, same machine, same bytes."""
         settings = self.settings
+        if self.folder.exists():
+            shutil.rmtree(self.folder)  # checkpoints of an earlier run would be averaged with this one's
         optimizer = torch.optim.AdamW(
             self.model.parameters(),
             betas=(settings.adam_beta1, settings.adam_beta2),

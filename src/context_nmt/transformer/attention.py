@@ -17,10 +17,15 @@ State = dict[str, Any]
 
 @dataclass(frozen=True)
 class LayerContext:
-    """What a sublayer may look at besides its queries."""
+    """What a sublayer may look at besides its queries.
+
+    In a decoder layer, the cross-attention sees the same stack as the self-attention before it.
+    """
 
     stack_states: tuple[Tensor, ...]  # [B, T, D] each: [0] embeddings, [i] output of layer i, [-1] this layer's input
-    stack_inputs: tuple[Tensor, ...]  # [i] what layer i's self-attention received as queries, [-1] this layer's queries
+    stack_inputs: tuple[
+        Tensor, ...
+    ]  # [i] what the self-attention of layer i + 1 received as queries, [-1] this layer's
     mask: Tensor  # bool [B or 1, 1, T_query or 1, T_key]
     causal: bool  # whether position t must not depend on later ones
     padding: Tensor  # bool [B, T] of the queries, True = real token

@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from context_nmt.files import UserError
 from context_nmt.transformer.dropout import Dropout
 
 
@@ -30,7 +31,7 @@ class Embedding(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, ids: Tensor, first_position: int = 0) -> Tensor:
-        """Raises ValueError for a sentence longer than the learned positions."""
+        """Raises UserError for a sentence longer than the learned positions."""
         embedded = self.table(ids) * self.scale
         return self.dropout(embedded + self._positions(first_position, ids.size(1), embedded))
 
@@ -38,7 +39,7 @@ class Embedding(nn.Module):
         if self.positions is None:
             return sinusoids(first, length, self.table.embedding_dim, like.device).to(like.dtype)
         if first + length > self.positions.num_embeddings:
-            raise ValueError(
+            raise UserError(
                 f"a sentence has {first + length} units, model.maximum_positions is {self.positions.num_embeddings}"
             )
         return self.positions.weight[first : first + length]

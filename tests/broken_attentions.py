@@ -1,0 +1,101 @@
+"""Attentions that each break one clause of the contract and keep all others."""
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from small_models import LAYERS, SLOTS
+from torch import nn
+
+from context_nmt.mechanisms import multi_head_attention
+from context_nmt.settings import Checked
+from context_nmt.transformer.attention import MultiHeadAttention
+
+
+class TwoPositionsInAStep(MultiHeadAttention):
+    """In the last layer nothing reads the second one."""
+
+    def forward(self, queries, context):
+        output = super().forward(queries, context)
+        last = context.state is not None and len(context.stack_states) == LAYERS
+        return output.repeat(1, 2, 1) if last else output
+
+
+class PaddingAsText(MultiHeadAttention):
+    """The softmax also runs over the padding."""
+
+    def forward(self, queries, context):
+        return super().forward(queries, SimpleNamespace(**vars(context) | {"mask": torch.ones_like(context.mask)}))
+
+
+class LargeNumberForMinusInfinity(MultiHeadAttention):
+    """exp(-30) is 1e-13: too small for any tolerance, and not nothing."""
+
+    def forward(self, queries, context):
+        mask = torch.zeros(context.mask.shape, dtype=queries.dtype).masked_fill(~context.mask, -30.0)
+        return super().forward(queries, SimpleNamespace(**vars(context) | {"mask": mask}))
+
+
+class NoMemoryOfEarlierSteps(MultiHeadAttention):
+    def forward(self, queries, context):
+        if context.state is None:
+            return super().forward(queries, context)
+        step = {"state": None, "mask": torch.ones(1, 1, 1, 1, dtype=torch.bool)}
+        return super().forward(queries, SimpleNamespace(**vars(context) | step))
+
+
+class StateInTheModule(MultiHeadAttention):
+    """Reordering the state does not reach what is kept elsewhere."""
+
+    def forward(self, queries, context):
+        if context.state is None:
+            return super().forward(queries, context)
+        if not context.state:
+            self.kept = {}
+            context.state["begun"] = 1
+        return super().forward(queries, SimpleNamespace(**vars(context) | {"state": self.kept}))
+
+
+class BatchMean(MultiHeadAttention):
+    def forward(self, queries, context):
+        return super().forward(queries + queries.mean(0), context)
+
+
+class DetachedValues(MultiHeadAttention):
+    def forward(self, queries, context):
+        hook = self.value.register_forward_hook(lambda _, __, output: output.detach())
+        try:
+            return super().forward(queries, context)
+        finally:
+            hook.remove()
+
+
+class OneBiasMore(MultiHeadAttention):
+    def __init__(self, **sizes):
+        super().__init__(**sizes)
+        self.bias = nn.Parameter(torch.zeros(sizes["width"]))
+
+    def forward(self, queries, context):
+        return super().forward(queries, context) + self.bias
+
+
+class ScaledByTheWholeWidth(MultiHeadAttention):
+    """1 / sqrt(D) where the paper has 1 / sqrt(D / H)."""
+
+    def forward(self, queries, context):
+        return super().forward(queries / self.heads**0.5, context)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyValue(Checked):
+    """A setting without a type takes everything."""
+
+    kernel: Any = 1
+
+
+def mechanism(attention, settings=multi_head_attention.Settings):
+    def build(_, place):
+        return attention(width=place.width, heads=place.heads, bias=place.bias, dropout=place.attention_dropout)
+
+    return SimpleNamespace(SLOTS=SLOTS, Settings=settings, build=build)
