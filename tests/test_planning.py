@@ -234,7 +234,7 @@ def test_settings_that_are_only_wrong_together_are_refused(variant, words):
 
 def test_two_vocabularies_do_not_share_a_table():
     separate = {"units": {"joint": False}}
-    with pytest.raises(UserError, match="model.tying is all, but units.joint is false"):
+    with pytest.raises(UserError, match=r"model\.tying is all, but units\.joint is false"):
         plan(experiment(more=separate), "one")
     untied = plan(experiment(more=separate, model={"tying": "decoder"}), "one")
     assert untied.training.model.model.tying == "decoder"
