@@ -1,0 +1,103 @@
+"""A variant overrides keys of the experiment's recipe; what is wrong alone or together names them."""
+
+import re
+
+import pytest
+from contract import experiment
+
+from context_nmt.files import UserError
+from context_nmt.models.planning import plan
+from context_nmt.settings import AveragingSettings, DecodingSettings, ScheduleSettings
+
+
+def refusal(variant):
+    with pytest.raises(UserError) as error:
+        plan(experiment(**variant), "one")
+    return str(error.value)
+
+
+def test_a_variant_overrides_the_recipe_key_by_key():
+    recipe = {
+        "training": {"batch_tokens": 77, "keep_last": 9, "schedule": {"kind": "cosine", "warmup": 5, "factor": 2.0}},
+        "decoding": {"beam": 3},
+    }
+    changes = {
+        "model": {"width": 16, "norm": "post"},
+        "training": {"maximum_updates": 11, "schedule": {"warmup": 7}},
+        "averaging": {"count": 8},
+        "decoding": {"length_penalty": "none"},
+    }
+    settings = experiment(more=recipe, **changes)
+    one, plain = plan(settings, "one"), plan(settings, "plain")
+    assert (one.training.model.model.width, one.training.model.model.norm) == (16, "post")
+    assert one.training.model.model.heads == plain.training.model.model.heads
+    assert (one.training.training.maximum_updates, one.training.training.batch_tokens) == (11, 77)
+    assert one.training.training.schedule == ScheduleSettings(kind="cosine", warmup=7, factor=2.0)
+    assert one.averaging == AveragingSettings(select="last", count=8)
+    assert one.decoding == DecodingSettings(beam=3, length_penalty="none")
+
+    assert (plain.training.model.model, plain.training.training) == (settings.model, settings.training)
+    assert (plain.averaging, plain.decoding) == (settings.averaging, settings.decoding)
+
+
+@pytest.mark.parametrize(
+    ("variant", "place", "words"),
+    [
+        ({"model": {"widht": 16}}, "model", "widht: unknown key; did you mean 'width'?"),
+        ({"model": {"width": 9}}, "model", "width (9) must be divisible by heads (2)"),
+        (
+            {"training": {"schedule": {"warm_up": 7}}},
+            "training",
+            "schedule.warm_up: unknown key; did you mean 'warmup'?",
+        ),
+        ({"training": {"schedule": {"warmup": 0}}}, "training", "schedule: warmup is 0; it must be at least 1 update"),
+        ({"training": {"schedule": 7}}, "training", "schedule: "),
+        ({"averaging": {"count": 0}}, "averaging", "count is 0; it must be at least 1"),
+        ({"decoding": {"beam": 0}}, "decoding", "beam is 0; it must be at least 1"),
+    ],
+)
+def test_a_wrong_override_is_named(variant, place, words):
+    message = refusal(variant)
+    assert re.match(rf"params\.yaml: variants\.one\.{place}[.:]", message)
+    assert words in message
+
+
+@pytest.mark.parametrize(
+    ("variant", "words"),
+    [
+        ({"averaging": {"count": 6}}, "averaging.count is 6, but training.keep_last keeps only 5"),
+        ({"training": {"keep_last": 4}}, "averaging.count is 5, but training.keep_last keeps only 4"),
+        ({"averaging": {"select": "best", "count": 1}}, "averaging.count is 1, but training.keep_best keeps only 0"),
+    ],
+)
+def test_more_checkpoints_than_are_kept_cannot_be_averaged(variant, words):
+    assert refusal(variant) == f"params.yaml: variants.one: {words}"
+
+
+@pytest.mark.parametrize(
+    ("variant", "words"),
+    [
+        ({"model": {"positions": "learned", "maximum_positions": 256}}, "must be below model.maximum_positions (256)"),
+        (
+            {"training": {"schedule": {"kind": "cosine", "warmup": 20}, "maximum_updates": 20}},
+            "training.schedule.warmup is 20; with kind cosine it must be below training.maximum_updates (20)",
+        ),
+    ],
+)
+def test_settings_that_are_only_wrong_together_are_refused(variant, words):
+    message = refusal(variant)
+    assert message.startswith("params.yaml: variants.one: ")
+    assert words in message
+
+
+def test_two_vocabularies_do_not_share_a_table():
+    separate = {"units": {"joint": False}}
+    with pytest.raises(UserError, match=r"model\.tying is all, but units\.joint is false"):
+        plan(experiment(more=separate), "one")
+    untied = plan(experiment(more=separate, model={"tying": "decoder"}), "one")
+    assert untied.training.model.model.tying == "decoder"
+
+
+def test_as_many_checkpoints_as_are_kept_can_be_averaged():
+    variant = {"averaging": {"select": "best", "count": 2}, "training": {"keep_best": 2, "keep_last": 0}}
+    assert plan(experiment(**variant), "one").averaging.count == 2
