@@ -101,3 +101,11 @@ def test_two_vocabularies_do_not_share_a_table():
 def test_as_many_checkpoints_as_are_kept_can_be_averaged():
     variant = {"averaging": {"select": "best", "count": 2}, "training": {"keep_best": 2, "keep_last": 0}}
     assert plan(experiment(**variant), "one").averaging.count == 2
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"training": {"schedule": {}, "colour": 1}}', '{"training": 7}'])
+def test_a_file_that_is_no_plan_is_refused(tmp_path, text):
+    path = tmp_path / "training.json"
+    path.write_text(text)
+    with pytest.raises(UserError, match="not the plan of a training"):
+        TrainingPlan.read(path)

@@ -33,7 +33,7 @@ class ModelPlan:
         try:
             slots = {slot: tuple(Filling(**layer) for layer in layers) for slot, layers in values["slots"].items()}
             return cls(model=ModelSettings(**values["model"]), slots=slots)
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise UserError(f"not the plan of a model ({error})") from None
 
 
@@ -53,8 +53,11 @@ class TrainingPlan:
 
     @classmethod
     def read(cls, path: Path) -> "TrainingPlan":
-        """Read a plan; raises UserError."""
+        """Read a plan; raises UserError for a missing file and for values that no plan of this version holds."""
         values = read_json(path)
-        schedule = ScheduleSettings(**values["training"].pop("schedule"))
-        training = TrainingSettings(**values["training"], schedule=schedule)
-        return cls(model=ModelPlan.from_dict(values["model"]), training=training, files=values["mechanism_files"])
+        try:
+            schedule = ScheduleSettings(**values["training"].pop("schedule"))
+            training = TrainingSettings(**values["training"], schedule=schedule)
+            return cls(model=ModelPlan.from_dict(values["model"]), training=training, files=values["mechanism_files"])
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise UserError(f"{path}: not the plan of a training ({error}); run the plan stage again") from None
