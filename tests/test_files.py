@@ -89,6 +89,16 @@ def test_a_folder_that_fails_leaves_the_earlier_one(tmp_path):
     assert names(tmp_path) == ["folder"]
 
 
+def test_a_folder_that_vanishes_while_it_is_made_leaves_the_earlier_one(tmp_path):
+    path = tmp_path / "folder"
+    path.mkdir()
+    (path / "earlier").touch()
+    with pytest.raises(FileNotFoundError), replacing_folder(path) as temporary:
+        temporary.rmdir()
+    assert names(path) == ["earlier"]
+    assert names(tmp_path) == ["folder"]
+
+
 def test_a_folder_is_never_half_the_earlier_one(tmp_path, monkeypatch):
     """Removing a folder takes time, in which the machine may stop."""
     path = tmp_path / "folder"

@@ -7,6 +7,7 @@ from contract import experiment
 
 from context_nmt.files import UserError
 from context_nmt.models.planning import plan
+from context_nmt.models.plans import TrainingPlan
 from context_nmt.settings import AveragingSettings, DecodingSettings, ScheduleSettings
 
 

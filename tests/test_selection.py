@@ -87,3 +87,8 @@ def test_the_best_by_loss_is_the_lowest(tmp_path):
     assert summary(experiment)["best_update"] == best
     assert updates_kept(experiment) == [best]
     assert len(losses) == best + 2 < 12
+
+
+def test_a_run_that_is_trained_again_keeps_nothing_of_the_earlier_one(tmp_path):
+    train_scripted(tmp_path, SCORES, keep_last=2)
+    assert updates_kept(train_scripted(tmp_path, SCORES[:2], keep_last=2)) == [1, 2]
