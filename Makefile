@@ -26,12 +26,14 @@ help:  ## list the targets
 .venv: $(INSTALLED)  ## make the Python environment (done again only when requirements.lock changes)
 
 $(INSTALLED): requirements.lock
+	@echo 'installing requirements.lock into .venv; this takes minutes'
 	$(PYTHON) -m venv .venv
 	.venv/bin/python -m pip install --disable-pip-version-check --quiet --requirement requirements.lock
 	printf '%s\n' '$(CURDIR)/src' '$(CURDIR)' > "$$(.venv/bin/python -c 'import site; print(site.getsitepackages()[0])')/context_nmt.pth"
 	touch $@
 
 repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or of NAME=…
+	python -m stages.check
 	dvc repro $(PIPELINE)
 
 repro-new: $(INSTALLED)  ## the same in a clone without the cache: rebuild the tokens, then only what is new (NAME=…)

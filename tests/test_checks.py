@@ -66,7 +66,7 @@ def test_a_link_instead_of_a_copy_is_found(project):
         ("label: Transformer\n", "slots: {cross_attention: {mechanism: none}}\n", "no mechanism 'none'; there are"),
         ("label: Transformer\n", "model: {width: 129}\n", "variants.transformer.model"),
         ("corpus:", "corpus: [", "not YAML"),
-        ("significance:", "#", "significance: dvc.yaml reads this key; write `significance: {}`"),
+        ("units:", "#", "units: dvc.yaml reads this key; write `units: {}`"),
     ],
 )
 def test_a_params_file_that_cannot_run_is_found_and_named(project, old, new, message):

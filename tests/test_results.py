@@ -4,13 +4,14 @@ import csv
 import json
 
 import pytest
-from made_up_experiment import PARAMETERS, evaluate_all, make_experiment
+from made_up_experiment import PARAMETERS, REFERENCE, evaluate_all, make_experiment, output
 
 from context_nmt.evaluation.markdown import format_results
 from context_nmt.evaluation.results import read_results, t_interval
 from context_nmt.evaluation.run_scores import score_run
 from context_nmt.evaluation.run_significance import compare_run
 from context_nmt.evaluation.tables import write_focus, write_tables
+from context_nmt.experiment import run_name
 from context_nmt.files import UserError, read_json, write_json, write_lines
 
 
@@ -94,6 +95,21 @@ def test_marks_need_significance_with_every_seed(experiment, tmp_path):
     assert "‡)" in table_rows(page, "test")[3]
 
 
+def test_seeds_that_disagree_on_who_is_better_get_no_mark(tmp_path):
+    """Both seeds differ significantly from the baseline, one up and one down."""
+    experiment = make_experiment(tmp_path)
+    better, worse = [REFERENCE, output(1, 1)]
+    for seed, lines in ((1, better), (2, worse)):
+        for test in experiment.settings.corpus.tests:
+            for kind in ("tokenized", "detokenized"):
+                write_lines(experiment.hypotheses(run_name("again", seed)) / f"{test}.{kind}.txt", lines)
+    results = read_results(evaluate_all(experiment))
+    assert all(run["dev"]["p"] < 0.05 for run in results.comparisons["again"])
+    difference = results.difference("again", "dev", "sacrebleu")
+    assert difference is not None
+    assert difference.p == 1.0
+
+
 def test_a_bootstrap_that_never_loses_is_as_small_as_its_resamples_allow(tmp_path):
     variants = PARAMETERS["variants"] | {"gauss": {"baseline": "transformer"}}
     settings = {"metric": "sacrebleu", "resamples": 25, "seed": 1}
@@ -117,7 +133,7 @@ def test_markdown_shows_what_a_reader_needs(experiment):
     assert len({row.replace("\\|", "").count("|") for row in rows[:6]}) == 1
     assert "## both (mean of dev, test)" in page
     assert "Seeds: 1, 2." in page
-    assert "100 resamples of 100%" in page
+    assert "100 resamples of 100%" in " ".join(page.split())
     assert page.count("`nrefs:1|") == 5
 
 

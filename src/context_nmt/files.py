@@ -17,15 +17,24 @@ class UserError(Exception):
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path that becomes `path` when the block succeeds and vanishes when it does not."""
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder; a file is to be written there")
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         yield temporary
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
+        temporary.chmod(0o666 & ~_file_mode_mask())  # some libraries write files that only their owner may read
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _file_mode_mask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 @contextmanager
@@ -53,7 +62,7 @@ def iterate_lines(path: Path) -> Iterator[str]:
     Raises UserError for a missing file and, with the line's number, for bytes that are not UTF-8.
     """
     if not path.is_file():
-        raise UserError(f"{path}: no such file")
+        raise UserError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:

@@ -285,6 +285,8 @@ class ExperimentSettings(Checked):
         for seed in self.seeds:
             require(0 <= seed < 2**32, f"seeds: {seed} is not in 0..4294967295")
         require(self.focus in self.variants, f"focus: no variant {self.focus!r}; there are {list(self.variants)}")
+        unknown = sorted(set(self.train.bitext) - set(self.variants))
+        require(not unknown, f"train.bitext: no variant {unknown}; there are {list(self.variants)}")
         for name, variant in self.variants.items():
             require(
                 re.fullmatch(r"\w[\w-]*", name, re.ASCII) is not None,
@@ -296,5 +298,3 @@ class ExperimentSettings(Checked):
                 variant.baseline is None or (variant.baseline in self.variants and variant.baseline != name),
                 f"variants.{name}.baseline: no other variant {variant.baseline!r}; there are {list(self.variants)}",
             )
-        unknown = sorted(set(self.train.bitext) - set(self.variants))
-        require(not unknown, f"train.bitext: no variant {unknown}; there are {list(self.variants)}")

@@ -7,9 +7,10 @@ from context_nmt.evaluation.results import Difference, Results
 DASH = "-"
 NOTES = """\
 ± is the sample standard deviation over seeds; in brackets the difference to the system's baseline.
-† p < 0.05, ‡ p < 0.01 in the system's own test (bold p below) against its baseline with the same seed, for every seed;
-only {metric} was tested. The tests see the choice of sentences ({resamples} resamples of {ratio:.0%} of a test set);
-the interval, from Student's t, sees the choice of seeds. FLOPs are those of training, per target token.
+† p < 0.05, ‡ p < 0.01 in the system's own test (bold p below) against its baseline with the same seed, for every
+seed and in the same direction; only {metric} was tested. The tests see the choice of sentences ({resamples} resamples
+of {ratio:.0%} of a test set); the interval, from Student's t, sees the choice of seeds. FLOPs are those of training,
+per target token.
 
 - p, compare-mt: share of resamples that the better system does not win (Koehn 2004); one-sided.
 - p, sacrebleu: share of resamples whose centred difference exceeds the observed one; always full-size resamples.

@@ -22,7 +22,7 @@ class Difference:
 
     mean: float
     interval: tuple[float, float] | None  # 95% t interval of the paired differences; None with a single seed
-    p: float | None  # of the variant's own test, the largest over seeds; None where no test was made
+    p: float | None  # of the variant's own test, the largest over seeds; 1 if seeds disagree on who is better
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,8 @@ class Results:
             return None
         tests = [run[test_set] for run in self.comparisons[variant] if test_set in run]
         p_values = [_known_p(test) for test in tests if test["metric"] == metric]
+        if p_values and min(gains) < 0 < max(gains):
+            p_values.append(1.0)
         return Difference(round(fmean(gains), 4), t_interval(gains), max(p_values, default=None))
 
     def signatures(self, metric: str) -> list[str]:

@@ -43,6 +43,7 @@ def average(folder: Path, settings: AveragingSettings, *, select_by: str) -> tup
         for name, values in weights.items():
             sums[name] = sums[name] + values if name in sums else values.double()
     del metadata["validation"]
+    print(f"averaged {len(chosen)} of the {settings.count} checkpoints that averaging.count asks for")
     metadata["averaged"] = [{"checkpoint": path.name, "sha256": sha256(path)} for path in chosen]
     return {name: (sums[name] / len(chosen)).to(weights[name].dtype) for name in sums}, metadata
 

@@ -12,6 +12,6 @@ def device_named(name: str) -> torch.device:
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:  # torch raises an AssertionError where it was built without CUDA
+    except (RuntimeError, AssertionError, ImportError) as error:  # the latter two where torch was built without it
         raise UserError(f"--device {name}: not available here ({str(error).splitlines()[0]})") from None
     return device

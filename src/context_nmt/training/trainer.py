@@ -161,7 +161,7 @@ class Trainer:
         vocabularies = len(self.corpus.source_vocabulary), len(self.corpus.target_vocabulary)
         metadata = {**checkpoints.model_metadata(self.plan.model, *vocabularies), "validation": row}
         checkpoints.save(self._checkpoint(row), checkpoints.weights_of(self.model), metadata)
-        kept = self.rows[len(self.rows) - self.settings.keep_last :] + self._ranked()[: self.settings.keep_best]
+        kept = self.rows[max(0, len(self.rows) - self.settings.keep_last) :] + self._ranked()[: self.settings.keep_best]
         for earlier in self.rows:
             if earlier not in kept:
                 self._checkpoint(earlier).unlink(missing_ok=True)
