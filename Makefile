@@ -33,7 +33,7 @@ $(INSTALLED): requirements.lock
 	touch $@
 
 repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or of NAME=…
-	python -m stages.check
+	python -m stages.check --only $(if $(NAME),experiments/$(NAME),.)
 	dvc repro $(PIPELINE)
 
 repro-new: $(INSTALLED)  ## the same in a clone without the cache: rebuild the tokens, then only what is new (NAME=…)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from context_nmt.checks import check_experiments
+from context_nmt.checks import check_before_run, check_experiments
 from context_nmt.files import UserError
 from context_nmt.new_experiment import create_experiment
 from context_nmt.parameters import read_parameters
@@ -112,3 +112,19 @@ def test_an_experiment_that_exists_is_refused(project):
 def test_a_name_that_is_no_plain_name_is_refused(project, name):
     with pytest.raises(UserError, match="NAME is"):
         create_experiment(project, name, corpus=None, source=None, target=None)
+
+
+def test_a_corpus_that_nobody_has_is_named_before_the_run(project):
+    (project / "data").mkdir()
+    shutil.copy(ROOT / "data/params.yaml", project / "data")
+    check_before_run(project, project / "experiments/one")
+    edit(project / "experiments/one/params.yaml", "name: multi30k", "name: mien")
+    with pytest.raises(UserError, match=r"corpus\.name: no corpus 'mien'; make the folder data/mien, or use multi30k"):
+        check_before_run(project, project / "experiments/one")
+    (project / "data/mien").mkdir()
+    check_before_run(project, project / "experiments/one")
+
+
+def test_an_experiment_that_is_not_there_is_named(project):
+    with pytest.raises(UserError, match="experiments/two: no experiment; there are one"):
+        check_before_run(project, project / "experiments/two")

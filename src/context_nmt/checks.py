@@ -28,6 +28,24 @@ def check_experiments(root: Path) -> int:
     return len(folders)
 
 
+def check_before_run(root: Path, folder: Path) -> None:
+    """Check one experiment and that its corpus can be had; raises UserError with a line per problem."""
+    if not (folder / "params.yaml").is_file():
+        known = ", ".join(path.name for path in experiments(root)[1:])
+        raise UserError(f"{folder}: no experiment; there are {known}, or none for the default one (the root)")
+    problems = list(find_problems(root, folder)) or list(_corpus_problems(root, folder / "params.yaml"))
+    if problems:
+        raise UserError("\n".join(problems))
+
+
+def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
+    """DVC would stop at a missing corpus too, without the key, and after it has removed the earlier output."""
+    name = read_parameters(parameters).corpus.name
+    known = read_yaml(root / "data" / "params.yaml")["corpora"]
+    if name not in known and not (root / "data" / name).is_dir():
+        yield f"{parameters}: corpus.name: no corpus {name!r}; make the folder data/{name}, or use {', '.join(known)}"
+
+
 def find_problems(root: Path, folder: Path) -> Iterator[str]:
     """Yield what is wrong with one experiment, a line per problem."""
     if folder != root:
