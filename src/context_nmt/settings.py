@@ -49,7 +49,7 @@ class SideSettings(Checked):
     """How one side's raw text becomes Moses tokens, and back."""
 
     pretokenized: bool = False
-    script: str | None = None  # a command that maps raw lines to lines, before everything else (a segmenter)
+    script: str | None = None  # a command that maps raw lines to lines before all else; DVC sees its words only
     normalize_punctuation: bool = True
     aggressive_hyphens: bool = False
     truecase: bool = True
@@ -278,6 +278,10 @@ class ExperimentSettings(Checked):
     train: TrainSettings
     seeds: tuple[int, ...]
     focus: str
+
+    def label(self, variant: str) -> str:
+        """The name that tables and figures print for a variant."""
+        return self.variants[variant].label or variant
 
     def __post_init__(self) -> None:
         require(len(self.seeds) > 0, "seeds needs at least one seed")

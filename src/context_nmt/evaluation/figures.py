@@ -38,7 +38,7 @@ def draw_scores(results: Results, path: Path) -> None:
                 if summary:
                     _dot(panel, place, summary, has_baseline=settings.variants[variant].baseline is not None)
             first = number % COLUMNS_OF_PANELS == 0
-            panel.set_yticks(range(len(variants)), [_label(settings, name) if first else "" for name in variants])
+            panel.set_yticks(range(len(variants)), [settings.label(name) if first else "" for name in variants])
             panel.set_ylim(len(variants) - 0.5, -0.8)
             panel.margins(x=0.25)
             panel.set_title(test_set, fontsize=10)
@@ -79,7 +79,7 @@ def draw_learning_curves(experiment: Experiment, path: Path) -> None:
         for panel, column in zip(panels, columns, strict=True):
             for number, (variant, runs) in enumerate(curves.items()):
                 for run in runs:
-                    _line(panel, run.get(column, []), number, label=_label(settings, variant))
+                    _line(panel, run.get(column, []), number, label=settings.label(variant))
             panel.set_xlabel("Updates")
             panel.set_ylabel(CURVES[column])
             panel.grid(alpha=0.3)
@@ -110,10 +110,6 @@ def _logarithmic(panel: Axes) -> None:
     panel.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7), numticks=12))
     panel.yaxis.set_major_formatter("{x:g}")
     panel.yaxis.set_minor_locator(NullLocator())
-
-
-def _label(settings: ExperimentSettings, variant: str) -> str:
-    return settings.variants[variant].label or variant
 
 
 def _corpus(settings: ExperimentSettings) -> str:

@@ -47,7 +47,7 @@ def _scores(results: Results, test_set: str) -> Iterator[str]:
         flops = model["flops_per_target_token"]
         ratio = f"{flops / results.models[baseline]['flops_per_target_token']:.2f}" if baseline else DASH
         cells = [_score(results, variant, test_set, metric) for metric in metrics]
-        yield _row([_label(results, variant), f"{model['parameters']:,}", f"{flops / 1e6:,.1f}", ratio, *cells])
+        yield _row([results.settings.label(variant), f"{model['parameters']:,}", f"{flops / 1e6:,.1f}", ratio, *cells])
 
 
 def _score(results: Results, variant: str, test_set: str, metric: str) -> str:
@@ -85,7 +85,13 @@ def _tests(results: Results, test_set: str) -> Iterator[str]:
         p_values[settings.test] = f"**{p_values[settings.test]}**"
         gain = _signed(difference.mean) + _mark(difference)
         yield _row(
-            [_label(results, variant), _label(results, str(settings.baseline)), gain, interval, *p_values.values()]
+            [
+                results.settings.label(variant),
+                results.settings.label(str(settings.baseline)),
+                gain,
+                interval,
+                *p_values.values(),
+            ]
         )
 
 
@@ -102,10 +108,6 @@ def _header(names: list[str]) -> Iterator[str]:
 
 def _row(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def _label(results: Results, variant: str) -> str:
-    return results.settings.variants[variant].label or variant
 
 
 def _mark(difference: Difference) -> str:
