@@ -66,6 +66,7 @@ def test_a_link_instead_of_a_copy_is_found(project):
         ("label: Transformer\n", "slots: {cross_attention: {mechanism: none}}\n", "no mechanism 'none'; there are"),
         ("label: Transformer\n", "model: {width: 129}\n", "variants.transformer.model"),
         ("corpus:", "corpus: [", "not YAML"),
+        ("decode: python}", "}", "launch.decode: dvc.yaml reads this key; write `launch: {decode: python}`"),
         ("units:", "#", "units: dvc.yaml reads this key; write `units: {}`"),
     ],
 )

@@ -70,7 +70,7 @@ def test_what_is_not_given_has_its_default(tmp_path):
 @pytest.mark.parametrize(
     ("key", "nearest", "known"),
     [
-        ("modle", "model", "root, corpus, text"),
+        ("modle", "model", "root, launch, corpus"),
         ("model.head", "heads", "width, feed_forward_width, heads"),
         ("training.schedule.warm_up", "warmup", "kind, warmup, factor"),
         ("text.source.truecas", "truecase", "pretokenized, script"),

@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 
 PARAMETERS = """\
 root: .
+launch: {train: python, decode: env UNUSED=1 python}
 corpus: {name: toy, source: xx, target: yy, train: train, validation: valid, tests: [valid, test]}
 text: {}
 units: {kind: bpe, joint: true, merges: 30}

@@ -262,10 +262,27 @@ class TrainSettings(Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LaunchSettings(Checked):
+    """The command in front of `-m stages.train` and `-m stages.decode`; another one runs these stages again.
+
+    `python`, `env OMP_NUM_THREADS=1 python`, `torchrun --nproc-per-node 8`, `srun --ntasks 8 python`, …
+    """
+
+    train: str = "python"
+    decode: str = "python"
+
+    def __post_init__(self) -> None:
+        for name in ("train", "decode"):
+            command = getattr(self, name)
+            require(command.strip() != "" and "\n" not in command, f"{name} is {command!r}; it must be a command")
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExperimentSettings(Checked):
     """A whole params.yaml."""
 
     root: str
+    launch: LaunchSettings = LaunchSettings()
     corpus: CorpusSettings
     text: TextSettings = TextSettings()
     units: UnitSettings = UnitSettings()
