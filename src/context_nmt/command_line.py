@@ -1,28 +1,54 @@
 """Turns one function into a stage's command line with one-line errors."""
 
+import errno
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import typer
 
-from context_nmt.files import UserError
+from context_nmt.files import FULL, UserError
 
 Item = TypeVar("Item")
 
+OF_THE_MACHINE = (*FULL, errno.EACCES, errno.EPERM, errno.EROFS)
+
 
 def run(main: Callable[..., Any]) -> None:
-    """Run `main` as a Typer command; a UserError becomes one line on standard error and exit status 1."""
+    """Run `main` as a Typer command.
+
+    What a user can mend (a UserError, a disk that is full or may not be written) becomes one line on standard error
+    and exit status 1, Ctrl-C the line "interrupted" and 130; everything else is a bug and passes.
+    """
     # Indented paragraphs are trees of files: "\b" keeps click from filling their lines.
     main.__doc__ = inspect.cleandoc(main.__doc__ or "").replace("\n\n    ", "\n\n\b\n    ")
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    app.command()(main)
-    try:
-        app()
-    except UserError as error:
-        typer.echo(f"error: {error}", err=True)
-        sys.exit(1)
+    app.command()(_with_one_line_errors(main))
+    app()
+
+
+def _with_one_line_errors(main: Callable[..., Any]) -> Callable[..., None]:
+    @functools.wraps(main)
+    def command(*arguments: Any, **options: Any) -> None:
+        try:
+            main(*arguments, **options)
+        except UserError as error:
+            _leave(f"error: {error}", 1)
+        except OSError as error:
+            if error.errno not in OF_THE_MACHINE:
+                raise
+            _leave(f"error: {error.filename or 'output'}: {error.strerror}", 1)
+        except KeyboardInterrupt:
+            _leave("interrupted", 130)
+
+    return command
+
+
+def _leave(message: str, status: int) -> NoReturn:
+    typer.echo(message, err=True)
+    sys.exit(status)
 
 
 def progress(items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:

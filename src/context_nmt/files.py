@@ -1,11 +1,14 @@
 """Files that appear whole or not at all, lines that end at "\\n" only, and content hashes."""
 
+import errno
+import glob
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +17,64 @@ class UserError(Exception):
     """Something that the user gave and can mend; stages print it on one line and exit with 1."""
 
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path that becomes `path` when the block succeeds and vanishes when it does not."""
+    """Yield a temporary path that becomes `path` when the block succeeds and vanishes when it does not.
+
+    What a killed process has left of the same file is removed first. Raises UserError when the disk is full.
+    """
     if path.is_dir():
         raise UserError(f"{path}: is a folder; a file is to be written there")
     path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        yield temporary
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
+        with _full_disk_named(path):
+            yield temporary
+            with temporary.open("rb") as written:
+                os.fsync(written.fileno())
         temporary.chmod(0o666 & ~_file_mode_mask())  # some libraries write files that only their owner may read
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _full_disk_named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise UserError(f"{path}: cannot be written ({error.strerror}); what was there before is unchanged") from None
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove what processes of this machine that were killed have left of a file or folder, or put it back."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        found = re.fullmatch(r"\.(\d+)\.(partial|earlier)", left.name.removeprefix(f".{path.name}"))
+        if found is None or _is_another_process(int(found[1])):
+            continue
+        with suppress(FileNotFoundError):  # another process does the same
+            if found[2] == "earlier" and not path.exists():
+                left.replace(path)
+            elif left.is_dir():
+                shutil.rmtree(left)
+            else:
+                left.unlink()
+
+
+def _is_another_process(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return number != os.getpid()
 
 
 def _file_mode_mask() -> int:
@@ -39,13 +85,17 @@ def _file_mode_mask() -> int:
 
 @contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder that replaces `path` when the block succeeds and vanishes when it does not."""
+    """Yield a temporary folder that replaces `path` when the block succeeds and vanishes when it does not.
+
+    What a killed process has left of the same folder is removed first. Raises UserError when the disk is full.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(path)
     temporary, earlier = (path.with_name(f".{path.name}.{os.getpid()}.{kind}") for kind in ("partial", "earlier"))
-    shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     try:
-        yield temporary
+        with _full_disk_named(path):
+            yield temporary
         if path.exists():
             path.replace(earlier)  # at once; removing it in place would leave half a folder for a while
         temporary.replace(path)
