@@ -57,6 +57,18 @@ class StateInTheModule(MultiHeadAttention):
         return super().forward(queries, SimpleNamespace(**vars(context) | {"state": self.kept}))
 
 
+class MixedHypotheses(MultiHeadAttention):
+    """What it says of itself is not so: in a step it looks at all that it is given."""
+
+    def __init__(self, **sizes):
+        super().__init__(**sizes, independent_queries=True)
+
+    def forward(self, queries, context):
+        if context.state is not None:
+            queries = queries.mean(1, keepdim=True).expand_as(queries)
+        return super().forward(queries, context)
+
+
 class BatchMean(MultiHeadAttention):
     def forward(self, queries, context):
         return super().forward(queries + queries.mean(0), context)

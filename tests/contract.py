@@ -97,6 +97,19 @@ def check_reorder(mechanism: Mechanism, slot: str, facts: Facts) -> None:
     assert_close(torch.stack(logits, dim=1), expected, **EXACT)
 
 
+def check_hypotheses(mechanism: Mechanism, slot: str, facts: Facts) -> None:
+    """The hypotheses of a sentence, which share its memory, are what they are with a memory for each."""
+    model = model_with(mechanism, slot, facts)
+    targets = sentences(*[5] * 9, seed=3)  # three for each sentence
+    state, logits = model.start(model.encode(SOURCE)), []
+    state["hypotheses"] = reorder(state["hypotheses"], torch.arange(3).repeat_interleave(3))
+    for tokens in targets.T:
+        step, state = model.step(tokens, state)
+        logits.append(step)
+    expected = step_by_step(model, SOURCE.repeat_interleave(3, dim=0), targets)
+    assert_close(torch.stack(logits, dim=1), expected, **EXACT)
+
+
 def check_alone(mechanism: Mechanism, slot: str, facts: Facts) -> None:
     """A sentence alone is what it is in a batch."""
     model = model_with(mechanism, slot, facts)

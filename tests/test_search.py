@@ -30,17 +30,21 @@ class Tables:
 
     def start(self, sentences: list[int]) -> dict[str, object]:
         rows = torch.tensor(sentences)
-        # The prefix and the sentence travel in the state alone, at different depths of the tree.
-        return {"step": 0, "nothing": None, "nested": [(rows,), {"prefix": torch.zeros(len(rows), 0).long()}]}
+        # The prefix and the sentence travel in the state alone, at different depths of the trees.
+        hypotheses = {"step": 0, "nothing": None, "nested": [(rows,), {"prefix": torch.zeros(len(rows), 0).long()}]}
+        return {"sentences": [{"rows": rows}], "hypotheses": hypotheses}
 
     def step(self, tokens: Tensor, state: dict) -> tuple[Tensor, dict]:
-        (rows,), inner = state["nested"]
+        (rows,), inner = state["hypotheses"]["nested"]
+        sentences = state["sentences"][0]["rows"]
+        assert torch.equal(rows, sentences.repeat_interleave(len(tokens) // max(1, len(sentences))))
         prefix = torch.cat([inner["prefix"], tokens[:, None]], dim=1)
         code = torch.zeros_like(rows)
         for column in prefix[:, 1:].T:
             code = code * VOCABULARY + column
         logits = self.logits[rows, code % self.logits.shape[1]]
-        return logits, {"step": state["step"] + 1, "nothing": None, "nested": [(rows,), {"prefix": prefix}]}
+        step = state["hypotheses"]["step"] + 1
+        return logits, {**state, "hypotheses": {"step": step, "nothing": None, "nested": [(rows,), {"prefix": prefix}]}}
 
     def log_probability(self, sentence: int, tokens: tuple[int, ...]) -> float:
         """Of `tokens` and END, one prefix at a time."""
@@ -183,7 +187,7 @@ def test_finished_sentences_leave_the_batch() -> None:
         end=END,
         forbidden=(PADDING, BEGIN),
     )
-    assert sizes == [4, 2, 2, 2, 2]
+    assert sizes == [2, 2, 2, 2, 2]  # two sentences with one hypothesis, then one with two
 
 
 def test_a_live_hypothesis_that_can_still_win_is_followed() -> None:

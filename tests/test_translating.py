@@ -76,9 +76,9 @@ def test_cached_steps_equal_decoding_the_whole_prefix(positions: str) -> None:
     source = torch.tensor([[5, 9, 4, END, PADDING, PADDING], [7, 8, 16, 10, 6, END], [END, *[PADDING] * 5]])
 
     def uncached(tokens: Tensor, state: dict) -> tuple[Tensor, dict]:
-        prefix = torch.cat([state["prefix"], tokens[:, None]], dim=1)
-        states = model.decode(prefix, model.encode(state["source"]))
-        return model.output(states[:, -1]), {"prefix": prefix, "source": state["source"]}
+        source, prefix = state["sentences"], torch.cat([state["hypotheses"], tokens[:, None]], dim=1)
+        states = model.decode(prefix, model.encode(source.repeat_interleave(len(tokens) // len(source), dim=0)))
+        return model.output(states[:, -1]), {"sentences": source, "hypotheses": prefix}
 
     options = {
         "batch": 3,
@@ -93,7 +93,7 @@ def test_cached_steps_equal_decoding_the_whole_prefix(positions: str) -> None:
     }
     with torch.inference_mode():
         cached = beam_search(model.step, model.start(model.encode(source)), **options)
-        whole = beam_search(uncached, {"prefix": torch.zeros(3, 0).long(), "source": source}, **options)
+        whole = beam_search(uncached, {"sentences": source, "hypotheses": torch.zeros(3, 0).long()}, **options)
     assert max(len(one.tokens) for one in itertools.chain(*cached)) > 5
     same(cached, whole)
 

@@ -15,12 +15,14 @@ from torch import Tensor
 
 from context_nmt.files import UserError
 
-State = TypeVar("State")
+Tree = TypeVar("Tree")
 Length = TypeVar("Length", float, Tensor)
-Step = Callable[[Tensor, State], tuple[Tensor, State]]  # tokens [N], state -> logits [N, V], next state
+State = dict[str, Any]  # "sentences": a tree with B rows, "hypotheses": a tree with B * K rows, K in a row per sentence
+Step = Callable[[Tensor, State], tuple[Tensor, State]]  # tokens [B * K], state -> logits [B * K, V], next state
 LengthPenalty = Literal["gnmt", "fairseq", "none"]
 
 IMPOSSIBLE = -torch.inf
+CHUNK = 64  # of the vocabulary
 
 
 @dataclass(frozen=True)
@@ -32,9 +34,10 @@ class Hypothesis:
     score: float  # the log-probability divided by the length penalty
 
 
-def reorder(tree: State, indices: Tensor) -> State:
+def reorder(tree: Tree, indices: Tensor) -> Tree:
     """Take rows `indices` of every tensor (batch first) in a tree of dicts, lists and tuples; ints and None pass."""
-    return _reorder(tree, indices)
+    taken: Tree = _reorder(tree, indices)
+    return taken
 
 
 def _reorder(tree: Any, indices: Tensor) -> Any:
@@ -56,7 +59,7 @@ def penalty(kind: LengthPenalty, weight: float, length: Length) -> Length:
 
 
 def beam_search(
-    step: Step[State],
+    step: Step,
     state: State,
     *,
     batch: int,
@@ -71,30 +74,28 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """Return the `n_best` best hypotheses of each of `batch` sentences, best first.
 
-    `state` has a row per sentence, and `maximum_lengths` [B] counts tokens before END. A sentence ends when no live
-    hypothesis can still beat its n_best-th finished one, so its result does not depend on the rest of the batch.
+    `state` has one hypothesis per sentence, and `maximum_lengths` [B] counts tokens before END. A sentence ends when no
+    live hypothesis can still beat its n_best-th finished one, so its result does not depend on the rest of the batch.
     A sentence with fewer than `n_best` possible hypotheses gets fewer. Raises UserError for logits that are no numbers.
     """
     device = maximum_lengths.device
     found: list[list[Hypothesis]] = [[] for _ in range(batch)]
     sentences = torch.arange(batch, device=device)  # [B] which sentence a row of the batch is
-    state = reorder(state, sentences.repeat_interleave(beam))  # B * K rows
-    tokens = torch.full((batch, beam, 1), begin, device=device)  # [B, K, 1 + length]
-    sums = torch.full((batch, beam), IMPOSSIBLE, device=device)  # [B, K] log-probabilities; impossible: not live
-    sums[:, 0] = 0.0
+    tokens = torch.full((batch, 1, 1), begin, device=device)  # [B, K, 1 + length]; K is 1 before the first step
+    sums = torch.zeros(batch, 1, device=device)  # [B, K] log-probabilities; impossible: not live
     finished = torch.full((batch, n_best), IMPOSSIBLE, device=device)  # best scores, sorted
     longest = penalty(length_penalty, weight, maximum_lengths + 1.0)  # [B]
 
     while len(sentences) > 0:
         length = tokens.shape[2]  # |Y| of what ends in this step
         logits, state = step(tokens[:, :, -1].flatten(), state)
-        vocabulary = logits.shape[-1]
-        continued = _log_probabilities(logits, forbidden).view(-1, beam, vocabulary) + sums[:, :, None]
-        _only_end(continued, end, at_maximum=maximum_lengths < length)
-        sums, best = continued.flatten(1).topk(beam)  # [B, K], sorted
+        candidates, units = _best(_log_probabilities(logits, forbidden, end, maximum_lengths < length), beam)
+        rows, width = candidates.shape
+        continued = (candidates.view(*sums.shape, width) + sums[:, :, None]).flatten(1)
+        sums, best = continued.topk(min(beam, continued.shape[1]))  # [B, K], sorted
         if sums.isnan().any():
             raise UserError("the model's output is not a number; did its training diverge?")
-        parents, words = best // vocabulary, best % vocabulary
+        parents, words = best // width, units.view(continued.shape).gather(1, best)
         tokens = torch.cat([_take(tokens, parents), words[:, :, None]], dim=2)
 
         ended = (words == end) & (sums > IMPOSSIBLE)
@@ -105,28 +106,50 @@ def beam_search(
 
         # Log-probabilities only fall, so none ends better than with its present one at the longest length.
         going = (sums.amax(dim=1) / longest > finished[:, -1]).nonzero().flatten()
-        rows = (going[:, None] * beam + parents[going]).flatten()
-        if not torch.equal(rows, torch.arange(logits.shape[0], device=device)):
-            state = reorder(state, rows)
+        kept = (going[:, None] * (rows // len(sentences)) + parents[going]).flatten()
+        if not torch.equal(kept, torch.arange(rows, device=device)):
+            state = {**state, "hypotheses": reorder(state["hypotheses"], kept)}
+        if len(going) < len(sentences):
+            state = {**state, "sentences": reorder(state["sentences"], going)}
         sentences, tokens, sums, finished = sentences[going], tokens[going], sums[going], finished[going]
         longest, maximum_lengths = longest[going], maximum_lengths[going]
 
     return [sorted(hypotheses, key=lambda one: -one.score)[:n_best] for hypotheses in found]
 
 
-def _log_probabilities(logits: Tensor, forbidden: Collection[int]) -> Tensor:
-    """Normalise over the whole vocabulary [N, V], then rule out what may never be produced."""
+def _log_probabilities(logits: Tensor, forbidden: Collection[int], end: int, at_maximum: Tensor) -> Tensor:
+    """Normalise [B * K, V] over the whole vocabulary, then rule out what may not be produced.
+
+    Sentences at their maximum length [B] may only end.
+    """
     precision = torch.promote_types(logits.dtype, torch.float32)
     log_probabilities = logits.log_softmax(dim=-1, dtype=precision)
     log_probabilities[:, list(forbidden)] = IMPOSSIBLE
+    if at_maximum.any():
+        rows = at_maximum.repeat_interleave(len(logits) // len(at_maximum))
+        log_probabilities[rows, :end] = IMPOSSIBLE
+        log_probabilities[rows, end + 1 :] = IMPOSSIBLE
     return log_probabilities
 
 
-def _only_end(continued: Tensor, end: int, *, at_maximum: Tensor) -> None:
-    """Rule out all but END, in place [B, K, V], for the sentences that are at their maximum length [B]."""
-    if at_maximum.any():
-        continued[at_maximum, :, :end] = IMPOSSIBLE
-        continued[at_maximum, :, end + 1 :] = IMPOSSIBLE
+def _best(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Return the `count` best [N, count] of each row of scores [N, V] and where they are; all if V is smaller.
+
+    The best are in those `count` chunks that have the highest maxima. Looking there only takes a quarter of the time
+    that `topk` takes for 8000 units on a CPU.
+    """
+    rows, size = scores.shape
+    chunks = size // CHUNK
+    if chunks <= 2 * count:
+        values, indices = scores.topk(min(count, size))
+        return values, indices
+    maxima = scores[:, : chunks * CHUNK].reshape(rows, chunks, CHUNK).amax(2)
+    within = torch.arange(CHUNK, device=scores.device)
+    behind = torch.arange(chunks * CHUNK, size, device=scores.device)
+    places = (maxima.topk(count).indices[:, :, None] * CHUNK + within).flatten(1)
+    places = torch.cat([places, behind.expand(rows, -1)], dim=1)
+    values, indices = scores.gather(1, places).topk(count)
+    return values, places.gather(1, indices)
 
 
 def _take(tokens: Tensor, parents: Tensor) -> Tensor:

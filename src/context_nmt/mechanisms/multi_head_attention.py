@@ -15,4 +15,10 @@ class Settings(Checked):
 
 def build(settings: Settings, place: Place) -> MultiHeadAttention:
     """Build the attention of one layer."""
-    return MultiHeadAttention(width=place.width, heads=place.heads, bias=place.bias, dropout=place.attention_dropout)
+    return MultiHeadAttention(
+        width=place.width,
+        heads=place.heads,
+        bias=place.bias,
+        dropout=place.attention_dropout,
+        independent_queries=True,
+    )

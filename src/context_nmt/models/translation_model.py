@@ -50,18 +50,27 @@ class TranslationModel(nn.Module):
         )
 
     def start(self, memory: Memory) -> DecodingState:
-        """The decoding state before the first step: a tree whose tensors all have the batch first."""
-        return {"position": 0, "memory": (memory.states, memory.padding), "layers": self.decoder.new_state()}
+        """The decoding state before the first step: two trees whose tensors all have the batch first.
+
+        `sentences` has a row per sentence [B]; `hypotheses` has one per hypothesis [B * K], K in a row for each
+        sentence, and K = 1 here.
+        """
+        sentences, hypotheses = self.decoder.new_state()
+        return {
+            "sentences": {"memory": (memory.states, memory.padding), "layers": sentences},
+            "hypotheses": {"position": 0, "layers": hypotheses},
+        }
 
     def step(self, tokens: Tensor, state: DecodingState) -> tuple[Tensor, DecodingState]:
-        """The previous units [B] -> logits of the next ones [B, V], and the state after them."""
-        position = state["position"]
+        """The previous units [B * K] -> logits of the next ones [B * K, V], and the state after them."""
+        sentences, hypotheses = state["sentences"], state["hypotheses"]
+        position = hypotheses["position"]
         states = self.decoder(
             self.target_embedding(tokens[:, None], first_position=position),
             padding=torch.ones_like(tokens[:, None], dtype=torch.bool),
             mask=torch.ones(1, 1, 1, position + 1, dtype=torch.bool, device=tokens.device),
             causal=True,
-            memory=Memory(*state["memory"]),
-            state=state["layers"],
+            memory=Memory(*sentences["memory"]),
+            state=[{**one, **other} for one, other in zip(sentences["layers"], hypotheses["layers"], strict=True)],
         )
-        return self.output(states[:, 0]), {**state, "position": position + 1}
+        return self.output(states[:, 0]), {**state, "hypotheses": {**hypotheses, "position": position + 1}}

@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from context_nmt.transformer.attention import Attention, LayerContext, State, linear
+from context_nmt.transformer.attention import Attention, LayerContext, State, attend_to_memory, linear
 from context_nmt.transformer.dropout import Dropout
 
 
@@ -88,7 +88,8 @@ class DecoderLayer(nn.Module):
         queries = self.residual.enter(states)
         attended = self.self_attention(queries, context.with_queries(queries))
         states = self.residual.leave(states, attended)
-        crossed = self.cross_attention(self.cross_residual.enter(states), cross_context.with_queries(queries))
+        cross_context = cross_context.with_queries(queries)
+        crossed = attend_to_memory(self.cross_attention, self.cross_residual.enter(states), cross_context)
         return self.feed_forward(self.cross_residual.leave(states, crossed)), queries
 
 
@@ -103,6 +104,15 @@ class Memory:
     def mask(self) -> Tensor:
         """Real tokens as an attention mask [B, 1, 1, S]."""
         return self.padding[:, None, None, :]
+
+    def repeated(self, times: int) -> "Memory":
+        """Each sentence `times` times in a row."""
+        if times == 1:
+            return self
+        return Memory(
+            tuple(states.repeat_interleave(times, dim=0) for states in self.states),
+            self.padding.repeat_interleave(times, dim=0),
+        )
 
 
 class Encoder(nn.Module):
@@ -132,9 +142,18 @@ class Decoder(nn.Module):
         self.layers = nn.ModuleList(layers)
         self.final_norm = final_norm
 
-    def new_state(self) -> list[dict[str, State]]:
-        """An empty decoding state: a dict per sublayer of each layer, which that sublayer owns."""
-        return [{"self_attention": {}, "cross_attention": {}} for _ in self.layers]
+    def new_state(self) -> tuple[list[dict[str, State]], list[dict[str, State]]]:
+        """An empty decoding state: a dict per sublayer of each layer, which that sublayer owns.
+
+        The first list is of those that have a row per sentence, the second of those with a row per hypothesis.
+        """
+        sentences: list[dict[str, State]] = [{"cross_attention": {}} if one else {} for one in self._independent()]
+        hypotheses: list[dict[str, State]] = [{} if one else {"cross_attention": {}} for one in self._independent()]
+        return sentences, [{"self_attention": {}, **layer} for layer in hypotheses]
+
+    def _independent(self) -> list[bool]:
+        """For each layer, whether its cross-attention takes the hypotheses of a sentence as positions of one row."""
+        return [getattr(layer.cross_attention, "independent_queries", False) for layer in self.layers]
 
     def forward(
         self,
@@ -146,7 +165,12 @@ class Decoder(nn.Module):
         memory: Memory,
         state: list[dict[str, State]] | None = None,
     ) -> Tensor:
-        """Embedded target [B, T, D] -> states [B, T, D]; with a state, T is 1 and the state grows by one position."""
+        """Embedded target [B, T, D] -> states [B, T, D]; with a state, T is 1 and the state grows by one position.
+
+        In decoding, B may be K times the rows of the memory: K hypotheses of each sentence, one after the other.
+        """
+        independent = self._independent()
+        repeated = memory if all(independent) else memory.repeated(len(embedded) // len(memory.padding))
         states: tuple[Tensor, ...] = (embedded,)
         inputs: tuple[Tensor, ...] = ()
         for index, layer in enumerate(self.layers):
@@ -154,7 +178,8 @@ class Decoder(nn.Module):
             context = LayerContext(
                 states, inputs, mask, causal=causal, padding=padding, state=own.get("self_attention")
             )
-            cross_context = context.over_memory(memory.states, memory.mask, own.get("cross_attention"))
+            seen = memory if independent[index] else repeated
+            cross_context = context.over_memory(seen.states, seen.mask, own.get("cross_attention"))
             output, queries = layer(states[-1], context, cross_context)
             states, inputs = (*states, output), (*inputs, queries)
         return self.final_norm(states[-1])
