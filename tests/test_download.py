@@ -2,20 +2,23 @@ import gzip
 import hashlib
 import io
 import os
+import stat
 import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import sacrebleu.utils
 import yaml
 
 from context_nmt.corpus.download import download_corpus, read_entry
+from context_nmt.corpus.fetching import alone
 from context_nmt.files import UserError, read_json, read_lines
 
 ORIGIN = "http://127.0.0.1:9/nothing-listens-here"
@@ -27,6 +30,57 @@ class Quiet(SimpleHTTPRequestHandler):
         pass
 
 
+class Breaking(BaseHTTPRequestHandler):
+    """Serves `content` to every request, and closes the connection after `patience` bytes of it."""
+
+    content: bytes
+    patience: int
+    knows_ranges: bool
+    asked: list[str | None]
+
+    def do_GET(self) -> None:
+        asked = self.headers.get("Range")
+        self.asked.append(asked)
+        start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and self.knows_ranges else 0
+        if start > 0 and start >= len(self.content):
+            self.send_response(416)
+            self.end_headers()
+            return
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(self.content) - start))
+        self.end_headers()
+        self.wfile.write(self.content[start : start + self.patience])
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextmanager
+def serving(handler: Any) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def breaking(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The class of a server whose connections break off, with its address."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+    class Own(Breaking):
+        content = b"".join(b"line %d\n" % number for number in range(40_000))  # several blocks of the network
+        patience = 150_000
+        knows_ranges = True
+        asked: ClassVar = []
+
+    with serving(Own) as address:
+        Own.address = address  # type: ignore[attr-defined]
+        yield Own
+
+
 @pytest.fixture
 def mirror(tmp_path: Path) -> Path:
     (tmp_path / "mirror" / "toy").mkdir(parents=True)
@@ -36,12 +90,8 @@ def mirror(tmp_path: Path) -> Path:
 @pytest.fixture
 def served(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=mirror)) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with serving(partial(Quiet, directory=mirror)) as address:
+        yield address
 
 
 def put(mirror: Path, name: str, content: bytes) -> dict[str, Any]:
@@ -139,6 +189,78 @@ def test_a_download_that_was_complete_is_not_fetched_again(mirror: Path) -> None
     assert read_lines(download(mirror, [first, second]) / "train.en") == ["a"]
 
 
+def from_server(breaking: Any, sha256: str | None = "right") -> dict[str, Any]:
+    sha256 = hashlib.sha256(breaking.content).hexdigest() if sha256 == "right" else sha256
+    return {"url": f"{breaking.address}/a.en", "sha256": sha256, "to": "train.en"}
+
+
+def parts(mirror: Path) -> list[str]:
+    return [path.name for path in (mirror.parent / "data/.downloads").rglob("*") if path.name.endswith((".en", "part"))]
+
+
+def test_a_download_that_breaks_off_goes_on_where_it_ended(mirror: Path, breaking: Any) -> None:
+    corpus = download(mirror, [from_server(breaking)])
+    assert (corpus / "train.en").read_bytes() == breaking.content
+    starts = [int(asked[6:-1]) for asked in breaking.asked[1:]]
+    assert starts == sorted(set(starts))
+    assert starts[0] >= 2**16
+
+
+def test_a_download_that_was_killed_goes_on_the_next_time(mirror: Path, breaking: Any) -> None:
+    part = mirror.parent / "data/.downloads/toy/a.en.part"
+    part.parent.mkdir(parents=True)
+    for begun in (300_000, len(breaking.content)):
+        part.parent.mkdir(exist_ok=True)
+        part.write_bytes(breaking.content[:begun])
+        breaking.asked.clear()
+        assert (download(mirror, [from_server(breaking)]) / "train.en").read_bytes() == breaking.content
+        assert breaking.asked[0] == f"bytes={begun}-"
+
+
+@pytest.mark.parametrize("wrong", [b"of another version", b"\0" * 1_000_000])
+def test_a_part_of_another_file_is_thrown_away(mirror: Path, breaking: Any, wrong: bytes) -> None:
+    part = mirror.parent / "data/.downloads/toy/a.en.part"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(wrong)
+    assert (download(mirror, [from_server(breaking)]) / "train.en").read_bytes() == breaking.content
+    assert breaking.asked[0] == f"bytes={len(wrong)}-"
+    assert None in breaking.asked
+
+
+def test_a_server_without_ranges_begins_anew(mirror: Path, breaking: Any) -> None:
+    breaking.knows_ranges = False
+    with pytest.raises(UserError, match=r"nothing could be fetched from .*a\.en: .*(IncompleteRead|broken)"):
+        download(mirror, [from_server(breaking)])
+    assert len(breaking.asked) == 2  # it got no further
+    assert parts(mirror) == ["a.en.part"]
+    breaking.patience = 10**9
+    assert (download(mirror, [from_server(breaking)]) / "train.en").read_bytes() == breaking.content
+
+
+def test_without_a_checksum_nothing_is_joined(mirror: Path, breaking: Any) -> None:
+    file = from_server(breaking, None)
+    for _ in range(2):
+        with pytest.raises(UserError, match="nothing could be fetched"):
+            download(mirror, [file])
+    assert breaking.asked == [None, None]
+
+
+def test_a_server_that_lies_is_named_and_its_file_not_kept(mirror: Path, breaking: Any) -> None:
+    breaking.patience = 10**9
+    with pytest.raises(UserError, match=rf"^{breaking.address}/a\.en: its sha256 is \w+, expected is 0000"):
+        download(mirror, [from_server(breaking, "0" * 64)])
+    assert parts(mirror) == []
+    assert not (mirror.parent / "data/toy").exists()
+
+
+def test_two_processes_do_not_download_one_corpus(mirror: Path) -> None:
+    file = {"to": "train.en", **put(mirror, "a.en", b"a\n")}
+    downloads = mirror.parent / "data/.downloads/toy"
+    downloads.mkdir(parents=True)
+    with alone(downloads), pytest.raises(UserError, match=r"\.downloads/toy: another process downloads this corpus"):
+        download(mirror, [file])
+
+
 @pytest.mark.parametrize("pack", [tar, zipped])
 def test_members_of_archives_are_joined_in_order(mirror: Path, pack: Any) -> None:
     one = put(mirror, "one", pack({"x/a.en": b"a", "x/a.de": b"A\n", "../../evil": b"evil"}))
@@ -167,6 +289,25 @@ def test_links_in_an_archive_are_refused(mirror: Path) -> None:
     file = put(mirror, "one.tar.gz", tar({"a.en": os.devnull}))
     with pytest.raises(UserError, match=r"'a\.en' is not a plain file"):
         download(mirror, [{**file, "members": {"a.en": "train.en"}}])
+
+
+def test_a_hard_link_and_a_link_in_a_zip_are_refused(mirror: Path) -> None:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        info = tarfile.TarInfo("a.en")
+        info.type, info.linkname = tarfile.LNKTYPE, "../../../etc/passwd"
+        archive.addfile(info)
+    links = [put(mirror, "hard.tar", packed.getvalue())]
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        entry = zipfile.ZipInfo("a.en")
+        entry.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(entry, "/etc/passwd")
+    links.append(put(mirror, "link.zip", packed.getvalue()))
+    for file in links:
+        with pytest.raises(UserError, match=r"'a\.en' is not a plain file"):
+            download(mirror, [{**file, "members": {"a.en": "train.en"}}])
+        assert not (mirror.parent / "data/toy").exists()
 
 
 def test_broken_packing_is_an_error(mirror: Path) -> None:

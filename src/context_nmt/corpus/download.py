@@ -1,9 +1,9 @@
 """Fetches the corpora of data/params.yaml into folders of plain text, `CORPUS/SPLIT.LANGUAGE`."""
 
 import gzip
-import math
 import re
 import shutil
+import stat
 import tarfile
 import zipfile
 import zlib
@@ -15,17 +15,11 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 from urllib.parse import urlsplit
 
-import requests
-import urllib3
-from requests.adapters import HTTPAdapter
-
-from context_nmt.command_line import progress
-from context_nmt.files import UserError, iterate_lines, read_json, replacing, replacing_folder, sha256, write_json
+from context_nmt.corpus.fetching import CHUNK, SACREBLEU, alone, fetch
+from context_nmt.files import FULL, UserError, iterate_lines, replacing_folder
 from context_nmt.parameters import check, read_yaml
 from context_nmt.settings import Checked, require
 
-CHUNK = 2**20
-SACREBLEU = "sacrebleu://"
 BROKEN = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
 
 
@@ -67,7 +61,7 @@ class SacrebleuSet(Checked):
 
     @property
     def files(self) -> list[DownloadFile]:
-        """Source and reference under addresses that `_retrieve` knows; a mirror holds them as SPLIT.LANGUAGE."""
+        """Source and reference under addresses that `fetch` knows; a mirror holds them as SPLIT.LANGUAGE."""
         addresses = {
             f"{self.split}.{language}": f"{SACREBLEU}{self.name}/{self.pair}" for language in self.pair.split("-")
         }
@@ -103,76 +97,21 @@ def download_corpus(data: Path, corpus: str, *, mirror: str | None) -> None:
     """Make the folder `data/CORPUS` from its entry in `data/params.yaml`, whole or not at all.
 
     `mirror`, a folder or the start of a URL, is looked at first, for MIRROR/CORPUS/NAME-OF-THE-FILE. Files that were
-    fetched stay in `data/.downloads` until the corpus is complete. Raises UserError for what cannot be fetched or
-    unpacked, for another checksum than expected, and for languages of a split that differ in their number of lines.
+    fetched, and the part of one that broke off, stay in `data/.downloads` until the corpus is complete.
+    Raises UserError for what cannot be fetched or unpacked, for another checksum than expected, and for languages of a
+    split that differ in their number of lines.
     """
     entry = read_entry(data / "params.yaml", corpus)
     downloads = data / ".downloads" / corpus
     checksums = data / "checksums.json"
-    with replacing_folder(data / corpus) as folder:
+    downloads.mkdir(parents=True, exist_ok=True)
+    with alone(downloads), replacing_folder(data / corpus) as folder:
         for file in (*entry.files, *(file for test in entry.sacrebleu for file in test.files)):
             places = [f"{mirror.rstrip('/')}/{corpus}/{file.name}"] if mirror else []
-            _fetch([*places, file.url], downloads / file.name, file.sha256, checksums)
+            fetch([*places, file.url], downloads / file.name, file.sha256, checksums)
             _unpack(downloads / file.name, file, folder)
         _check_parallel(folder, corpus)
     shutil.rmtree(downloads, ignore_errors=True)
-
-
-def _fetch(places: list[str], path: Path, expected: str | None, checksums: Path) -> None:
-    """Bring a file from the first place that has it; the last place is its address, for the record."""
-    address = places[-1]
-    recorded = read_json(checksums) if checksums.is_file() else {}
-    expected = expected or recorded.get(address)
-    if expected is not None and path.is_file() and sha256(path) == expected:
-        return
-    with replacing(path) as temporary:
-        failures = []
-        for place in places:
-            try:
-                _retrieve(place, temporary)
-                break
-            except (OSError, urllib3.exceptions.HTTPError) as error:  # those of requests are OSErrors
-                failures.append(f"{place}: {' '.join(str(error).split())}")
-        else:
-            raise UserError("nothing could be fetched from " + "; ".join(failures))
-        got = sha256(temporary)
-        if expected is not None and got != expected:
-            raise UserError(f"{place}: its sha256 is {got}, expected is {expected}")
-    if expected is None:
-        print(f"{address}: sha256 {got} is recorded in {checksums}; later downloads must match it")
-        write_json(checksums, recorded | {address: got})
-
-
-def _retrieve(place: str, path: Path) -> None:
-    if place.startswith(SACREBLEU):
-        place = _sacrebleu_file(*place.removeprefix(SACREBLEU).rsplit("/", 2))
-    if "://" not in place:
-        shutil.copyfile(place, path)
-        return
-    retries = urllib3.Retry(total=4, backoff_factor=0.5, status_forcelist=(429, 500, 502, 503, 504))
-    with requests.Session() as session:
-        for scheme in ("http://", "https://"):
-            session.mount(scheme, HTTPAdapter(max_retries=retries))
-        # A server that packs a file for the journey would change the bytes that are checked.
-        with session.get(place, stream=True, timeout=60, headers={"Accept-Encoding": "identity"}) as response:
-            response.raise_for_status()
-            size = response.headers.get("Content-Length")
-            chunks = response.raw.stream(CHUNK, decode_content=False)
-            with path.open("wb") as file:
-                for chunk in progress(chunks, place.rpartition("/")[2], math.ceil(int(size) / CHUNK) if size else None):
-                    file.write(chunk)
-
-
-def _sacrebleu_file(name: str, pair: str, output: str) -> str:
-    """The path of a test set's source or first reference in sacrebleu's own folder; it is downloaded if need be."""
-    from sacrebleu.utils import get_reference_files, get_source_file
-
-    try:
-        if output.endswith("." + pair.split("-")[0]):
-            return str(get_source_file(name, pair))
-        return str(get_reference_files(name, pair)[0])
-    except (Exception, SystemExit) as error:  # sacrebleu raises bare Exceptions, and leaves the program without network
-        raise OSError(f"sacrebleu: {error}") from None
 
 
 def _unpack(path: Path, file: DownloadFile, folder: Path) -> None:
@@ -183,6 +122,8 @@ def _unpack(path: Path, file: DownloadFile, folder: Path) -> None:
         elif zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 for member, output in file.members.items():
+                    if stat.S_ISLNK(archive.getinfo(member).external_attr >> 16):
+                        raise KeyError(f"{member!r} is not a plain file of the archive")
                     with archive.open(member) as text:
                         _append(text, folder / output)
         else:
@@ -193,6 +134,8 @@ def _unpack(path: Path, file: DownloadFile, folder: Path) -> None:
     except KeyError as error:
         raise UserError(f"{file.url}: {error.args[0]}") from None
     except BROKEN as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise
         raise UserError(f"{file.url}: cannot be unpacked ({error})") from None
 
 
