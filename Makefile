@@ -4,6 +4,7 @@ NAME ?=
 CORPUS ?=
 SOURCE ?=
 TARGET ?=
+JOBS ?=
 
 # Stages run `python`, so the environment comes first; what they run must not depend on the folder make was called in.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -32,9 +33,9 @@ $(INSTALLED): requirements.lock
 	printf '%s\n' '$(CURDIR)/src' '$(CURDIR)' > "$$(.venv/bin/python -c 'import site; print(site.getsitepackages()[0])')/context_nmt.pth"
 	touch $@
 
-repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or of NAME=…
+repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or of NAME=… (JOBS=… at a time)
 	python -m stages.check --only $(if $(NAME),experiments/$(NAME),.)
-	dvc repro $(PIPELINE)
+	python -m stages.repro $(if $(NAME),experiments/$(NAME)) $(if $(JOBS),--jobs $(JOBS))
 
 repro-new: $(INSTALLED)  ## the same in a clone without the cache: rebuild the tokens, then only what is new (NAME=…)
 	dvc repro $(PIPELINE):binarize
@@ -52,6 +53,6 @@ check: $(INSTALLED)  ## lint, formatting, types, the copies of dvc.yaml and ever
 experiment: $(INSTALLED)  ## start experiments/NAME from the default one (NAME=… [CORPUS=… SOURCE=… TARGET=…])
 	python -m stages.experiment "$(NAME)" $(if $(CORPUS),--corpus "$(CORPUS)") $(if $(SOURCE),--source "$(SOURCE)") $(if $(TARGET),--target "$(TARGET)")
 
-clean:  ## remove the environment and what tools left behind; results and the DVC cache stay
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dvc_plots
+clean:  ## remove the environment, unfinished trainings and what tools left; results and the DVC cache stay
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dvc_plots runs/scratch experiments/*/runs/scratch
 	find src stages tests -name __pycache__ -type d -prune -exec rm -rf {} +
