@@ -1,0 +1,159 @@
+"""Independent stages run side by side; a failure or Ctrl-C ends them all. The stages here are shell scripts."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from context_nmt.repro import without_ancestors
+
+ROOT = Path(__file__).parents[1]
+
+PARAMETERS = {
+    "root": ".",
+    "corpus": {"name": "none", "source": "xx", "target": "yy", "tests": ["test"]},
+    "variants": {"one": {}, "two": {}},
+    "train": {"bitext": ["one", "two"]},
+    "seeds": [1],
+    "focus": "one",
+}
+PIPELINE = {
+    "stages": {
+        "first": {"cmd": "echo first >> log && echo 1 > first", "outs": ["first"]},
+        "train": {
+            "matrix": {"variant": "${variants}"},
+            "cmd": "sh train ${item.variant}",
+            "deps": ["first", "train"],
+            "outs": ["${item.variant}"],
+        },
+        "last": {"cmd": "echo last >> log && cat one two > last", "deps": ["one", "two"], "outs": ["last"]},
+    }
+}
+# Each waits for the other one to have begun.
+TOGETHER = """
+touch began-$1
+for i in $(seq 300); do test -e began-one && test -e began-two && break; sleep 0.1; done
+test -e began-one && test -e began-two && echo $1 >> log && echo "$1 has $OMP_NUM_THREADS" && echo $1 > $1
+"""
+FAILING = """
+touch began-$1
+if test $1 = one; then
+  while ! test -e began-two; do sleep 0.1; done
+  echo bad luck >&2
+  exit 3
+fi
+echo half > two
+sleep 987
+"""
+ENDLESS = "echo ready; sleep 987"
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(PARAMETERS))
+    (tmp_path / "dvc.yaml").write_text(yaml.safe_dump(PIPELINE, sort_keys=False))
+    subprocess.run(["dvc", "init", "--no-scm", "--quiet"], cwd=tmp_path, env=environment(tmp_path), check=True)
+    return tmp_path
+
+
+def environment(folder):
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("DVC_", "OMP_"))}
+    return kept | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
+        "DVC_NO_ANALYTICS": "1",
+        "DVC_SITE_CACHE_DIR": str(folder / "site"),
+        "HOME": str(folder),
+        "MARK": str(folder),  # by which the test finds its processes
+    }
+
+
+def start(project, train, *options):
+    (project / "train").write_text(train)
+    return subprocess.Popen(
+        [sys.executable, "-m", "stages.repro", *options],
+        cwd=project,
+        env=environment(project),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def finish(process):
+    output, _ = process.communicate(timeout=120)
+    return process.returncode, output.splitlines()
+
+
+def log(project):
+    return (project / "log").read_text().split()
+
+
+def processes(project):
+    """All processes that this project's test has started and that still run."""
+    mark = f"MARK={project}\0".encode()
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (path / "environ").read_bytes() and "State:\tZ" not in (path / "status").read_text():
+                found.append((path / "cmdline").read_text())
+        except OSError:
+            continue  # it ended, or is another user's
+    return found
+
+
+def test_stages_run_side_by_side_in_dvcs_order_and_once(project):
+    status, lines = finish(start(project, TOGETHER, "--jobs", "2"))
+    assert status == 0, lines
+    ran = log(project)
+    assert (ran[0], sorted(ran[1:3]), ran[3:]) == ("first", ["one", "two"], ["last"])
+    share = max(1, len(os.sched_getaffinity(0)) // 2)
+    assert {f"train@one | one has {share}", f"train@two | two has {share}"} <= set(lines)
+    assert (project / "last").read_text() == "one\ntwo\n"
+    assert finish(start(project, TOGETHER, "--jobs", "2")) == (0, ["dvc.yaml: everything is up to date"])
+    assert log(project) == ran
+
+
+def test_a_stage_that_fails_stops_the_others(project):
+    status, lines = finish(start(project, FAILING, "--jobs", "2"))
+    assert status == 1
+    assert "train@one | bad luck" in lines
+    assert lines[-1].startswith("error: train@one: failed with exit status ")
+    assert processes(project) == []
+    assert log(project) == ["first"]
+
+
+def test_ctrl_c_stops_all(project):
+    process = start(project, ENDLESS, "--jobs", "2")
+    ready = 0
+    while ready < 2:
+        line = process.stdout.readline()
+        assert line
+        ready += line.endswith("| ready\n")
+    assert sum("stages.repro" not in command for command in processes(project)) >= 4  # two of dvc, two stages
+    process.send_signal(signal.SIGINT)
+    status, lines = finish(process)
+    assert (status, lines) == (130, ["interrupted"])
+    assert processes(project) == []
+
+
+def test_one_at_a_time_is_dvc_itself(project):
+    status, lines = finish(start(project, "echo $1 >> log; echo $1 > $1", "--jobs", "1"))
+    assert status == 0
+    assert "Running stage 'train@one':" in lines
+    assert log(project) == ["first", "one", "two", "last"]
+
+
+def test_a_number_of_jobs_that_is_none_is_refused(project):
+    assert finish(start(project, "", "--jobs", "0")) == (1, ["error: JOBS is 0; it must be at least 1"])
+
+
+def test_what_depends_on_unfinished_stages_waits():
+    edges = [("a", "b"), ("b", "c"), ("a", "d"), ("x", "d"), ("x", "y")]
+    assert without_ancestors(["a", "b", "c", "d", "x", "y"], {"a"}, edges) == ["a", "x", "y"]
+    assert without_ancestors(["c", "d", "y"], {"a"}, edges) == ["y"]
+    assert without_ancestors(["c", "d", "y"], set(), edges) == ["c", "d", "y"]
