@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -18,6 +19,8 @@ from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
 from context_nmt.models.devices import device_named
 from context_nmt.settings import DecodingSettings
 
+LONG = 1000  # units; attention takes the square of a line's length
+
 
 def decode_run(experiment: Experiment, variant: str, seed: int, *, device: str) -> None:
     """Translate every test set of the binarized corpus with one run, into `runs/decoded/RUN`, whole or not at all."""
@@ -25,7 +28,7 @@ def decode_run(experiment: Experiment, variant: str, seed: int, *, device: str) 
     corpus = BinarizedCorpus(experiment.binarized)
     run = run_name(variant, seed)
     where = device_named(device)
-    model = load_run(experiment.model(run), where)
+    model = load_run(experiment.model(run), where, corpus)
     with replacing_folder(experiment.decoded(run)) as folder:
         for test in corpus.tests:
             source = corpus.side(test, corpus.source)
@@ -70,9 +73,12 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
 
     where = device_named(device)
     chain = TextChain(folder / "text")
-    model = load_run(folder, where)
+    model = load_run(folder, where, chain.corpus)
     subwords = chain.source_subwords(list(decoded_lines(source)))
     sentences = [np.array(chain.source_vocabulary.ids(line), dtype=np.int64) for line in subwords]
+    for number, sentence in enumerate(sentences, start=1):
+        if len(sentence) > LONG:
+            print(f"note: line {number} has {len(sentence)} units, which takes long and much memory", file=sys.stderr)
     results = translate_ids(model, sentences, settings, device=where, progress=folder.name)
     best = (found[0].tokens if len(sentence) else () for sentence, found in zip(sentences, results, strict=True))
     units = [chain.target_vocabulary.text(tokens) for tokens in best]

@@ -1,7 +1,11 @@
 """Scores files that may come from anywhere."""
 
+import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from sacremoses.corpus import NonbreakingPrefixes
 
 from context_nmt.evaluation.parallel_text import read_parallel
 from context_nmt.evaluation.scores import Score, score_raw_and_tokenized, score_tokenized
@@ -20,19 +24,34 @@ def score_files(
     """Score one file against its references and write {metric: {"score", "signature"}}; see `scores`.
 
     The source only has to have as many lines as the others: no metric here reads it.
-    Raises UserError for missing or empty files, line counts that differ, and a hypothesis without any text.
+    Raises UserError for missing or empty files, line counts that differ, a hypothesis without any text, and a language
+    that is no code.
     """
+    if re.fullmatch(r"[a-z]{2,3}(-\w+)?", language) is None:
+        raise UserError(f"--language is {language!r}; it must be a language's code, like de")
     paths = [hypothesis, *references, *([source] if source else [])]
     lines = read_parallel(*paths)
     system, targets = lines[0], lines[1 : 1 + len(references)]
     if not any(line.strip() for line in system):
         raise UserError(f"{hypothesis}: all lines are empty")
+    if not tokenized:
+        _note_doubts(hypothesis, system, language)
     if tokenized:
         scores = score_tokenized(system, targets, text="as-given")
     else:
         scores = score_raw_and_tokenized(system, targets, language=language)
     write_json(output, scores)
     return scores
+
+
+def _note_doubts(hypothesis: Path, lines: Sequence[str], language: str) -> None:
+    """Say on standard error what may not be meant; the scores are computed all the same."""
+    if language not in NonbreakingPrefixes().available_langs.values():
+        print(f"note: Moses has no rules for the language {language!r}; English ones are used", file=sys.stderr)
+    spaced = sum(line.endswith(" .") for line in lines)
+    if spaced > len(lines) / 2:
+        found = f"{hypothesis}: {spaced} of {len(lines)} lines end in ' .'"
+        print(f"note: {found}; if this text is tokenised, give --tokenized", file=sys.stderr)
 
 
 def format_scores(scores: dict[str, Score]) -> str:

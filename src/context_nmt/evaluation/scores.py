@@ -30,7 +30,7 @@ def split_compounds(line: str) -> str:
 def bleu_metric(name: str) -> sacrebleu.BLEU:
     """The sacrebleu metric behind `sacrebleu` (raw text) or one of the tokenised scores."""
     if name == "sacrebleu":
-        return sacrebleu.BLEU()
+        return sacrebleu.BLEU(force=True)  # `score_files` says itself where text looks tokenised
     return sacrebleu.BLEU(tokenize="none", smooth_method="none", lowercase=name == "bleu_lowercased", force=True)
 
 

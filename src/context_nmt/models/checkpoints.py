@@ -11,6 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import UserError, replacing
 from context_nmt.models.building import build
 from context_nmt.models.plans import ModelPlan
@@ -20,10 +21,13 @@ RUN_WEIGHTS = "model.safetensors"
 
 
 def save(path: Path, weights: dict[str, Tensor], metadata: dict[str, Any]) -> None:
-    """Write weights and metadata, whole or not at all."""
+    """Write weights and metadata, whole or not at all; raises UserError when the disk is full."""
     with replacing(path) as temporary:
         contiguous = {name: weights[name].detach().cpu().contiguous() for name in sorted(weights)}
-        save_file(contiguous, temporary, metadata={"json": json.dumps(metadata, sort_keys=True)})
+        try:
+            save_file(contiguous, temporary, metadata={"json": json.dumps(metadata, sort_keys=True)})
+        except SafetensorError as error:  # what else could be an OSError
+            raise UserError(f"{path}: cannot be written ({error})") from None
 
 
 def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -74,14 +78,37 @@ def model_metadata(plan: ModelPlan, source_vocabulary: int, target_vocabulary: i
     return {"plan": plan.to_dict(), "vocabulary": {"source": source_vocabulary, "target": target_vocabulary}}
 
 
-def load_run(folder: Path, device: torch.device) -> TranslationModel:
-    """Load the model of a run's folder, in evaluation mode; raises UserError."""
+def load_run(folder: Path, device: torch.device, corpus: BinarizedCorpus | None = None) -> TranslationModel:
+    """Load the model of a run's folder, in evaluation mode; raises UserError, also for vocabularies not its own."""
     path = folder / RUN_WEIGHTS
     weights, metadata = load(path)
-    model = build(
-        ModelPlan.from_dict(metadata["plan"]),
-        source_vocabulary=metadata["vocabulary"]["source"],
-        target_vocabulary=metadata["vocabulary"]["target"],
-    )
+    try:
+        plan, sizes = ModelPlan.from_dict(metadata["plan"]), metadata["vocabulary"]
+        model = build(plan, source_vocabulary=sizes["source"], target_vocabulary=sizes["target"])
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{path}: not the model of a run ({error} is missing or wrong)") from None
+    if corpus is not None:
+        check_vocabularies(path, metadata, corpus)
+        _check_same_units(folder / "text", corpus)
     fill(model, weights, path)
     return model.to(device).eval()
+
+
+def check_vocabularies(path: Path, metadata: dict[str, Any], corpus: BinarizedCorpus) -> None:
+    """Raise UserError unless a checkpoint's vocabularies are as large as those of the corpus."""
+    needed = (metadata["vocabulary"]["source"], metadata["vocabulary"]["target"])
+    given = (len(corpus.source_vocabulary), len(corpus.target_vocabulary))
+    if given != needed:
+        raise UserError(
+            f"{path}: was trained with vocabularies of {needed[0]} and {needed[1]} units,"
+            f" {corpus.folder} has {given[0]} and {given[1]}; use the text it was trained on, or train again"
+        )
+
+
+def _check_same_units(text: Path, corpus: BinarizedCorpus) -> None:
+    for language in (corpus.source, corpus.target):
+        own, given = (folder / f"vocabulary.{language}.txt" for folder in (text, corpus.folder))
+        if own.is_file() and own.read_bytes() != given.read_bytes():
+            raise UserError(f"{given}: differs from the vocabulary that the model was trained with ({own})")
