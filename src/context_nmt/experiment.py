@@ -13,6 +13,7 @@ runs/                           large files, kept in the DVC cache
     training/VARIANT-SEED/      checkpoints
     models/VARIANT-SEED/        one run, complete: weights, settings and what its text needs
     decoded/VARIANT-SEED/       TEST.subwords.txt
+    scratch/VARIANT-SEED/       what a training resumes from, until its checkpoints are averaged; not cached
 """
 
 from dataclasses import dataclass
@@ -75,6 +76,10 @@ class Experiment:
 
     def checkpoints(self, run: str) -> Path:
         return self.runs / "training" / run
+
+    def scratch(self, run: str) -> Path:
+        """What a training that has not been averaged yet resumes from."""
+        return self.runs / "scratch" / run
 
     def curve(self, run: str) -> Path:
         return self.metrics / "curves" / f"{run}.csv"

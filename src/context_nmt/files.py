@@ -1,6 +1,7 @@
 """Files that appear whole or not at all, lines that end at "\\n" only, and content hashes."""
 
 import errno
+import fcntl
 import glob
 import hashlib
 import json
@@ -161,3 +162,19 @@ def sha256(path: Path) -> str:
     """Return the SHA-256 of a file's bytes in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock that ends with the process, however it ends; raises UserError if another process holds it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise UserError(f"{path}: process {file.read() or '?'} is at work here; wait for it or stop it") from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield

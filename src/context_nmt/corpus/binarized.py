@@ -114,6 +114,12 @@ class BinarizedCorpus:
     def target_vocabulary(self) -> Vocabulary:
         return Vocabulary.load(self.folder / f"vocabulary.{self.target}.txt")
 
+    def training_files(self) -> list[Path]:
+        """What a training reads: vocabularies, and the training and validation sets."""
+        splits = (self.train, self.validation)
+        files = [path for split in splits for path in sorted(self.folder.glob(f"{split}.*.npy"))]
+        return sorted(self.folder.glob("vocabulary.*.txt")) + files
+
     def side(self, split: str, language: str) -> TokenFile:
         """Open the sentences of one side; raises UserError for an unknown split or language."""
         return TokenFile(self.folder, f"{split}.{language}")

@@ -1,10 +1,12 @@
 """Averages the checkpoints of one run into the model that is decoded."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import copy_text_files
 from context_nmt.experiment import Experiment, run_name
 from context_nmt.files import UserError, read_json, replacing_folder, sha256, write_json
@@ -13,15 +15,20 @@ from context_nmt.settings import AveragingSettings
 
 
 def average_run(experiment: Experiment, variant: str, seed: int) -> None:
-    """Average a run's checkpoints and put all that translation needs into the run's folder."""
+    """Average a run's checkpoints and put all that translation needs into the run's folder.
+
+    The training's scratch folder is removed: nothing resumes from it any more.
+    """
     run = run_name(variant, seed)
     averaging = AveragingSettings(**read_json(experiment.plan(variant, "averaging")))
     select_by = read_json(experiment.plan(variant, "training"))["training"]["select_by"]
     weights, metadata = average(experiment.checkpoints(run), averaging, select_by=select_by)
+    checkpoints.check_vocabularies(experiment.checkpoints(run), metadata, BinarizedCorpus(experiment.binarized))
     with replacing_folder(experiment.model(run)) as folder:
         checkpoints.save(folder / checkpoints.RUN_WEIGHTS, weights, metadata)
         write_json(folder / "decoding.json", read_json(experiment.plan(variant, "decoding")))
         copy_text_files(experiment.tokenized, experiment.subwords, experiment.binarized, folder / "text")
+    shutil.rmtree(experiment.scratch(run), ignore_errors=True)
 
 
 def average(folder: Path, settings: AveragingSettings, *, select_by: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -30,9 +37,10 @@ def average(folder: Path, settings: AveragingSettings, *, select_by: str) -> tup
     Returns weights and metadata. Raises UserError for a folder without checkpoints. A run that stopped before it had
     `count` of them is averaged over those it has; the metadata lists them.
     """
-    validations = {
-        path: checkpoints.load_metadata(path)["validation"] for path in folder.glob("checkpoint-*.safetensors")
-    }
+    found = {path: checkpoints.load_metadata(path) for path in folder.glob("checkpoint-*.safetensors")}
+    if foreign := [path for path, metadata in found.items() if "validation" not in metadata]:
+        raise UserError(f"{foreign[0]}: not a checkpoint of a training")
+    validations = {path: metadata["validation"] for path, metadata in found.items()}
     if not validations:
         raise UserError(f"{folder}: no checkpoints to average")
     ranked = sorted(validations, key=lambda path: _rank(validations[path], settings.select, select_by))
@@ -40,6 +48,8 @@ def average(folder: Path, settings: AveragingSettings, *, select_by: str) -> tup
     sums: dict[str, Tensor] = {}
     for path in chosen:
         weights, metadata = checkpoints.load(path)
+        if sums and {name: sums[name].shape for name in sums} != {name: weights[name].shape for name in weights}:
+            raise UserError(f"{path}: holds another model than {chosen[0].name}")
         for name, values in weights.items():
             sums[name] = sums[name] + values if name in sums else values.double()
     del metadata["validation"]

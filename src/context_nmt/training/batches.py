@@ -20,6 +20,7 @@ class Batch:
     source: Tensor  # [B, S], END behind each sentence
     target_inputs: Tensor  # [B, T], BEGIN before each sentence
     targets: Tensor  # [B, T], END behind each sentence
+    tokens: int  # of the targets, END included
 
 
 class Pairs:
@@ -59,4 +60,5 @@ class Pairs:
             source=torch.from_numpy(pad(sources, last=END)).to(self.device),
             target_inputs=torch.from_numpy(pad(targets, first=BEGIN)).to(self.device),
             targets=torch.from_numpy(pad(targets, last=END)).to(self.device),
+            tokens=sum(len(target) + 1 for target in targets),
         )

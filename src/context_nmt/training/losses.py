@@ -41,6 +41,9 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         state_gradient = torch.empty_like(states) if differentiable else None
         weight_gradient = torch.zeros_like(weight) if differentiable else None
+        device = states.device.type
+        if torch.is_autocast_enabled(device):  # once, not for each chunk
+            states, weight = (tensor.to(torch.get_autocast_dtype(device)) for tensor in (states, weight))
         precision = torch.promote_types(states.dtype, torch.float32)
         smoothed = states.new_zeros((), dtype=torch.float64)
         likelihood = states.new_zeros((), dtype=torch.float64)

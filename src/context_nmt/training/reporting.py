@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 class Reporter:
     """A progress bar on standard error; where that is no terminal, only the lines of the validations."""
 
-    def __init__(self, maximum_updates: int) -> None:
+    def __init__(self, maximum_updates: int, *, done: int = 0, shown: bool = True) -> None:
         self.progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -18,10 +18,12 @@ class Reporter:
             TextColumn("updates, {task.fields[speed]:,.0f} target tokens/s"),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=Console(stderr=True, quiet=not shown),
             transient=True,
         )
-        self.task = self.progress.add_task("train", total=maximum_updates, speed=0.0)
+        self.task = self.progress.add_task("train", total=maximum_updates, completed=done, speed=0.0)
+        if done:
+            self.progress.console.print(f"goes on after update {done:,}", highlight=False)
         self.tokens, self.since = 0, time.perf_counter()
 
     def __enter__(self) -> "Reporter":

@@ -1,15 +1,19 @@
 """Trains one run of an experiment: finds its plan and its corpus, and leaves its checkpoints."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import torch
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.experiment import Experiment, run_name
+from context_nmt.files import UserError, locked
 from context_nmt.models.building import build
 from context_nmt.models.devices import device_named
 from context_nmt.models.plans import TrainingPlan
+from context_nmt.models.processes import processes
 from context_nmt.models.translation_model import TranslationModel
+from context_nmt.training.resuming import fingerprint
 from context_nmt.training.trainer import Trainer
 
 
@@ -21,22 +25,36 @@ def train_run(
     device: str,
     validation_bleu: Callable[[TranslationModel, BinarizedCorpus], float],
 ) -> None:
-    """Train a variant with a seed; `validation_bleu` is called where the plan asks for it."""
-    plan = TrainingPlan.read(experiment.plan(variant, "training"))
+    """Train a variant with a seed, or go on with a training that was killed.
+
+    `validation_bleu` is called where the plan asks for it. Raises UserError for a run that another process trains, and
+    for processes that cannot share the batches of an update.
+    """
+    path = experiment.plan(variant, "training")
+    plan = TrainingPlan.read(path)
     corpus = BinarizedCorpus(experiment.binarized)
-    where = device_named(device)
-    torch.manual_seed(seed)
-    model = build(
-        plan.model, source_vocabulary=len(corpus.source_vocabulary), target_vocabulary=len(corpus.target_vocabulary)
-    )
     run = run_name(variant, seed)
-    Trainer(
-        plan=plan,
-        model=model.to(where),
-        corpus=corpus,
-        seed=seed,
-        device=where,
-        folder=experiment.checkpoints(run),
-        curve=experiment.curve(run),
-        bleu=(lambda model: validation_bleu(model, corpus)) if plan.training.validation_bleu else None,
-    ).run()
+    where = device_named(device)
+    scratch = experiment.scratch(run)
+    with processes(where) as team, locked(scratch.with_name(f"{run}.lock")) if team.first else nullcontext():
+        if plan.training.accumulation % team.count:
+            raise UserError(
+                f"{path}: training.accumulation is {plan.training.accumulation}; it must be a multiple of the"
+                f" {team.count} processes, which share the batches of an update"
+            )
+        torch.manual_seed(seed)
+        model = build(
+            plan.model, source_vocabulary=len(corpus.source_vocabulary), target_vocabulary=len(corpus.target_vocabulary)
+        )
+        Trainer(
+            plan=plan,
+            model=model.to(where),
+            corpus=corpus,
+            seed=seed,
+            device=where,
+            processes=team,
+            scratch=scratch / fingerprint(path, corpus.training_files(), seed),
+            folder=experiment.checkpoints(run),
+            curve=experiment.curve(run),
+            bleu=(lambda model: validation_bleu(model, corpus)) if plan.training.validation_bleu else None,
+        ).run()

@@ -1,0 +1,142 @@
+"""One update: losses and gradients of a group of batches, and a step of Adam."""
+
+import math
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from context_nmt.corpus.vocabulary import PADDING
+from context_nmt.files import UserError
+from context_nmt.models.plans import TrainingPlan
+from context_nmt.models.processes import Processes
+from context_nmt.models.translation_model import TranslationModel
+from context_nmt.settings import TrainingSettings
+from context_nmt.training.batches import Batch
+from context_nmt.training.losses import Loss, cross_entropy
+from context_nmt.training.schedules import learning_rate
+
+
+@dataclass
+class Totals:
+    """Loss sums over real target tokens, in nats."""
+
+    smoothed: float = 0.0
+    negative_log_likelihood: float = 0.0
+    tokens: int = 0
+
+    def add(self, other: "Totals") -> None:
+        """Add the sums of other tokens."""
+        self.smoothed += other.smoothed
+        self.negative_log_likelihood += other.negative_log_likelihood
+        self.tokens += other.tokens
+
+    def over(self, processes: Processes) -> "Totals":
+        """The sums over all processes."""
+        smoothed, likelihood, tokens = processes.sum([self.smoothed, self.negative_log_likelihood, self.tokens])
+        return Totals(smoothed, likelihood, int(tokens))
+
+
+class Objective(nn.Module):
+    """A model up to its loss, as one module: several processes share the gradients of all that lies inside."""
+
+    def __init__(self, model: TranslationModel, settings: TrainingSettings) -> None:
+        super().__init__()
+        self.model = model
+        self.smoothing = settings.label_smoothing
+        self.lower_precision = settings.precision == "bf16"
+
+    def forward(self, source: Tensor, target_inputs: Tensor, targets: Tensor) -> Loss:
+        """A batch's ids [B, S], [B, T] and [B, T] -> its loss."""
+        with self._precision(source.device.type):
+            states = self.model(source, target_inputs)
+            weight = self.model.output.weight
+            return cross_entropy(states, weight, targets, smoothing=self.smoothing, padding=PADDING)
+
+    def _precision(self, device: str) -> AbstractContextManager[Any]:
+        return torch.autocast(device, dtype=torch.bfloat16) if self.lower_precision else nullcontext()
+
+
+class Updater:
+    """A model and its optimiser; with several processes, each brings its share of an update's batches."""
+
+    def __init__(
+        self, plan: TrainingPlan, model: TranslationModel, *, seed: int, processes: Processes | None = None
+    ) -> None:
+        self.plan, self.model, self.seed = plan, model, seed
+        self.processes = processes or Processes()
+        self.objective = Objective(model, plan.training)
+        self.shared = self.processes.sharing_gradients(self.objective)
+        self.optimizer = torch.optim.AdamW(
+            model.parameters(),
+            betas=(plan.training.adam_beta1, plan.training.adam_beta2),
+            eps=plan.training.adam_epsilon,
+            weight_decay=plan.training.weight_decay,
+            fused=True,
+        )
+
+    def update(self, number: int, batches: list[Batch]) -> Totals:
+        """Make update `number` on the mean loss per target token over the batches of all processes.
+
+        Returns the sums over all of them. Raises UserError for a loss that is not a number.
+        """
+        self.model.train()
+        totals = Totals()
+        (tokens,) = self.processes.sum([sum(batch.tokens for batch in batches)])
+        for index, batch in enumerate(batches):
+            # Dropout depends on the batch's place in the update, not on what came before or on who computes it.
+            place = index * self.processes.count + self.processes.rank
+            torch.manual_seed((self.seed * 1_000_003 + number + place * 2**53) % 2**64)
+            with self._sharing(last=batch is batches[-1]):
+                loss: Loss = self.shared(batch.source, batch.target_inputs, batch.targets)
+                (loss.smoothed / tokens * self.processes.count).backward()  # type: ignore[no-untyped-call]
+            totals.add(_totals(loss))
+        totals = totals.over(self.processes)
+        if not math.isfinite(totals.smoothed):
+            raise UserError(
+                f"the training has diverged: the loss of update {number} is {totals.smoothed}; lower the rate or lengthen"
+                " the warmup in training.schedule, or clip gradients by training.clip_norm"
+            )
+        if self.plan.training.clip_norm:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.plan.training.clip_norm)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate(number)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return totals
+
+    @torch.no_grad()
+    def evaluate(self, batch: Batch) -> Totals:
+        """The loss of one batch without dropout."""
+        self.model.eval()
+        return _totals(self.objective(batch.source, batch.target_inputs, batch.targets))
+
+    def rate(self, number: int) -> float:
+        """The learning rate of an update."""
+        settings, width = self.plan.training, self.plan.model.model.width
+        return learning_rate(number, settings.schedule, width=width, maximum_updates=settings.maximum_updates)
+
+    def _sharing(self, *, last: bool) -> AbstractContextManager[Any]:
+        """Exchange gradients only once per update."""
+        return self.shared.no_sync() if isinstance(self.shared, DistributedDataParallel) and not last else nullcontext()
+
+    def moments(self) -> dict[str, Tensor]:
+        """What Adam remembers, by `parameter/what`."""
+        return {
+            f"{name}/{what}": value
+            for name, parameter in self.model.named_parameters()
+            for what, value in self.optimizer.state[parameter].items()
+        }
+
+    def restore(self, moments: dict[str, Tensor]) -> None:
+        """Put back what `moments` gave."""
+        for name, parameter in self.model.named_parameters():
+            kept = ("step", "exp_avg", "exp_avg_sq")
+            self.optimizer.state[parameter] = {what: moments[f"{name}/{what}"].to(parameter.device) for what in kept}
+
+
+def _totals(loss: Loss) -> Totals:
+    return Totals(float(loss.smoothed.detach()), loss.negative_log_likelihood, loss.tokens)

@@ -1,0 +1,52 @@
+"""Several processes train as one does: each brings its share of an update's batches."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_training import RUN, column, make_experiment, train
+
+from context_nmt.models import checkpoints
+
+ROOT = Path(__file__).parents[1]
+
+
+def train_by_two(experiment):
+    """The stage as `launch.train: torchrun --nproc-per-node 2` starts it."""
+    return subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "stages.train", "plain", "1"],
+        cwd=experiment.folder,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_two_processes_train_as_one(tmp_path):
+    """Dropout, clipping, accumulation and validation included; sums are rounded in another order."""
+    changes = {"model": {"dropout": 0.3}, "training": {"accumulation": 4, "clip_norm": 1.0}}
+    one = train(tmp_path / "one", **changes)
+    two = make_experiment(tmp_path / "two", **changes)
+    result = train_by_two(two)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.count("update       6") == 1  # only the first one speaks
+    for name in ("epoch", "learning_rate", "train_loss", "train_nll", "valid_loss", "valid_nll"):
+        assert column(two, name) == pytest.approx(column(one, name), rel=2e-5)
+    weights = [
+        checkpoints.load(experiment.checkpoints(RUN) / "checkpoint-00000006.safetensors")[0]
+        for experiment in (one, two)
+    ]
+    for name, expected in weights[0].items():
+        torch.testing.assert_close(weights[1][name], expected, rtol=0, atol=1e-3)  # Adam's steps are of 0.01
+
+
+def test_processes_that_cannot_share_the_batches_are_refused(tmp_path):
+    experiment = make_experiment(tmp_path, training={"accumulation": 3})
+    result = train_by_two(experiment)
+    assert result.returncode != 0
+    assert "training.accumulation is 3; it must be a multiple of the 2 processes" in result.stderr
+    assert not experiment.checkpoints(RUN).exists()

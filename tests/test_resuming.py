@@ -1,0 +1,200 @@
+"""A training that is killed goes on, and ends as if nothing had happened."""
+
+import hashlib
+import multiprocessing
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from tiny_training import RUN, column, make_experiment, scripted, train
+
+from context_nmt.experiment import Experiment
+from context_nmt.files import UserError, locked
+from context_nmt.models.averaging import average_run
+from context_nmt.models.planning import write_plans
+from context_nmt.training import trainer
+from context_nmt.training.resuming import CODE
+from context_nmt.training.running import train_run
+
+ROOT = Path(__file__).parents[1]
+SETTINGS = {"maximum_updates": 120, "validate_every": 4, "keep_last": 3, "keep_best": 1}
+WIDE = {"width": 128, "feed_forward_width": 1024}  # so that writing a state takes its time
+
+
+def digests(experiment):
+    files = [*experiment.checkpoints(RUN).iterdir(), experiment.curve(RUN)]
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def train_in(folder):
+    """What a process that is going to be killed does."""
+    torch.set_num_threads(1)
+    train_run(Experiment(folder), "plain", 1, device="cpu", validation_bleu=None)
+
+
+def written(scratch):
+    """The names of a training's complete files with their times, and of those that are being written."""
+    found = [(path.name, path.stat().st_mtime_ns) for path in scratch.glob("*/*") if path.exists()]
+    return {one for one in found if not one[0].startswith(".")}, [name for name, _ in found if name.startswith(".")]
+
+
+def wait_until(condition, process):
+    while process.is_alive() and not condition():
+        time.sleep(0.0005)
+
+
+def test_killed_twenty_times_it_ends_in_the_same_bytes(tmp_path):
+    """Kill -9 at random moments, and five times while a checkpoint or a state is being written."""
+    torch.set_num_threads(1)
+    undisturbed = digests(train(tmp_path / "undisturbed", model=WIDE, training=SETTINGS))
+    experiment = make_experiment(tmp_path / "killed", model=WIDE, training=SETTINGS)
+    scratch = experiment.scratch(RUN)
+    seed = random.SystemRandom().randrange(10**6)
+    print(f"seed {seed}")  # pytest shows it when the test fails
+    moments = random.Random(seed)
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload(
+        ["context_nmt.training.running", "torch._dynamo"]
+    )  # the latter comes with the optimiser
+    inside = 0
+    for kill in range(20):
+        process = processes.Process(target=train_in, args=(experiment.folder,))
+        before = written(scratch)[0]
+        process.start()
+        wait_until(lambda before=before: written(scratch)[0] != before, process)  # it gets on
+        if kill % 4 == 3:
+            wait_until(lambda: written(scratch)[1], process)
+        else:
+            time.sleep(moments.uniform(0, 0.2))
+        process.kill()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL, f"kill {kill} came too late, or the training failed"
+        inside += bool(written(scratch)[1])
+    assert inside >= 2
+    assert not experiment.checkpoints(RUN).exists()
+    train_in(experiment.folder)
+    assert digests(experiment) == undisturbed
+
+
+def test_what_comes_after_a_kill_is_not_trained_twice(tmp_path, monkeypatch):
+    """The state is also saved between validations, and a finished training that DVC did not record is not repeated."""
+    settings = {"maximum_updates": 6, "validate_every": 6}
+    whole = digests(train(tmp_path / "whole", training=settings))
+    experiment = make_experiment(tmp_path / "stopped", training=settings)
+    monkeypatch.setattr(trainer, "SAVE_SECONDS", 0.0)
+    updates = counted_updates(monkeypatch, stop_at=5)
+    with pytest.raises(KeyboardInterrupt):
+        run(experiment)
+    run(experiment)
+    assert updates == [1, 2, 3, 4, 5, 5, 6]
+    assert digests(experiment) == whole
+    run(experiment)
+    assert updates[7:] == []
+    assert digests(experiment) == whole
+
+
+def run(experiment, bleu=None):
+    train_run(experiment, "plain", 1, device="cpu", validation_bleu=bleu)
+
+
+def counted_updates(monkeypatch, stop_at=None):
+    """The numbers of the updates as they are made; the first time that `stop_at` comes, Ctrl-C is pressed."""
+    numbers = []
+    update = trainer.Updater.update
+
+    def watched(self, number, batches):
+        numbers.append(number)
+        if numbers.count(stop_at) == 1 and number == stop_at:
+            raise KeyboardInterrupt
+        return update(self, number, batches)
+
+    monkeypatch.setattr(trainer.Updater, "update", watched)
+    return numbers
+
+
+def stopped(folder, monkeypatch, **changes):
+    """An experiment that was stopped at update 5, with its state after update 4."""
+    experiment = make_experiment(folder, **changes)
+    updates = counted_updates(monkeypatch, stop_at=5)
+    with pytest.raises(KeyboardInterrupt):
+        run(experiment)
+    updates.clear()
+    return experiment, updates
+
+
+def change_setting(experiment):
+    settings = yaml.safe_load(experiment.parameters.read_text())
+    settings["training"]["label_smoothing"] = 0.2
+    experiment.parameters.write_text(yaml.safe_dump(settings))
+    write_plans(Experiment(experiment.folder))
+
+
+def change_data(experiment):
+    tokens = experiment.binarized / "train.xx.tokens.npy"
+    content = bytearray(tokens.read_bytes())
+    content[-2] ^= 1
+    tokens.write_bytes(bytes(content))
+
+
+@pytest.mark.parametrize("change", [change_setting, change_data])
+def test_another_setting_or_text_starts_anew(tmp_path, monkeypatch, change):
+    experiment, updates = stopped(tmp_path, monkeypatch)
+    change(experiment)
+    updates.append(5)  # the next 5 is not the first
+    run(experiment)
+    assert updates[1:] == [1, 2, 3, 4, 5, 6]
+
+
+def test_another_seed_starts_anew(tmp_path, monkeypatch):
+    experiment, updates = stopped(tmp_path, monkeypatch)
+    updates.append(5)
+    train_run(experiment, "plain", 2, device="cpu", validation_bleu=None)
+    assert updates[1:] == [1, 2, 3, 4, 5, 6]
+
+
+def test_early_stopping_goes_on_with_what_it_knew(tmp_path, monkeypatch):
+    """BLEU falls after the second validation; the third is made after the interruption."""
+    settings = {"maximum_updates": 40, "validate_every": 2, "patience": 2, "select_by": "bleu", "validation_bleu": True}
+    experiment = make_experiment(tmp_path, training=settings)
+    updates = counted_updates(monkeypatch, stop_at=5)
+    bleus = scripted([20.0, 30.0, 25.0, 24.0])
+    with pytest.raises(KeyboardInterrupt):
+        run(experiment, bleus)
+    run(experiment, bleus)
+    assert updates[-1] == 8
+    assert column(experiment, "valid_bleu") == [20, 30, 25, 24]
+
+
+def test_a_run_is_not_trained_twice_at_once(tmp_path):
+    experiment = make_experiment(tmp_path)
+    with locked(experiment.scratch(RUN).with_name(f"{RUN}.lock")), pytest.raises(UserError, match=r"process \d+ is at"):
+        run(experiment)
+    assert not experiment.checkpoints(RUN).exists()
+    run(experiment)
+    assert experiment.checkpoints(RUN).exists()
+
+
+def test_what_it_resumes_from_goes_when_the_checkpoints_are_averaged(tmp_path):
+    experiment = train(tmp_path)
+    assert list(experiment.scratch(RUN).glob("*/state.safetensors"))
+    average_run(experiment, "plain", 1)
+    assert not experiment.scratch(RUN).exists()
+
+
+def test_a_state_that_was_cut_short_is_named(tmp_path, monkeypatch):
+    experiment, _ = stopped(tmp_path, monkeypatch)
+    (state,) = experiment.scratch(RUN).glob("*/state.safetensors")
+    state.write_bytes(state.read_bytes()[:-7])
+    with pytest.raises(UserError, match=r"state\.safetensors: not a checkpoint of this program, or cut short"):
+        run(experiment)
+
+
+def test_the_fingerprint_covers_the_code_that_the_pipeline_says_training_depends_on():
+    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+    package = "${root}/src/context_nmt/"
+    code = {path.removeprefix(package) for path in stages["train"]["deps"] if path.startswith(package)}
+    assert code == set(CODE)
