@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_nmt.corpus.moses import MosesSide, Truecaser, run_script
+from context_nmt.corpus.moses import MosesSide, Truecaser, count_casings, run_script
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
 from context_nmt.settings import CleaningSettings, CorpusSettings, SideSettings, TextSettings
@@ -34,43 +34,42 @@ def tokenize(raw: Path, **text: object) -> Path:
 @given(lines_of_text, st.sampled_from(["en", "de", "fr", "ja", "xx"]), st.booleans())
 def test_any_text_keeps_its_number_of_lines(lines: list[str], language: str, pretokenized: bool) -> None:
     side = MosesSide(language, SideSettings(pretokenized=pretokenized, aggressive_hyphens=True))
-    tokens = list(side.tokens(lines))
-    truecaser = Truecaser()
-    for line in tokens:
-        assert line.split() == list(filter(None, line.split(" ")))
-        truecaser.observe(line)
-    assert len(tokens) == len(lines) == len(list(side.text(tokens)))
+    for line in lines:
+        tokens = side.tokens(line)
+        assert tokens.split() == list(filter(None, tokens.split(" ")))
+        truecaser = Truecaser.learn(count_casings([tokens]))
+        assert len(truecaser.truecase(tokens).split()) == len(tokens.split())
+        assert "\n" not in side.text(tokens)
 
 
 def test_tokens_and_back() -> None:
     text = "He said: \"Don't go, R&D isn't well-known [now] | here,\" (today)."
     side = MosesSide("en", SideSettings(aggressive_hyphens=True))
-    (tokens,) = side.tokens([text])
+    tokens = side.tokens(text)
     assert "R & D" in tokens
     assert "well @-@ known" in tokens
     assert "&amp;" not in tokens
-    assert list(side.text([tokens])) == [text.replace("R&D", "R & D")]
-    (whole,) = MosesSide("en", SideSettings()).tokens([text])
-    assert "well-known" in whole
+    assert side.text(tokens) == text.replace("R&D", "R & D")
+    assert "well-known" in MosesSide("en", SideSettings()).tokens(text)
 
 
 def test_an_entity_in_the_text_stays_what_it_is() -> None:
     side = MosesSide("en", SideSettings(pretokenized=False))
-    (tokens,) = side.tokens(["write &amp; not &"])
+    tokens = side.tokens("write &amp; not &")
     assert tokens == "write & amp ; not &"
-    assert "&lt;" in next(side.text(["a &lt; b"]))
+    assert "&lt;" in side.text("a &lt; b")
 
 
 def test_punctuation_is_normalised_if_asked() -> None:
-    assert list(MosesSide("de", SideSettings()).tokens(["„Ja“ — nein"])) == ['" Ja " - nein']
+    assert MosesSide("de", SideSettings()).tokens("„Ja“ — nein") == '" Ja " - nein'
     plain = MosesSide("de", SideSettings(normalize_punctuation=False))
-    assert list(plain.tokens(["„Ja“ — nein"])) == ["„ Ja “ — nein"]
+    assert plain.tokens("„Ja“ — nein") == "„ Ja “ — nein"
 
 
 def test_pretokenized_text_passes_through() -> None:
     side = MosesSide("en", SideSettings(pretokenized=True))
-    assert list(side.tokens(["do n't  ( „ go“\u2028 &quot; )\r"])) == ["do n't ( „ go“ &quot; )"]
-    assert list(side.text(["do n't ( go )"])) == ["do n't ( go )"]
+    assert side.tokens("do n't  ( „ go“\u2028 &quot; )\r") == "do n't ( „ go“ &quot; )"
+    assert side.text("do n't ( go )") == "do n't ( go )"
 
 
 def test_truecasing_learns_the_casing_inside_sentences(raw: Path) -> None:
@@ -91,10 +90,7 @@ def test_truecasing_keeps_tokens_that_look_like_markup(tmp_path: Path) -> None:
 def test_truecaser_does_not_depend_on_the_order_of_the_text(tmp_path: Path) -> None:
     lines = ["x Essen gut", "x essen gut", "x Gut ESSEN", "x es"]
     for name, order in (("a", lines), ("b", lines[::-1])):
-        truecaser = Truecaser()
-        for line in order:
-            truecaser.observe(line)
-        truecaser.save(tmp_path / name)
+        Truecaser.learn(count_casings(order)).save(tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert Truecaser.load(tmp_path / "a").truecase("x essen Essen eSSen") == "x essen Essen essen"
 

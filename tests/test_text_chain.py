@@ -48,9 +48,9 @@ def test_the_copied_chain_repeats_the_stages_and_finds_the_way_back(
     root = build(tmp_path, text, units)
     chain = TextChain(root / "text")
     assert chain.source_subwords(ENGLISH) == read_lines(root / "subwords" / "test.en")
-    tokens = chain.target_tokens(read_lines(root / "subwords" / "test.de"))
+    tokens = list(chain.target_tokens(read_lines(root / "subwords" / "test.de")))
     assert tokens == read_lines(root / "tokenized" / "test.de.cased")
-    assert chain.target_text(tokens) == GERMAN
+    assert list(chain.target_text(tokens)) == GERMAN
 
 
 def test_vocabularies_number_the_units(built: Path) -> None:
@@ -65,7 +65,7 @@ def test_vocabularies_number_the_units(built: Path) -> None:
 def test_any_text_keeps_its_number_of_lines(built: Path, lines: list[str]) -> None:
     chain = TextChain(built / "text")
     assert len(chain.source_subwords(lines)) == len(lines)
-    assert len(chain.target_text(chain.target_tokens(lines))) == len(lines)
+    assert len(list(chain.target_text(chain.target_tokens(lines)))) == len(lines)
 
 
 def test_a_file_that_is_missing_is_named(built: Path, tmp_path: Path) -> None:

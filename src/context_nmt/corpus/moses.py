@@ -6,10 +6,11 @@ Tokens are not escaped: "&" stays "&", never "&amp;", so that detokenized text a
 A token holds no white space of any kind, and tokens stand between single spaces.
 """
 
+import re
 import shlex
 import subprocess
 import tempfile
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -19,25 +20,53 @@ from context_nmt.files import UserError, read_json, write_json
 from context_nmt.settings import SideSettings
 
 
+class _Normalizer(MosesPunctNormalizer):  # type: ignore[misc]
+    """Moses' normalizer, which asks once whether any of its 40 rules applies to a line: mostly none does."""
+
+    def __init__(self, language: str):
+        super().__init__(language)
+        patterns = dict.fromkeys(pattern for pattern, _ in self.substitutions)
+        patterns["  "] = patterns.pop(" +")  # this rule writes one space, so that one space is no change
+        self._changes = re.compile("|".join(patterns))
+
+    def normalize(self, text: str) -> str:
+        return str(super().normalize(text)) if self._changes.search(text) else text.strip()
+
+
+class _Tokenizer(MosesTokenizer):  # type: ignore[misc]
+    """Moses' tokenizer, which does not gather all letters of Unicode anew at every full stop."""
+
+    def __init__(self, language: str):
+        super().__init__(language)
+        self._letters, self._lower_case = frozenset(self.IsAlpha), frozenset(self.IsLower)
+
+    def isanyalpha(self, text: str) -> bool:
+        return not self._letters.isdisjoint(text)
+
+    def islower(self, text: str) -> bool:
+        return self._lower_case.issuperset(text)
+
+
 class MosesSide:
     """One language's way from raw lines to tokens and back, without truecasing."""
 
     def __init__(self, language: str, settings: SideSettings):
         self.language = language
         self.settings = settings
-        self._normalizer = MosesPunctNormalizer(language)
-        self._tokenizer = MosesTokenizer(language)
+        self._normalizer = _Normalizer(language)
+        self._tokenizer = _Tokenizer(language)
         self._detokenizer = MosesDetokenizer(language)
 
-    def tokens(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield a line of tokens for each raw line; raises UserError for a script that fails.
+    def prepared(self, lines: Iterable[str]) -> Iterable[str]:
+        """Give the raw lines as the side's script maps them; raises UserError for a script that fails."""
+        return lines if self.settings.script is None else run_script(self.settings.script, lines)
+
+    def tokens(self, line: str) -> str:
+        """Turn a prepared line into a line of tokens.
 
         Pre-tokenized text passes through; of each run of white space one space stays.
         """
-        if self.settings.script is not None:
-            lines = run_script(self.settings.script, lines)
-        for line in lines:
-            yield " ".join(self._tokenize(line).split())
+        return " ".join(self._tokenize(line).split())
 
     def _tokenize(self, line: str) -> str:
         if self.settings.pretokenized:
@@ -48,10 +77,12 @@ class MosesSide:
         tokens: str = self._tokenizer.tokenize(line, aggressive_dash_splits=hyphens, return_str=True, escape=False)
         return tokens
 
-    def text(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield the raw text of each line of tokens; what a script did to the raw text is not undone."""
-        for line in lines:
-            yield line if self.settings.pretokenized else self._detokenizer.detokenize(line.split(), unescape=False)
+    def text(self, line: str) -> str:
+        """Turn a line of tokens into raw text; what a script did to the raw text is not undone."""
+        if self.settings.pretokenized:
+            return line
+        text: str = self._detokenizer.detokenize(line.split(), unescape=False)
+        return text
 
 
 def run_script(command: str, lines: Iterable[str]) -> Iterator[str]:
@@ -95,32 +126,30 @@ class Truecaser:
     The model is stored as JSON: sacremoses' own file depends on the order of the text where counts are equal.
     """
 
-    def __init__(self) -> None:
-        self._casing: dict[str, Counter[str]] = defaultdict(Counter)
+    def __init__(self, best: dict[str, str], known: Iterable[str]):
         self._moses = _Truecaser()
+        self._moses.model = {"best": best, "known": set(known)}
         self._detruecaser = MosesDetruecaser()
 
-    def observe(self, line: str) -> None:
-        """Count the casings of one line of tokens."""
-        for lower, token, weight in self._moses.learn_truecase_weights(line.split()):
-            self._casing[lower][token] += weight
+    @classmethod
+    def learn(cls, casings: Counter[str]) -> "Truecaser":
+        """Take the most frequent casing of each word, and know the other ones that occur; ties go to lower case."""
+        best: dict[str, str] = {}
+        known = []
+        for token in sorted(casings, key=lambda token: (-casings[token], token.swapcase(), token)):
+            if best.setdefault(token.lower(), token) != token:
+                known.append(token)
+        return cls(best, known)
 
     def save(self, path: Path) -> None:
-        """Write the most frequent casing of each word, and the other casings that were seen; ties go to lower case."""
-        best, known = {}, []
-        for lower, counts in self._casing.items():
-            first, *others = sorted(counts, key=lambda token: (-counts[token], token.swapcase(), token))
-            best[lower] = first
-            known += others
-        write_json(path, {"best": best, "known": sorted(known)})
+        """Write the model as JSON."""
+        write_json(path, {"best": self._moses.model["best"], "known": sorted(self._moses.model["known"])})
 
     @classmethod
     def load(cls, path: Path) -> "Truecaser":
         """Read what `save` wrote."""
         model = read_json(path)
-        truecaser = cls()
-        truecaser._moses.model = {"best": model["best"], "known": set(model["known"])}
-        return truecaser
+        return cls(model["best"], model["known"])
 
     def truecase(self, line: str) -> str:
         """Truecase a line of tokens."""
@@ -129,3 +158,9 @@ class Truecaser:
     def detruecase(self, line: str) -> str:
         """Capitalise the first words of the sentences in a line of tokens."""
         return str(self._detruecaser.detruecase(line, return_str=True))
+
+
+def count_casings(lines: Iterable[str]) -> Counter[str]:
+    """Count the words inside sentences, as they are cased, in lines of tokens."""
+    moses = _Truecaser()
+    return Counter(token for line in lines for _, token, _ in moses.learn_truecase_weights(line.split()))

@@ -42,9 +42,12 @@ def segment_corpus(tokenized: Path, destination: Path, corpus: CorpusSettings, u
             for language in languages:
                 if not units.joint:
                     write_lines(folder / f"codes.{language}", learn_merges(words[language], units.merges))
-                _write_unit_counts(folder, language, words[language])
         for language in languages:
-            segmenter = Segmenter(folder, language)
+            segmenter = Segmenter(folder, language, threshold=False)
+            if units.kind == "bpe":
+                _write_unit_counts(folder, language, segmenter, words.pop(language))
+                if units.vocabulary_threshold:
+                    segmenter = Segmenter(folder, language)
             for split in splits:
                 name = f"{split}.{language}"
                 write_lines(folder / name, map(segmenter.units, progress(iterate_lines(tokenized / name), name)))
@@ -64,8 +67,7 @@ def learn_merges(words: Counter[str], merges: int) -> list[str]:
     return codes.getvalue().removesuffix("\n").split("\n")
 
 
-def _write_unit_counts(folder: Path, language: str, words: Counter[str]) -> None:
-    segmenter = Segmenter(folder, language, threshold=False)
+def _write_unit_counts(folder: Path, language: str, segmenter: "Segmenter", words: Counter[str]) -> None:
     counts: Counter[str] = Counter()
     for word, count in words.items():
         for unit in segmenter.units(word).split(" "):
@@ -74,38 +76,44 @@ def _write_unit_counts(folder: Path, language: str, words: Counter[str]) -> None
     write_lines(folder / f"vocabulary.{language}", (f"{unit} {count}" for unit, count in ordered))
 
 
+class _Pieces(dict[str, str]):
+    """Each word that was segmented, with its units."""
+
+    def __init__(self, bpe: BPE):
+        self._bpe = bpe
+
+    def __missing__(self, word: str) -> str:
+        pieces = self._bpe.segment_tokens([word])
+        self._bpe.cache.clear()  # it would hold each word a second time
+        if pieces[-1].endswith(JOINER):  # a word that ends so in the text would run into the next one
+            pieces = [character + JOINER for character in word[:-1]] + [word[-1]]
+        units = self[word] = " ".join(pieces)
+        return units
+
+
 class Segmenter:
     """One side's tokens to units and back, with the models of a folder that `segment_corpus` wrote."""
 
     def __init__(self, folder: Path, language: str, *, threshold: bool = True):
         settings = UnitSettings(**read_json(folder / "units.json"))
-        self._pieces: dict[str, str] = {}
-        self._bpe: BPE | None = None
+        self._pieces: _Pieces | None = None
         if settings.kind == "bpe":
             codes = folder / f"codes.{'joint' if settings.joint else language}"
             rare = settings.vocabulary_threshold if threshold else 0
             frequent = _frequent_units(folder / f"vocabulary.{language}", rare) if rare else None
             lines = list(iterate_lines(codes))
             # A codes file without merges is an error for subword-nmt unless it is told to read none.
-            self._bpe = BPE(io.StringIO("\n".join(lines)), merges=len(lines) - 1, separator=JOINER, vocab=frequent)
+            self._pieces = _Pieces(
+                BPE(io.StringIO("\n".join(lines)), merges=len(lines) - 1, separator=JOINER, vocab=frequent)
+            )
 
     def units(self, line: str) -> str:
         """Segment a line of tokens; each distinct word is segmented once."""
-        if self._bpe is None:
-            return line
-        return " ".join(self._pieces.get(word) or self._segment(word) for word in line.split(" ") if word)
-
-    def _segment(self, word: str) -> str:
-        assert self._bpe is not None
-        pieces = list(self._bpe.segment_tokens([word]))
-        if pieces[-1].endswith(JOINER):  # a word that ends so in the text would run into the next one
-            pieces = [character + JOINER for character in word[:-1]] + [word[-1]]
-        self._pieces[word] = " ".join(pieces)
-        return self._pieces[word]
+        return line if self._pieces is None else " ".join(map(self._pieces.__getitem__, filter(None, line.split(" "))))
 
     def tokens(self, line: str) -> str:
         """Put the tokens of a line of units together again; a line may end within a word."""
-        return line if self._bpe is None else join_units(line)
+        return line if self._pieces is None else join_units(line)
 
 
 def _frequent_units(path: Path, threshold: int) -> set[str]:

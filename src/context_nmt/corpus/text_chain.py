@@ -8,12 +8,13 @@ Importing this module imports no text tools: training copies the files, and runs
 """
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import Vocabulary
+from context_nmt.corpus.workers import map_lines
 from context_nmt.files import UserError, iterate_lines, read_json, replacing_folder, write_lines
 from context_nmt.settings import SideSettings
 
@@ -65,19 +66,19 @@ class TextChain:
 
     def source_subwords(self, lines: Iterable[str]) -> list[str]:
         """Turn raw source lines into lines of units; raises UserError for a script that fails."""
-        tokens = self._moses[0].tokens(lines)
+        tokens = map(self._moses[0].tokens, self._moses[0].prepared(lines))
         truecaser = self._truecasers[0]
         return [self._segmenters[0].units(truecaser.truecase(line) if truecaser else line) for line in tokens]
 
-    def target_tokens(self, lines: Iterable[str]) -> list[str]:
+    def target_tokens(self, lines: Iterable[str]) -> Iterator[str]:
         """Turn lines of target units into Moses tokens, with capitals at the start of sentences."""
         tokens = map(self._segmenters[1].tokens, lines)
         truecaser = self._truecasers[1]
-        return [truecaser.detruecase(line) if truecaser else line for line in tokens]
+        return map(truecaser.detruecase, tokens) if truecaser else tokens
 
-    def target_text(self, lines: Iterable[str]) -> list[str]:
+    def target_text(self, lines: Iterable[str]) -> Iterator[str]:
         """Turn lines of Moses tokens into raw text."""
-        return list(self._moses[1].text(lines))
+        return map_lines(self._moses[1].text, lines)
 
 
 def write_hypotheses(text: Path, binarized: Path, decoded: Path, destination: Path) -> None:
@@ -89,11 +90,9 @@ def write_hypotheses(text: Path, binarized: Path, decoded: Path, destination: Pa
     corpus = BinarizedCorpus(binarized)
     with replacing_folder(destination) as folder:
         for test in corpus.tests:
-            units = list(iterate_lines(decoded / f"{test}.subwords.txt"))
+            units, tokens = decoded / f"{test}.subwords.txt", folder / f"{test}.tokenized.txt"
+            written = write_lines(tokens, chain.target_tokens(iterate_lines(units)))
             expected = len(corpus.side(test, corpus.source))
-            if len(units) != expected:
-                path = decoded / f"{test}.subwords.txt"
-                raise UserError(f"{path}: {len(units)} translations for {expected} sentences; decode again")
-            tokens = chain.target_tokens(units)
-            write_lines(folder / f"{test}.tokenized.txt", tokens)
-            write_lines(folder / f"{test}.detokenized.txt", chain.target_text(tokens))
+            if written != expected:
+                raise UserError(f"{units}: {written} translations for {expected} sentences; decode again")
+            write_lines(folder / f"{test}.detokenized.txt", chain.target_text(iterate_lines(tokens)))

@@ -10,22 +10,28 @@ The folder that it writes holds
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from context_nmt.command_line import progress
-from context_nmt.corpus.moses import MosesSide, Truecaser
+from context_nmt.corpus.moses import MosesSide, Truecaser, count_casings
+from context_nmt.corpus.workers import map_chunks, map_lines
 from context_nmt.files import UserError, iterate_lines, replacing_folder, write_json, write_lines
 from context_nmt.settings import CleaningSettings, CorpusSettings, TextSettings
 
 Pair = tuple[str, str]
+Sides = tuple[MosesSide, MosesSide]
 
 
 def tokenize_corpus(raw: Path, destination: Path, corpus: CorpusSettings, text: TextSettings) -> None:
     """Write the folder `destination` from the files `raw/SPLIT.LANGUAGE`, whole or not at all.
 
-    Raises UserError for a missing or empty file, for sides of unequal length and for a cleaning that leaves nothing.
+    Raises UserError for a missing or empty file, a byte order mark, CRLF, sides of unequal length and a cleaning that
+    leaves nothing.
     """
     sides = MosesSide(corpus.source, text.source), MosesSide(corpus.target, text.target)
     evaluated = tuple(dict.fromkeys((corpus.validation, *corpus.tests)))
@@ -34,10 +40,9 @@ def tokenize_corpus(raw: Path, destination: Path, corpus: CorpusSettings, text: 
         _tokenize_training(raw, folder, corpus.train, sizes[corpus.train], sides, text.cleaning)
         for split in evaluated:
             for side in sides:
-                lines = progress(
-                    iterate_lines(raw / f"{split}.{side.language}"), f"{split}.{side.language}", sizes[split]
-                )
-                write_lines(folder / f"{split}.{side.language}.cased", side.tokens(lines))
+                name = f"{split}.{side.language}"
+                lines = progress(_prepared(raw, split, side), name, sizes[split])
+                write_lines(folder / f"{name}.cased", map_lines(side.tokens, lines))
         for side in sides:
             for split in (corpus.train, *evaluated):
                 _truecase(folder, split, side)
@@ -51,42 +56,80 @@ def tokenize_corpus(raw: Path, destination: Path, corpus: CorpusSettings, text: 
         )
 
 
-def _count_pairs(raw: Path, split: str, sides: tuple[MosesSide, MosesSide]) -> int:
+def _count_pairs(raw: Path, split: str, sides: Sides) -> int:
     paths = [raw / f"{split}.{side.language}" for side in sides]
-    counts = [sum(1 for _ in iterate_lines(path)) for path in paths]
-    for path, count in zip(paths, counts, strict=True):
-        if count == 0:
-            raise UserError(f"{path}: the file is empty")
+    counts = [_count_lines(path) for path in paths]
     if counts[0] != counts[1]:
         raise UserError(f"{paths[0]} has {counts[0]} lines and {paths[1]} has {counts[1]}; they must be parallel")
     return counts[0]
 
 
+def _count_lines(path: Path) -> int:
+    count = carriage_returns = 0
+    for count, line in enumerate(iterate_lines(path), start=1):
+        if count == 1 and line.startswith("\ufeff"):
+            raise UserError(
+                f"{path}: starts with a byte order mark (U+FEFF), which would be part of the first word; "
+                f"remove it, for example with: sed -i '1s/^\\xEF\\xBB\\xBF//' {path}"
+            )
+        carriage_returns += line.endswith("\r")
+    if count == 0:
+        raise UserError(f"{path}: the file is empty")
+    if carriage_returns == count:
+        raise UserError(
+            f"{path}: every line ends in a carriage return (CRLF, as Windows writes); "
+            f"remove it, for example with: sed -i 's/\\r$//' {path}"
+        )
+    return count
+
+
+def _prepared(raw: Path, split: str, side: MosesSide) -> Iterable[str]:
+    return side.prepared(iterate_lines(raw / f"{split}.{side.language}"))
+
+
 def _tokenize_training(
-    raw: Path, folder: Path, split: str, size: int, sides: tuple[MosesSide, MosesSide], cleaning: CleaningSettings
+    raw: Path, folder: Path, split: str, size: int, sides: Sides, cleaning: CleaningSettings
 ) -> None:
-    source, target = (side.tokens(iterate_lines(raw / f"{split}.{side.language}")) for side in sides)
+    pairs = progress(zip(*(_prepared(raw, split, side) for side in sides), strict=True), split, size)
     drops: Counter[str] = Counter()
-    truecasers = Truecaser(), Truecaser()
+    casings: tuple[Counter[str], Counter[str]] = Counter(), Counter()
     with ExitStack() as files:
         outputs = [
             files.enter_context((folder / f"{split}.{side.language}.cased").open("w", encoding="utf-8", newline=""))
             for side in sides
         ]
-        for pair in progress(zip(source, target, strict=True), split, size):
-            reason = reason_to_drop(pair, cleaning)
-            drops[reason or "kept"] += 1
-            if reason is None:
-                for line, truecaser, output in zip(pair, truecasers, outputs, strict=True):
-                    truecaser.observe(line)
-                    output.write(line + "\n")
+        for chunk in map_chunks(partial(_tokenize_pairs, sides, cleaning), pairs):
+            drops.update(chunk.drops)
+            for output, text, total, counts in zip(outputs, chunk.texts, casings, chunk.casings, strict=True):
+                output.write(text)
+                total.update(counts)
     dropped = {reason: drops[reason] for reason in ("too_short", "too_long", "ratio")}
     if drops["kept"] == 0:
         raise UserError(f"text.cleaning: none of the {size} training pairs is left; dropped {dropped}")
     write_json(folder / "cleaning.json", {"read": size, "kept": drops["kept"], "dropped": dropped})
-    for side, truecaser in zip(sides, truecasers, strict=True):
+    for side, counts in zip(sides, casings, strict=True):
         if side.settings.truecase:
-            truecaser.save(folder / f"truecaser.{side.language}.json")
+            Truecaser.learn(counts).save(folder / f"truecaser.{side.language}.json")
+
+
+class _Tokenized(NamedTuple):
+    """Training pairs after cleaning: both sides' lines of tokens, each ended by "\\n", and their casings."""
+
+    texts: list[str]
+    casings: list[Counter[str]]
+    drops: Counter[str]  # by reason; "kept" is one
+
+
+def _tokenize_pairs(sides: Sides, cleaning: CleaningSettings, pairs: list[Pair]) -> _Tokenized:
+    tokens = [(sides[0].tokens(source), sides[1].tokens(target)) for source, target in pairs]
+    reasons = [reason_to_drop(pair, cleaning) for pair in tokens]
+    kept = [pair for pair, reason in zip(tokens, reasons, strict=True) if reason is None]
+    texts = ["".join(pair[number] + "\n" for pair in kept) for number in (0, 1)]
+    casings = [
+        count_casings(pair[number] for pair in kept) if side.settings.truecase else Counter()
+        for number, side in enumerate(sides)
+    ]
+    return _Tokenized(texts, casings, Counter(reason or "kept" for reason in reasons))
 
 
 def reason_to_drop(pair: Pair, cleaning: CleaningSettings) -> str | None:
@@ -100,7 +143,9 @@ def reason_to_drop(pair: Pair, cleaning: CleaningSettings) -> str | None:
 
 
 def _truecase(folder: Path, split: str, side: MosesSide) -> None:
-    lines = iterate_lines(folder / f"{split}.{side.language}.cased")
+    name = f"{split}.{side.language}"
+    lines: Iterable[str] = iterate_lines(folder / f"{name}.cased")
     if side.settings.truecase:
-        lines = map(Truecaser.load(folder / f"truecaser.{side.language}.json").truecase, lines)
-    write_lines(folder / f"{split}.{side.language}", lines)
+        truecaser = Truecaser.load(folder / f"truecaser.{side.language}.json")
+        lines = map_lines(truecaser.truecase, progress(lines, f"{name}, casing"))
+    write_lines(folder / name, lines)
