@@ -98,7 +98,7 @@ def test_validation_bleu_is_that_of_words(tmp_path, monkeypatch):
 def test_the_losses_of_the_first_updates_are_as_ever(tmp_path):
     """A refactoring does not change them; what changes the numbers on purpose stores new ones and says why.
 
-    Last change: dropout is seeded anew for each batch of an update, so that it does not matter which process computes it.
+    Last change: dropout is seeded for each batch of an update, so that it does not matter which process computes it.
     """
     experiment = train(tmp_path, training={"maximum_updates": 5, "validate_every": 1, "accumulation": 2})
     expected = {

@@ -97,8 +97,8 @@ class Updater:
         totals = totals.over(self.processes)
         if not math.isfinite(totals.smoothed):
             raise UserError(
-                f"the training has diverged: the loss of update {number} is {totals.smoothed}; lower the rate or lengthen"
-                " the warmup in training.schedule, or clip gradients by training.clip_norm"
+                f"the training has diverged: the loss of update {number} is {totals.smoothed}; lower the rate or"
+                " lengthen the warmup in training.schedule, or clip gradients by training.clip_norm"
             )
         if self.plan.training.clip_norm:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.plan.training.clip_norm)
