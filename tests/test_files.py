@@ -1,7 +1,10 @@
 """Files and folders that appear whole or not at all, and lines that end at a line feed only."""
 
+import errno
 import hashlib
+import os
 import shutil
+import subprocess
 
 import pytest
 from hypothesis import example, given, settings
@@ -117,6 +120,58 @@ def test_a_folder_is_never_half_the_earlier_one(tmp_path, monkeypatch):
     assert seen
     assert all(content == ["c"] for content in seen)
     assert names(tmp_path) == ["folder"]
+
+
+@pytest.fixture
+def dead():
+    """The number of a process that has ended."""
+    with subprocess.Popen(["true"]) as process:
+        return process.pid
+
+
+def test_what_killed_processes_left_is_removed_by_the_next_one(tmp_path, dead):
+    for kind in ("file", "folder"):
+        (tmp_path / f".{kind}.{dead}.partial").mkdir()
+        (tmp_path / f".{kind}.{dead}.partial" / "inside").touch()
+    (tmp_path / f".file.{os.getpid()}.partial").touch()  # an earlier process had this one's number
+    (tmp_path / f".folder.{os.getpid()}.partial").mkdir()
+    (tmp_path / f".other.{dead}.partial").touch()
+    write_json(tmp_path / "file", 1)
+    with replacing_folder(tmp_path / "folder"):
+        pass
+    assert names(tmp_path) == [f".other.{dead}.partial", "file", "folder"]
+
+
+def test_what_a_living_process_writes_stays(tmp_path):
+    with subprocess.Popen(["sleep", "100"]) as process:
+        left = [f".{kind}.{process.pid}.partial" for kind in ("file", "folder")]
+        for name in left:
+            (tmp_path / name).mkdir()
+        write_json(tmp_path / "file", 1)
+        with replacing_folder(tmp_path / "folder"):
+            pass
+        process.kill()
+    assert names(tmp_path) == [*left, "file", "folder"]
+
+
+def test_a_folder_that_was_killed_in_the_moment_of_its_replacement_comes_back(tmp_path, dead):
+    (tmp_path / f".folder.{dead}.earlier").mkdir()
+    (tmp_path / f".folder.{dead}.earlier" / "earlier").touch()
+    with pytest.raises(KeyboardInterrupt):
+        fill_half(tmp_path / "folder")
+    assert names(tmp_path) == ["folder"]
+    assert names(tmp_path / "folder") == ["earlier"]
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+@pytest.mark.parametrize("kind", [replacing, replacing_folder])
+def test_a_full_disk_is_one_line_and_other_failures_pass(tmp_path, kind, number):
+    with pytest.raises(UserError) as error, kind(tmp_path / "it"):
+        raise OSError(number, os.strerror(number))
+    assert str(error.value).startswith(f"{tmp_path / 'it'}: cannot be written ({os.strerror(number)});")
+    with pytest.raises(ConnectionError), kind(tmp_path / "it"):
+        raise ConnectionError
+    assert names(tmp_path) == []
 
 
 STRANGE = [

@@ -1,0 +1,452 @@
+"""What a user can get wrong, at the stages' own command lines: one line that says what, status 1, and no output.
+
+Text files that are wrong are in test_text_bad_input.py, downloads in test_download.py.
+"""
+
+import hashlib
+import importlib
+import io
+import os
+import pickle
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from context_nmt import command_line
+from context_nmt.mechanisms import multi_head_attention
+
+ROOT = Path(__file__).parents[1]
+
+TOY = """\
+root: .
+launch: {train: python, decode: python}
+corpus: {name: toy, source: xx, target: yy, train: train, validation: valid, tests: [valid]}
+text: {}
+units: {kind: bpe, joint: true, merges: 20}
+model: {width: 32, feed_forward_width: 16, heads: 2, encoder_layers: 1, decoder_layers: 1, dropout: 0.1}
+training: {batch_tokens: 512, maximum_updates: 4, schedule: {kind: cosine, warmup: 2}, validate_every: 2, keep_last: 2}
+averaging: {count: 2}
+decoding: {beam: 2}
+significance: {resamples: 20}
+variants: {plain: {}, other: {baseline: plain}}
+train: {bitext: [plain, other]}
+seeds: [1]
+focus: plain
+"""
+OF_A_RUN = ("train", "average", "decode", "detokenize", "evaluate")
+SCORE = ("--hypothesis", "metrics/hypotheses/plain-1/valid.detokenized.txt", "--reference", "data/toy/valid.yy")
+COMPARE = ("--system", "data/toy/valid.xx", "--baseline", "data/toy/valid.yy", "--reference", "data/toy/valid.yy")
+STAGES = [  # all, in their order
+    *(("tokenize",), ("bpe",), ("binarize",), ("plan",)),
+    *((name, variant, "1") for name in OF_A_RUN for variant in ("plain", "other")),
+    *(("pair",), ("significance", "plain", "1"), ("significance", "other", "1")),
+    *(("describe", "--output", "metrics/models.json"), ("tables",), ("focus",)),
+    ("score", *SCORE, "--output", "scores.json"),
+    ("compare", *COMPARE, "--resamples", "20", "--output", "comparison.json"),
+]
+RUN = "runs/models/plain-1"
+
+
+@pytest.fixture
+def stage(monkeypatch, capsys):
+    """Runs a stage's command line in a folder; gives its status and its lines on standard error."""
+
+    def run(folder, name, *arguments):
+        capsys.readouterr()
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr(sys, "argv", [name, *arguments])
+        with pytest.raises(SystemExit) as left:
+            command_line.run(importlib.import_module(f"stages.{name}").main)
+        return left.value.code, capsys.readouterr().err.splitlines()
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A toy project after all its stages; tests work in copies."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "data/toy").mkdir(parents=True)
+    (folder / "params.yaml").write_text(TOY)
+    for split, count in (("train", 200), ("valid", 20)):
+        lines = [f"balo {number % 7} tak fenu {number % 5} ." for number in range(count)]
+        (folder / f"data/toy/{split}.xx").write_text("\n".join(lines) + "\n")
+        (folder / f"data/toy/{split}.yy").write_text("\n".join(line[::-1] for line in lines) + "\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name, *arguments in STAGES:
+            patch.setattr(sys, "argv", [name, *arguments])
+            with pytest.raises(SystemExit) as left:
+                command_line.run(importlib.import_module(f"stages.{name}").main)
+            assert left.value.code == 0, name
+    return folder
+
+
+@pytest.fixture
+def project(finished, tmp_path):
+    return Path(shutil.copytree(finished, tmp_path / "project"))
+
+
+def contents(folder):
+    """All files with their hashes, hidden ones too; what a training resumes from may change."""
+    paths = [path for path in folder.rglob("*") if path.is_file() and "scratch" not in path.parts]
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+
+
+@pytest.fixture
+def refuses(stage):
+    """A stage ends with status 1 and one line that holds the message, and all files are as they were."""
+
+    def check(folder, message, name, *arguments):
+        before = contents(folder)
+        status, lines = stage(folder, name, *arguments)
+        assert (status, len(lines)) == (1, 1), lines
+        assert lines[0].startswith("error: ")
+        assert message in lines[0]
+        assert contents(folder) == before
+
+    return check
+
+
+# params.yaml: the path of a key, its wrong value, and what is said about it
+RECIPE = ("variants", "plain")
+CROSS = ("variants", "plain", "slots", "cross_attention")
+OWN = "multi_head_attention"
+PARAMETERS = [
+    (("modle",), {}, "modle: unknown key; did you mean 'model'? (known: root, "),
+    (("model", "widht"), 8, "model.widht: unknown key; did you mean 'width'? (known: width, "),
+    (("training", "schedule", "warm_up"), 8, "training.schedule.warm_up: unknown key; did you mean 'warmup'?"),
+    (("launch", "trian"), "python", "launch.trian: unknown key; did you mean 'train'? (known: train, decode)"),
+    (("launch", "train"), " ", "launch: train is ' '; it must be a command"),
+    (("model", "width"), "32", "model.width: input should be a valid integer, not '32'"),
+    (("model", "width"), 32.5, "model.width: input should be a valid integer"),
+    (("model", "dropout"), 1.0, "model: dropout is 1.0; it must be in [0, 1)"),
+    (("model", "norm"), "middle", "model.norm: input should be 'pre' or 'post', not 'middle'"),
+    (("model",), None, "model: input should be "),
+    (("training", "batch_tokens"), 0, "training: batch_tokens is 0; it must be at least 1"),
+    (("training", "label_smoothing"), True, "training.label_smoothing: input should be a valid number"),
+    (("decoding", "beam"), -1, "decoding: beam is -1; it must be at least 1"),
+    (("seeds",), 1, "seeds: input should be a valid array, not 1"),
+    (("seeds",), [-1], "seeds: -1 is not in 0..4294967295"),
+    ((*RECIPE, "model"), {"heads": 3}, "variants.plain.model: width (32) must be divisible by heads (3)"),
+    ((*RECIPE, "training"), {"keep_lsat": 3}, "variants.plain.training: keep_lsat: unknown key; did you mean"),
+    ((*RECIPE, "slots"), {"cross": {}}, "variants.plain.slots.cross: input should be 'encoder_self_attention', "),
+    (CROSS, {"mechanism": "gauss"}, f"{'.'.join(CROSS)}.mechanism: no mechanism 'gauss'; there are {OWN}"),
+    (CROSS, {"mechanism": OWN, "window": 3}, f"{'.'.join(CROSS)}.window: unknown key (known: mechanism, layers)"),
+    (CROSS, {"mechanism": OWN, "layers": [7]}, f"{'.'.join(CROSS)}.layers: [7] is not a list of different layers of"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "message"), PARAMETERS, ids=lambda value: str(value)[:40])
+def test_wrong_parameters(tmp_path, refuses, path, value, message):
+    parameters = yaml.safe_load(TOY)
+    inner = parameters
+    for key in path[:-1]:
+        inner = inner.setdefault(key, {})
+    inner[path[-1]] = value
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(parameters))
+    refuses(tmp_path, f"params.yaml: {message}", "plan")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "params.yaml: "),
+        ("- 1", "params.yaml: "),
+        ("model: {", "params.yaml: not YAML ("),
+        ("model: {}\nmodel: {}", "params.yaml: not YAML (key 'model' stands twice"),
+        ("\0", "params.yaml: not YAML ("),
+        (None, "params.yaml: no such file"),
+    ],
+)
+def test_what_is_no_params_file(tmp_path, refuses, text, message):
+    if text is not None:
+        (tmp_path / "params.yaml").write_text(text)
+    refuses(tmp_path, message, "plan")
+
+
+def test_a_slot_that_a_mechanism_does_not_accept(tmp_path, refuses, monkeypatch):
+    monkeypatch.setattr(multi_head_attention, "SLOTS", ("encoder_self_attention", "decoder_self_attention"))
+    (tmp_path / "params.yaml").write_text(TOY)
+    where = "variants.plain.slots.cross_attention.mechanism: multi_head_attention does not fit this slot"
+    refuses(tmp_path, f"{where}; it accepts encoder_self_attention, decoder_self_attention", "plan")
+
+
+# a vocabulary that does not fit
+
+
+def rename_unit(folder):
+    path = folder / "vocabulary.xx.txt"
+    lines = path.read_text().split("\n")
+    path.write_text("\n".join([*lines[:5], "other", *lines[6:]]))
+
+
+def add_unit(folder):
+    for language in ("xx", "yy"):
+        path = folder / f"vocabulary.{language}.txt"
+        path.write_text(path.read_text() + "more\n")
+
+
+def test_a_vocabulary_of_another_size(project, refuses):
+    add_unit(project / "runs/binarized")
+    message = "was trained with vocabularies of "
+    refuses(project, f"{RUN}/model.safetensors: {message}", "decode", "plain", "1")
+    refuses(project, f"runs/training/plain-1: {message}", "average", "plain", "1")
+
+
+def test_a_vocabulary_of_the_same_size(project, refuses):
+    rename_unit(project / "runs/binarized")
+    message = "runs/binarized/vocabulary.xx.txt: differs from the vocabulary that the model was trained with"
+    refuses(project, message, "decode", "plain", "1")
+
+
+def test_a_vocabulary_in_the_runs_own_folder(project, refuses, monkeypatch):
+    add_unit(project / RUN / "text")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"balo\n")))
+    refuses(project, f"{RUN}/model.safetensors: was trained with vocabularies of ", "translate", RUN)
+
+
+# a checkpoint cut short or with other content
+
+
+def header_size(content):
+    return 8 + int.from_bytes(content[:8], "little")
+
+
+BROKEN = {
+    "empty": lambda content: b"",
+    "cut in the size": lambda content: content[:5],
+    "cut in the header": lambda content: content[: header_size(content) // 2],
+    "cut behind the header": lambda content: content[: header_size(content)],
+    "cut in the weights": lambda content: content[: (header_size(content) + len(content)) // 2],
+    "one byte short": lambda content: content[:-1],
+    "one byte long": lambda content: content + b"x",
+    "random": lambda content: (
+        torch.randint(256, (len(content),), generator=torch.Generator().manual_seed(1))
+        .to(torch.uint8)
+        .numpy()
+        .tobytes()
+    ),
+    "text": lambda content: b"not a checkpoint\n" * 100,
+    "pickle": lambda content: pickle.dumps({"weight": [1.0]}),
+}
+
+
+@pytest.mark.parametrize("way", BROKEN)
+def test_a_broken_checkpoint(project, refuses, monkeypatch, way):
+    path = project / RUN / "model.safetensors"
+    path.write_bytes(BROKEN[way](path.read_bytes()))
+    message = f"{RUN}/model.safetensors: not a checkpoint of this program, or cut short ("
+    refuses(project, message, "decode", "plain", "1")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"balo\n")))
+    refuses(project, message, "translate", RUN)
+    name = "runs/training/plain-1/checkpoint-00000004.safetensors"
+    (project / name).write_bytes(BROKEN[way]((project / name).read_bytes()))
+    refuses(project, f"{name}: not a checkpoint of this program, or cut short (", "average", "plain", "1")
+
+
+def test_a_pickle_made_by_torch_is_not_opened(project, refuses):
+    torch.save({"weight": torch.zeros(2)}, project / RUN / "model.safetensors")
+    refuses(project, f"{RUN}/model.safetensors: not a checkpoint of this program", "decode", "plain", "1")
+
+
+def test_a_checkpoint_is_no_model_and_another_model_is_named(project, refuses):
+    from context_nmt.models import checkpoints
+
+    path = project / RUN / "model.safetensors"
+    weights, metadata = checkpoints.load(path)
+    checkpoints.save(path, {f"other.{name}": value for name, value in weights.items()}, metadata)
+    refuses(project, f"{RUN}/model.safetensors: holds another model; ", "decode", "plain", "1")
+    checkpoints.save(path, weights, {"plan": metadata["plan"]})
+    refuses(project, f"{RUN}/model.safetensors: not the model of a run (", "decode", "plain", "1")
+    one = project / "runs/training/plain-1/checkpoint-00000004.safetensors"
+    weights, metadata = checkpoints.load(one)
+    checkpoints.save(one, {f"other.{name}": value for name, value in weights.items()}, metadata)
+    refuses(project, "checkpoint-00000004.safetensors: holds another model than ", "average", "plain", "1")
+    checkpoints.save(one, weights, {"plan": metadata["plan"], "vocabulary": metadata["vocabulary"]})
+    refuses(project, "checkpoint-00000004.safetensors: not a checkpoint of a training", "average", "plain", "1")
+
+
+# a full disk
+
+
+@contextmanager
+def files_of_at_most(size):
+    """No file can grow beyond `size` bytes: what a full disk is to a program."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize(
+    "command", [command for command in STAGES if command[1:2] != ("plain",)], ids=lambda command: command[0]
+)
+def test_a_full_disk(project, stage, command):
+    before = contents(project)
+    with files_of_at_most(40):
+        status, lines = stage(project, *command)
+    assert status == 1
+    assert lines[-1].startswith("error: ")
+    assert "cannot be written (" in lines[-1]
+    assert "File too large" in lines[-1]
+    assert len(lines) == 1 or command[0] in ("train", "decode")  # these say how far they are
+    after = contents(project)
+    if command[0] == "train":  # it removes the checkpoints of an earlier training first
+        assert after.items() <= before.items()
+    else:
+        assert after == before
+
+
+@pytest.mark.parametrize("size", [2_000, 20_000])
+def test_a_disk_that_is_full_within_a_checkpoint(project, stage, size):
+    with files_of_at_most(size):
+        status, lines = stage(project, "train", "plain", "1")
+    assert (status, lines[-1].startswith("error: ")) == (1, True)
+    assert "File too large" in lines[-1]
+    assert not list(project.rglob(".*.partial"))
+    for path in (project / "runs").rglob("*.safetensors"):
+        assert path.stat().st_size > size
+
+
+def test_an_output_that_takes_no_more(project):
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "stages.translate", RUN],
+            cwd=project,
+            env=environment(),
+            input="balo\n",
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (result.returncode, result.stderr.splitlines()[-1]) == (1, "error: output: No space left on device")
+
+
+# Ctrl-C
+
+
+def environment():
+    return os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
+
+
+LONG = {  # a stage, how its work is made long, and the file whose appearance says that it is in the middle of it
+    ("tokenize",): ("data/toy/train.xx", "data/toy/train.yy", "runs/.tokenized.*.partial/*"),
+    ("bpe",): ("runs/tokenized/train.xx", "runs/tokenized/train.yy", "runs/.subwords.*.partial/*"),
+    ("train", "plain", "1"): (None, None, "metrics/curves/plain-1.csv"),
+}
+
+
+@pytest.mark.parametrize("command", LONG, ids=lambda command: command[0])
+def test_ctrl_c(project, command):
+    *grown, sign = LONG[command]
+    for name in filter(None, grown):
+        path = project / name
+        lines = path.read_text().split("\n")[:-1] * 500
+        path.write_text("".join(f"{line} {number}\n" for number, line in enumerate(lines)))
+    (project / "metrics/curves/plain-1.csv").unlink()
+    plan = project / "metrics/plans/plain/training.json"
+    plan.write_text(plan.read_text().replace('"maximum_updates": 4', '"maximum_updates": 100000'))
+    before = contents(project)
+    with subprocess.Popen(
+        [sys.executable, "-m", f"stages.{command[0]}", *command[1:]],
+        cwd=project,
+        env=environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        while not list(project.glob(sign)):
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes of the group
+        lines = process.communicate(timeout=60)[1].splitlines()
+    assert (process.returncode, lines[-1]) == (130, "interrupted")
+    assert not [line for line in lines if "Traceback" in line or line.startswith("  File")]
+    assert not list(project.rglob(".*.partial"))
+    if command[0] != "train":
+        assert (lines, contents(project)) == (["interrupted"], before)
+
+
+def test_ctrl_c_while_a_stage_is_loaded(tmp_path):
+    program = "import stages, signal; signal.raise_signal(signal.SIGINT)"
+    result = subprocess.run(
+        [sys.executable, "-c", program], env=environment(), capture_output=True, text=True, check=False
+    )
+    assert (result.returncode, result.stderr) == (-signal.SIGINT, "interrupted\n")
+
+
+# usage, and tools for files of any origin
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("train", "plain", "one"), "Invalid value for 'seed'"),
+        (("train", "plain"), "Missing argument 'seed'"),
+        (("score", "--hypotesis", "x"), "No such option"),
+        (("compare", *COMPARE, "--resamples", "many", "--output", "x"), "Invalid value for '--resamples'"),
+    ],
+)
+def test_wrong_usage_is_status_2(project, stage, arguments, message):
+    before = contents(project)
+    status, lines = stage(project, *arguments)
+    assert status == 2
+    assert message in "\n".join(lines)
+    assert contents(project) == before
+
+
+TOOLS = [
+    (
+        ("score", *SCORE, "--language", "german", "--output", "x"),
+        "--language is 'german'; it must be a language's code",
+    ),
+    (("score", *SCORE[:2], "--reference", "none", "--output", "x"), "none: no such file"),
+    (("score", *SCORE[:2], "--reference", "data/toy/train.yy", "--output", "x"), "200 lines"),
+    (("compare", *COMPARE, "--resamples", "0", "--output", "x"), "resamples is 0; it must be at least 1"),
+    (("compare", *COMPARE, "--sample-ratio", "2", "--output", "x"), "sample_ratio is 2.0; it must be in (0, 1]"),
+    (("translate", "runs/models/none"), "runs/models/none: holds no trained run (model.safetensors)"),
+    (("translate", RUN, "--beam", "0"), "--beam is 0; it must be at least 1"),
+    (("translate", RUN, "--device", "gpu"), "gpu"),
+    (("train", "none", "1"), "metrics/plans/none/training.json: no such file"),
+    (("average", "plain", "7"), "runs/training/plain-7: no checkpoints to average"),
+    (("decode", "plain", "7"), "runs/models/plain-7/model.safetensors: no such checkpoint"),
+    (("experiment", "../x"), "NAME is '../x'; it must be lower-case letters"),
+    (("download", "toy"), "params.yaml: no corpus 'toy' under corpora"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), TOOLS, ids=lambda value: str(value)[:40])
+def test_wrong_arguments(project, refuses, arguments, message):
+    refuses(project, message, *arguments)
+
+
+def test_score_notes_what_may_not_be_meant(project, stage):
+    (project / "out").write_text("A b c .\n" * 150)
+    score = ("score", "--hypothesis", "out", "--reference", "out", "--output", "x")
+    hint = "note: out: 150 of 150 lines end in ' .'; if this text is tokenised, give --tokenized"
+    assert stage(project, *score) == (0, [hint])
+    assert stage(project, *score, "--tokenized") == (0, [])
+    unknown = "note: Moses has no rules for the language 'qq'; English ones are used"
+    assert stage(project, *score, "--language", "qq") == (0, [unknown, hint])
+
+
+def test_translate_notes_a_long_line(project, stage, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"balo\n" + b"balo " * 1200 + b"\n")))
+    plan = project / RUN / "decoding.json"
+    plan.write_text(plan.read_text().replace('"maximum_length_ratio": 1.5', '"maximum_length_ratio": 0.001'))
+    status, lines = stage(project, "translate", RUN)
+    assert status == 0
+    assert lines[0].startswith("note: line 2 has ")
