@@ -18,8 +18,7 @@ import sacrebleu.utils
 import yaml
 
 from context_nmt.corpus.download import download_corpus, read_entry
-from context_nmt.corpus.fetching import alone
-from context_nmt.files import UserError, read_json, read_lines
+from context_nmt.files import UserError, locked, read_json, read_lines
 
 ORIGIN = "http://127.0.0.1:9/nothing-listens-here"
 ENTRIES = Path(__file__).parents[1] / "data" / "params.yaml"
@@ -256,8 +255,7 @@ def test_a_server_that_lies_is_named_and_its_file_not_kept(mirror: Path, breakin
 def test_two_processes_do_not_download_one_corpus(mirror: Path) -> None:
     file = {"to": "train.en", **put(mirror, "a.en", b"a\n")}
     downloads = mirror.parent / "data/.downloads/toy"
-    downloads.mkdir(parents=True)
-    with alone(downloads), pytest.raises(UserError, match=r"\.downloads/toy: another process downloads this corpus"):
+    with locked(downloads / ".lock"), pytest.raises(UserError, match=r"toy/\.lock: process \d+ is at work here"):
         download(mirror, [file])
 
 

@@ -7,8 +7,9 @@ SPLIT.LANGUAGE.offsets.npy    int64, sentence i is tokens[offsets[i] : offsets[i
 """
 
 from array import array
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -50,15 +51,24 @@ def _write_tokens(text: Path, folder: Path, vocabulary: Vocabulary) -> None:
     lengths = (sum(map(bool, line.split(" "))) for line in iterate_lines(text))
     offsets = np.frombuffer(array("q", accumulate(lengths, initial=0)), dtype=np.int64)
     ids = chain.from_iterable(map(vocabulary.ids, iterate_lines(text)))
-    np.save(folder / f"{text.name}.offsets.npy", offsets)
     kind = np.uint16 if len(vocabulary) < 2**16 else np.int32
-    tokens = np.lib.format.open_memmap(
-        folder / f"{text.name}.tokens.npy", mode="w+", dtype=kind, shape=(int(offsets[-1]),)
-    )
-    for start in range(0, len(tokens), _BLOCK):
-        block = tokens[start : start + _BLOCK]
-        block[:] = np.fromiter(ids, dtype=kind, count=len(block))
-    tokens.flush()
+    _write_array(folder / f"{text.name}.offsets.npy", np.int64, len(offsets), [offsets])
+    _write_array(folder / f"{text.name}.tokens.npy", kind, int(offsets[-1]), _blocks(ids, kind))
+
+
+def _blocks(ids: Iterator[int], kind: type) -> Iterator[Ids]:
+    block: Ids
+    while len(block := np.fromiter(islice(ids, _BLOCK), dtype=kind)):
+        yield block
+
+
+def _write_array(path: Path, kind: type, length: int, blocks: Iterable[Ids]) -> None:
+    """Write an array as np.save does; np.save itself, and a memory map, fail in strange ways when the disk is full."""
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(kind)), "fortran_order": False, "shape": (length,)}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for block in blocks:
+            file.write(block.data)
 
 
 _BLOCK = 2**20  # ids on their way to the disk

@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 from urllib.parse import urlsplit
 
-from context_nmt.corpus.fetching import CHUNK, SACREBLEU, alone, fetch
-from context_nmt.files import FULL, UserError, iterate_lines, replacing_folder
+from context_nmt.corpus.fetching import CHUNK, SACREBLEU, fetch
+from context_nmt.files import FULL, UserError, iterate_lines, locked, replacing_folder
 from context_nmt.parameters import check, read_yaml
 from context_nmt.settings import Checked, require
 
@@ -104,8 +104,7 @@ def download_corpus(data: Path, corpus: str, *, mirror: str | None) -> None:
     entry = read_entry(data / "params.yaml", corpus)
     downloads = data / ".downloads" / corpus
     checksums = data / "checksums.json"
-    downloads.mkdir(parents=True, exist_ok=True)
-    with alone(downloads), replacing_folder(data / corpus) as folder:
+    with locked(downloads / ".lock"), replacing_folder(data / corpus) as folder:
         for file in (*entry.files, *(file for test in entry.sacrebleu for file in test.files)):
             places = [f"{mirror.rstrip('/')}/{corpus}/{file.name}"] if mirror else []
             fetch([*places, file.url], downloads / file.name, file.sha256, checksums)

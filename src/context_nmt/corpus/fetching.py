@@ -1,10 +1,7 @@
 """Brings single files from the network, a mirror or the sacrebleu package, checked by their sha256."""
 
-import fcntl
 import math
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
 
@@ -17,17 +14,6 @@ from context_nmt.files import FULL, UserError, read_json, sha256, write_json
 
 CHUNK = 2**16  # what is lost at most where a download breaks off
 SACREBLEU = "sacrebleu://"
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Refuse to work where another process does, with a UserError: both would write into the same parts."""
-    with (folder / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"{folder}: another process downloads this corpus; wait for it") from None
-        yield
 
 
 def fetch(places: list[str], path: Path, expected: str | None, checksums: Path) -> None:
