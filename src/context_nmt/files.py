@@ -50,7 +50,8 @@ def _full_disk_named(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in FULL:
             raise
-        raise UserError(f"{path}: cannot be written ({error.strerror}); what was there before is unchanged") from None
+        named = re.sub(r"\.([^/]+)\.\d+\.partial\b", r"\1", str(path))
+        raise UserError(f"{named}: cannot be written ({error.strerror}); make room and run this again") from None
 
 
 def _remove_leftovers(path: Path) -> None:
