@@ -211,6 +211,7 @@ class DecodingSettings(Checked):
     maximum_length_ratio: float = 1.5  # longest output: ratio * source length + offset, in units
     maximum_length_offset: int = 20
     batch_tokens: int = 4096  # source tokens times beam
+    precision: Literal["fp32", "bf16"] = "fp32"  # of the linear maps
     n_best: int = 1
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.decoding.translating import translate_ids
+from context_nmt.decoding.workers import usable
 from context_nmt.experiment import Experiment, run_name
 from context_nmt.files import UserError, read_json, replacing_folder, write_lines
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
@@ -32,7 +33,9 @@ def decode_run(experiment: Experiment, variant: str, seed: int, *, device: str) 
     with replacing_folder(experiment.decoded(run)) as folder:
         for test in corpus.tests:
             source = corpus.side(test, corpus.source)
-            results = translate_ids(model, source, settings, device=where, progress=f"{run} {test}")
+            results = translate_ids(
+                model, source, settings, device=where, progress=f"{run} {test}", workers=usable(where)
+            )
             units = corpus.target_vocabulary
             write_lines(folder / f"{test}.subwords.txt", (units.text(found[0].tokens) for found in results))
             if settings.n_best > 1:
@@ -79,7 +82,7 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
     for number, sentence in enumerate(sentences, start=1):
         if len(sentence) > LONG:
             print(f"note: line {number} has {len(sentence)} units, which takes long and much memory", file=sys.stderr)
-    results = translate_ids(model, sentences, settings, device=where, progress=folder.name)
+    results = translate_ids(model, sentences, settings, device=where, progress=folder.name, workers=usable(where))
     best = (found[0].tokens if len(sentence) else () for sentence, found in zip(sentences, results, strict=True))
     units = [chain.target_vocabulary.text(tokens) for tokens in best]
     for line in chain.target_text(chain.target_tokens(units)):

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +14,9 @@ from torch import Tensor
 
 from context_nmt.corpus.batching import pad
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
+from context_nmt.decoding.precision import in_precision
 from context_nmt.decoding.search import Hypothesis, beam_search
+from context_nmt.decoding.workers import one_thread, side_by_side
 from context_nmt.files import UserError
 from context_nmt.models.translation_model import TranslationModel
 from context_nmt.settings import DecodingSettings
@@ -36,23 +38,31 @@ def translate_ids(
     *,
     device: torch.device,
     progress: str | None = None,
+    workers: int | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the `settings.n_best` best hypotheses of every sentence, best first, in the order of the input.
 
     `progress` names the work in a bar on standard error; without it nothing is shown. A sentence of no units is
-    translated, too: the model then sees END alone. Raises UserError for a sentence that is longer than the model's
-    learned positions.
+    translated, too: the model then sees END alone. `workers` processes share the work, with one thread each, and the
+    result does not depend on their number; without it, this process works alone, with the threads that it has.
+    Raises UserError for a sentence that is longer than the model's learned positions.
     """
     lengths = np.array([len(sentences[number]) for number in range(len(sentences))], dtype=np.int64)
     _check_positions(model, lengths)
+    model = in_precision(model, settings.precision)
+    cut = list(batches(lengths, settings))
     results: list[list[Hypothesis]] = [[] for _ in lengths]
-    with _evaluating(model), _Bar(progress, lengths) as bar:
-        for batch in batches(lengths, settings):
-            source = torch.from_numpy(pad([sentences[number] for number in batch], last=END)).to(device)
-            maximum = _maximum_lengths(model, lengths[batch], settings).to(device)
-            for number, hypotheses in zip(batch, _search(model, source, maximum, settings), strict=True):
+
+    def translate(job: int) -> list[list[Hypothesis]]:
+        batch = cut[job]
+        source = torch.from_numpy(pad([sentences[number] for number in batch], last=END)).to(device)
+        return _search(model, source, _maximum_lengths(model, lengths[batch], settings).to(device), settings)
+
+    with _evaluating(model), nullcontext() if workers is None else one_thread(), _Bar(progress, lengths) as bar:
+        for job, found in side_by_side(translate, len(cut), workers or 1):
+            for number, hypotheses in zip(cut[job], found, strict=True):
                 results[number] = hypotheses
-            bar.advance(batch)
+            bar.advance(cut[job])
     return results
 
 
