@@ -1,5 +1,6 @@
 """A stage's command line: one-line errors, statuses, help and progress."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -73,13 +74,32 @@ def test_help_keeps_the_tree_of_files(command, capsys):
     assert "folder/a   one\n" in capsys.readouterr().out
 
 
-def test_other_errors_are_bugs_and_pass(monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), 1, "error: output: No space left on device"),
+        (PermissionError(errno.EACCES, "Permission denied", "a/b"), 1, "error: a/b: Permission denied"),
+        (OSError(errno.EROFS, "Read-only file system", "a/b"), 1, "error: a/b: Read-only file system"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_what_the_machine_or_the_user_stops_is_one_line(command, capsys, error, status, line):
     def main() -> None:
         """Fail."""
-        raise KeyError("a bug")
+        raise error
+
+    assert command(main) == status
+    assert capsys.readouterr() == ("", f"{line}\n")
+
+
+@pytest.mark.parametrize("error", [KeyError("a bug"), FileNotFoundError(errno.ENOENT, "a bug", "a/b")])
+def test_other_errors_are_bugs_and_pass(monkeypatch, error):
+    def main() -> None:
+        """Fail."""
+        raise error
 
     monkeypatch.setattr(sys, "argv", ["stage"])
-    with pytest.raises(KeyError):
+    with pytest.raises(type(error)):
         command_line.run(main)
 
 
