@@ -1,0 +1,168 @@
+"""Text files that are wrong, at the stages' command lines: one line that says what, status 1, no output; odd but legal
+text goes through all text stages, each line in its place."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from context_nmt import command_line
+from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.text_chain import copy_text_files
+from context_nmt.experiment import Experiment
+from context_nmt.files import read_json, read_lines, write_lines
+
+PARAMETERS = {
+    "root": ".",
+    "corpus": {"name": "toy", "source": "en", "target": "de", "validation": "valid", "tests": ["test"]},
+    "units": {"merges": 20},
+    "variants": {"plain": {}},
+    "train": {"bitext": ["plain"]},
+    "seeds": [1],
+    "focus": "plain",
+}
+ENGLISH = [b"The man sees the dog.", b"We see a dog.", b"The dog sleeps."]
+GERMAN = [b"Der Mann sieht den Hund.", b"Wir sehen einen Hund.", "Der Hund schläft.".encode()]
+LONG = b"Hund " * 10_000
+ODD = [
+    *("a\u2028b \u2029", "c\x85d", "e\x0bf\x0cg", "h\rj", "ends in \r", "", " ", "\u3000", "\ufeffno mark here"),
+    *("\x00\x1c\x1d\x1e\x1f", "@@ b@@", "</s> <unk>", "| <a b> &amp;", "\U0001f600\u200d\u0301", LONG.decode()),
+]
+
+
+@pytest.fixture
+def stage(tmp_path, monkeypatch, capsys):
+    """Runs a stage's command line in an experiment of three pairs a split; gives its status and standard error."""
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(PARAMETERS), encoding="utf-8")
+    for split in ("train", "valid", "test"):
+        write(tmp_path, f"{split}.en", ENGLISH)
+        write(tmp_path, f"{split}.de", GERMAN)
+    monkeypatch.chdir(tmp_path)
+
+    def run(name, *arguments):
+        monkeypatch.setattr(sys, "argv", [name, *arguments])
+        with pytest.raises(SystemExit) as left:
+            command_line.run(importlib.import_module(f"stages.{name}").main)
+        return left.value.code, capsys.readouterr().err
+
+    return run
+
+
+def write(root, name, lines, end=b"\n"):
+    path = root / "data/toy" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(line + end for line in lines))
+    return path
+
+
+def refused(stage, root, message):
+    assert stage("tokenize") == (1, f"error: {message}\n")
+    assert not (root / "runs").exists() or list((root / "runs").iterdir()) == []
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_sides_of_different_length(stage, tmp_path, split):
+    write(tmp_path, f"{split}.de", GERMAN[:2])
+    refused(stage, tmp_path, f"data/toy/{split}.en has 3 lines and data/toy/{split}.de has 2; they must be parallel")
+
+
+def test_a_missing_file(stage, tmp_path):
+    (tmp_path / "data/toy/test.en").unlink()
+    refused(stage, tmp_path, "data/toy/test.en: no such file")
+
+
+def test_a_folder_in_place_of_a_file(stage, tmp_path):
+    (tmp_path / "data/toy/test.en").unlink()
+    (tmp_path / "data/toy/test.en").mkdir()
+    refused(stage, tmp_path, "data/toy/test.en: is a folder, not a file")
+
+
+def test_an_empty_file(stage, tmp_path):
+    write(tmp_path, "valid.de", [])
+    refused(stage, tmp_path, "data/toy/valid.de: the file is empty")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "place"),
+    [
+        ("latin-1", "line 3 is not UTF-8 (invalid continuation byte at byte 13)"),
+        ("utf-16", "line 1 is not UTF-8 (invalid start byte at byte 0)"),
+    ],
+)
+def test_a_file_that_is_not_utf_8(stage, tmp_path, encoding, place):
+    path = tmp_path / "data/toy/train.de"
+    path.write_bytes(path.read_text(encoding="utf-8").encode(encoding))
+    refused(stage, tmp_path, f"data/toy/train.de: {place}")
+
+
+def test_a_file_with_crlf(stage, tmp_path):
+    write(tmp_path, "train.en", ENGLISH, end=b"\r\n")
+    refused(
+        stage,
+        tmp_path,
+        "data/toy/train.en: every line ends in a carriage return (CRLF, as Windows writes); "
+        r"remove it, for example with: sed -i 's/\r$//' data/toy/train.en",
+    )
+
+
+def test_a_file_with_a_byte_order_mark(stage, tmp_path):
+    write(tmp_path, "valid.en", [b"\xef\xbb\xbf" + ENGLISH[0], *ENGLISH[1:]])
+    refused(
+        stage,
+        tmp_path,
+        "data/toy/valid.en: starts with a byte order mark (U+FEFF), which would be part of the first word; "
+        r"remove it, for example with: sed -i '1s/^\xEF\xBB\xBF//' data/toy/valid.en",
+    )
+
+
+def test_later_stages_without_their_input(stage, tmp_path):
+    for name, missing in (("bpe", "runs/tokenized/train.en"), ("binarize", "runs/subwords/train.en")):
+        assert stage(name) == (1, f"error: {missing}: no such file\n")
+        assert not (tmp_path / "runs").exists()
+
+
+def test_translations_that_are_too_few(stage, tmp_path):
+    for name in ("tokenize", "bpe", "binarize"):
+        assert stage(name) == (0, "")
+    experiment = with_translations(tmp_path, ["dog"])
+    message = "runs/decoded/plain-1/test.subwords.txt: 1 translations for 3 sentences; decode again"
+    assert stage("detokenize", "plain", "1") == (1, f"error: {message}\n")
+    assert list(experiment.hypotheses("plain-1").parent.iterdir()) == []
+
+
+def with_translations(root, lines):
+    """The experiment, as if a run had been trained and had translated the test set so."""
+    experiment = Experiment()
+    text = experiment.model("plain-1") / "text"
+    copy_text_files(experiment.tokenized, experiment.subwords, experiment.binarized, text)
+    write_lines(experiment.decoded("plain-1") / "test.subwords.txt", lines)
+    return experiment
+
+
+def test_odd_lines_are_text_and_keep_their_place(stage, tmp_path):
+    odd = [line.encode() for line in ODD]
+    for split in ("train", "valid", "test"):
+        write(tmp_path, f"{split}.en", [b for line in odd for b in (ENGLISH[0], line)])
+        write(tmp_path, f"{split}.de", [b for line in odd for b in (GERMAN[0], line)])
+    for name in ("tokenize", "bpe", "binarize"):
+        assert stage(name) == (0, "")
+    # of the training pairs, those of white space or control characters only and the one of 10,000 tokens are dropped
+    cleaning = read_json(tmp_path / "runs/tokenized/cleaning.json")
+    assert cleaning == {"read": 30, "kept": 25, "dropped": {"too_short": 4, "too_long": 1, "ratio": 0}}
+    assert len(read_lines(Path("runs/tokenized/train.en"))) == 25
+    tokens = read_lines(Path("runs/tokenized/test.de"))
+    assert len(tokens) == 30
+    assert tokens[::2] == [tokens[0]] * 15
+    assert tokens[1:10:2] == ["a b", "c d", "e f g", "hj", "ends in"]  # Moses' normalizer deletes "\r"
+    assert tokens[-1] == LONG.decode().strip()
+    corpus = BinarizedCorpus(Path("runs/binarized"))
+    units = [corpus.target_vocabulary.text(ids) for ids in corpus.parallel("test")[1]]
+    experiment = with_translations(tmp_path, units)
+    assert stage("detokenize", "plain", "1") == (0, "")
+    text = read_lines(experiment.hypotheses("plain-1") / "test.detokenized.txt")
+    assert len(text) == 30
+    assert text[::2] == [GERMAN[0].decode()] * 15
+    assert text[1:10:2] == ["A b", "C d", "E f g", "Hj", "Ends in"]
+    assert text[-1].lower().split() == ["hund"] * 10_000

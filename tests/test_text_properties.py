@@ -1,0 +1,224 @@
+"""What holds for any text: each line keeps its place through all text stages, whatever the number of processes."""
+
+import os
+import signal
+import subprocess
+import sys
+from multiprocessing import active_children, parent_process
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+from context_nmt.corpus import workers
+from context_nmt.corpus.binarized import BinarizedCorpus, binarize
+from context_nmt.corpus.moses import MosesSide
+from context_nmt.corpus.subwords import Segmenter, segment_corpus
+from context_nmt.corpus.text_chain import TextChain, copy_text_files, write_hypotheses
+from context_nmt.corpus.tokenizing import tokenize_corpus
+from context_nmt.files import UserError, read_lines, write_lines
+from context_nmt.settings import CleaningSettings, CorpusSettings, SideSettings, TextSettings, UnitSettings
+
+CORPUS = CorpusSettings(name="toy", source="en", target="de", validation="valid", tests=("test",))
+SENTENCE = "Der Mann sieht den Hund."  # the first line of each file: no mark stands before it, no CR behind it
+EVERYTHING = CleaningSettings(maximum_length=10**9, maximum_ratio=1e9)
+
+TYPOGRAPHY = "\u2026\u201e\u201c\u201d\u2018\u2019\u201a\u00ab\u00bb\u2013\u2014\u00b4\u00ba"
+OTHER = "\u00a0\u2028\x85\r\t\x0c한字हि\u0301\U0001f600"
+MOSES = st.sampled_from("aZß1 .,'\"`-()[]{}<>|&;:!?%$@#/" + TYPOGRAPHY + OTHER)
+line = st.text(st.characters(exclude_characters="\n", codec="utf-8")) | st.text(MOSES)
+line |= st.lists(st.sampled_from(["U.S.", "e.g.", "No. 5", "Mr.", "don't", "...", "x.y.", "Dr. a"])).map(" ".join)
+
+
+def build(root: Path, lines: list[str], side: SideSettings, units: UnitSettings) -> Path:
+    """All text stages on a corpus whose splits and sides are these lines."""
+    for split in ("train", "valid", "test"):
+        for language in ("en", "de"):
+            write_lines(root / "raw" / f"{split}.{language}", lines)
+    text = TextSettings(source=side, target=side, cleaning=EVERYTHING)
+    tokenize_corpus(root / "raw", root / "tokenized", CORPUS, text)
+    segment_corpus(root / "tokenized", root / "subwords", CORPUS, units)
+    binarize(root / "subwords", root / "binarized", CORPUS, units)
+    copy_text_files(root / "tokenized", root / "subwords", root / "binarized", root / "text")
+    return root
+
+
+def back(root: Path) -> list[str]:
+    """The test set's ids on the target side as raw text, as if a model had written them."""
+    corpus = BinarizedCorpus(root / "binarized")
+    units = [corpus.target_vocabulary.text(ids) for ids in corpus.parallel("test")[1]]
+    write_lines(root / "decoded" / "test.subwords.txt", units)
+    write_hypotheses(root / "text", root / "binarized", root / "decoded", root / "hypotheses")
+    return read_lines(root / "hypotheses" / "test.detokenized.txt")
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    lines=st.lists(line),
+    side=st.builds(SideSettings, pretokenized=st.booleans(), truecase=st.booleans(), aggressive_hyphens=st.booleans()),
+    units=st.builds(
+        UnitSettings,
+        kind=st.sampled_from(["bpe", "words"]),
+        joint=st.booleans(),
+        merges=st.just(10),
+        vocabulary_threshold=st.integers(0, 2),
+    ),
+)
+def test_every_line_keeps_its_place_there_and_back(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], side: SideSettings, units: UnitSettings
+) -> None:
+    lines = [SENTENCE, *lines]
+    root = build(tmp_path_factory.mktemp("corpus"), lines, side, units)
+    chain, corpus = TextChain(root / "text"), BinarizedCorpus(root / "binarized")
+    for language, ids, vocabulary in zip(
+        ("en", "de"), corpus.parallel("test"), (chain.source_vocabulary, chain.target_vocabulary), strict=True
+    ):
+        moses, segmenter = MosesSide(language, side), Segmenter(root / "subwords", language)
+        cased, tokens = (read_lines(root / "tokenized" / f"test.{language}{end}") for end in (".cased", ""))
+        assert cased == [moses.tokens(line) for line in lines]
+        assert [line.lower() for line in tokens] == [line.lower() for line in cased] or side.truecase
+        assert [len(line.split(" ")) for line in tokens] == [len(line.split(" ")) for line in cased]
+        written = [vocabulary.text(sentence) for sentence in ids]
+        assert written == read_lines(root / "subwords" / f"test.{language}")
+        assert [segmenter.tokens(line) for line in written] == tokens
+    assert chain.source_subwords(lines) == read_lines(root / "subwords" / "test.en")
+    tokens = [next(chain.target_tokens([line])) for line in read_lines(root / "subwords" / "test.de")]
+    assert back(root) == [next(chain.target_text([line])) for line in tokens]
+
+
+# What Moses gives back as it was, with truecasing: sentences of words and numbers with one space, or a comma and a
+# space, between them, some in brackets or straight double quotes, that start with a capital and end in one mark.
+# It does not give back other white space, typographic quotes, apostrophes and hyphens of every language, a comma behind
+# a quote, or a capital after a colon.
+word = st.text("abcdefghijklmnopqrstuvwxyzäöüé", min_size=2, max_size=8)
+group = word | word.map(str.capitalize) | st.integers(0, 10**6).map(str)
+group |= st.lists(word, min_size=1, max_size=3).map(" ".join).flatmap(lambda w: st.sampled_from([f"({w})", f'"{w}"']))
+rest = st.lists(st.tuples(st.sampled_from([" ", ", "]), group), max_size=8).map(
+    lambda parts: "".join(" " + group if last.endswith('"') else mark + group for last, (mark, group) in
+                          zip(["", *(group for _, group in parts)], parts, strict=False))
+)  # fmt: skip
+sentence = st.builds("{}{} {}{}".format, word.map(str.capitalize), rest, word, st.sampled_from(".!?"))
+
+
+@settings(deadline=None, max_examples=20)
+@given(lines=st.lists(sentence, min_size=1), joint=st.booleans(), threshold=st.integers(0, 2))
+def test_plain_sentences_come_back_as_they_were(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], joint: bool, threshold: int
+) -> None:
+    units = UnitSettings(joint=joint, merges=30, vocabulary_threshold=threshold)
+    assert back(build(tmp_path_factory.mktemp("corpus"), lines, SideSettings(), units)) == lines
+
+
+token = line.map(lambda text: "".join(text.split())).filter(bool)
+
+
+@settings(deadline=None, max_examples=15)
+@given(lines=st.lists(st.lists(token).map(" ".join)))
+def test_tokens_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
+    side = SideSettings(pretokenized=True, truecase=False)
+    lines = [SENTENCE, *lines]
+    assert back(build(tmp_path_factory.mktemp("corpus"), lines, side, UnitSettings(merges=10))) == lines
+
+
+@settings(deadline=None, max_examples=100)
+@example("en", "5  %", False)
+@example("de", '"Ja", sagte er.', False)
+@given(st.sampled_from(["en", "de", "fr", "cs", "ja", "zh", "xx"]), line, st.booleans())
+def test_tokens_are_those_of_sacremoses(language: str, text: str, hyphens: bool) -> None:
+    normalized = MosesPunctNormalizer(language).normalize(text)
+    tokens = MosesTokenizer(language).tokenize(normalized, aggressive_dash_splits=hyphens, escape=False)
+    assert MosesSide(language, SideSettings(aggressive_hyphens=hyphens)).tokens(text) == " ".join(tokens)
+
+
+def test_several_processes_write_what_one_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f'{SENTENCE} "Wer{number % 7}?" a\u2028b\r{number}' * (number % 4) for number in range(60)]
+    monkeypatch.setattr(workers, "CHUNK", 7)
+    written = []
+    for cores in (1, 2, 3):
+        monkeypatch.setattr(workers, "usable_cores", lambda cores=cores: cores)
+        root = build(tmp_path / str(cores), lines, SideSettings(), UnitSettings(merges=30))
+        back(root)
+        files = sorted(path for path in root.rglob("*") if path.is_file())
+        written.append({str(path.relative_to(root)): path.read_bytes() for path in files})
+    assert written[0] == written[1] == written[2]
+    assert active_children() == []
+
+
+def numbered(chunk: list[int]) -> tuple[int, list[int]]:
+    return os.getpid(), chunk
+
+
+def test_chunks_come_back_in_order_from_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "CHUNK", 3)
+    results = list(workers.map_chunks(numbered, range(50), processes=2))
+    assert [number for _, chunk in results for number in chunk] == list(range(50))
+    assert [len(chunk) for _, chunk in results] == [3] * 16 + [2]
+    assert os.getpid() not in {process for process, _ in results}
+    few = list(workers.map_chunks(numbered, range(9), processes=2))
+    assert few == [(os.getpid(), [0, 1, 2]), (os.getpid(), [3, 4, 5]), (os.getpid(), [6, 7, 8])]
+    assert list(workers.map_chunks(numbered, [], processes=2)) == []
+
+
+def refuse(chunk: list[int]) -> list[int]:
+    if 30 in chunk:
+        raise UserError("30 is too many")
+    return chunk
+
+
+def kill(chunk: list[int]) -> list[int]:
+    if 30 in chunk:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return chunk
+
+
+def interrupt(chunk: list[int]) -> list[int]:
+    parent = parent_process()
+    assert parent is not None
+    if 30 in chunk:
+        os.kill(parent.pid or 0, signal.SIGINT)
+    return chunk
+
+
+@pytest.mark.parametrize(
+    ("work", "error", "message"),
+    [
+        (refuse, UserError, "30 is too many"),
+        (kill, UserError, "a process that worked on the text was killed, perhaps for want of memory"),
+        (interrupt, KeyboardInterrupt, "^$"),
+    ],
+)
+def test_what_ends_one_process_ends_all(
+    monkeypatch: pytest.MonkeyPatch, work: object, error: type[BaseException], message: str
+) -> None:
+    monkeypatch.setattr(workers, "CHUNK", 2)
+    with pytest.raises(error, match=message):
+        list(workers.map_chunks(work, range(10_000), processes=2))  # type: ignore[arg-type]
+    assert active_children() == []
+
+
+def interrupt_itself(chunk: list[int]) -> list[int]:
+    os.kill(os.getpid(), signal.SIGINT)
+    return chunk
+
+
+def test_workers_leave_the_answer_to_ctrl_c_to_the_first_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "CHUNK", 1)
+    assert list(workers.map_chunks(interrupt_itself, range(9), processes=2)) == [[number] for number in range(9)]
+
+
+def test_workers_leave_when_the_first_process_is_killed(tmp_path: Path) -> None:
+    code = (
+        "import os, time; from context_nmt.corpus import workers\n"
+        "def work(chunk): os.write(1, b'at work\\n'); time.sleep(120)\n"
+        "if __name__ == '__main__': workers.CHUNK = 1; list(workers.map_chunks(work, range(9), processes=2))\n"
+    )
+    (tmp_path / "slow.py").write_text(code, encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "src")}
+    command = [sys.executable, "slow.py"]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)] == [b"at work\n"] * 2
+        process.kill()
+        assert process.communicate(timeout=60) == (b"", None)  # ends when no worker holds standard output any more
