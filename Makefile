@@ -18,7 +18,7 @@ endif
 PIPELINE := $(if $(NAME),experiments/$(NAME)/dvc.yaml,dvc.yaml)
 INSTALLED := .venv/requirements.installed
 
-.PHONY: help repro repro-new test check experiment clean
+.PHONY: help repro repro-new test check speed experiment clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -50,9 +50,17 @@ check: $(INSTALLED)  ## lint, formatting, types, the copies of dvc.yaml and ever
 	mypy
 	python -m stages.check
 
+speed: .venv/speed.installed  ## measure speed and memory beside other programs, about 20 minutes (ROUNDS=…)
+	test -d data/multi30k || dvc repro data/dvc.yaml:download@multi30k
+	python -m benchmarks $(if $(ROUNDS),--rounds $(ROUNDS))
+
+.venv/speed.installed: $(INSTALLED) requirements-speed.lock
+	.venv/bin/python -m pip install --disable-pip-version-check --quiet --constraint requirements.lock --requirement requirements-speed.lock
+	touch $@
+
 experiment: $(INSTALLED)  ## start experiments/NAME from the default one (NAME=… [CORPUS=… SOURCE=… TARGET=…])
 	python -m stages.experiment "$(NAME)" $(if $(CORPUS),--corpus "$(CORPUS)") $(if $(SOURCE),--source "$(SOURCE)") $(if $(TARGET),--target "$(TARGET)")
 
 clean:  ## remove the environment, unfinished trainings and what tools left; results and the DVC cache stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dvc_plots runs/scratch experiments/*/runs/scratch
-	find src stages tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src stages tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,27 @@
+"""Measures all parts in one run and keeps the figures."""
+
+from benchmarks import machine, report
+from benchmarks.command_line import ROUNDS, Rounds
+from benchmarks.decoding import decoding
+from benchmarks.segment_text import bpe
+from benchmarks.side_by_side import side_by_side
+from benchmarks.tokenize_text import tokenize
+from benchmarks.training import training
+from context_nmt.command_line import run
+
+
+def main(rounds: Rounds = ROUNDS) -> None:
+    """Measure training, decoding, text stages and runs side by side on this machine; other load spoils the figures.
+
+    Writes
+
+        benchmarks/results.json
+        benchmarks/README.md
+        README.md                  the table between its two marks
+    """
+    parts = [part(rounds) for part in (training, decoding, tokenize, bpe, side_by_side)]
+    report.write(machine.describe(), parts)
+
+
+if __name__ == "__main__":
+    run(main)

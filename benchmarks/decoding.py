@@ -1,0 +1,140 @@
+"""Measures decoding: this project beside CTranslate2 with the same weights."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+from benchmarks.command_line import part_command
+from benchmarks.models import plan_of, trained
+from benchmarks.report import Part
+from benchmarks.rounds import CORES, Contender, Measured, Work, measure, ratio
+from benchmarks.setting import EXPERIMENT, corpus
+from context_nmt.corpus.vocabulary import join_units
+from context_nmt.decoding.translating import translate_ids
+from context_nmt.evaluation.scores import bleu_metric
+from context_nmt.files import read_lines
+from context_nmt.models.checkpoints import load_run
+from context_nmt.settings import DecodingSettings
+
+BEAM = 6
+WEIGHT = 1.0  # scores are divided by the length
+OURS_TOKENS = {BEAM: 4096, 1: 4096}  # the fastest batches of each: source tokens times beam,
+THEIR_SENTENCES = {BEAM: 32, 1: 64}  # and sentences
+WARM_UP = 64  # sentences before the first round
+
+THEIRS, OURS, OURS_BF16 = "CTranslate2", "context-nmt", "context-nmt, bf16"
+
+
+def decoding(rounds: int) -> Part:
+    """Compare beam search and greedy search on the sentences of test_2016_flickr."""
+    folder = trained()
+    contenders = []
+    for beam in (BEAM, 1):
+        settings = [_settings(beam, precision) for precision in ("fp32", "bf16")]
+        contenders += [
+            Contender(name=_name(THEIRS, beam), prepare=_theirs, arguments=(folder, beam), unit="sentences", threads=1),
+            Contender(name=_name(OURS, beam), prepare=_ours, arguments=(folder, settings[0]), unit="sentences"),
+            Contender(name=_name(OURS_BF16, beam), prepare=_ours, arguments=(folder, settings[1]), unit="sentences"),
+        ]
+    measured = measure("decoding", contenders, rounds)
+    wanted = {(OURS, BEAM): 0.55, (OURS_BF16, BEAM): 0.7, (OURS, 1): 0.65, (OURS_BF16, 1): None}
+    return Part(
+        title="Decoding",
+        measured=measured,
+        ratios=[
+            ratio(measured, _name(name, beam), _name(THEIRS, beam), wanted=least)
+            for (name, beam), least in wanted.items()
+        ],
+        notes=[
+            f"{len(_references()):,} sentences of {_test()}. CTranslate2: {CORES} workers of one thread, batches of"
+            f" {THEIR_SENTENCES[BEAM]} sentences (greedy {THEIR_SENTENCES[1]}); ours: batches of {OURS_TOKENS[BEAM]:,}"
+            f" source tokens times beam (greedy {OURS_TOKENS[1]:,}).",
+            "Both divide log-probabilities by the length; ours counts END. Loading the model is not in the time.",
+            *(_agreement(measured, beam) for beam in (BEAM, 1)),
+        ],
+    )
+
+
+def _name(program: str, beam: int) -> str:
+    return f"{program}, {'greedy' if beam == 1 else f'beam {beam}'}"
+
+
+def _settings(beam: int, precision: str) -> DecodingSettings:
+    return DecodingSettings(
+        beam=beam,
+        length_penalty="fairseq",
+        length_penalty_weight=WEIGHT,
+        batch_tokens=OURS_TOKENS[beam],
+        precision=precision,
+    )
+
+
+@contextmanager
+def _ours(folder: Path, settings: DecodingSettings) -> Iterator[Work]:
+    device = torch.device("cpu")
+    model = load_run(folder, device)
+    source = corpus().side(_test(), corpus().source)
+    units = corpus().target_vocabulary
+
+    def work(sentences: int = len(source)) -> tuple[float, list[str]]:
+        found = translate_ids(model, [source[number] for number in range(sentences)], settings, device=device)
+        return sentences, [units.text(best[0].tokens) for best in found]
+
+    work(WARM_UP)
+    yield work
+
+
+@contextmanager
+def _theirs(folder: Path, beam: int) -> Iterator[Work]:
+    from benchmarks import ctranslate2_model  # only `make speed` installs it
+
+    model = load_run(folder, torch.device("cpu"))
+    lines = [line.split(" ") for line in read_lines(EXPERIMENT.subwords / f"{_test()}.{corpus().source}")]
+    converted = Path(tempfile.mkdtemp())
+    try:
+        heads = plan_of("transformer").model.model.heads
+        ctranslate2_model.convert(model, corpus().target_vocabulary, heads, converted)
+        translator = ctranslate2_model.translator(converted, workers=CORES)
+    finally:
+        shutil.rmtree(converted)
+
+    def work(sentences: int = len(lines)) -> tuple[float, list[str]]:
+        found = translator.translate_batch(
+            lines[:sentences], max_batch_size=THEIR_SENTENCES[beam], beam_size=beam, length_penalty=WEIGHT
+        )
+        return sentences, [" ".join(one.hypotheses[0]) for one in found]
+
+    work(WARM_UP)
+    yield work
+
+
+def _agreement(measured: dict[str, Measured], beam: int) -> str:
+    theirs = measured[_name(THEIRS, beam)].output
+    told = [f"BLEU of {_name(THEIRS, beam)} {_bleu(theirs):.2f}"]
+    for name in (OURS, OURS_BF16):
+        ours = measured[_name(name, beam)].output
+        same = sum(own == other for own, other in zip(ours, theirs, strict=True)) / len(theirs)
+        told.append(f"of {name} {_bleu(ours):.2f}, {same:.1%} of its lines identical")
+    return "; ".join(told) + "."
+
+
+def _bleu(lines: list[str]) -> float:
+    return float(
+        bleu_metric("bleu_tokenized").corpus_score([join_units(line) for line in lines], [_references()]).score
+    )
+
+
+def _references() -> list[str]:
+    return read_lines(EXPERIMENT.tokenized / f"{_test()}.{corpus().target}")
+
+
+def _test() -> str:
+    return corpus().tests[0]
+
+
+if __name__ == "__main__":
+    part_command(decoding)

@@ -1,0 +1,64 @@
+"""The machine that figures hold for, and the most that it can multiply."""
+
+import platform
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.rounds import CORES, Contender, Work
+
+SIZE = 2048  # of the square matrices
+PRODUCTS = 10  # in a round
+INSTRUCTIONS = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
+PACKAGES = ("torch", "numpy", "ctranslate2", "sacremoses", "subword-nmt")
+
+
+def describe() -> dict[str, Any]:
+    """What figures depend on."""
+    information = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    flags = _of_cpu(information, "flags").split()
+    memory = re.search(r"MemTotal: +(\d+)", Path("/proc/meminfo").read_text(encoding="utf-8"))
+    assert memory is not None
+    return {
+        "processor": _of_cpu(information, "model name"),
+        "family_and_model": f"{_of_cpu(information, 'cpu family')}/{_of_cpu(information, 'model')}",
+        "cores": CORES,
+        "instructions": [name for name in INSTRUCTIONS if name in flags],
+        "memory_gb": round(int(memory[1]) / 1e6),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        **versions(PACKAGES),
+    }
+
+
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """The installed version of each package."""
+    return {package: version(package) for package in packages}
+
+
+def _of_cpu(information: str, name: str) -> str:
+    found = re.search(rf"^{name}\s*: (.*)$", information, re.MULTILINE)
+    return found[1] if found else "unknown"
+
+
+def products(kind: str) -> Contender:
+    """Large square matrix products, the peak that training is compared with; `kind` is a torch type."""
+    return Contender(name=f"matrix product, {kind}", prepare=_prepare, arguments=(kind,), unit="GFLOP")
+
+
+@contextmanager
+def _prepare(kind: str) -> Iterator[Work]:
+    left, right = (torch.randn(SIZE, SIZE).to(getattr(torch, kind)) for _ in range(2))
+
+    def work() -> tuple[float, None]:
+        for _ in range(PRODUCTS):
+            torch.mm(left, right)
+        return PRODUCTS * 2 * SIZE**3 / 1e9, None
+
+    work()
+    yield work

@@ -1,0 +1,41 @@
+"""Plans and batches that all train with, and the model that all decode with."""
+
+import sys
+from pathlib import Path
+
+import torch
+
+from benchmarks.setting import EXPERIMENT, corpus, prepared
+from context_nmt.evaluation.validation import validation_bleu
+from context_nmt.experiment import run_name
+from context_nmt.models.averaging import average_run
+from context_nmt.models.planning import plan, write_plans
+from context_nmt.models.plans import TrainingPlan
+from context_nmt.training.batches import Batch, Pairs
+from context_nmt.training.running import train_run
+
+RUN = "transformer", 1  # variant and seed of the model that is decoded with
+
+
+def plan_of(variant: str) -> TrainingPlan:
+    """What training is told about a variant of benchmarks/params.yaml."""
+    return plan(EXPERIMENT.settings, variant).training
+
+
+def batches(tokens: int, number: int) -> list[Batch]:
+    """The first batches of training, the same for all."""
+    pairs = Pairs(*corpus().parallel(corpus().train), maximum_length=None, device=torch.device("cpu"))
+    stream = pairs.endless(tokens=tokens, seed=1)
+    return [pairs.load(next(stream)[1]) for _ in range(number)]
+
+
+def trained() -> Path:
+    """The folder of a model that ends its sentences; trained once, in minutes."""
+    prepared()
+    folder = EXPERIMENT.model(run_name(*RUN))
+    if not folder.is_dir():
+        print("training the model that is decoded with: minutes, only this time", file=sys.stderr)
+        write_plans(EXPERIMENT)
+        train_run(EXPERIMENT, *RUN, device="cpu", validation_bleu=validation_bleu)
+        average_run(EXPERIMENT, *RUN)
+    return folder

@@ -1,0 +1,101 @@
+"""Figures as JSON and as Markdown tables."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.rounds import Measured, Ratio
+from context_nmt.files import read_json, write_json, write_lines
+
+FOLDER = Path(__file__).parent
+README = FOLDER.parent / "README.md"
+START, STOP = "<!-- speed: written by `make speed` -->", "<!-- /speed -->"
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one part of the benchmark gave."""
+
+    title: str
+    measured: dict[str, Measured]
+    ratios: list[Ratio]
+    notes: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "title": self.title,
+            "contenders": {name: one.to_dict() for name, one in self.measured.items()},
+            "ratios": [one.to_dict() for one in self.ratios],
+            "notes": self.notes,
+        }
+
+
+def write(machine: dict[str, Any], parts: list[Part]) -> None:
+    """Write results.json, README.md beside it, and the table in the project's README.md."""
+    values = {"machine": machine, "parts": [part.to_dict() for part in parts]}
+    write_json(FOLDER / "results.json", values)
+    write_lines(FOLDER / "README.md", page(read_json(FOLDER / "results.json")))
+    before, _, rest = README.read_text(encoding="utf-8").partition(START + "\n")
+    _, found, after = rest.partition(STOP + "\n")
+    if found:
+        table = "\n".join(summary(values))
+        README.write_text(f"{before}{START}\n{table}\n{STOP}\n{after}", encoding="utf-8")
+
+
+def page(values: dict[str, Any]) -> list[str]:
+    """The lines of benchmarks/README.md."""
+    lines = ["# Speed and memory", "", "Written by `make speed`; the same values are in `results.json`.", ""]
+    lines += [machine_line(values["machine"]), ""]
+    lines += [
+        "Medians of interleaved rounds, A B A B …, each program in a process of its own. A ratio is taken in each"
+    ]
+    lines += ["round; shown are its median, its least and its greatest value."]
+    for part in values["parts"]:
+        lines += ["", *section(part)]
+    return lines
+
+
+def machine_line(machine: dict[str, Any]) -> str:
+    """The machine in one sentence."""
+    versions = ("python", "torch", "numpy", "ctranslate2", "sacremoses", "subword-nmt")
+    named = ", ".join(f"{name} {machine[name]}" for name in versions)
+    return (
+        f"{machine['processor']} (family/model {machine['family_and_model']}), {machine['cores']} cores,"
+        f" {machine['memory_gb']} GB, {machine['system']}, with {', '.join(machine['instructions'])}; {named}."
+    )
+
+
+def section(part: dict[str, Any]) -> list[str]:
+    """One part: what each program did, how they compare, and notes."""
+    lines = [f"## {part['title']}", "", "| | speed | least to greatest | memory, MB |", "| --- | ---: | ---: | ---: |"]
+    for name, one in part["contenders"].items():
+        spread = f"{min(one['rounds']):,g} to {max(one['rounds']):,g}"
+        lines.append(f"| {name} | {one['median']:,g} {one['unit']}/s | {spread} | {one['memory_mb']:,} |")
+    lines += ["", "| ratio | median | least to greatest | wanted |", "| --- | ---: | ---: | ---: |"]
+    for one in part["ratios"]:
+        spread = f"{one['minimum']:.2f} to {one['maximum']:.2f}"
+        lines.append(f"| {one['of']} / {one['to']} | {one['median']:.2f} | {spread} | {_wanted(one)} |")
+    return [*lines, "", *(f"- {note}" for note in part["notes"])]
+
+
+def summary(values: dict[str, Any]) -> list[str]:
+    """The table of the project's README.md: ratios that something is wanted of."""
+    lines = ["| | ratio | median | least to greatest | wanted |", "| --- | --- | ---: | ---: | ---: |"]
+    for part in values["parts"]:
+        for one in part["ratios"]:
+            if one["wanted"] is not None:
+                spread = f"{one['minimum']:.2f} to {one['maximum']:.2f}"
+                ratio = f"{one['of']} / {one['to']}"
+                lines.append(f"| {part['title']} | {ratio} | {one['median']:.2f} | {spread} | {_wanted(one)} |")
+    return [*lines, "", machine_line(values["machine"])]
+
+
+def same_bytes(measured: dict[str, Measured]) -> str:
+    """Say whether all contenders gave the same checksums."""
+    first, *others = [one.output for one in measured.values()]
+    return "All write the same bytes." if all(other == first for other in others) else "They write different lines!"
+
+
+def _wanted(ratio: dict[str, Any]) -> str:
+    return "" if ratio["wanted"] is None else f"at least {ratio['wanted']:g}"

@@ -1,0 +1,193 @@
+"""Interleaved rounds A B A B …, each contender in a process of its own that lives on from round to round."""
+
+import multiprocessing
+import os
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import psutil
+
+from context_nmt.files import UserError
+
+CORES = len(os.sched_getaffinity(0))
+
+Work = Callable[[], tuple[float, Any]]  # one round: how much was done, in the contender's unit, and what came out
+Prepare = Callable[..., AbstractContextManager[Work]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender:
+    """What takes part: `prepare(*arguments)` is entered once, in its process, and gives the work of a round."""
+
+    name: str
+    prepare: Prepare
+    arguments: tuple[Any, ...] = ()
+    unit: str
+    threads: int = CORES
+
+
+@dataclass
+class Measured:
+    """What the rounds of one contender gave."""
+
+    unit: str
+    speeds: list[float] = field(default_factory=list)  # units per second, one per round
+    memory: float = 0.0  # MB, the most that its process and all below it held at a time
+    output: Any = None  # of the last round
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.speeds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        speeds = [_rounded(speed) for speed in self.speeds]
+        return {"unit": self.unit, "median": _rounded(self.median), "rounds": speeds, "memory_mb": round(self.memory)}
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times as fast one contender is as another, round by round."""
+
+    of: str
+    to: str
+    rounds: list[float]
+    wanted: float | None = None  # at least
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        spread = {"median": statistics.median(self.rounds), "minimum": min(self.rounds), "maximum": max(self.rounds)}
+        return {"of": self.of, "to": self.to, "wanted": self.wanted} | {key: round(spread[key], 3) for key in spread}
+
+
+def ratio(
+    measured: dict[str, Measured], of: str, to: str, *, wanted: float | None = None, factor: float = 1.0
+) -> Ratio:
+    """Compare two contenders of one measurement; `factor` is how many units of `to` one unit of `of` is."""
+    pairs = zip(measured[of].speeds, measured[to].speeds, strict=True)
+    return Ratio(of, to, [own * factor / other for own, other in pairs], wanted)
+
+
+def measure(part: str, contenders: list[Contender], rounds: int) -> dict[str, Measured]:
+    """Run all contenders in turn, `rounds` times, and tell on standard error what each round gave.
+
+    Raises UserError for a contender that fails; its traceback stands above.
+    """
+    results = {one.name: Measured(one.unit) for one in contenders}
+    with ExitStack() as stack:
+        _tell(f"{part}: getting ready")
+        runners = {one.name: stack.enter_context(running(one)) for one in contenders}
+        for number in range(1, rounds + 1):
+            for name, runner in runners.items():
+                result = results[name]
+                with runner.watched() as memory:
+                    runner.begin()
+                    amount, seconds, result.output = runner.finish()
+                result.speeds.append(amount / seconds)
+                result.memory = max(result.memory, *memory)
+                _tell(f"{part}: round {number}/{rounds}, {name}: {result.speeds[-1]:,.1f} {result.unit}/s")
+    return results
+
+
+class Runner:
+    """A contender's process; it waits while others have their turn."""
+
+    def __init__(self, contender: Contender) -> None:
+        self.contender = contender
+        context = multiprocessing.get_context("spawn")
+        self._pipe, other = context.Pipe()
+        earlier = os.environ.get("OMP_NUM_THREADS")
+        os.environ["OMP_NUM_THREADS"] = str(contender.threads)  # numerical libraries read it when they are loaded
+        try:
+            self.process = context.Process(target=_serve, args=(other, contender.prepare, contender.arguments))
+            self.process.start()
+        finally:
+            del os.environ["OMP_NUM_THREADS"]
+            if earlier is not None:
+                os.environ["OMP_NUM_THREADS"] = earlier
+        other.close()
+        self._receive()
+
+    def begin(self) -> None:
+        """Start one round."""
+        self._pipe.send(True)
+
+    def finish(self) -> tuple[float, float, Any]:
+        """Wait for the end of the round: how much was done, in how many seconds, and what came out."""
+        amount, seconds, output = self._receive()
+        return amount, seconds, output
+
+    def close(self) -> None:
+        """End the process."""
+        with suppress(BrokenPipeError):  # it has failed
+            self._pipe.send(False)
+        self.process.join()
+
+    def _receive(self) -> Any:
+        try:
+            return self._pipe.recv()
+        except EOFError:
+            raise UserError(f"{self.contender.name}: failed, see above") from None
+
+    @contextmanager
+    def watched(self) -> Iterator[list[float]]:
+        """Yield a list that fills with the memory in MB of the process and all below it, ten times a second."""
+        memory: list[float] = [0.0]
+        done = threading.Event()
+
+        def watch() -> None:
+            while not done.wait(0.1):
+                memory.append(_memory(self.process.pid))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            yield memory
+        finally:
+            done.set()
+            watcher.join()
+
+
+@contextmanager
+def running(contender: Contender) -> Iterator[Runner]:
+    """Yield a Runner, and end its process after the block."""
+    runner = Runner(contender)
+    try:
+        yield runner
+    finally:
+        runner.close()
+
+
+def _serve(pipe: Any, prepare: Prepare, arguments: tuple[Any, ...]) -> None:
+    with prepare(*arguments) as work:
+        pipe.send("ready")
+        while pipe.recv():
+            start = time.perf_counter()
+            amount, output = work()
+            pipe.send((amount, time.perf_counter() - start, output))
+
+
+def _memory(process: int | None) -> float:
+    """Proportional set size in MB: pages that several processes share count once."""
+    total = 0
+    try:
+        root = psutil.Process(process)
+        for one in (root, *root.children(recursive=True)):
+            total += one.memory_full_info().pss
+    except psutil.NoSuchProcess:
+        pass  # it ended while it was looked at
+    return total / 1e6
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _rounded(speed: float) -> float:
+    return float(f"{speed:.4g}")

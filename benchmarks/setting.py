@@ -1,0 +1,42 @@
+"""What is measured on: Multi30k, prepared in runs/speed by the project's own stages; no torch here."""
+
+import shutil
+import sys
+from pathlib import Path
+
+from context_nmt.corpus.binarized import BinarizedCorpus, binarize
+from context_nmt.corpus.subwords import segment_corpus
+from context_nmt.corpus.tokenizing import tokenize_corpus
+from context_nmt.experiment import Experiment
+from context_nmt.files import UserError
+
+PARAMETERS = Path(__file__).with_name("params.yaml")
+EXPERIMENT = Experiment(PARAMETERS.parents[1] / "runs" / "speed")
+
+
+def prepared() -> None:
+    """Prepare the text, once; raises UserError when the raw text is not there."""
+    if not EXPERIMENT.parameters.is_file() or EXPERIMENT.parameters.read_bytes() != PARAMETERS.read_bytes():
+        shutil.rmtree(EXPERIMENT.folder, ignore_errors=True)
+        EXPERIMENT.folder.mkdir(parents=True)
+        shutil.copyfile(PARAMETERS, EXPERIMENT.parameters)
+    settings = EXPERIMENT.settings
+    if not EXPERIMENT.corpus.is_dir():
+        raise UserError(f"{EXPERIMENT.corpus}: not there; run `dvc repro data/dvc.yaml:download@multi30k`")
+    if not EXPERIMENT.binarized.is_dir():
+        print("preparing Multi30k", file=sys.stderr)
+        tokenize_corpus(EXPERIMENT.corpus, EXPERIMENT.tokenized, settings.corpus, settings.text)
+        segment_corpus(EXPERIMENT.tokenized, EXPERIMENT.subwords, settings.corpus, settings.units)
+        binarize(EXPERIMENT.subwords, EXPERIMENT.binarized, settings.corpus, settings.units)
+
+
+def corpus() -> BinarizedCorpus:
+    """The text as ids."""
+    return BinarizedCorpus(EXPERIMENT.binarized)
+
+
+def text_files() -> list[str]:
+    """The names of all files of text."""
+    settings = EXPERIMENT.settings.corpus
+    splits = (settings.train, settings.validation, *settings.tests)
+    return [f"{split}.{language}" for split in splits for language in (settings.source, settings.target)]

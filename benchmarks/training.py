@@ -1,0 +1,72 @@
+"""Measures training: this project beside a loop around torch.nn.Transformer, and both beside the processor's peak."""
+
+from benchmarks import machine, updates
+from benchmarks.command_line import part_command
+from benchmarks.models import plan_of
+from benchmarks.report import Part
+from benchmarks.rounds import Contender, measure, ratio
+from benchmarks.setting import corpus, prepared
+from benchmarks.updates import Precision
+from context_nmt.models.counting import SENTENCE_LENGTH, describe
+
+UPDATES = 12  # in a round
+
+TORCH, TORCH_BF16 = "torch.nn.Transformer", "torch.nn.Transformer, bf16 autocast"
+TORCH_DROPOUT = "torch.nn.Transformer, dropout where ours is"
+OURS, OURS_BF16 = "context-nmt", "context-nmt, bf16"
+PEAK, PEAK_BF16 = machine.products("float32"), machine.products("bfloat16")
+
+
+def training(rounds: int) -> Part:
+    """Compare updates on the same batches."""
+    prepared()
+    contenders = [
+        PEAK,
+        _torch(TORCH, "fp32", inner_dropout=True),
+        _ours(OURS, "fp32"),
+        _torch(TORCH_DROPOUT, "fp32", inner_dropout=False),
+        _ours(OURS_BF16, "bf16"),
+        _torch(TORCH_BF16, "bf16", inner_dropout=True),
+        PEAK_BF16,
+    ]
+    measured = measure("training", contenders, rounds)
+    plan, vocabulary = plan_of("transformer"), len(corpus().target_vocabulary)
+    described = describe(plan.model, source_vocabulary=vocabulary, target_vocabulary=vocabulary)
+    flops = described["flops_per_target_token"]
+    losses = [f"{name} {values.output:.3f}" for name, values in measured.items() if values.output]
+    return Part(
+        title="Training",
+        measured=measured,
+        ratios=[
+            ratio(measured, OURS, TORCH, wanted=1.25),
+            ratio(measured, OURS, TORCH_DROPOUT),
+            ratio(measured, OURS_BF16, TORCH, wanted=1.5),
+            ratio(measured, OURS_BF16, TORCH_BF16),
+            ratio(measured, OURS, PEAK.name, wanted=0.6, factor=flops / 1e9),
+            ratio(measured, TORCH, PEAK.name, factor=flops / 1e9),
+            ratio(measured, OURS_BF16, PEAK_BF16.name, factor=flops / 1e9),
+        ],
+        notes=[
+            f"A round is {UPDATES} updates on the same batches of at most {plan.training.batch_tokens} target tokens"
+            " with padding; only real target tokens are counted, END among them. Reading batches is not in the time.",
+            f"The fraction of the peak takes {flops / 1e6:.1f} MFLOP per target token: the matrix products of a forward"
+            f" and backward pass over {SENTENCE_LENGTH} and {SENTENCE_LENGTH} units, as `stages.describe` counts them."
+            f" The peak is that of square products of size {machine.SIZE} in the same round.",
+            "With dropout 0.1, torch.nn.Transformer also drops attention weights and the feed-forward's hidden layer.",
+            f"Mean loss in the last round: {', '.join(losses)}.",
+        ],
+    )
+
+
+def _ours(name: str, precision: Precision) -> Contender:
+    arguments = ("transformer", precision, UPDATES, "tokens")
+    return Contender(name=name, prepare=updates.ours, arguments=arguments, unit="target tokens")
+
+
+def _torch(name: str, precision: Precision, *, inner_dropout: bool) -> Contender:
+    arguments = (precision, UPDATES, inner_dropout)
+    return Contender(name=name, prepare=updates.torch_transformer, arguments=arguments, unit="target tokens")
+
+
+if __name__ == "__main__":
+    part_command(training)
