@@ -184,9 +184,10 @@ def test_plots_need_no_network(finished):
     assert not re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=[\"']?(?:https?:)?//", page)
 
 
-def test_two_clean_clones_give_equal_locks(finished):
-    finished.before.repro("--no-run-cache")
+def test_two_clean_clones_give_equal_locks_side_by_side_too(finished):
+    finished.before.run(sys.executable, "-m", "stages.repro", "--jobs", "2")
     assert finished.before.lock() == finished.lock()
+    assert finished.before.repro() == set()
 
 
 def test_focus_and_metrics_diff_compare_two_variants(finished):
