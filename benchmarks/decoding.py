@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import torch
 
@@ -15,6 +16,7 @@ from benchmarks.rounds import CORES, Contender, Measured, Work, measure, ratio
 from benchmarks.setting import EXPERIMENT, corpus
 from context_nmt.corpus.vocabulary import join_units
 from context_nmt.decoding.translating import translate_ids
+from context_nmt.decoding.workers import usable
 from context_nmt.evaluation.scores import bleu_metric
 from context_nmt.files import read_lines
 from context_nmt.models.checkpoints import load_run
@@ -34,11 +36,11 @@ def decoding(rounds: int) -> Part:
     folder = trained()
     contenders = []
     for beam in (BEAM, 1):
-        settings = [_settings(beam, precision) for precision in ("fp32", "bf16")]
+        fp32, bf16 = _settings(beam, "fp32"), _settings(beam, "bf16")
         contenders += [
             Contender(name=_name(THEIRS, beam), prepare=_theirs, arguments=(folder, beam), unit="sentences", threads=1),
-            Contender(name=_name(OURS, beam), prepare=_ours, arguments=(folder, settings[0]), unit="sentences"),
-            Contender(name=_name(OURS_BF16, beam), prepare=_ours, arguments=(folder, settings[1]), unit="sentences"),
+            Contender(name=_name(OURS, beam), prepare=_ours, arguments=(folder, fp32), unit="sentences"),
+            Contender(name=_name(OURS_BF16, beam), prepare=_ours, arguments=(folder, bf16), unit="sentences"),
         ]
     measured = measure("decoding", contenders, rounds)
     wanted = {(OURS, BEAM): 0.55, (OURS_BF16, BEAM): 0.7, (OURS, 1): 0.65, (OURS_BF16, 1): None}
@@ -63,7 +65,7 @@ def _name(program: str, beam: int) -> str:
     return f"{program}, {'greedy' if beam == 1 else f'beam {beam}'}"
 
 
-def _settings(beam: int, precision: str) -> DecodingSettings:
+def _settings(beam: int, precision: Literal["fp32", "bf16"]) -> DecodingSettings:
     return DecodingSettings(
         beam=beam,
         length_penalty="fairseq",
@@ -81,7 +83,8 @@ def _ours(folder: Path, settings: DecodingSettings) -> Iterator[Work]:
     units = corpus().target_vocabulary
 
     def work(sentences: int = len(source)) -> tuple[float, list[str]]:
-        found = translate_ids(model, [source[number] for number in range(sentences)], settings, device=device)
+        given = [source[number] for number in range(sentences)]
+        found = translate_ids(model, given, settings, device=device, workers=usable(device))
         return sentences, [units.text(best[0].tokens) for best in found]
 
     work(WARM_UP)
