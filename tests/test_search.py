@@ -200,6 +200,103 @@ def test_a_live_hypothesis_that_can_still_win_is_followed() -> None:
     assert search(tables, [0], [3], beam=2, length_penalty="none")[0][0].tokens == ()
 
 
+def plain_beam_search(
+    tables: Tables, sentence: int, longest: int, beam: int, kind: str, weight: float, stop: str
+) -> list[tuple[float, tuple[int, ...]]]:
+    """One sentence, one prefix at a time, without tensors: all that ended, best first."""
+    live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    ended: list[tuple[float, tuple[int, ...]]] = []
+    while live:
+        length = len(live[0][1]) + 1
+        best_possible = divided(max(total for total, _ in live), longest + 1, kind, weight)
+        if ended and (best_possible <= max(ended)[0] or (stop == "beam" and len(ended) >= beam)):
+            break
+        continued = []
+        for total, prefix in live:
+            code = 0
+            for token in prefix:
+                code = code * VOCABULARY + token
+            log_probabilities = tables.logits[sentence, code].log_softmax(-1).tolist()
+            allowed = (END, *WORDS) if length <= longest else (END,)
+            continued += [(total + log_probabilities[token], (*prefix, token)) for token in allowed]
+        best = sorted(continued, reverse=True)[:beam]
+        ended += [(divided(total, length, kind, weight), y[:-1]) for total, y in best if y[-1] == END]
+        live = [(total, y) for total, y in best if y[-1] != END]
+    return sorted(ended, reverse=True)
+
+
+@pytest.mark.parametrize(("kind", "weight"), PENALTIES)
+@pytest.mark.parametrize("stop", ["exact", "beam"])
+@pytest.mark.parametrize("beam", [1, 2, 3, 5])
+def test_it_finds_what_a_plain_beam_search_finds(beam: int, stop: str, kind: LengthPenalty, weight: float) -> None:
+    lengths = [5, 3, 5, 0, 4, 5, 1, 5]
+    tables = Tables.random(len(lengths), 5, seed=beam, sharpness=1.0)
+    tables.logits[::2, :, END] -= 2.0
+    found = search(tables, list(range(8)), lengths, beam=beam, length_penalty=kind, weight=weight, stop=stop, n_best=1)
+    for sentence, longest in enumerate(lengths):
+        score, tokens = plain_beam_search(tables, sentence, longest, beam, kind, weight, stop)[0]
+        assert found[sentence][0].tokens == tokens
+        assert found[sentence][0].score == pytest.approx(score, abs=1e-12)
+
+
+def test_stopping_early_takes_fewer_steps() -> None:
+    steps = {"exact": 0, "beam": 0}
+    tables = Tables.random(8, 5, seed=1)
+    for stop in steps:
+
+        def step(tokens: Tensor, state: dict, stop: str = stop) -> tuple[Tensor, dict]:
+            steps[stop] += len(tokens)
+            return tables.step(tokens, state)
+
+        beam_search(
+            step,
+            tables.start(list(range(8))),
+            batch=8,
+            beam=3,
+            length_penalty="fairseq",
+            weight=1.0,
+            maximum_lengths=torch.full((8,), 5),
+            n_best=1,
+            stop=stop,
+            begin=BEGIN,
+            end=END,
+            forbidden=(PADDING, BEGIN),
+        )
+    assert steps["beam"] < steps["exact"]
+
+
+@pytest.mark.parametrize("vocabulary", [700, 704])
+@pytest.mark.parametrize("beam", [1, 4])
+def test_the_best_units_of_a_large_vocabulary_are_found_anywhere(vocabulary: int, beam: int) -> None:
+    generator = torch.Generator().manual_seed(beam)
+    peaks = [[3, 4, 5, 6], [vocabulary - 1, vocabulary - 2, 64, 127], [63, 128, 130, 699], [66, 67, 68, 400]]
+    logits = 0.1 * torch.randn(len(peaks), vocabulary, generator=generator, dtype=torch.float64)
+    for row, peak in enumerate(peaks):
+        logits[row, peak] += torch.tensor([9.0, 8.0, 7.0, 6.0], dtype=torch.float64)
+    last = torch.full((vocabulary,), -50.0, dtype=torch.float64).index_fill(0, torch.tensor(END), 50.0)
+
+    def step(tokens: Tensor, state: dict) -> tuple[Tensor, dict]:
+        given = logits if state["hypotheses"] == 0 else last.expand(len(tokens), -1)
+        return given, {**state, "hypotheses": state["hypotheses"] + 1}
+
+    found = beam_search(
+        step,
+        {"sentences": None, "hypotheses": 0},
+        batch=len(peaks),
+        beam=beam,
+        length_penalty="none",
+        weight=0.0,
+        maximum_lengths=torch.full((len(peaks),), 1),
+        n_best=beam,
+        begin=BEGIN,
+        end=END,
+        forbidden=(PADDING, BEGIN),
+    )
+    assert [[one.tokens for one in hypotheses] for hypotheses in found] == [
+        [(unit,) for unit in peak[:beam]] for peak in peaks
+    ]
+
+
 def test_no_sentences() -> None:
     assert search(Tables.random(1, 1, seed=0), [], []) == []
 

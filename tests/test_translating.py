@@ -3,8 +3,11 @@
 import io
 import itertools
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -26,6 +29,7 @@ from context_nmt.models.translation_model import TranslationModel
 from context_nmt.settings import DecodingSettings, ModelSettings, SideSettings, UnitSettings
 
 VOCABULARY = 17
+ROOT = Path(__file__).parents[1]
 CPU = torch.device("cpu")
 SLOTS = ("encoder_self_attention", "decoder_self_attention", "cross_attention")
 
@@ -190,6 +194,28 @@ def test_decode_writes_every_test_set(experiment: Experiment) -> None:
     write_json(experiment.plan("small", "decoding"), asdict(DecodingSettings(beam=1)))
     decode_run(experiment, "small", 1, device="cpu")
     assert sorted(path.name for path in decoded.iterdir()) == ["first.subwords.txt", "second.subwords.txt"]
+
+
+def test_two_processes_of_torchrun_write_what_one_writes(experiment: Experiment) -> None:
+    settings = DecodingSettings(beam=3, n_best=3, maximum_length_offset=4, batch_tokens=20)
+    write_json(experiment.plan("small", "decoding"), asdict(settings))
+    decode_run(experiment, "small", 1, device="cpu")
+    one = {path.name: path.read_bytes() for path in experiment.decoded("small-1").iterdir()}
+    shutil.rmtree(experiment.decoded("small-1"))
+    result = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "stages.decode", "small", "1"],
+        cwd=experiment.folder,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert {path.name: path.read_bytes() for path in experiment.decoded("small-1").iterdir()} == one
+    # Only the first one speaks, of its own part.
+    counts = re.findall(r"small-1 (\w+): (\d) sentences", result.stderr)
+    assert [name for name, _ in counts] == ["first", "second"]
+    assert all(0 < int(count) < whole for (_, count), whole in zip(counts, (5, 3), strict=True))
 
 
 def test_what_is_missing_is_named(experiment: Experiment, tmp_path: Path) -> None:

@@ -18,28 +18,42 @@ from context_nmt.experiment import Experiment, run_name
 from context_nmt.files import UserError, read_json, replacing_folder, write_lines
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
 from context_nmt.models.devices import device_named
+from context_nmt.models.processes import processes
 from context_nmt.settings import DecodingSettings
 
 LONG = 1000  # units; attention takes the square of a line's length
 
 
 def decode_run(experiment: Experiment, variant: str, seed: int, *, device: str) -> None:
-    """Translate every test set of the binarized corpus with one run, into `runs/decoded/RUN`, whole or not at all."""
+    """Translate every test set of the binarized corpus with one run, into `runs/decoded/RUN`, whole or not at all.
+
+    Where torchrun started several processes, they share the work and the first writes.
+    """
     settings = read_settings(experiment.plan(variant, "decoding"))
     corpus = BinarizedCorpus(experiment.binarized)
     run = run_name(variant, seed)
     where = device_named(device)
     model = load_run(experiment.model(run), where, corpus)
-    with replacing_folder(experiment.decoded(run)) as folder:
+    results = {}
+    with processes(where) as group:
         for test in corpus.tests:
-            source = corpus.side(test, corpus.source)
-            results = translate_ids(
-                model, source, settings, device=where, progress=f"{run} {test}", workers=usable(where)
+            results[test] = translate_ids(
+                model,
+                corpus.side(test, corpus.source),
+                settings,
+                device=where,
+                progress=f"{run} {test}" if group.first else None,
+                workers=usable(where),
+                processes=group,
             )
-            units = corpus.target_vocabulary
-            write_lines(folder / f"{test}.subwords.txt", (units.text(found[0].tokens) for found in results))
+    if not group.first:
+        return
+    units = corpus.target_vocabulary
+    with replacing_folder(experiment.decoded(run)) as folder:
+        for test, sentences in results.items():
+            write_lines(folder / f"{test}.subwords.txt", (units.text(found[0].tokens) for found in sentences))
             if settings.n_best > 1:
-                write_lines(folder / f"{test}.nbest.jsonl", n_best_lines(results, units))
+                write_lines(folder / f"{test}.nbest.jsonl", n_best_lines(sentences, units))
 
 
 def n_best_lines(results: list[list[Hypothesis]], units: Vocabulary) -> Iterator[str]:

@@ -68,6 +68,7 @@ def beam_search(
     weight: float,
     maximum_lengths: Tensor,
     n_best: int,
+    stop: Literal["exact", "beam"] = "exact",
     begin: int,
     end: int,
     forbidden: Collection[int],
@@ -75,7 +76,8 @@ def beam_search(
     """Return the `n_best` best hypotheses of each of `batch` sentences, best first.
 
     `state` has one hypothesis per sentence, and `maximum_lengths` [B] counts tokens before END. A sentence ends when no
-    live hypothesis can still beat its n_best-th finished one, so its result does not depend on the rest of the batch.
+    live hypothesis can still beat its n_best-th finished one, or with `stop` beam already when `beam` have ended; its
+    result does not depend on the rest of the batch.
     A sentence with fewer than `n_best` possible hypotheses gets fewer. Raises UserError for logits that are no numbers.
     """
     device = maximum_lengths.device
@@ -105,7 +107,10 @@ def beam_search(
         sums = sums.masked_fill(ended, IMPOSSIBLE)
 
         # Log-probabilities only fall, so none ends better than with its present one at the longest length.
-        going = (sums.amax(dim=1) / longest > finished[:, -1]).nonzero().flatten()
+        hopeful = sums.amax(dim=1) / longest > finished[:, -1]
+        if stop == "beam":
+            hopeful &= torch.tensor([len(found[sentence]) < beam for sentence in sentences.tolist()], device=device)
+        going = hopeful.nonzero().flatten()
         kept = (going[:, None] * (rows // len(sentences)) + parents[going]).flatten()
         if not torch.equal(kept, torch.arange(rows, device=device)):
             state = {**state, "hypotheses": reorder(state["hypotheses"], kept)}

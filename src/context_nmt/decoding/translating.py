@@ -16,12 +16,16 @@ from context_nmt.corpus.batching import pad
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding.precision import in_precision
 from context_nmt.decoding.search import Hypothesis, beam_search
-from context_nmt.decoding.workers import one_thread, side_by_side
+from context_nmt.decoding.workers import gathered, one_thread, side_by_side
 from context_nmt.files import UserError
+from context_nmt.models.processes import Processes
 from context_nmt.models.translation_model import TranslationModel
 from context_nmt.settings import DecodingSettings
 
 Lengths = NDArray[np.int64]
+
+
+ALONE = Processes()
 
 
 class Sentences(Protocol):
@@ -39,31 +43,33 @@ def translate_ids(
     device: torch.device,
     progress: str | None = None,
     workers: int | None = None,
+    processes: Processes = ALONE,
 ) -> list[list[Hypothesis]]:
     """Return the `settings.n_best` best hypotheses of every sentence, best first, in the order of the input.
 
     `progress` names the work in a bar on standard error; without it nothing is shown. A sentence of no units is
     translated, too: the model then sees END alone. `workers` processes share the work, with one thread each, and the
     result does not depend on their number; without it, this process works alone, with the threads that it has.
+    Where torchrun started several `processes`, each takes its part of the batches and gets the results of all.
     Raises UserError for a sentence that is longer than the model's learned positions.
     """
     lengths = np.array([len(sentences[number]) for number in range(len(sentences))], dtype=np.int64)
     _check_positions(model, lengths)
     model = in_precision(model, settings.precision)
-    cut = list(batches(lengths, settings))
-    results: list[list[Hypothesis]] = [[] for _ in lengths]
+    own = processes.share(list(batches(lengths, settings)))
 
     def translate(job: int) -> list[list[Hypothesis]]:
-        batch = cut[job]
+        batch = own[job]
         source = torch.from_numpy(pad([sentences[number] for number in batch], last=END)).to(device)
         return _search(model, source, _maximum_lengths(model, lengths[batch], settings).to(device), settings)
 
-    with _evaluating(model), nullcontext() if workers is None else one_thread(), _Bar(progress, lengths) as bar:
-        for job, found in side_by_side(translate, len(cut), workers or 1):
-            for number, hypotheses in zip(cut[job], found, strict=True):
-                results[number] = hypotheses
-            bar.advance(cut[job])
-    return results
+    results: dict[int, list[Hypothesis]] = {}
+    with _evaluating(model), nullcontext() if workers is None else one_thread(), _Bar(progress, lengths, own) as bar:
+        for job, found in side_by_side(translate, len(own), workers or 1):
+            results.update(zip(own[job].tolist(), found, strict=True))
+            bar.advance(own[job])
+    everyones = gathered(results, processes)
+    return [everyones[number] for number in range(len(lengths))]
 
 
 def batches(lengths: Lengths, settings: DecodingSettings) -> Iterator[Lengths]:
@@ -92,6 +98,7 @@ def _search(
         weight=settings.length_penalty_weight,
         maximum_lengths=maximum_lengths,
         n_best=settings.n_best,
+        stop=settings.stop,
         begin=BEGIN,
         end=END,
         forbidden=(PADDING, BEGIN),
@@ -130,18 +137,19 @@ def _evaluating(model: TranslationModel) -> Iterator[None]:
 class _Bar:
     """A progress bar in source tokens, which tell the time left better than sentences do; at the end, one line."""
 
-    def __init__(self, name: str | None, lengths: Lengths) -> None:
+    def __init__(self, name: str | None, lengths: Lengths, work: list[Lengths]) -> None:
         self.name, self.lengths, self.done, self.since = name, lengths, 0, time.perf_counter()
+        count = sum(map(len, work))
         self.progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            TextColumn(f"{{task.fields[done]:,}}/{len(lengths):,} sentences, {{task.fields[speed]:,.1f}} sentences/s"),
+            TextColumn(f"{{task.fields[done]:,}}/{count:,} sentences, {{task.fields[speed]:,.1f}} sentences/s"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
             disable=name is None,
         )
-        self.task = self.progress.add_task(name or "", total=int((lengths + 1).sum()), done=0, speed=0.0)
+        self.task = self.progress.add_task(name or "", total=sum(map(self._tokens, work)), done=0, speed=0.0)
 
     def __enter__(self) -> "_Bar":
         self.progress.start()
@@ -156,8 +164,10 @@ class _Bar:
     def advance(self, batch: Lengths) -> None:
         """Count one batch, given as the numbers of its sentences."""
         self.done += len(batch)
-        tokens = int((self.lengths[batch] + 1).sum())
-        self.progress.update(self.task, advance=tokens, done=self.done, speed=self._speed())
+        self.progress.update(self.task, advance=self._tokens(batch), done=self.done, speed=self._speed())
+
+    def _tokens(self, batch: Lengths) -> int:
+        return int((self.lengths[batch] + 1).sum())
 
     def _speed(self) -> float:
         return self.done / max(1e-9, time.perf_counter() - self.since)

@@ -9,9 +9,12 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar, cast
 
 import torch
+from torch import distributed
 
 from context_nmt.files import UserError
+from context_nmt.models.processes import Processes
 
+Key = TypeVar("Key")
 Result = TypeVar("Result")
 
 
@@ -67,6 +70,15 @@ def side_by_side(work: Callable[[int], Result], jobs: int, workers: int) -> Iter
             process.kill()
             process.join()
             connection.close()
+
+
+def gathered(results: dict[Key, Result], processes: Processes) -> dict[Key, Result]:
+    """The results of all processes that torchrun started, in each of them."""
+    if processes.count == 1:
+        return results
+    parts: list[dict[Key, Result]] = [{} for _ in range(processes.count)]
+    distributed.all_gather_object(parts, results)
+    return {key: result for part in parts for key, result in part.items()}
 
 
 def _answer(connection: Connection, process: multiprocessing.process.BaseProcess) -> tuple[int, Any]:
