@@ -208,9 +208,7 @@ class DecodingSettings(Checked):
     beam: int = 4
     length_penalty: Literal["gnmt", "fairseq", "none"] = "gnmt"
     length_penalty_weight: float = 0.6
-    stop: Literal["exact", "beam"] = (
-        "exact"  # beam: when that many have ended, as fairseq; exact: when no other can win
-    )
+    stop: Literal["exact", "beam"] = "exact"  # when no other hypothesis can win; when as many as the beam have ended
     maximum_length_ratio: float = 1.5  # longest output: ratio * source length + offset, in units
     maximum_length_offset: int = 20
     batch_tokens: int = 4096  # source tokens times beam
