@@ -24,8 +24,9 @@ from context_nmt.settings import DecodingSettings
 
 BEAM = 6
 WEIGHT = 1.0  # scores are divided by the length
-OURS_TOKENS = {BEAM: 4096, 1: 4096}  # the fastest batches of each: source tokens times beam,
-THEIR_SENTENCES = {BEAM: 32, 1: 64}  # and sentences
+LONGEST = 80  # units of a translation; CTranslate2 has one limit for all sentences
+OURS_TOKENS = {BEAM: 8192, 1: 4096}  # the fastest batches of each: source tokens times beam,
+THEIR_SENTENCES = {BEAM: 64, 1: 250}  # and sentences
 WARM_UP = 64  # sentences before the first round
 
 THEIRS, OURS, OURS_BF16 = "CTranslate2", "context-nmt", "context-nmt, bf16"
@@ -55,7 +56,8 @@ def decoding(rounds: int) -> Part:
             f"{len(_references()):,} sentences of {_test()}. CTranslate2: {CORES} workers of one thread, batches of"
             f" {THEIR_SENTENCES[BEAM]} sentences (greedy {THEIR_SENTENCES[1]}); ours: batches of {OURS_TOKENS[BEAM]:,}"
             f" source tokens times beam (greedy {OURS_TOKENS[1]:,}).",
-            "Both divide log-probabilities by the length; ours counts END. Loading the model is not in the time.",
+            f"Both stop when {BEAM} hypotheses have ended and divide log-probabilities by the length; ours counts END."
+            " Loading the model is not in the time.",
             *(_agreement(measured, beam) for beam in (BEAM, 1)),
         ],
     )
@@ -70,6 +72,7 @@ def _settings(beam: int, precision: Literal["fp32", "bf16"]) -> DecodingSettings
         beam=beam,
         length_penalty="fairseq",
         length_penalty_weight=WEIGHT,
+        stop="beam",
         batch_tokens=OURS_TOKENS[beam],
         precision=precision,
     )
@@ -107,7 +110,11 @@ def _theirs(folder: Path, beam: int) -> Iterator[Work]:
 
     def work(sentences: int = len(lines)) -> tuple[float, list[str]]:
         found = translator.translate_batch(
-            lines[:sentences], max_batch_size=THEIR_SENTENCES[beam], beam_size=beam, length_penalty=WEIGHT
+            lines[:sentences],
+            max_batch_size=THEIR_SENTENCES[beam],
+            beam_size=beam,
+            length_penalty=WEIGHT,
+            max_decoding_length=LONGEST,
         )
         return sentences, [" ".join(one.hypotheses[0]) for one in found]
 
@@ -117,11 +124,11 @@ def _theirs(folder: Path, beam: int) -> Iterator[Work]:
 
 def _agreement(measured: dict[str, Measured], beam: int) -> str:
     theirs = measured[_name(THEIRS, beam)].output
-    told = [f"BLEU of {_name(THEIRS, beam)} {_bleu(theirs):.2f}"]
+    told = [f"BLEU of {_name(THEIRS, beam)} {_bleu(theirs):.2f}, {_units(theirs):.1f} units a line"]
     for name in (OURS, OURS_BF16):
         ours = measured[_name(name, beam)].output
         same = sum(own == other for own, other in zip(ours, theirs, strict=True)) / len(theirs)
-        told.append(f"of {name} {_bleu(ours):.2f}, {same:.1%} of its lines identical")
+        told.append(f"of {name} {_bleu(ours):.2f}, {_units(ours):.1f} units, {same:.1%} of the lines identical")
     return "; ".join(told) + "."
 
 
@@ -129,6 +136,10 @@ def _bleu(lines: list[str]) -> float:
     return float(
         bleu_metric("bleu_tokenized").corpus_score([join_units(line) for line in lines], [_references()]).score
     )
+
+
+def _units(lines: list[str]) -> float:
+    return sum(len(line.split(" ")) for line in lines) / len(lines)
 
 
 def _references() -> list[str]:
