@@ -53,7 +53,7 @@ def _sacremoses() -> Iterator[Work]:
                 with raw.open(encoding="utf-8", newline="\n") as lines, tokens.open("w", encoding="utf-8") as output:
                     for line in lines:
                         normalized = normalizer.normalize(line.rstrip("\n"))
-                        output.write(tokenizer.tokenize(normalized, return_str=True, escape=False) + "\n")
+                        output.write(" ".join(tokenizer.tokenize(normalized, escape=False)) + "\n")
             return count, [sha256(Path(folder) / name) for name in text_files()]
 
         yield work
