@@ -14,7 +14,7 @@ from torch import Tensor
 
 from context_nmt.corpus.batching import pad
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
-from context_nmt.decoding.precision import in_precision
+from context_nmt.decoding.linear_maps import prepared
 from context_nmt.decoding.search import Hypothesis, beam_search
 from context_nmt.decoding.workers import gathered, one_thread, side_by_side
 from context_nmt.files import UserError
@@ -55,7 +55,6 @@ def translate_ids(
     """
     lengths = np.array([len(sentences[number]) for number in range(len(sentences))], dtype=np.int64)
     _check_positions(model, lengths)
-    model = in_precision(model, settings.precision)
     own = processes.share(list(batches(lengths, settings)))
 
     def translate(job: int) -> list[list[Hypothesis]]:
@@ -64,7 +63,12 @@ def translate_ids(
         return _search(model, source, _maximum_lengths(model, lengths[batch], settings).to(device), settings)
 
     results: dict[int, list[Hypothesis]] = {}
-    with _evaluating(model), nullcontext() if workers is None else one_thread(), _Bar(progress, lengths, own) as bar:
+    with (
+        _evaluating(model),
+        prepared(model, settings.precision),
+        nullcontext() if workers is None else one_thread(),
+        _Bar(progress, lengths, own) as bar,
+    ):
         for job, found in side_by_side(translate, len(own), workers or 1):
             results.update(zip(own[job].tolist(), found, strict=True))
             bar.advance(own[job])
