@@ -17,8 +17,8 @@ def main(
 ) -> None:
     """Run what is not up to date of one experiment; stages that do not depend on each other run side by side.
 
-    Like `dvc repro`, which runs one stage at a time, and with the same results. No more than one stage per run
-    (a variant with a seed) runs at a time; OMP_NUM_THREADS, unless it is set, is each one's share of the cores.
+    Like `dvc repro`, which runs one stage at a time, and with the same results. No more stages than there
+    are runs (a variant with a seed) run at a time; OMP_NUM_THREADS, unless it is set, is each one's share of the cores.
     A stage that fails, or Ctrl-C, stops the others; run it again to go on.
 
     Example: python -m stages.repro experiments/multi30k-en-de --jobs 4

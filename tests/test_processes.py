@@ -9,7 +9,14 @@ import pytest
 import torch
 from tiny_training import RUN, column, make_experiment, train
 
+from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.files import UserError
 from context_nmt.models import checkpoints
+from context_nmt.models.building import build
+from context_nmt.models.plans import TrainingPlan
+from context_nmt.training.batches import Pairs
+from context_nmt.training.running import train_run
+from context_nmt.training.updating import Updater
 
 ROOT = Path(__file__).parents[1]
 
@@ -50,3 +57,25 @@ def test_processes_that_cannot_share_the_batches_are_refused(tmp_path):
     assert result.returncode != 0
     assert "training.accumulation is 3; it must be a multiple of the 2 processes" in result.stderr
     assert not experiment.checkpoints(RUN).exists()
+
+
+def test_tasks_of_srun_that_do_not_know_of_each_other_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "2")
+    experiment = make_experiment(tmp_path)
+    with pytest.raises(UserError, match="let torchrun start the processes"):
+        train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    assert not experiment.checkpoints(RUN).exists()
+
+
+def test_each_batch_of_an_update_has_a_dropout_of_its_own(tmp_path):
+    experiment = make_experiment(tmp_path, model={"dropout": 0.5})
+    plan = TrainingPlan.read(experiment.plan("plain", "training"))
+    corpus = BinarizedCorpus(experiment.binarized)
+    vocabulary = len(corpus.source_vocabulary)
+    model = build(plan.model, source_vocabulary=vocabulary, target_vocabulary=vocabulary)
+    pairs = Pairs(*corpus.parallel("train"), maximum_length=None, device=torch.device("cpu"))
+    batch = pairs.load(pairs.kept[:20])
+    seen = []
+    model.decoder.register_forward_hook(lambda module, given, states: seen.append(states.detach().clone()))
+    Updater(plan, model, seed=1).update(1, [batch, batch])
+    assert not torch.equal(seen[0], seen[1])

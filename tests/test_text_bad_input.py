@@ -102,7 +102,7 @@ def test_a_file_with_crlf(stage, tmp_path):
     refused(
         stage,
         tmp_path,
-        "data/toy/train.en: every line ends in a carriage return (CRLF, as Windows writes); "
+        "data/toy/train.en: the lines end in a carriage return (CRLF, as Windows writes); "
         r"remove it, for example with: sed -i 's/\r$//' data/toy/train.en",
     )
 

@@ -81,6 +81,10 @@ class Experiment:
         """What a training that has not been averaged yet resumes from."""
         return self.runs / "scratch" / run
 
+    def training_lock(self, run: str) -> Path:
+        """What the process holds that trains a run."""
+        return self.runs / "scratch" / f"{run}.lock"
+
     def curve(self, run: str) -> Path:
         return self.metrics / "curves" / f"{run}.csv"
 

@@ -28,8 +28,8 @@ Edges = list[tuple[str, str]]  # (stage, one that depends on it)
 def reproduce(folder: Path, jobs: int | None) -> None:
     """Bring the experiment in `folder` up to date with at most `jobs` stages at a time.
 
-    By default as many as there are cores, at most one per run; one where there is a GPU. Stages get their share of the
-    cores as OMP_NUM_THREADS, unless it is set. Raises UserError when a stage fails, after the others were stopped.
+    By default as many as there are cores, at most as many as runs; one where there is a GPU. Stages get their share of
+    the cores as OMP_NUM_THREADS, unless it is set. Raises UserError when a stage fails, after the others were stopped.
     """
     settings = read_parameters(folder / "params.yaml")
     if jobs is not None and jobs < 1:
@@ -109,7 +109,8 @@ class Children:
 
     def __enter__(self) -> "Children":
         for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.default_int_handler)  # these end the children, too
+            if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+                signal.signal(number, signal.default_int_handler)  # these end the children, too
         return self
 
     def __exit__(self, *_: object) -> None:

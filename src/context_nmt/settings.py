@@ -267,7 +267,7 @@ class TrainSettings(Checked):
 class LaunchSettings(Checked):
     """The command in front of `-m stages.train` and `-m stages.decode`; another one runs these stages again.
 
-    `python`, `env OMP_NUM_THREADS=1 python`, `torchrun --nproc-per-node 8`, `srun --ntasks 8 python`, …
+    `python`, `env OMP_NUM_THREADS=1 python`, `torchrun --nproc-per-node 8`, `srun --ntasks-per-node 1 torchrun …`
     """
 
     train: str = "python"

@@ -110,7 +110,7 @@ def download_corpus(data: Path, corpus: str, *, mirror: str | None) -> None:
             fetch([*places, file.url], downloads / file.name, file.sha256, checksums)
             _unpack(downloads / file.name, file, folder)
         _check_parallel(folder, corpus)
-    shutil.rmtree(downloads, ignore_errors=True)
+        shutil.rmtree(downloads, ignore_errors=True)
 
 
 def _unpack(path: Path, file: DownloadFile, folder: Path) -> None:

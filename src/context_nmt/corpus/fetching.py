@@ -50,6 +50,7 @@ def fetch(places: list[str], path: Path, expected: str | None, checksums: Path) 
     part.replace(path)
     if expected is None:
         print(f"{address}: sha256 {got} is recorded in {checksums}; later downloads must match it")
+        recorded = read_json(checksums) if checksums.is_file() else {}  # another corpus may have been downloaded
         write_json(checksums, recorded | {address: got})
 
 

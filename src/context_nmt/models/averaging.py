@@ -9,7 +9,7 @@ from torch import Tensor
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import copy_text_files
 from context_nmt.experiment import Experiment, run_name
-from context_nmt.files import UserError, read_json, replacing_folder, sha256, write_json
+from context_nmt.files import UserError, locked, read_json, replacing_folder, sha256, write_json
 from context_nmt.models import checkpoints
 from context_nmt.settings import AveragingSettings
 
@@ -28,7 +28,8 @@ def average_run(experiment: Experiment, variant: str, seed: int) -> None:
         checkpoints.save(folder / checkpoints.RUN_WEIGHTS, weights, metadata)
         write_json(folder / "decoding.json", read_json(experiment.plan(variant, "decoding")))
         copy_text_files(experiment.tokenized, experiment.subwords, experiment.binarized, folder / "text")
-    shutil.rmtree(experiment.scratch(run), ignore_errors=True)
+    with locked(experiment.training_lock(run)):
+        shutil.rmtree(experiment.scratch(run), ignore_errors=True)
 
 
 def average(folder: Path, settings: AveragingSettings, *, select_by: str) -> tuple[dict[str, Tensor], dict[str, Any]]:

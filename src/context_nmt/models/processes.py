@@ -10,6 +10,8 @@ import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from context_nmt.files import UserError
+
 Item = TypeVar("Item")
 
 
@@ -47,8 +49,16 @@ class Processes:
 
 @contextmanager
 def processes(device: torch.device) -> Iterator[Processes]:
-    """Join the processes that torchrun started; without it there is one."""
+    """Join the processes that torchrun started; without it there is one.
+
+    Raises UserError for tasks of srun without torchrun, each of which would do all the work.
+    """
     count = int(os.environ.get("WORLD_SIZE", "1"))
+    if count == 1 and int(os.environ.get("SLURM_STEP_NUM_TASKS", "1")) > 1:
+        raise UserError(
+            "srun started several tasks that do not know of each other; in launch of params.yaml, let torchrun start"
+            " the processes: srun --ntasks-per-node 1 torchrun --nproc-per-node 8 …"
+        )
     if count == 1:
         yield Processes()
         return

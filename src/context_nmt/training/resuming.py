@@ -24,7 +24,10 @@ CODE = (
 
 
 def fingerprint(plan: Path, corpus: list[Path], seed: int) -> str:
-    """Name what a training's numbers depend on: plan, data, seed and code. Other trainings have other names."""
+    """Name what a training's numbers depend on: plan, data, seed and code. Other trainings have other names.
+
+    How it is launched is left out, so that it can go on elsewhere; then the last bits may differ.
+    """
     package = Path(context_nmt.__file__).parent
     code = [file for part in CODE for file in sorted((package / part).rglob("*.py")) or [package / part]]
     hashes = [[path.name, sha256(path)] for path in (plan, *corpus)]

@@ -36,7 +36,7 @@ def train_run(
     run = run_name(variant, seed)
     where = device_named(device)
     scratch = experiment.scratch(run)
-    with processes(where) as team, locked(scratch.with_name(f"{run}.lock")) if team.first else nullcontext():
+    with processes(where) as team, locked(experiment.training_lock(run)) if team.first else nullcontext():
         if plan.training.accumulation % team.count:
             raise UserError(
                 f"{path}: training.accumulation is {plan.training.accumulation}; it must be a multiple of the"

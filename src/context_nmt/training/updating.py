@@ -89,7 +89,7 @@ class Updater:
         for index, batch in enumerate(batches):
             # Dropout depends on the batch's place in the update, not on what came before or on who computes it.
             place = index * self.processes.count + self.processes.rank
-            torch.manual_seed((self.seed * 1_000_003 + number + place * 2**53) % 2**64)
+            torch.manual_seed(self.seed * 1_000_003 + number + place * 2_654_435_761)  # on CPU the low 32 bits count
             with self._sharing(last=batch is batches[-1]):
                 loss: Loss = self.shared(batch.source, batch.target_inputs, batch.targets)
                 (loss.smoothed / tokens * self.processes.count).backward()  # type: ignore[no-untyped-call]
