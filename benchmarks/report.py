@@ -40,7 +40,7 @@ def write(machine: dict[str, Any], parts: list[Part]) -> None:
     _, found, after = rest.partition(STOP + "\n")
     if found:
         table = "\n".join(summary(values))
-        README.write_text(f"{before}{START}\n{table}\n{STOP}\n{after}", encoding="utf-8")
+        write_lines(README, f"{before}{START}\n{table}\n{STOP}\n{after}".removesuffix("\n").split("\n"))
 
 
 def page(values: dict[str, Any]) -> list[str]:

@@ -15,10 +15,12 @@ def main(
     seed: Annotated[int, typer.Argument(help="Of the initial weights, dropout and the order of batches.")],
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
 ) -> None:
-    """Train one variant with one seed on the binarized corpus.
+    """Train one variant with one seed on the binarized corpus, or go on with a training that was stopped.
 
     Reads metrics/plans/VARIANT/training.json and runs/binarized; params.yaml is not read. Each validation saves a
-    checkpoint; the last `training.keep_last` and the best `training.keep_best` stay.
+    checkpoint; the last `training.keep_last` and the best `training.keep_best` stay. Until they are averaged,
+    runs/scratch/VARIANT-SEED holds what a killed training goes on from; the same command ends with the same bytes.
+    Processes that torchrun starts share the batches of an update (training.accumulation).
 
     Writes
 
