@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -201,6 +202,26 @@ def test_focus_and_metrics_diff_compare_two_variants(finished):
     assert any("parameters" in name for name in shown["metrics/focus.json"])
     finished.run("git", "checkout", "--quiet", ".")
     assert finished.repro() <= {"focus"}
+
+
+def test_two_workers_take_experiments_from_the_queue(finished):
+    """Each trains in a copy of the project, one of them another variant; the workspace is left as it was."""
+    for variant, width in {"small": 4, "plain": 6}.items():
+        change = f"variants.{variant}.training={{maximum_updates: {width}, validate_every: {width}}}"
+        averaging = f"+variants.{variant}.averaging={{count: 1}}"
+        command = ("dvc", "exp", "run", "--queue", "--name", f"queued-{variant}", f"train@{variant}-1")
+        finished.run(*command, "--set-param", f"+{change}", "--set-param", averaging)
+    finished.run("dvc", "queue", "start", "--jobs", "2")
+    deadline = time.monotonic() + 300
+    while time.monotonic() < deadline and finished.run("dvc", "queue", "status").count("Success") < 2:
+        time.sleep(1)
+    assert finished.run("dvc", "queue", "status").count("Success") == 2
+    references = finished.run("git", "for-each-ref", "--format", "%(refname)", "refs/exps").split()
+    for variant, updates in {"small": 4, "plain": 6}.items():
+        (experiment,) = [name for name in references if name.endswith(f"/queued-{variant}")]
+        curve = finished.run("git", "show", f"{experiment}:metrics/curves/{variant}-1.csv")
+        assert [row.split(",")[0] for row in curve.split()] == ["update", str(updates)]
+    assert finished.run("git", "status", "--porcelain") == ""
 
 
 def test_an_experiment_on_one_variant_runs_only_its_stages(finished):
