@@ -24,9 +24,9 @@ from context_nmt.settings import DecodingSettings
 
 BEAM = 6
 WEIGHT = 1.0  # scores are divided by the length
-LONGEST = 80  # units of a translation; CTranslate2 has one limit for all sentences
+LONGEST = 80  # units of a translation: one limit for all sentences, for CTranslate2 has no other
 OURS_TOKENS = {BEAM: 8192, 1: 4096}  # the fastest batches of each: source tokens times beam,
-THEIR_SENTENCES = {BEAM: 64, 1: 250}  # and sentences
+THEIR_SENTENCES = {BEAM: 125, 1: 125}  # and sentences
 WARM_UP = 64  # sentences before the first round
 
 THEIRS, OURS, OURS_BF16 = "CTranslate2", "context-nmt", "context-nmt, bf16"
@@ -56,8 +56,8 @@ def decoding(rounds: int) -> Part:
             f"{len(_references()):,} sentences of {_test()}. CTranslate2: {CORES} workers of one thread, batches of"
             f" {THEIR_SENTENCES[BEAM]} sentences (greedy {THEIR_SENTENCES[1]}); ours: batches of {OURS_TOKENS[BEAM]:,}"
             f" source tokens times beam (greedy {OURS_TOKENS[1]:,}).",
-            f"Both stop when {BEAM} hypotheses have ended and divide log-probabilities by the length; ours counts END."
-            " Loading the model is not in the time.",
+            f"Both stop when {BEAM} hypotheses have ended, or at {LONGEST} units, and divide log-probabilities by the"
+            " length (ours counts END). Loading the model is not in the time.",
             *(_agreement(measured, beam) for beam in (BEAM, 1)),
         ],
     )
@@ -73,6 +73,8 @@ def _settings(beam: int, precision: Literal["fp32", "bf16"]) -> DecodingSettings
         length_penalty="fairseq",
         length_penalty_weight=WEIGHT,
         stop="beam",
+        maximum_length_ratio=0.0,
+        maximum_length_offset=LONGEST,
         batch_tokens=OURS_TOKENS[beam],
         precision=precision,
     )
