@@ -70,13 +70,15 @@ def without_inner_dropout(model: TorchTransformer) -> TorchTransformer:
 def adam(model: nn.Module, settings: TrainingSettings) -> torch.optim.Adam:
     """Adam as it comes, with the recipe's settings."""
     betas = settings.adam_beta1, settings.adam_beta2
-    return torch.optim.Adam(model.parameters(), lr=1e-4, betas=betas, eps=settings.adam_epsilon)
+    return torch.optim.Adam(model.parameters(), betas=betas, eps=settings.adam_epsilon)
 
 
 def update(
-    model: TorchTransformer, optimizer: torch.optim.Adam, batch: Batch, *, smoothing: float, bf16: bool
+    model: TorchTransformer, optimizer: torch.optim.Adam, batch: Batch, *, rate: float, smoothing: float, bf16: bool
 ) -> Tensor:
     """One update; returns the loss, the mean over target units."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate
     optimizer.zero_grad()
     with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
         logits = model(batch.source, batch.target_inputs)

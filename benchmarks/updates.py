@@ -13,6 +13,7 @@ from benchmarks.rounds import Work
 from benchmarks.setting import corpus
 from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.models.building import build
+from context_nmt.training.schedules import learning_rate
 from context_nmt.training.updating import Updater
 
 Precision = Literal["fp32", "bf16"]
@@ -55,10 +56,12 @@ def torch_transformer(precision: Precision, updates: int, inner_dropout: bool) -
         torch_loop.without_inner_dropout(model)
     optimizer = torch_loop.adam(model, plan.training)
     given = batches(plan.training.batch_tokens, updates)
-    smoothing = plan.training.label_smoothing
+    settings, width = plan.training, plan.model.model.width
 
     def update(number: int) -> float:
-        return float(torch_loop.update(model, optimizer, given[number], smoothing=smoothing, bf16=precision == "bf16"))
+        rate = learning_rate(number + 1, settings.schedule, width=width, maximum_updates=settings.maximum_updates)
+        bf16, smoothing = precision == "bf16", settings.label_smoothing
+        return float(torch_loop.update(model, optimizer, given[number], rate=rate, smoothing=smoothing, bf16=bf16))
 
     def work() -> tuple[float, float]:
         losses = [update(number) for number in range(updates)]
