@@ -165,7 +165,7 @@ def running(contender: Contender) -> Iterator[Runner]:
 
 
 def _serve(pipe: Any, prepare: Prepare, arguments: tuple[Any, ...]) -> None:
-    with prepare(*arguments) as work:
+    with prepare(*arguments) as work, suppress(EOFError):  # the measuring process is gone
         pipe.send("ready")
         while pipe.recv():
             start = time.perf_counter()
