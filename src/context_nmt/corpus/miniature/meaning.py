@@ -1,0 +1,134 @@
+"""What a sentence says, before it is English or German: the abstract syntax that both grammars put into words.
+
+Where the languages differ (gender, case, word order, which of two nouns) nothing is said here. What could be put into
+words in two ways is an entity's wording, so that one sentence can be said again with another noun or another gender.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from context_nmt.corpus.miniature.lexicon import (
+    Adjective,
+    Adverb,
+    Connective,
+    EnglishNoun,
+    GermanNoun,
+    Noun,
+    Preposition,
+    Verb,
+)
+
+Tense = Literal["present", "past", "perfect", "future"]
+Form = Literal["definite", "indefinite", "negative", "demonstrative", "possessive", "name", "pronoun"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The nouns that an entity is called by."""
+
+    noun: Noun
+    english: EnglishNoun
+    german: GermanNoun
+
+    @property
+    def is_person(self) -> bool:
+        return self.noun.kind == "person"
+
+
+@dataclass(frozen=True, slots=True)
+class ProperName:
+    """A first name, or a title with a surname; German Herr is Herrn but in the nominative."""
+
+    english: str
+    german: str
+    german_oblique: str
+
+
+@dataclass(eq=False, slots=True)
+class Entity:
+    """Somebody or something that a document speaks of."""
+
+    wording: Wording
+    name: ProperName | None = None
+    plural: bool = False
+
+
+Wordings = Mapping[Entity, Wording]  # what some entities are called instead
+AS_IT_IS: Wordings = {}
+
+
+@dataclass(eq=False, slots=True)
+class NounPhrase:
+    """A mention of an entity, or of one and another."""
+
+    entity: Entity
+    form: Form
+    adjectives: tuple[Adjective, ...] = ()
+    numeral: tuple[str, str] | None = None  # two, zwei; of an indefinite plural
+    possessor: "NounPhrase | None" = None  # of the form "possessive": a pronoun or a name
+    attribute: "NounPhrase | None" = None  # "of the river"
+    relative: "Clause | None" = None
+    relative_role: Literal["subject", "object"] = "subject"
+    other: "NounPhrase | None" = None  # "and the woman"
+
+    @property
+    def plural(self) -> bool:
+        return self.entity.plural or self.other is not None
+
+
+@dataclass(eq=False, slots=True)
+class PrepositionalPhrase:
+    """A preposition, the German case that it takes here, and its noun phrase."""
+
+    preposition: Preposition
+    case: str
+    noun_phrase: NounPhrase
+
+
+@dataclass(eq=False, slots=True)
+class Predicate:
+    """Adjectives after "be"."""
+
+    adjectives: tuple[Adjective, ...]
+    degree: Adverb | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Clause:
+    """A verb with all that belongs to it; without a verb, "be" with a predicate.
+
+    In a relative clause the subject or the object is the relative pronoun, and is None here.
+    """
+
+    subject: NounPhrase | None
+    verb: Verb | None
+    tense: Tense
+    modal: Verb | None = None
+    negated: bool = False
+    indirect: NounPhrase | None = None
+    object: NounPhrase | None = None  # accusative, or dative after a verb that takes it
+    argument: PrepositionalPhrase | None = None  # waited FOR THE BUS, stood ON THE TABLE, put … ON THE TABLE
+    predicate: Predicate | None = None
+    complement: "Clause | None" = None  # said THAT …
+    frequency: Adverb | None = None
+    manner: Adverb | None = None
+    time: Adverb | None = None
+    place: Adverb | PrepositionalPhrase | None = None
+    fronted: Literal["time", "place", "subordinate"] | None = None
+    subordinator: Connective | None = None
+    subordinate: "Clause | None" = None
+
+
+@dataclass(eq=False, slots=True)
+class Sentence:
+    """One or two main clauses."""
+
+    clause: Clause
+    conjunction: Connective | None = None  # before `second`
+    second: Clause | None = None
+    opening: Connective | None = None  # a conjunction at the start of the sentence
+    question: bool = False
+    speaker: NounPhrase | None = None  # of direct speech
+    speaking: Verb | None = None
+    speaking_tense: Tense = "past"
