@@ -1,13 +1,12 @@
 """The meaning of a sentence as an English constituency tree, with the Penn Treebank's labels and Moses' tokens."""
 
 from context_nmt.corpus.miniature.english_morphology import (
-    BE,
     DO,
     HAVE,
     indefinite_article,
     personal_pronoun,
 )
-from context_nmt.corpus.miniature.lexicon import Adverb
+from context_nmt.corpus.miniature.lexicon import Adverb, TimePhrase
 from context_nmt.corpus.miniature.meaning import (
     Clause,
     Entity,
@@ -97,7 +96,7 @@ class English:
         """The verb phrase; "often" stands before a verb and behind an auxiliary or "be"."""
         finite, rest = _verbs(clause, number, support=clause.negated)
         often = (self._adverbial(clause, "frequency"),) if clause.frequency else ()
-        if often and (rest or clause.verb is None):
+        if often and (rest or clause.verb.frame == "copula"):
             return (Node("VP", (*finite, *often, *_nested(rest, self._complements(clause)))),)
         return (*often, Node("VP", (*finite, *_nested(rest, self._complements(clause)))))
 
@@ -138,17 +137,17 @@ class English:
 
     def _adverbial(self, clause: Clause, role: str) -> Node:
         """What a clause says of its time, place, frequency or manner."""
-        adverbial: Adverb | PrepositionalPhrase = getattr(clause, role)
+        adverbial: Adverb | TimePhrase | PrepositionalPhrase = getattr(clause, role)
         if isinstance(adverbial, PrepositionalPhrase):
             return self._prepositional_phrase(adverbial)
-        *others, last = adverbial.english.split()
         part = ((clause, role),)
-        if not others:
-            return Node("ADVP", (Leaf("RB", last, part),))
-        preposition = Leaf("IN", others[0], ((clause, f"{role} preposition"),))
-        article = [Leaf("DT", word, ((clause, f"{role} preposition"),)) for word in others[1:]]
-        noun = Leaf("NNP" if last.istitle() else "NN", last, part)
-        return Node("PP", (preposition, Node("NP", (*article, noun))))
+        if isinstance(adverbial, Adverb):
+            return Node("ADVP", (Leaf("RB", adverbial.english, part),))
+        before = ((clause, f"{role} preposition"),)
+        preposition, *article, noun = adverbial.english
+        articles = [Leaf("DT", word, before) for word in article]
+        tag = "NNP" if noun.istitle() else "NN"
+        return Node("PP", (Leaf("IN", preposition, before), Node("NP", (*articles, Leaf(tag, noun, part)))))
 
     def _prepositional_phrase(self, phrase: PrepositionalPhrase) -> Node:
         words = phrase.preposition.english.split()
@@ -173,7 +172,7 @@ class English:
             return Node("NP", (Leaf("PRP", word, head),))
         if phrase.form == "name":
             return Node("NP", self._name(phrase))
-        noun = wording.english.forms[number]
+        noun = wording.english.plural if phrase.entity.plural else wording.english.singular
         adjectives = [
             Leaf("JJ", adjective.english, ((phrase, f"adjective {place}"),))
             for place, adjective in enumerate(phrase.adjectives)
@@ -209,7 +208,7 @@ class English:
             gender = self._wording(phrase.possessor.entity).noun.gender
             return (Leaf("PRP$", personal_pronoun(3, "singular", gender, "possessive"), parts),)
         if phrase.numeral:
-            return (Leaf("CD", phrase.numeral[0], parts),)
+            return (Leaf("CD", phrase.numeral.english, parts),)
         if phrase.form == "indefinite":
             return () if phrase.entity.plural else (Leaf("DT", indefinite_article(following), parts),)
         return (Leaf("DT", DETERMINERS[phrase.form], parts),)
@@ -235,16 +234,14 @@ def _finite_tag(tense: str, number: str) -> str:
 def _verbs(clause: Clause, number: str, *, support: bool) -> tuple[tuple[Leaf, ...], list[Leaf]]:
     """The finite verb with "n't", and the verbs below it; `support`: with "do" where there is no auxiliary."""
     part, auxiliary = ((clause, "verb"),), ((clause, "auxiliary"),)
-    base, participle, forms = "be", "been", BE
-    if clause.verb:
-        base, participle, forms = clause.verb.english.base, clause.verb.english.participle, clause.verb.english.finite
-    rest = [Leaf("VB", base, part)]
+    verb = clause.verb.english
+    rest = [Leaf("VB", verb.base, part)]
     tag = _finite_tag(clause.tense, number)
     if clause.tense == "future":
         finite = Leaf("MD", "will", auxiliary)
     elif clause.tense == "perfect":
         finite = Leaf("VBP" if number == "plural" else "VBZ", HAVE["present", 3, number], auxiliary)
-        rest = [Leaf("VBN", participle, part)]
+        rest = [Leaf("VBN", verb.participle, part)]
     elif clause.modal:
         finite = Leaf("MD", clause.modal.english.finite[clause.tense, 3, number], auxiliary)
         if clause.modal.english.marker:
@@ -253,12 +250,12 @@ def _verbs(clause: Clause, number: str, *, support: bool) -> tuple[tuple[Leaf, .
             if support:
                 rest = [Leaf("VB", clause.modal.english.base, auxiliary), *rest]
                 finite = Leaf(tag, DO[clause.tense, 3, number], auxiliary)
-    elif clause.verb is None:
-        finite, rest = Leaf(tag, forms[clause.tense, 3, number], part), []
+    elif clause.verb.frame == "copula":
+        finite, rest = Leaf(tag, verb.finite[clause.tense, 3, number], part), []
     elif support:
         finite = Leaf(tag, DO[clause.tense, 3, number], part)
     else:
-        finite, rest = Leaf(tag, forms[clause.tense, 3, number], part), []
+        finite, rest = Leaf(tag, verb.finite[clause.tense, 3, number], part), []
     return (_negated(finite, clause) if clause.negated else (finite,)), rest
 
 

@@ -4,7 +4,6 @@ A clause is laid out in fields: what stands in front of the finite verb of a mai
 (Mittelfeld), the verbs at its end (rechte Klammer), and subordinate clauses behind them (Nachfeld).
 """
 
-from context_nmt.corpus.miniature.lexicon import Adverb
 from context_nmt.corpus.miniature.german_morphology import (
     AUXILIARIES,
     adjective,
@@ -14,6 +13,7 @@ from context_nmt.corpus.miniature.german_morphology import (
     personal_pronoun,
     relative_pronoun,
 )
+from context_nmt.corpus.miniature.lexicon import Adverb, TimePhrase
 from context_nmt.corpus.miniature.meaning import (
     Clause,
     Entity,
@@ -89,7 +89,7 @@ class German:
     def _middle(self, clause: Clause, *, subject: bool) -> list[Leaf]:
         """Pronouns before adverbs of time, these before nouns, the dative before the accusative, then "nicht"."""
         words = self._noun_phrase(clause.subject, "nominative") if subject and clause.subject else []
-        case = clause.verb.german.case if clause.verb else ""
+        case = clause.verb.german.case
         objects = [(phrase, case) for phrase in (clause.object,) if phrase]
         indirect = [(phrase, "dative") for phrase in (clause.indirect,) if phrase]
         for phrase, its_case in (*objects, *indirect):
@@ -133,13 +133,16 @@ class German:
 
     def _adverbial(self, clause: Clause, role: str) -> list[Leaf]:
         """What a clause says of its time, place, frequency or manner."""
-        adverbial: Adverb | PrepositionalPhrase = getattr(clause, role)
+        adverbial: Adverb | TimePhrase | PrepositionalPhrase = getattr(clause, role)
         if isinstance(adverbial, PrepositionalPhrase):
             return self._prepositional_phrase(adverbial)
-        *others, last = adverbial.german.split()
-        tags = ("APPRART", "NN") if len(others) == 1 else ("APPR", "ART", "NN")
-        words = [Leaf(tag, word, ((clause, f"{role} preposition"),)) for tag, word in zip(tags, others, strict=False)]
-        return [*words, Leaf("NN" if others else "ADV", last, ((clause, role),))]
+        part = ((clause, role),)
+        if isinstance(adverbial, Adverb):
+            return [Leaf("ADV", adverbial.german, part)]
+        before = ((clause, f"{role} preposition"),)
+        *others, noun = adverbial.german
+        tags = ("APPRART",) if len(others) == 1 else ("APPR", "ART")
+        return [*(Leaf(tag, word, before) for tag, word in zip(tags, others, strict=True)), Leaf("NN", noun, part)]
 
     def _prepositional_phrase(self, phrase: PrepositionalPhrase) -> list[Leaf]:
         first, *others = self._noun_phrase(phrase.noun_phrase, phrase.case)
@@ -192,9 +195,7 @@ class German:
     def _name(self, phrase: NounPhrase, case: str) -> list[Leaf]:
         name = phrase.entity.name
         assert name is not None
-        words = (name.german if case == "nominative" else name.german_oblique).split()
-        if case == "genitive":
-            words[-1] += "s"
+        words = name.german[case].split()
         tags = ["NN"] * (len(words) - 1) + ["NE"]
         return [
             Leaf(tag, word, ((phrase, f"name {place}"),))
@@ -211,7 +212,7 @@ class German:
             kind = POSSESSIVES[self._wording(phrase.possessor.entity).noun.gender]
             return [Leaf("PPOSAT", article(kind, gender, number, case), part)], declension_after(kind, number)
         if phrase.numeral:
-            return [Leaf("CARD", phrase.numeral[1], part)], "strong"
+            return [Leaf("CARD", phrase.numeral.german, part)], "strong"
         if phrase.form == "indefinite" and number == "plural":
             return [], "strong"
         word = article(phrase.form, gender, number, case)
@@ -220,7 +221,6 @@ class German:
     def _relative(self, phrase: NounPhrase, clause: Clause, gender: str, number: str) -> list[Leaf]:
         case = "nominative"
         if phrase.relative_role == "object":
-            assert clause.verb is not None
             case = clause.verb.german.case
         pronoun = Leaf("PRELS", relative_pronoun(gender, number, case), ((phrase, "relative"),))
         return [pronoun, *self._verb_last(clause, number if clause.subject is None else _number(clause.subject))]
@@ -233,31 +233,27 @@ def _number(phrase: NounPhrase) -> str:
 def _verbs(clause: Clause, number: str, *, last: bool) -> tuple[list[Leaf], list[Leaf]]:
     """The finite verb, and the verbs at the end of the clause; `last`: the finite one joins its prefix there."""
     part, helping = ((clause, "verb"),), ((clause, "auxiliary"),)
-    auxiliary = clause.verb is None
-    infinitive, participle, perfect, prefix, finite = "sein", "gewesen", "sein", "", AUXILIARIES["sein"]
-    if clause.verb:
-        verb = clause.verb.german
-        infinitive, participle, perfect = verb.infinitive, verb.participle, verb.auxiliary
-        prefix, finite = verb.prefix, verb.finite
+    verb = clause.verb.german
+    kind = "VA" if clause.verb.frame == "copula" else "VV"
     if clause.tense == "future":
         return (
             [Leaf("VAFIN", AUXILIARIES["werden"]["present", 3, number], helping)],
-            [Leaf("VAINF" if auxiliary else "VVINF", infinitive, part)],
+            [Leaf(f"{kind}INF", verb.infinitive, part)],
         )
     if clause.tense == "perfect":
         return (
-            [Leaf("VAFIN", AUXILIARIES[perfect]["present", 3, number], helping)],
-            [Leaf("VAPP" if auxiliary else "VVPP", participle, part)],
+            [Leaf("VAFIN", AUXILIARIES[verb.auxiliary]["present", 3, number], helping)],
+            [Leaf(f"{kind}PP", verb.participle, part)],
         )
     if clause.modal:
         return (
             [Leaf("VMFIN", clause.modal.german.finite[clause.tense, 3, number], helping)],
-            [Leaf("VAINF" if auxiliary else "VVINF", infinitive, part)],
+            [Leaf(f"{kind}INF", verb.infinitive, part)],
         )
-    word = finite[clause.tense, 3, number]
+    word = verb.finite[clause.tense, 3, number]
     if last:
-        return [Leaf("VAFIN" if auxiliary else "VVFIN", prefix + word, part)], []
-    return [Leaf("VAFIN" if auxiliary else "VVFIN", word, part)], [Leaf("PTKVZ", prefix, part)] if prefix else []
+        return [Leaf(f"{kind}FIN", verb.prefix + word, part)], []
+    return [Leaf(f"{kind}FIN", word, part)], [Leaf("PTKVZ", verb.prefix, part)] if verb.prefix else []
 
 
 def _adjectives(predicate: Predicate) -> list[Leaf]:

@@ -11,11 +11,15 @@ from typing import Literal
 from context_nmt.corpus.miniature.lexicon import (
     Adjective,
     Adverb,
-    Connective,
+    Conjunction,
     EnglishNoun,
     GermanNoun,
+    Name,
     Noun,
+    Numeral,
     Preposition,
+    Subordinator,
+    TimePhrase,
     Verb,
 )
 
@@ -36,21 +40,12 @@ class Wording:
         return self.noun.kind == "person"
 
 
-@dataclass(frozen=True, slots=True)
-class ProperName:
-    """A first name, or a title with a surname; German Herr is Herrn but in the nominative."""
-
-    english: str
-    german: str
-    german_oblique: str
-
-
 @dataclass(eq=False, slots=True)
 class Entity:
     """Somebody or something that a document speaks of."""
 
     wording: Wording
-    name: ProperName | None = None
+    name: Name | None = None
     plural: bool = False
 
 
@@ -65,7 +60,7 @@ class NounPhrase:
     entity: Entity
     form: Form
     adjectives: tuple[Adjective, ...] = ()
-    numeral: tuple[str, str] | None = None  # two, zwei; of an indefinite plural
+    numeral: Numeral | None = None  # of an indefinite plural
     possessor: "NounPhrase | None" = None  # of the form "possessive": a pronoun or a name
     attribute: "NounPhrase | None" = None  # "of the river"
     relative: "Clause | None" = None
@@ -96,13 +91,13 @@ class Predicate:
 
 @dataclass(eq=False, slots=True)
 class Clause:
-    """A verb with all that belongs to it; without a verb, "be" with a predicate.
+    """A verb with all that belongs to it.
 
     In a relative clause the subject or the object is the relative pronoun, and is None here.
     """
 
     subject: NounPhrase | None
-    verb: Verb | None
+    verb: Verb
     tense: Tense
     modal: Verb | None = None
     negated: bool = False
@@ -113,10 +108,10 @@ class Clause:
     complement: "Clause | None" = None  # said THAT …
     frequency: Adverb | None = None
     manner: Adverb | None = None
-    time: Adverb | None = None
+    time: Adverb | TimePhrase | None = None
     place: Adverb | PrepositionalPhrase | None = None
     fronted: Literal["time", "place", "subordinate"] | None = None
-    subordinator: Connective | None = None
+    subordinator: Subordinator | None = None
     subordinate: "Clause | None" = None
 
 
@@ -125,9 +120,9 @@ class Sentence:
     """One or two main clauses."""
 
     clause: Clause
-    conjunction: Connective | None = None  # before `second`
+    conjunction: Conjunction | None = None  # before `second`
     second: Clause | None = None
-    opening: Connective | None = None  # a conjunction at the start of the sentence
+    opening: Conjunction | None = None  # a conjunction at the start of the sentence
     question: bool = False
     speaker: NounPhrase | None = None  # of direct speech
     speaking: Verb | None = None
