@@ -1,0 +1,270 @@
+"""The ten probing tasks: SentEval's format, equal classes, and nothing that gives a class away."""
+
+import os
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import pytest
+from toy_grammar import EATEN, FOODS, LETTERS, READ, parsed, regular, sentences
+
+from context_nmt.corpus.miniature.probing import TASKS, ProbingSettings, write_probing_tasks
+from context_nmt.corpus.miniature.probing_trees import parse_tree
+from context_nmt.files import UserError
+
+SETTINGS = ProbingSettings(training=300, validation=60, test=60, words=12)
+BINARY = {
+    "bigram_shift": {"I", "O"},
+    "past_present": {"PAST", "PRES"},
+    "subj_number": {"NN", "NNS"},
+    "obj_number": {"NN", "NNS"},
+    "odd_man_out": {"C", "O"},
+    "coordination_inversion": {"I", "O"},
+}
+
+
+@pytest.fixture(scope="module")
+def pool():
+    return sentences(Random(1), 6000)
+
+
+@pytest.fixture(scope="module")
+def folder(pool, tmp_path_factory):
+    path = tmp_path_factory.mktemp("probing")
+    write_probing_tasks(pool, path, SETTINGS, Random(1))
+    return path
+
+
+@pytest.fixture(scope="module")
+def known(pool):
+    return {sentence.text: sentence for sentence in pool}
+
+
+def read(folder, task):
+    """Lists of (label, tokens) by split."""
+    splits = defaultdict(list)
+    for line in (folder / f"{task}.txt").read_text(encoding="utf-8").split("\n")[:-1]:
+        split, label, text = line.split("\t")
+        splits[split].append((label, text.split(" ")))
+    return splits
+
+
+def inside(folder, task):
+    """All (label, tokens) of a task."""
+    return [pair for pairs in read(folder, task).values() for pair in pairs]
+
+
+def labels(folder, task):
+    return {label for label, _ in inside(folder, task)}
+
+
+def test_there_are_ten_tasks(folder):
+    assert {path.stem for path in folder.iterdir()} == set(TASKS)
+    assert len(TASKS) == 10
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_split_has_equally_many_of_each_class(folder, task):
+    splits = read(folder, task)
+    assert list(splits) == ["tr", "va", "te"]
+    classes = len(labels(folder, task))
+    assert classes >= 2
+    for split, size in (("tr", 300), ("va", 60), ("te", 60)):
+        counts = Counter(label for label, _ in splits[split])
+        assert set(counts.values()) == {size // classes}
+        assert len(counts) == classes
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_no_sentence_occurs_twice(folder, task):
+    texts = [" ".join(tokens) for _, tokens in inside(folder, task)]
+    assert len(texts) == len(set(texts))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_splits_are_shuffled(folder, task):
+    found = [label for label, _ in read(folder, task)["tr"]]
+    changes = sum(one != other for one, other in pairwise(found))
+    assert changes > len(found) / 4
+
+
+@pytest.mark.parametrize("task", BINARY)
+def test_published_labels(folder, task):
+    assert labels(folder, task) == BINARY[task]
+
+
+def test_the_same_seed_gives_the_same_bytes_whatever_the_hash_seed(pool, folder, tmp_path):
+    program = (
+        "import sys; from pathlib import Path; from random import Random; import toy_grammar;"
+        "from context_nmt.corpus.miniature.probing import ProbingSettings, write_probing_tasks;"
+        "settings = ProbingSettings(training=300, validation=60, test=60, words=12);"
+        "write_probing_tasks(toy_grammar.sentences(Random(1), 6000), Path(sys.argv[1]), settings, Random(1))"
+    )
+    here = Path(__file__).parent
+    environment = os.environ | {"PYTHONHASHSEED": "7", "PYTHONPATH": f"{here.parent / 'src'}:{here}"}
+    subprocess.run([sys.executable, "-c", program, tmp_path / "again"], env=environment, check=True)
+    write_probing_tasks(pool, tmp_path / "other", SETTINGS, Random(2))
+    for task in TASKS:
+        expected = (folder / f"{task}.txt").read_bytes()
+        assert (tmp_path / f"again/{task}.txt").read_bytes() == expected
+        assert (tmp_path / f"other/{task}.txt").read_bytes() != expected
+
+
+def test_sentence_lengths_are_those_of_the_published_bins(folder):
+    bins = {"0": range(5, 9), "1": range(9, 13), "2": range(13, 17), "3": range(17, 21)}
+    bins |= {"4": range(21, 26), "5": range(26, 29)}
+    for label, tokens in inside(folder, "sentence_length"):
+        assert len(tokens) in bins[label]
+
+
+def test_a_sentence_holds_one_target_word_once(folder):
+    targets = labels(folder, "word_content")
+    assert len(targets) == 12
+    for label, tokens in inside(folder, "word_content"):
+        assert [token.lower() for token in tokens if token.lower() in targets] == [label]
+
+
+def test_depth_cannot_be_told_from_length(folder, known):
+    for pairs in read(folder, "tree_depth").values():
+        lengths = defaultdict(Counter)
+        for label, tokens in pairs:
+            assert str(known[" ".join(tokens)].tree.depth) == label
+            lengths[label][len(tokens)] += 1
+        first, *others = lengths.values()
+        assert all(other == first for other in others)
+
+
+def test_shifted_bigrams_leave_the_first_word_and_punctuation(folder, known):
+    for label, tokens in inside(folder, "bigram_shift"):
+        assert (" ".join(tokens) in known) == (label == "O")
+        if label == "I":
+            words = [place for place in range(1, len(tokens) - 1) if tokens[place] != ","]
+            pairs = [place for place in words if place + 1 in words]
+            back = [[*tokens[:at], tokens[at + 1], tokens[at], *tokens[at + 2 :]] for at in pairs]
+            assert any(" ".join(restored) in known for restored in back)
+
+
+def test_top_constituents_are_read_from_the_tree(folder, known):
+    found = labels(folder, "top_constituents")
+    assert {"NP_VP_.", "S_CC_S_.", "PP_NP_VP_.", "OTHER"} <= found
+    for label, tokens in inside(folder, "top_constituents"):
+        children = known[" ".join(tokens)].tree.children[0].children
+        sequence = "_".join(child.label for child in children if child.label != ",")
+        assert label == sequence or (label == "OTHER" and sequence not in found)
+
+
+@pytest.mark.parametrize(
+    ("task", "tags"),
+    [("past_present", ("VBD", "VBP", "VBZ")), ("subj_number", ("NN", "NNS")), ("obj_number", ("NN", "NNS"))],
+)
+def test_no_target_form_is_in_two_splits(folder, known, task, tags):
+    seen = {}
+    for split, pairs in read(folder, task).items():
+        for label, tokens in pairs:
+            clause = known[" ".join(tokens)].tree.children[0]
+            phrase = next(child for child in clause.children if child.label == "VP")
+            before = next(child for child in clause.children if child.label == "NP")
+            node = {"past_present": phrase.children[0], "subj_number": before, "obj_number": phrase.children[-1]}[task]
+            while node.children:
+                nouns = [child for child in node.children if child.label in tags]
+                node = nouns[0] if nouns else node.children[0]
+            tag = {"VBD": "PAST", "VBP": "PRES", "VBZ": "PRES"}.get(node.label, node.label)
+            assert tag == label
+            assert seen.setdefault(tokens[node.first], split) == split
+    assert set(seen.values()) == {"tr", "va", "te"}
+
+
+def test_what_replaces_a_word_does_so_in_one_split_and_does_not_fit(folder, known):
+    seen = {}
+    by_rest = defaultdict(list)
+    for text in known:
+        tokens = text.split(" ")
+        for place in range(len(tokens)):
+            by_rest[(*tokens[:place], None, *tokens[place + 1 :])].append(tokens[place])
+    for split, pairs in read(folder, "odd_man_out").items():
+        for label, tokens in pairs:
+            if label == "O":
+                assert " ".join(tokens) in known
+                continue
+            assert " ".join(tokens) not in known
+            rests = [(place, (*tokens[:place], None, *tokens[place + 1 :])) for place in range(len(tokens))]
+            places = [place for place, rest in rests if rest in by_rest]
+            assert places
+            if len(places) == 1:
+                assert seen.setdefault(tokens[places[0]], split) == split
+    assert set(seen.values()) == {"tr", "va", "te"}
+
+
+def test_an_odd_word_is_of_the_wrong_kind(folder):
+    """In the toy grammar food is cooked and letters are read: what never meets does not fit."""
+    kinds = [{regular(word, "s") for word in words} | set(words) for words in (FOODS, LETTERS)]
+    done = [
+        {form for word in words for form in (word, regular(word, "s"), regular(word, "d"))} for words in (EATEN, READ)
+    ]
+    wrong = Counter()
+    for label, tokens in inside(folder, "odd_man_out"):
+        if len(tokens) < 10:  # one clause
+            fits = [
+                bool(done[one] & set(tokens)) and bool(kinds[other] & set(tokens)) for one, other in ((0, 1), (1, 0))
+            ]
+            wrong[label, any(fits)] += 1
+    assert wrong["O", True] == 0
+    assert wrong["C", True] > 0
+
+
+def test_inverted_clauses_start_with_a_capital_and_are_as_long_as_others(folder, known):
+    relations = Counter()
+    for label, tokens in inside(folder, "coordination_inversion"):
+        middle = tokens.index("and")
+        first, second = tokens[: middle - 1], tokens[middle + 1 : -1]
+        relations[label, (len(first) > len(second)) - (len(first) < len(second))] += 1
+        assert (" ".join(tokens) in known) == (label == "O")
+        if label == "I":
+            back = [second[0].capitalize(), *second[1:], ",", "and", first[0].lower(), *first[1:], "."]
+            assert " ".join(back) in known
+    for relation in (-1, 0, 1):
+        assert relations["O", relation] == relations["I", relation]
+    assert relations["O", 1] > 0
+
+
+def test_names_keep_their_capital_when_clauses_are_inverted():
+    ran, slept = "(S (NP (PRP we)) (VP (VBD ran)))", "(S (NP (NNP Anna) (CD {})) (VP (VBD slept)))"
+    hid = "(S (NP (DT the) (NN cat)) (VP (VBD hid) (NP (CD {}))))"
+    line = "(ROOT (S {} (, ,) (CC but) {} (. .)))"
+    pool = [parsed(line.format(slept.format(number), ran)) for number in range(40)]
+    pool += [parsed(line.format(ran, hid.format(number))) for number in range(40)]
+    task = TASKS["coordination_inversion"](pool, ProbingSettings(training=20, validation=4, test=4), Random(1))
+    turned = [example.text for examples in task.values() for example in examples if example.label == "I"]
+    assert any(text.startswith("We ran , but Anna ") for text in turned)
+    assert any(text.startswith("The cat hid ") and text.endswith(" , but we ran .") for text in turned)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_too_small_a_pool_says_what_to_raise(task):
+    with pytest.raises(
+        UserError, match=r"raise probing\.documents \(3500\) or lower its sizes \(training 3000,"
+    ) as error:
+        TASKS[task](sentences(Random(1), 40), ProbingSettings(), Random(1))
+    assert "\n" not in str(error.value)
+
+
+def test_the_error_names_the_task(tmp_path):
+    with pytest.raises(
+        UserError, match=r"^probing task sentence_length: fewer than two classes have 2000 sentences \("
+    ):
+        write_probing_tasks(sentences(Random(1), 40), tmp_path, ProbingSettings(), Random(1))
+
+
+@pytest.mark.parametrize(
+    "brackets", ["", "(S", "(S (NN a)))", "(S (NN a)) (S (NN b))"], ids=["empty", "open", "closed twice", "two trees"]
+)
+def test_brackets_that_are_no_tree_are_refused(brackets):
+    with pytest.raises(ValueError, match=r"tree|bracket"):
+        parse_tree(brackets)
+
+
+def test_a_tree_is_as_deep_as_its_deepest_word():
+    assert parse_tree("(ROOT (S (NP (DT The) (NN man)) (VP (VBD bought) (NP (DT the) (NN table))) (. .)))").depth == 5
