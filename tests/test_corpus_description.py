@@ -1,0 +1,268 @@
+"""describe_corpus and sample_corpus, on a small folder with everything in it and on plain text."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from context_nmt.evaluation.corpus_description import describe_corpus
+from context_nmt.evaluation.corpus_samples import draw_sample, mark_tokens, write_sample
+from context_nmt.evaluation.corpus_tables import print_description
+from context_nmt.files import UserError
+
+ROOT = Path(__file__).parents[1]
+TABLE = "(ROOT (S (NP (DT The) (NN man)) (VP (VBD saw) (NP (DT the) (NN table))) (. .)))"
+IT = (
+    "(ROOT (S (NP (PRP It)) (VP (VBD was) (VP (VBN sold) (SBAR (IN because) "
+    "(S (NP (PRP it)) (VP (VBD was) (ADJP (JJ old))))))) (. .)))"
+)
+BANK = (
+    "(ROOT (S (S (NP (PRP He)) (VP (VBD saw) (NP (NP (DT the) (NN bank)) (SBAR (WHNP (WDT that)) "
+    "(S (VP (VBD burned))))))) (, ,) (CC and) (S (NP (PRP he)) (VP (MD can) (VP (VB leave)))) (. .)))"
+)
+ENGLISH = [
+    "The man saw the table.",
+    "It was sold because it was old.",
+    "He saw the bank that burned, and he can leave.",
+]
+    "The man saw the table.",
+    "It was sold because it was old.",
+    "He saw the bank that burned, and he can leave.",
+]
+GERMAN = [
+    "Der Mann sah den Tisch.",
+    "Er wurde verkauft, weil er alt war.",
+    "Er sah die Bank, die brannte, und er kann gehen.",
+]
+
+
+def tokens(text):
+    return text.replace(",", " ,").replace(".", " .").split()
+
+
+def record(sentence, tree, **knowledge):
+    english, german = tokens(ENGLISH[sentence]), tokens(GERMAN[sentence])
+    sides = {"en": {"tokens": english, "tags": english}, "de": {"tokens": german, "tags": german}}
+    empty = {"pronouns": [], "senses": [], "synonyms": []}
+    return {"document": 0, "sentence": sentence, "tree": tree, "alignment": []} | sides | empty | knowledge
+
+
+def write(path, lines):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """A test document of three sentences, of which one is in training."""
+    antecedent = {"sentence": 0, "en": 4, "de": 4}
+    pronouns = [
+        {"en": 0, "de": 0, "entity": 1, "distance": 1, "within": False, "antecedent": antecedent},
+        {"en": 4, "de": 5, "entity": 1, "distance": 0, "within": True, "antecedent": antecedent},
+    ]
+    sense = {"side": "en", "word": "bank", "sense": "bank_money", "en": 3, "de": 3, "cue": "previous"}
+    sense |= {"cue_word": {"sentence": 1, "en": 2, "de": 2}, "distractor": "Er sah das Ufer."}
+    synonym = {"side": "de", "en": 4, "de": 4, "chosen": "Tisch", "others": ["Tafel"], "distance": None}
+    gold = [record(0, TABLE, synonyms=[synonym]), record(1, IT, pronouns=pronouns), record(2, BANK, senses=[sense])]
+    folder = tmp_path / "small"
+    write(folder / "train.en", [*ENGLISH[:2], "Yes.", "No."])
+    write(folder / "train.de", [GERMAN[0], "Es wurde verkauft.", "Ja.", "Nein."])
+    write(folder / "train.documents", ["0", "2"])
+    write(folder / "test.en", ENGLISH)
+    write(folder / "test.de", GERMAN)
+    write(folder / "test.documents", ["0"])
+    write(folder / "test.gold.jsonl", map(json.dumps, gold))
+    write(folder / "test.bound.de", [*GERMAN[:2], "Er sah das Ufer, das brannte, und er kann gehen."])
+    items = [
+        {"source": "It.", "right": "Er.", "wrong": ["Sie."], "categories": ["cross", "distance_1"], "mirror": 1},
+        {"source": "It.", "right": "Sie.", "wrong": ["Er."], "categories": ["cross", "distance_1"], "mirror": 0},
+        {"source": "He.", "right": "Er.", "wrong": ["Sie."], "categories": ["within"]},
+    ]
+    write(folder / "pronouns.en-de.jsonl", map(json.dumps, items))
+    write(folder / "probing/past_present.txt", ["tr\tPAST\tHe saw .", "tr\tPRES\tHe sees .", "te\tPAST\tShe saw ."])
+    return folder
+
+
+def test_sizes_and_lengths(corpus):
+    test = describe_corpus(corpus)["splits"]["test"]
+    assert (test["sentences"], test["documents"]) == (3, 1)
+    english = test["languages"]["en"]
+    assert english["tokens"] == 6 + 8 + 12
+    assert english["types"] == len({token for line in ENGLISH for token in tokens(line)})
+    assert english["lengths"] == {"mean": 8.67, "median": 8, "longest": 12, "histogram": [0, 2, 1]}
+
+
+def test_rates_per_100_sentences(corpus):
+    rates = describe_corpus(corpus)["splits"]["test"]["phenomena"]
+    third = 33.33
+    assert {name for name, rate in rates.items() if rate > 0} == {
+        *("pronouns_distance_1", "pronouns_within", "senses_en_previous", "synonyms_de_first"),
+        *("relative_clauses", "subordinate_clauses", "coordinated_clauses", "modals", "passives"),
+    }
+    assert {rate for rate in rates.values() if rate > 0} == {third}
+    assert "phenomena" not in describe_corpus(corpus)["splits"]["train"]
+
+
+def test_what_is_in_training(corpus):
+    found = describe_corpus(corpus)["splits"]["test"]["in_training"]
+    assert found == {
+        "sentences": {"de": 1, "en": 2},
+        "sentences_over_four_words": {"de": 1, "en": 2},
+        "pairs": 1,
+        "documents": {"de": 0, "en": 0},
+    }
+
+
+def test_a_document_that_is_in_training_is_found(corpus):
+    write(corpus / "test.en", [*ENGLISH[:2], "No."])
+    write(corpus / "test.de", [GERMAN[0], "Es wurde verkauft.", "Nein."])
+    write(corpus / "test.documents", ["0", "2"])
+    (corpus / "test.gold.jsonl").unlink()
+    found = describe_corpus(corpus)["splits"]["test"]["in_training"]
+    assert found["documents"] == {"de": 1, "en": 1}
+    assert found["sentences"]["en"] == 3
+    assert found["sentences_over_four_words"]["en"] == 2
+
+
+def test_contrastive_sets_and_probing_tasks(corpus):
+    described = describe_corpus(corpus)
+    categories = {"cross": 2, "distance_1": 2, "within": 1}
+    assert described["contrastive"] == {
+        "pronouns.en-de": {"items": 3, "mirrored_pairs": 1, "categories": categories},
+    }
+    assert described["probing"] == {"past_present": {"PAST": {"tr": 1, "te": 1}, "PRES": {"tr": 1, "te": 0}}}
+
+
+def test_the_bound_has_all_scores_with_signatures(corpus):
+    bound = describe_corpus(corpus)["splits"]["test"]["bound"]
+    assert set(bound) == {"de"}
+    assert {"sacrebleu", "chrf", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"} == set(bound["de"])
+    assert all(0 < score["score"] < 100 and "version" in score["signature"] for score in bound["de"].values())
+
+
+def test_text_alone_is_described_as_far_as_it_goes(tmp_path, capsys):
+    for language in ("en", "de", "fr"):
+        write(tmp_path / f"dev.{language}", ["A dog.", "A cat, asleep."])
+    write(tmp_path / "README.md", ["no text"])
+    described = describe_corpus(tmp_path)
+    assert list(described) == ["splits"]
+    assert set(described["splits"]["dev"]) == {"sentences", "languages"}
+    assert described["splits"]["dev"]["languages"]["fr"]["tokens"] == 3 + 5
+    print_description(described)
+    assert "dev.fr" in capsys.readouterr().out
+
+
+def test_everything_is_printed(corpus, capsys):
+    print_description(describe_corpus(corpus))
+    printed = capsys.readouterr().out
+    for part in ("train.en", "6-10", "pronouns_distance_1", "33.33", "sentence pairs", "distance_1 2", "past_present"):
+        assert part in printed
+    assert "test.de" in printed
+    assert "nrefs:1" in printed
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "message"),
+    [
+        ("test.de", ["Ja."], "test.en has 3 lines, .*test.de has 1"),
+        ("test.documents", ["1"], "test.documents: the numbers must start with 0, grow, and stay below the 3 lines"),
+        ("test.documents", ["0", "3"], "test.documents: the numbers must"),
+        ("test.documents", ["0", "2", "2"], "test.documents: the numbers must"),
+        ("test.documents", ["0", "one"], "test.documents: line 2 is 'one'; it must be a line number"),
+        ("test.documents", [], "test.documents: the numbers must"),
+        ("test.gold.jsonl", ["{}"], "test.gold.jsonl has 1 lines, test has 3 sentences"),
+        ("test.gold.jsonl", ["{}"] * 3, "test.gold.jsonl: line 1 is no gold record"),
+        ("test.gold.jsonl", ["{}", "[]", "{}"], "test.gold.jsonl: line 2 is no JSON object"),
+        ("test.gold.jsonl", ["{}", "{", "{}"], "test.gold.jsonl: line 2 is not JSON"),
+        ("test.bound.de", ["Ja."], "test.bound.de has 1 lines, its reference has 3"),
+        ("pronouns.en-de.jsonl", ["{}"], "pronouns.en-de.jsonl: line 1 has no list under 'categories'"),
+        ("probing/past_present.txt", ["tr\tPAST"], "past_present.txt: line 1 has 2 fields"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused(corpus, name, lines, message):
+    write(corpus / name, lines)
+    with pytest.raises(UserError, match=message):
+        describe_corpus(corpus)
+
+
+def test_a_folder_without_parallel_text_is_refused(tmp_path):
+    with pytest.raises(UserError, match="no such folder"):
+        describe_corpus(tmp_path / "none")
+    write(tmp_path / "train.en", ["Yes."])
+    with pytest.raises(UserError, match=r"no parallel text there"):
+        describe_corpus(tmp_path)
+
+
+def test_a_sample_marks_pronouns_and_ambiguous_words(corpus):
+    sample = draw_sample(corpus, split="test", documents=1, seed=1)
+    ((number, (first, second, third)),) = sample.documents
+    assert number == 0
+    assert sample.languages == ("en", "de")
+    assert first.text == (ENGLISH[0], GERMAN[0])
+    assert second.text == ("It[1] was sold because it[2] was old.", "Er[1] wurde verkauft, weil er[2] alt war.")
+    assert second.remarks == (
+        "It / Er: table / Tisch, 1 back; nearest mention 1 back",
+        "it / er: table / Tisch, 1 back; nearest mention 0 back, noun in this sentence",
+    )
+    assert third.text[0] == "He saw the bank[1] that burned, and he can leave."
+    assert third.remarks == (
+        "bank / Bank: bank_money, en ambiguous, cue previous (sold / verkauft); not: Er sah das Ufer.",
+    )
+
+
+def test_a_sample_depends_on_its_seed_only(corpus):
+    drawn = [draw_sample(corpus, split="train", documents=1, seed=seed).documents[0][0] for seed in range(9)]
+    assert set(drawn) == {0, 1}
+    assert draw_sample(corpus, split="train", documents=1, seed=3).documents[0][0] == drawn[3]
+
+
+def test_without_documents_each_sentence_is_one(tmp_path):
+    for language in ("de", "cs"):
+        write(tmp_path / f"dev.{language}", ["Eins | zwei.", "Drei."])
+    sample = draw_sample(tmp_path, split="dev", documents=2, seed=1)
+    assert [len(sentences) for _, sentences in sample.documents] == [1, 1]
+    write_sample(sample, tmp_path / "sample.md")
+    assert "| 0 | Eins \\| zwei. | Eins \\| zwei. |\n" in (tmp_path / "sample.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"split": "tests"}, "--split is 'tests'; .* has train, test"),
+        ({"documents": 2}, "--documents is 2; test has 1"),
+        ({"documents": 0}, "--documents is 0; test has 1"),
+    ],
+)
+def test_what_cannot_be_sampled_is_refused(corpus, options, message):
+    with pytest.raises(UserError, match=message):
+        draw_sample(corpus, **{"split": "test", "documents": 1, "seed": 1} | options)
+
+
+def test_markdown_goes_to_a_markdown_file(corpus):
+    with pytest.raises(UserError, match=r"--output is .*sample\.txt; its name must end in \.md"):
+        write_sample(draw_sample(corpus, split="test", documents=1, seed=1), corpus / "sample.txt")
+
+
+def test_a_token_that_the_text_spells_otherwise_is_passed_over():
+    assert mark_tokens("Im Haus, im Garten.", ["In", "dem", "Haus", ",", "im", "Garten"], {2: 1, 4: 2, 0: 3}) == (
+        "Im Haus[1], im[2] Garten."
+    )
+
+
+def test_the_command_lines(corpus, tmp_path):
+    def stage(*words):
+        return subprocess.run(
+            [sys.executable, "-m", *words], cwd=ROOT, capture_output=True, text=True, check=False, env=environment
+        )
+
+    environment = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
+    done = stage("stages.describe_corpus", str(corpus), "--json", str(tmp_path / "out.json"))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == describe_corpus(corpus)
+    done = stage("stages.sample_corpus", str(corpus), "--documents", "1")
+    assert "it[2]" in done.stdout
+    assert "1[2] it / er: table / Tisch" in done.stdout
+    done = stage("stages.sample_corpus", str(corpus), "--documents", "3")
+    assert (done.returncode, done.stderr) == (1, "error: --documents is 3; test has 1\n")
