@@ -27,10 +27,6 @@ ENGLISH = [
     "It was sold because it was old.",
     "He saw the bank that burned, and he can leave.",
 ]
-    "The man saw the table.",
-    "It was sold because it was old.",
-    "He saw the bank that burned, and he can leave.",
-]
 GERMAN = [
     "Der Mann sah den Tisch.",
     "Er wurde verkauft, weil er alt war.",
