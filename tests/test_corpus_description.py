@@ -56,7 +56,7 @@ def corpus(tmp_path):
     antecedent = {"sentence": 0, "en": 4, "de": 4}
     pronouns = [
         {"en": 0, "de": 0, "entity": 1, "distance": 1, "within": False, "antecedent": antecedent},
-        {"en": 4, "de": 5, "entity": 1, "distance": 0, "within": True, "antecedent": antecedent},
+        {"en": 4, "de": 5, "entity": 1, "distance": 0, "within": True, "antecedent": {"sentence": 1, "en": 0, "de": 0}},
     ]
     sense = {"side": "en", "word": "bank", "sense": "bank_money", "en": 3, "de": 3, "cue": "previous"}
     sense |= {"cue_word": {"sentence": 1, "en": 2, "de": 2}, "distractor": "Er sah das Ufer."}
@@ -199,8 +199,8 @@ def test_a_sample_marks_pronouns_and_ambiguous_words(corpus):
     assert first.text == (ENGLISH[0], GERMAN[0])
     assert second.text == ("It[1] was sold because it[2] was old.", "Er[1] wurde verkauft, weil er[2] alt war.")
     assert second.remarks == (
-        "It / Er: table / Tisch, 1 back; nearest mention 1 back",
-        "it / er: table / Tisch, 1 back; nearest mention 0 back, noun in this sentence",
+        "It / Er < table / Tisch (1 back)",
+        "it / er < It / Er (0 back) < table / Tisch (1 back)",
     )
     assert third.text[0] == "He saw the bank[1] that burned, and he can leave."
     assert third.remarks == (
@@ -259,6 +259,6 @@ def test_the_command_lines(corpus, tmp_path):
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == describe_corpus(corpus)
     done = stage("stages.sample_corpus", str(corpus), "--documents", "1")
     assert "it[2]" in done.stdout
-    assert "1[2] it / er: table / Tisch" in done.stdout
+    assert "1[2] it / er < It / Er" in done.stdout
     done = stage("stages.sample_corpus", str(corpus), "--documents", "3")
     assert (done.returncode, done.stderr) == (1, "error: --documents is 3; test has 1\n")

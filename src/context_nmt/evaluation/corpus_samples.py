@@ -107,12 +107,15 @@ def _words(item: Record, record: Record, languages: Side) -> str:
 
 
 def _on_pronoun(pronoun: Record, record: Record, document: range, gold: Sequence[Record], languages: Side) -> str:
-    antecedent = pronoun["antecedent"]
-    noun = _words(antecedent, gold[document[antecedent["sentence"]]], languages)
-    back = record["sentence"] - antecedent["sentence"]
-    within = ", noun in this sentence" if pronoun["within"] else ""
-    distances = f"{back} back; nearest mention {pronoun['distance']} back{within}"
-    return f"{_words(pronoun, record, languages)}: {noun}, {distances}"
+    """The nearest mention, and if that is a pronoun, the one before it, down to a noun or name."""
+    remark, sentence = _words(pronoun, record, languages), record["sentence"]
+    mention: Record | None = pronoun
+    while mention is not None:
+        antecedent = mention["antecedent"]
+        earlier = gold[document[antecedent["sentence"]]]
+        remark += f" < {_words(antecedent, earlier, languages)} ({sentence - antecedent['sentence']} back)"
+        mention = next((other for other in earlier["pronouns"] if other["en"] == antecedent["en"]), None)
+    return remark
 
 
 def _on_sense(sense: Record, record: Record, document: range, gold: Sequence[Record], languages: Side) -> str:
