@@ -78,7 +78,7 @@ def finite_forms(base: str, past: str, third: str) -> dict[Finite, str]:
 def _with_s(word: str) -> str:
     if re.search(r"[^aeiou]y$", word):
         return word[:-1] + "ies"
-    return word + ("es" if word.endswith(("s", "x", "z", "ch", "sh", "o")) else "s")
+    return word + ("es" if re.search(r"(s|x|z|ch|sh|[^aeiou]o)$", word) else "s")
 
 
 def _doubled(verb: str) -> str:

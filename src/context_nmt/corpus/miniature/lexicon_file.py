@@ -154,9 +154,7 @@ def _noun(name: str, entry: Entry) -> Noun:
         english=tuple(_english_noun(text) for text in _listed(entry["en"])),
         german=german,
         at=At(entry["at"]["en"], entry["at"]["de"]) if "at" in entry else None,
-        sense=Sense("", "", "", *(tuple(entry[key]) for key in ("of", "adjectives", "cues")))
-        if "cues" in entry
-        else None,
+        sense=_sense(entry),
     )
 
 
