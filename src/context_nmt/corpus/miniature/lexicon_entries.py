@@ -54,6 +54,10 @@ def _known(entry: Entry, *keys: str) -> None:
         _one_of("a key", key, keys)
 
 
+def _flag(entry: Entry, key: str) -> bool:
+    return key in entry and _one_of(key, entry[key], ("true",)) == "true"
+
+
 def _listed(value: str | list[str]) -> list[str]:
     return [value] if isinstance(value, str) else value
 
@@ -107,7 +111,7 @@ def verb(name: str, entry: Entry, resolve: Resolve) -> Verb:
     return Verb(
         name=name,
         frame=frame,
-        neutral=entry.get("neutral", False),
+        neutral=_flag(entry, "neutral"),
         subject=resolve(entry["subject"]),
         object=resolve(entry.get("object", [])),
         prepositions=tuple(entry.get("prepositions", [])),
@@ -159,7 +163,7 @@ def adjective(name: str, entry: Entry, resolve: Resolve) -> Adjective:
     _known(entry, "en", "de", "kinds", "cue")
     german, *stem = _words(entry["de"], 1, 2)
     resolved = resolve(entry.get("kinds", []))
-    return Adjective(name, entry["en"], german, (stem or [german])[0], resolved, entry.get("cue", False))
+    return Adjective(name, entry["en"], german, (stem or [german])[0], resolved, _flag(entry, "cue"))
 
 
 def adverb(name: str, entry: Entry) -> Adverb:
