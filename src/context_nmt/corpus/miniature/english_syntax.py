@@ -9,7 +9,6 @@ from context_nmt.corpus.miniature.english_morphology import (
 from context_nmt.corpus.miniature.lexicon import Adverb, TimePhrase
 from context_nmt.corpus.miniature.meaning import (
     Clause,
-    Entity,
     NounPhrase,
     Predicate,
     PrepositionalPhrase,
@@ -110,6 +109,10 @@ class English:
             parts += [self._noun_phrase(direct, "object"), Node("PP", (to, recipient))]
         else:
             parts += [self._noun_phrase(phrase, "object") for phrase in (indirect, direct) if phrase]
+        if direct and clause.verb.english.preposition:  # listened TO, looked FOR: German has none
+            word = clause.verb.english.preposition
+            preposition = Leaf("TO" if word == "to" else "IN", word, ((clause, "verb"),))
+            parts = [Node("PP", (preposition, *parts))]
         if clause.predicate:
             parts.append(_adjective_phrase(clause.predicate))
         if clause.argument:
@@ -154,8 +157,8 @@ class English:
         prepositions = [Leaf("IN", word, ((phrase, "preposition"),)) for word in words]
         return Node("PP", (*prepositions, self._noun_phrase(phrase.noun_phrase, "object")))
 
-    def _wording(self, entity: Entity) -> Wording:
-        return self._wordings.get(entity, entity.wording)
+    def _wording(self, phrase: NounPhrase) -> Wording:
+        return self._wordings.get(phrase) or self._wordings.get(phrase.entity) or phrase.entity.wording
 
     def _noun_phrase(self, phrase: NounPhrase, role: str) -> Node:
         if phrase.other:
@@ -164,7 +167,7 @@ class English:
         return self._single(phrase, role)
 
     def _single(self, phrase: NounPhrase, role: str) -> Node:
-        wording = self._wording(phrase.entity)
+        wording = self._wording(phrase)
         head = ((phrase, "noun"),)
         number = "plural" if phrase.entity.plural else "singular"
         if phrase.form == "pronoun":
@@ -205,8 +208,9 @@ class English:
                 return (
                     Node("NP", (*self._name(phrase.possessor), Leaf("POS", "'s", ((phrase.possessor, "name 0"),)))),
                 )
-            gender = self._wording(phrase.possessor.entity).noun.gender
-            return (Leaf("PRP$", personal_pronoun(3, "singular", gender, "possessive"), parts),)
+            gender = self._wording(phrase.possessor).noun.gender
+            his = personal_pronoun(3, "singular", gender, "possessive")
+            return (Leaf("PRP$", his, (*parts, (phrase.possessor, "noun"))),)
         if phrase.numeral:
             return (Leaf("CD", phrase.numeral.english, parts),)
         if phrase.form == "indefinite":

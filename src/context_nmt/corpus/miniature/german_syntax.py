@@ -16,7 +16,6 @@ from context_nmt.corpus.miniature.german_morphology import (
 from context_nmt.corpus.miniature.lexicon import Adverb, TimePhrase
 from context_nmt.corpus.miniature.meaning import (
     Clause,
-    Entity,
     NounPhrase,
     Predicate,
     PrepositionalPhrase,
@@ -155,8 +154,8 @@ class German:
                 return [Leaf("APPRART", both, (part, *first.parts)), *others]
         return [preposition, first, *others]
 
-    def _wording(self, entity: Entity) -> Wording:
-        return self._wordings.get(entity, entity.wording)
+    def _wording(self, phrase: NounPhrase) -> Wording:
+        return self._wordings.get(phrase) or self._wordings.get(phrase.entity) or phrase.entity.wording
 
     def _noun_phrase(self, phrase: NounPhrase, case: str) -> list[Leaf]:
         words = self._single(phrase, case)
@@ -165,7 +164,7 @@ class German:
         return words
 
     def _single(self, phrase: NounPhrase, case: str) -> list[Leaf]:
-        noun = self._wording(phrase.entity).german
+        noun = self._wording(phrase).german
         number = "plural" if phrase.entity.plural else "singular"
         head = ((phrase, "noun"),)
         if phrase.form == "pronoun":
@@ -209,8 +208,9 @@ class German:
             assert phrase.possessor is not None
             if phrase.possessor.form == "name":
                 return self._name(phrase.possessor, "genitive"), "strong"
-            kind = POSSESSIVES[self._wording(phrase.possessor.entity).noun.gender]
-            return [Leaf("PPOSAT", article(kind, gender, number, case), part)], declension_after(kind, number)
+            kind = POSSESSIVES[self._wording(phrase.possessor).noun.gender]
+            parts = (*part, (phrase.possessor, "noun"))
+            return [Leaf("PPOSAT", article(kind, gender, number, case), parts)], declension_after(kind, number)
         if phrase.numeral:
             return [Leaf("CARD", phrase.numeral.german, part)], "strong"
         if phrase.form == "indefinite" and number == "plural":

@@ -4,13 +4,14 @@ Where the languages differ (gender, case, word order, which of two nouns) nothin
 words in two ways is an entity's wording, so that one sentence can be said again with another noun or another gender.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from context_nmt.corpus.miniature.lexicon import (
     Adjective,
     Adverb,
+    At,
     Conjunction,
     EnglishNoun,
     GermanNoun,
@@ -22,6 +23,7 @@ from context_nmt.corpus.miniature.lexicon import (
     TimePhrase,
     Verb,
 )
+from context_nmt.corpus.miniature.trees import Part
 
 Tense = Literal["present", "past", "perfect", "future"]
 Form = Literal["definite", "indefinite", "negative", "demonstrative", "possessive", "name", "pronoun"]
@@ -49,10 +51,6 @@ class Entity:
     plural: bool = False
 
 
-Wordings = Mapping[Entity, Wording]  # what some entities are called instead
-AS_IT_IS: Wordings = {}
-
-
 @dataclass(eq=False, slots=True)
 class NounPhrase:
     """A mention of an entity, or of one and another."""
@@ -72,11 +70,15 @@ class NounPhrase:
         return self.entity.plural or self.other is not None
 
 
+Wordings = Mapping[Entity | NounPhrase, Wording]  # what some entities, or single mentions, are called instead
+AS_IT_IS: Wordings = {}
+
+
 @dataclass(eq=False, slots=True)
 class PrepositionalPhrase:
     """A preposition, the German case that it takes here, and its noun phrase."""
 
-    preposition: Preposition
+    preposition: Preposition | At
     case: str
     noun_phrase: NounPhrase
 
@@ -115,6 +117,17 @@ class Clause:
     subordinate: "Clause | None" = None
 
 
+@dataclass(frozen=True, slots=True)
+class Ambiguity:
+    """A noun with two senses, and the word that decides between them."""
+
+    phrase: NounPhrase
+    position: Literal[
+        "beside", "far", "previous"
+    ]  # of the cue: in the noun phrase, in another clause, a sentence before
+    cue: Part
+
+
 @dataclass(eq=False, slots=True)
 class Sentence:
     """One or two main clauses."""
@@ -127,3 +140,20 @@ class Sentence:
     speaker: NounPhrase | None = None  # of direct speech
     speaking: Verb | None = None
     speaking_tense: Tense = "past"
+    ambiguities: tuple[Ambiguity, ...] = ()
+
+    def clauses(self) -> Iterator[Clause]:
+        """All clauses of the sentence."""
+        waiting = [self.clause] if self.second is None else [self.clause, self.second]
+        while waiting:
+            clause = waiting.pop(0)
+            yield clause
+            waiting += [inner for inner in (clause.complement, clause.subordinate) if inner]
+            for phrase in (
+                clause.subject,
+                clause.indirect,
+                clause.object,
+                clause.argument and clause.argument.noun_phrase,
+            ):
+                if phrase and phrase.relative:
+                    waiting.append(phrase.relative)

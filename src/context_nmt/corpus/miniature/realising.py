@@ -29,13 +29,14 @@ class Realised:
         """The raw line."""
         return spelled(self.tokens(language))
 
-    def position(self, language: str, phrase: NounPhrase) -> int:
-        """The index of the noun, name or pronoun of a noun phrase."""
-        for place, leaf in enumerate(self.side(language)):
-            for owner, role in leaf.parts:
-                if owner is phrase and role in ("noun", "name 0"):
-                    return place
-        raise ValueError("the noun phrase is not in this sentence")
+    def position(self, language: str, part: Part) -> int:
+        """The index of the first token that expresses a part of the meaning."""
+        return next(place for place, leaf in enumerate(self.side(language)) if part in leaf.parts)
+
+    def mentions(self) -> list[tuple[NounPhrase, Part]]:
+        """The noun phrases in the order of the English sentence, each with the part that its head expresses."""
+        parts = dict.fromkeys(part for leaf in self.english for part in leaf.parts if part[1] in ("noun", "name 0"))
+        return [(part[0], part) for part in parts if isinstance(part[0], NounPhrase)]
 
     def alignment(self) -> list[tuple[int, int]]:
         """Pairs of token indices (English, German) that express the same part of the meaning."""

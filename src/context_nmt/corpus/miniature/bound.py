@@ -1,0 +1,116 @@
+"""What a sentence does not tell, and the best guess of somebody who sees nothing else.
+
+A sentence-level system cannot know the gender of "it" whose noun stands in an earlier sentence, the sense of an
+ambiguous noun whose cue does, nor which of two synonyms a text uses. An oracle that knows everything else and fills
+these words with the choice most frequent in training bounds what such a system can reach.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from context_nmt.corpus.miniature.clauses import Vocabulary
+from context_nmt.corpus.miniature.gold import other_sense
+from context_nmt.corpus.miniature.meaning import Entity, NounPhrase, Sentence, Wording
+from context_nmt.corpus.miniature.realising import Realised
+
+Question = tuple[str, str]  # ("pronoun", "it"), ("sense", "bank"), ("synonym", "picture")
+Counts = Counter[tuple[Question, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """A question that a sentence leaves open, the right answer, and how each answer is worded."""
+
+    question: Question
+    answer: str
+    mentions: tuple[Entity | NounPhrase, ...]
+    answers: Mapping[str, Wording]
+
+
+class Oracle:
+    """Counts the answers of the training text, then guesses; `source` is the language that it reads."""
+
+    def __init__(self, vocabulary: Vocabulary, source: str):
+        self._vocabulary = vocabulary
+        self._source = source
+        self._counts: Counts = Counter()
+
+    def learn(self, sentence: Sentence, realised: Realised) -> None:
+        """Count what a training sentence leaves open."""
+        self._counts.update((open_.question, open_.answer) for open_ in self.undecided(sentence, realised))
+
+    def guesses(self, sentence: Sentence, realised: Realised) -> dict[Entity | NounPhrase, Wording]:
+        """What the oracle takes the undecided words of a sentence for; ties go to the first in the alphabet."""
+        wordings: dict[Entity | NounPhrase, Wording] = {}
+        for open_ in self.undecided(sentence, realised):
+            best = min(open_.answers, key=lambda answer: (-self._counts[open_.question, answer], answer))
+            wordings |= dict.fromkeys(open_.mentions, open_.answers[best])
+        return wordings
+
+    def undecided(self, sentence: Sentence, realised: Realised) -> Iterator[Undecided]:
+        """Yield what the sentence does not tell."""
+        pronouns: dict[Entity, list[NounPhrase]] = {}
+        named: set[Entity] = set()
+        for phrase, _ in realised.mentions():
+            if phrase.form == "pronoun":
+                pronouns.setdefault(phrase.entity, []).append(phrase)
+            else:
+                named.add(phrase.entity)
+        for entity, phrases in pronouns.items():
+            if entity not in named and not entity.plural:
+                yield from self._pronoun(sentence, entity, phrases)
+        for use in sentence.ambiguities:
+            wording = use.phrase.entity.wording
+            sense = wording.noun.sense
+            if use.position == "previous" and sense and sense.side == self._source:
+                other = other_sense(self._vocabulary.lexicon, wording)
+                answers = {wording.noun.name: wording, other.noun.name: other}
+                yield Undecided(("sense", sense.word), wording.noun.name, (use.phrase.entity,), answers)
+        for entity in sorted(named, key=lambda entity: entity.wording.noun.name):
+            if entity.name is None:
+                yield from self._synonyms(entity)
+
+    def _pronoun(self, sentence: Sentence, entity: Entity, phrases: list[NounPhrase]) -> Iterator[Undecided]:
+        gender = entity.wording.german.gender
+        if self._source == "en":
+            if not entity.wording.is_person:
+                yield Undecided(("pronoun", "it"), gender, tuple(phrases), self._vocabulary.of_gender)
+        elif gender != "neuter" and self._may_be_both(sentence, phrases):
+            answers = {"person": self._vocabulary.person_of_gender[gender], "thing": self._vocabulary.of_gender[gender]}
+            answer = "person" if entity.wording.is_person else "thing"
+            yield Undecided(("pronoun", "er" if gender == "masculine" else "sie"), answer, tuple(phrases), answers)
+
+    def _may_be_both(self, sentence: Sentence, phrases: list[NounPhrase]) -> bool:
+        """Tell whether "er" could be a person and a thing, by the words around it."""
+        allowed = [kinds for phrase, kinds in _roles(sentence) if phrase in phrases]
+        persons = all("person" in kinds for kinds in allowed)
+        things = any(all(noun.kind in kinds for kinds in allowed) for noun in self._vocabulary.things)
+        return len(allowed) == len(phrases) and persons and things
+
+    def _synonyms(self, entity: Entity) -> Iterator[Undecided]:
+        wording = entity.wording
+        noun = wording.noun
+        if self._source == "en" and len(noun.german) > 1:
+            answers = {german.lemma: Wording(noun, wording.english, german) for german in noun.german}
+            yield Undecided(("synonym", noun.name), wording.german.lemma, (entity,), answers)
+        if self._source == "de" and len(noun.english) > 1:
+            answers = {english.singular: Wording(noun, english, wording.german) for english in noun.english}
+            yield Undecided(("synonym", noun.name), wording.english.singular, (entity,), answers)
+
+
+def _roles(sentence: Sentence) -> Iterator[tuple[NounPhrase, tuple[str, ...]]]:
+    """Yield noun phrases with the kinds of nouns that may stand in their place."""
+    for clause in sentence.clauses():
+        if clause.subject:
+            kinds = clause.verb.subject
+            if clause.predicate:
+                fitting = [set(adjective.kinds) for adjective in clause.predicate.adjectives]
+                kinds = tuple(sorted(set.intersection(*fitting)))
+            if clause.modal:
+                kinds = tuple(kind for kind in kinds if kind in clause.modal.subject)
+            yield clause.subject, kinds
+        if clause.object:
+            yield clause.object, clause.verb.object
+        if clause.argument and clause.verb.frame == "prepositional":
+            yield clause.argument.noun_phrase, clause.verb.object

@@ -1,0 +1,140 @@
+"""Writes the miniature corpus: parallel text with gold knowledge, contrastive sets and probing tasks.
+
+SPLIT.en SPLIT.de               raw text in document order, for train, valid and test
+SPLIT.documents                 the line (from 0) at which each document begins
+SPLIT.gold.jsonl                what is known of each sentence
+valid.bound.LANGUAGE test.bound.LANGUAGE     the translation of an oracle that sees one sentence at a time
+pronouns.en-de.jsonl senses.en-de.jsonl pronouns.de-en.jsonl senses.de-en.jsonl
+probing/TASK.txt
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from random import Random
+
+from context_nmt.command_line import progress
+from context_nmt.corpus.miniature.bound import Oracle
+from context_nmt.corpus.miniature.clauses import Vocabulary
+from context_nmt.corpus.miniature.contrasts import Contrasts
+from context_nmt.corpus.miniature.documents import Document
+from context_nmt.corpus.miniature.gold import gold_records
+from context_nmt.corpus.miniature.lexicon_file import load_lexicon
+from context_nmt.corpus.miniature.meaning import Sentence
+from context_nmt.corpus.miniature.probing import write_probing_tasks
+from context_nmt.corpus.miniature.probing_samples import ParsedSentence
+from context_nmt.corpus.miniature.realising import LANGUAGES, Realised, realise
+from context_nmt.corpus.miniature.settings import MiniatureSettings
+from context_nmt.files import replacing_folder, write_lines
+
+SHORT = 4  # words: sentences up to here may occur in training and in a test set
+
+Drawn = tuple[list[Sentence], list[Realised]]
+
+
+def generate(settings: MiniatureSettings, destination: Path) -> None:
+    """Write the corpus into the folder `destination`, whole or not at all; the same settings give the same bytes."""
+    with replacing_folder(destination) as folder:
+        Generation(settings, folder).run()
+
+
+class Generation:
+    """One corpus in the making."""
+
+    def __init__(self, settings: MiniatureSettings, folder: Path):
+        self._settings, self._folder = settings, folder
+        self._vocabulary = Vocabulary(load_lexicon())
+        self._held_out: set[str] = set()  # sentences that no training document may contain
+        self._oracles = {source: Oracle(self._vocabulary, source) for source in LANGUAGES}
+
+    def run(self) -> None:
+        """Write all files."""
+        settings = self._settings
+        test = list(self._documents("test", settings.test))
+        self._hold_out(test)
+        self._contrasts()
+        valid = list(self._documents("valid", settings.valid))
+        self._hold_out(valid)
+        training = self._documents("train", settings.train)
+        self._write("train", progress(self._learned(training), "train"))
+        for split, documents in (("valid", valid), ("test", test)):
+            self._write(split, documents)
+            self._bound(split, documents)
+        self._probing()
+
+    def _documents(self, split: str, sentences: int) -> Iterator[Drawn]:
+        """Yield documents until there are as many sentences; one that holds what is held out is drawn anew."""
+        drawn = number = 0
+        while drawn < sentences:
+            random = Random(f"{self._settings.seed} {split} {number}")
+            number += 1
+            plan = Document(self._vocabulary, self._settings.rates, random).plan()
+            words = [realise(sentence) for sentence in plan]
+            if self._held_out and any(line in self._held_out for sentence in words for line in _lines(sentence)):
+                continue
+            drawn += len(plan)
+            yield plan, words
+
+    def _hold_out(self, documents: Iterable[Drawn]) -> None:
+        for _, words in documents:
+            for sentence in words:
+                self._held_out.update(line for line in _lines(sentence) if len(line.split()) > SHORT)
+
+    def _learned(self, documents: Iterable[Drawn]) -> Iterator[Drawn]:
+        for plan, words in documents:
+            for sentence, said in zip(plan, words, strict=True):
+                for oracle in self._oracles.values():
+                    oracle.learn(sentence, said)
+            yield plan, words
+
+    def _write(self, split: str, documents: Iterable[Drawn]) -> None:
+        lines = 0
+        with (
+            (self._folder / f"{split}.en").open("w", encoding="utf-8", newline="") as english,
+            (self._folder / f"{split}.de").open("w", encoding="utf-8", newline="") as german,
+            (self._folder / f"{split}.documents").open("w", encoding="utf-8", newline="") as index,
+            (self._folder / f"{split}.gold.jsonl").open("w", encoding="utf-8", newline="") as gold,
+        ):
+            for number, (plan, words) in enumerate(documents):
+                index.write(f"{lines}\n")
+                lines += len(plan)
+                for sentence in words:
+                    english.write(sentence.text("en") + "\n")
+                    german.write(sentence.text("de") + "\n")
+                for record in gold_records(self._vocabulary.lexicon, number, plan, words):
+                    gold.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+    def _bound(self, split: str, documents: Iterable[Drawn]) -> None:
+        for source, target in (("en", "de"), ("de", "en")):
+            guessed = (
+                realise(sentence, self._oracles[source].guesses(sentence, said)).text(target)
+                for plan, words in documents
+                for sentence, said in zip(plan, words, strict=True)
+            )
+            write_lines(self._folder / f"{split}.bound.{target}", guessed)
+
+    def _contrasts(self) -> None:
+        for source, target in (("en", "de"), ("de", "en")):
+            contrasts = Contrasts(self._vocabulary, self._settings, source)
+            for name, items in (("pronouns", contrasts.pronouns()), ("senses", contrasts.senses())):
+                for item in items:
+                    lines = [item["source"], item["right"], *item["wrong"]]
+                    self._held_out.update(line for line in lines if len(line.split()) > SHORT)
+                path = self._folder / f"{name}.{source}-{target}.jsonl"
+                write_lines(path, (json.dumps(item, ensure_ascii=False) for item in items))
+
+    def _probing(self) -> None:
+        settings = self._settings.probing
+        sentences = []
+        for number in range(settings.documents):
+            random = Random(f"{self._settings.seed} probing {number}")
+            plan = Document(self._vocabulary, self._settings.rates, random).plan()
+            words = [realise(sentence) for sentence in plan]
+            records = gold_records(self._vocabulary.lexicon, number, plan, words)
+            sentences += [ParsedSentence.from_gold(record) for record in records]
+        random = Random(f"{self._settings.seed} probing tasks")
+        write_probing_tasks(sentences, self._folder / "probing", settings, random)
+
+
+def _lines(sentence: Realised) -> tuple[str, str]:
+    return sentence.text("en"), sentence.text("de")
