@@ -1,0 +1,119 @@
+"""Work on batches of sentences with a model: shared by processes, with a progress bar."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from torch import nn
+
+from context_nmt.decoding.workers import gathered, one_thread, side_by_side
+from context_nmt.files import UserError
+from context_nmt.models.processes import Processes
+
+Lengths = NDArray[np.int64]
+Result = TypeVar("Result")
+
+ALONE = Processes()
+
+
+class Sentences(Protocol):
+    """A list of arrays of ids without END, or a token file."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, number: int, /) -> NDArray[np.integer[Any]]: ...
+
+
+def lengths_of(sentences: Sentences) -> Lengths:
+    """The number of units of every sentence [N], without END."""
+    return np.array([len(sentences[number]) for number in range(len(sentences))], dtype=np.int64)
+
+
+def in_batches(
+    work: Callable[[Lengths], list[Result]],
+    batches: list[Lengths],
+    lengths: Lengths,
+    *,
+    progress: str | None,
+    workers: int | None,
+    processes: Processes,
+) -> dict[int, Result]:
+    """Return what `work` makes of each sentence, by its number; a batch is the numbers of its sentences.
+
+    `progress` names the work in a bar on standard error, which goes by `lengths`; without it nothing is shown.
+    `workers` processes share the work, with one thread each, and the result does not depend on their number; without
+    it, this process works alone, with the threads that it has. Where torchrun started several `processes`, each takes
+    its part of the batches and gets the results of all.
+    """
+    own = processes.share(batches)
+    results: dict[int, Result] = {}
+    with nullcontext() if workers is None else one_thread(), _Bar(progress, lengths, own) as bar:
+        for job, found in side_by_side(lambda job: work(own[job]), len(own), workers or 1):
+            results.update(zip(own[job].tolist(), found, strict=True))
+            bar.advance(own[job])
+    return gathered(results, processes)
+
+
+def check_positions(positions: nn.Embedding | None, lengths: Lengths, name: str) -> None:
+    """Raise UserError for a sentence that is longer than the learned positions, if a model has such."""
+    if positions is not None and len(lengths) and lengths.max() >= positions.num_embeddings:
+        raise UserError(
+            f"{name} {lengths.argmax() + 1} has {lengths.max()} units, but the model was trained with"
+            f" model.maximum_positions {positions.num_embeddings}, END included; shorten or split the sentence"
+        )
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Turn dropout and gradients off for a while."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        model.train(was_training)
+
+
+class _Bar:
+    """A progress bar in source tokens, which tell the time left better than sentences do; at the end, one line."""
+
+    def __init__(self, name: str | None, lengths: Lengths, work: list[Lengths]) -> None:
+        self.name, self.lengths, self.done, self.since = name, lengths, 0, time.perf_counter()
+        count = sum(map(len, work))
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn(f"{{task.fields[done]:,}}/{count:,} sentences, {{task.fields[speed]:,.1f}} sentences/s"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+            disable=name is None,
+        )
+        self.task = self.progress.add_task(name or "", total=sum(map(self._tokens, work)), done=0, speed=0.0)
+
+    def __enter__(self) -> "_Bar":
+        self.progress.start()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self.progress.stop()
+        if self.name is not None and kind is None:
+            line = f"{self.name}: {self.done:,} sentences, {self._speed():,.1f} sentences/s"
+            self.progress.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def advance(self, batch: Lengths) -> None:
+        """Count one batch, given as the numbers of its sentences."""
+        self.done += len(batch)
+        self.progress.update(self.task, advance=self._tokens(batch), done=self.done, speed=self._speed())
+
+    def _tokens(self, batch: Lengths) -> int:
+        return int((self.lengths[batch] + 1).sum())
+
+    def _speed(self) -> float:
+        return self.done / max(1e-9, time.perf_counter() - self.since)
