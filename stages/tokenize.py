@@ -19,6 +19,8 @@ def main() -> None:
         runs/tokenized/SPLIT.LANGUAGE.cased      validation and test sets: tokens in their original case
         runs/tokenized/truecaser.LANGUAGE.json   casing statistics of the training text
         runs/tokenized/moses.json                the settings, from which the chain is replayed
+        runs/tokenized/SET.LANGUAGE              contrastive sets (data/NAME/SET.SOURCE-TARGET.jsonl): distinct pairs
+        runs/tokenized/SET.items.json            which pairs are an item's right and wrong ones
         runs/tokenized/cleaning.json             training pairs read, kept and dropped, by reason
 
     Example: python -m stages.tokenize

@@ -35,7 +35,8 @@ def create_experiment(root: Path, name: str, *, corpus: str | None, source: str 
     )
     chosen = parameters["corpus"]
     if corpus not in (None, chosen["name"]):
-        chosen.pop("groups", None)
+        for key in ("groups", "contrastive"):
+            chosen.pop(key, None)
         chosen.update(OWN_SPLITS, name=corpus, tests=CommentedSeq(OWN_TESTS))
         chosen["tests"].fa.set_flow_style()
     chosen["source"] = source or chosen["source"]

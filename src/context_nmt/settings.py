@@ -30,6 +30,7 @@ class CorpusSettings(Checked):
     validation: str = "valid"
     tests: tuple[str, ...]  # decoded and scored; the validation set may be one of them
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)  # mean scores over several test sets
+    contrastive: tuple[str, ...] = ()  # sets `data/NAME/SET.SOURCE-TARGET.jsonl`, see corpus/contrastive.py
 
     def __post_init__(self) -> None:
         require(self.source != self.target, f"source and target are both {self.source!r}")
@@ -41,7 +42,10 @@ class CorpusSettings(Checked):
             require(not missing, f"group {group!r} names {missing}, which tests does not list ({list(self.tests)})")
             require(group not in self.tests, f"group {group!r} has the name of a test set")
             require(len(members) > 0, f"group {group!r} has no members")
-        require("model" not in {*self.tests, *self.groups}, "a test set or group cannot be named 'model'")
+        names = [*dict.fromkeys((self.train, *evaluated)), *self.groups, *self.contrastive]
+        for name in self.contrastive:
+            require(names.count(name) == 1, f"contrastive: {name!r} is the name of another set, too")
+        require("model" not in names, "a test set, group or contrastive set cannot be named 'model'")
 
 
 @dataclass(frozen=True, kw_only=True)

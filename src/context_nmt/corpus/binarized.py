@@ -1,6 +1,6 @@
 """Subword text as memory-mapped arrays of ids, and what training reads of it without a params.yaml.
 
-corpus.json                   {"source", "target": languages; "train", "validation", "tests": splits}
+corpus.json                   {"source", "target": languages; "train", "validation", "tests", "contrastive": splits}
 vocabulary.LANGUAGE.txt       one unit a line, its id is the line's number from 0
 SPLIT.LANGUAGE.tokens.npy     the ids of all sentences, one behind the other, without END (uint16, or int32)
 SPLIT.LANGUAGE.offsets.npy    int64, sentence i is tokens[offsets[i] : offsets[i + 1]]
@@ -30,7 +30,7 @@ def binarize(subwords: Path, destination: Path, corpus: CorpusSettings, units: U
     Raises UserError for missing files and for sides of unequal length.
     """
     sides = (corpus.source, corpus.target)
-    splits = tuple(dict.fromkeys((corpus.train, corpus.validation, *corpus.tests)))
+    splits = tuple(dict.fromkeys((corpus.train, corpus.validation, *corpus.tests, *corpus.contrastive)))
     counts = [count_units(subwords / f"{corpus.train}.{language}") for language in sides]
     if units.joint:
         counts = [counts[0] + counts[1]] * 2
@@ -41,6 +41,7 @@ def binarize(subwords: Path, destination: Path, corpus: CorpusSettings, units: U
             for split in splits:
                 _write_tokens(subwords / f"{split}.{language}", folder, vocabulary)
         names = {"train": corpus.train, "validation": corpus.validation, "tests": list(corpus.tests)}
+        names["contrastive"] = list(corpus.contrastive)
         write_json(folder / "corpus.json", {"source": corpus.source, "target": corpus.target, **names})
         written = BinarizedCorpus(folder)
         for split in splits:
@@ -115,6 +116,7 @@ class BinarizedCorpus:
         self.train: str = names["train"]
         self.validation: str = names["validation"]
         self.tests: tuple[str, ...] = tuple(names["tests"])
+        self.contrastive: tuple[str, ...] = tuple(names.get("contrastive", ()))
 
     @cached_property
     def source_vocabulary(self) -> Vocabulary:

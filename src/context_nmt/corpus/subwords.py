@@ -2,7 +2,7 @@
 
 The folder that `segment_corpus` writes holds
 
-    SPLIT.LANGUAGE                   units; one that a word goes on behind ends in "@@"
+    SPLIT.LANGUAGE                   units, contrastive sets too; one that a word goes on behind ends in "@@"
     codes.joint or codes.LANGUAGE    the merges, in subword-nmt's format; none with `kind: words`
     vocabulary.LANGUAGE              each unit of a side's training text with its count, before the threshold
     units.json                       the settings
@@ -30,7 +30,7 @@ def segment_corpus(tokenized: Path, destination: Path, corpus: CorpusSettings, u
     Raises UserError for a missing file.
     """
     languages = (corpus.source, corpus.target)
-    splits = tuple(dict.fromkeys((corpus.train, corpus.validation, *corpus.tests)))
+    splits = tuple(dict.fromkeys((corpus.train, corpus.validation, *corpus.tests, *corpus.contrastive)))
     words = {language: count_units(tokenized / f"{corpus.train}.{language}") for language in languages}
     with replacing_folder(destination) as folder:
         write_json(folder / "units.json", asdict(units))

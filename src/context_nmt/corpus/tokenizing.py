@@ -7,6 +7,8 @@ The folder that it writes holds
     truecaser.LANGUAGE.json   casing statistics of the cleaned training text
     moses.json                both sides' languages and settings: the chain can be replayed from here
     cleaning.json             training pairs read, kept and dropped, by reason
+    SET.LANGUAGE              the distinct pairs of each contrastive set, as above
+    SET.items.json            which pairs are the right and wrong ones of an item, see `corpus.contrastive`
 """
 
 from collections import Counter
@@ -18,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from context_nmt.command_line import progress
+from context_nmt.corpus.contrastive import read_contrastive_set
 from context_nmt.corpus.moses import MosesSide, Truecaser, count_casings
 from context_nmt.corpus.workers import map_chunks, map_lines
 from context_nmt.files import UserError, iterate_lines, replacing_folder, write_json, write_lines
@@ -28,25 +31,31 @@ Sides = tuple[MosesSide, MosesSide]
 
 
 def tokenize_corpus(raw: Path, destination: Path, corpus: CorpusSettings, text: TextSettings) -> None:
-    """Write the folder `destination` from the files `raw/SPLIT.LANGUAGE`, whole or not at all.
+    """Write the folder `destination` from `raw/SPLIT.LANGUAGE` and `raw/SET.SOURCE-TARGET.jsonl`, whole or not at all.
 
-    Raises UserError for a missing or empty file, a byte order mark, CRLF, sides of unequal length and a cleaning that
-    leaves nothing.
+    Raises UserError for a missing or empty file, a byte order mark, CRLF, sides of unequal length, a contrastive set
+    that is wrong and a cleaning that leaves nothing.
     """
     sides = MosesSide(corpus.source, text.source), MosesSide(corpus.target, text.target)
     evaluated = tuple(dict.fromkeys((corpus.validation, *corpus.tests)))
     sizes = {split: _count_pairs(raw, split, sides) for split in (corpus.train, *evaluated)}
+    contrastive = {
+        name: read_contrastive_set(raw / f"{name}.{corpus.source}-{corpus.target}.jsonl") for name in corpus.contrastive
+    }
     with replacing_folder(destination) as folder:
         _tokenize_training(raw, folder, corpus.train, sizes[corpus.train], sides, text.cleaning)
         for split in evaluated:
             for side in sides:
-                name = f"{split}.{side.language}"
-                lines = progress(_prepared(raw, split, side), name, sizes[split])
-                write_lines(folder / f"{name}.cased", map_lines(side.tokens, lines))
+                _tokenize(folder, split, side, _prepared(raw, split, side), sizes[split])
+        for name, (pairs, index) in contrastive.items():
+            write_json(folder / f"{name}.items.json", index)
+            for side, texts in zip(sides, zip(*pairs, strict=True), strict=True):
+                _tokenize(folder, name, side, side.prepared(texts), len(pairs))
         for side in sides:
-            for split in (corpus.train, *evaluated):
+            for split in (corpus.train, *evaluated, *contrastive):
                 _truecase(folder, split, side)
-            (folder / f"{corpus.train}.{side.language}.cased").unlink()
+            for split in (corpus.train, *contrastive):
+                (folder / f"{split}.{side.language}.cased").unlink()
         write_json(
             folder / "moses.json",
             {
@@ -85,6 +94,11 @@ def _count_lines(path: Path) -> int:
 
 def _prepared(raw: Path, split: str, side: MosesSide) -> Iterable[str]:
     return side.prepared(iterate_lines(raw / f"{split}.{side.language}"))
+
+
+def _tokenize(folder: Path, split: str, side: MosesSide, prepared: Iterable[str], size: int) -> None:
+    name = f"{split}.{side.language}"
+    write_lines(folder / f"{name}.cased", map_lines(side.tokens, progress(prepared, name, size)))
 
 
 def _tokenize_training(

@@ -1,0 +1,113 @@
+"""Contrastive sets: for each source sentence a right translation and wrong ones, which a system is to tell apart.
+
+A set is a file `NAME.SOURCE-TARGET.jsonl` of raw text with one item a line:
+
+    {"source": "It was old.", "right": "Er war alt.", "wrong": ["Sie war alt."], "categories": ["cross"],
+     "context": {"source": ["I saw the table."], "target": ["Ich sah den Tisch."]}, "mirror": 17}
+
+`source`, `right` and `wrong` are required. `context` is the sentences before, oldest first. `mirror` is the line, from
+0, of the item with the same source and candidates of which another one is right.
+
+Its distinct pairs of a source and a candidate go through the text stages as a parallel text of the set's name, and
+`NAME.items.json` says which of them belong to an item, as line numbers from 0:
+
+    {"sha256": of the set, "items": [{"categories": ["cross"], "right": 0, "wrong": [1]}]}
+
+So each pair is scored once, and of two candidates in an item and its mirror a system without context gets exactly one
+half. A system that reads context will need its sentences, too: as further pairs of this text, whose line numbers are
+the items' `context`.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from context_nmt.files import UserError, iterate_lines, sha256
+from context_nmt.parameters import check
+from context_nmt.settings import Checked, require
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context(Checked):
+    """The sentences before an item, oldest first, line by line translations of each other."""
+
+    source: tuple[str, ...] = ()
+    target: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        lengths = len(self.source), len(self.target)
+        require(lengths[0] == lengths[1], f"source has {lengths[0]} sentences and target {lengths[1]}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContrastiveItem(Checked):
+    """One line of a set."""
+
+    source: str
+    right: str
+    wrong: tuple[str, ...]
+    categories: tuple[str, ...] = ()
+    context: Context = Context()
+    mirror: int | None = None
+
+    def __post_init__(self) -> None:
+        require(len(self.wrong) > 0, "wrong is empty; it needs at least one translation")
+        for name, texts in {"source": (self.source,), "right": (self.right,), "wrong": self.wrong}.items():
+            for text in texts:
+                require(text.strip() != "" and "\n" not in text, f"{name} is {text!r}; it must be one line of text")
+        for name, given in {"wrong": self.wrong, "categories": self.categories}.items():
+            require(len(set(given)) == len(given), f"{name} repeats one: {list(given)}")
+        require(self.right not in self.wrong, f"right stands among wrong, too: {self.right!r}")
+        for category in self.categories:
+            require(
+                re.fullmatch(r"\w[\w.-]*", category) is not None and category != "all",
+                f"categories: {category!r} names a metric; it must be letters, digits, _, . and -, and not 'all'",
+            )
+            require(not category.endswith("_normalized"), f"categories: {category!r} must not end in '_normalized'")
+
+
+def read_contrastive_set(path: Path) -> tuple[list[Pair], dict[str, Any]]:
+    """Read a set as its distinct pairs and what `NAME.items.json` holds.
+
+    Raises UserError, with the line's number from 1, for a line that is no item or whose mirror is none.
+    """
+    items = [_parse(line, f"{path}: line {number}") for number, line in enumerate(iterate_lines(path), start=1)]
+    if not items:
+        raise UserError(f"{path}: the file is empty")
+    for number, item in enumerate(items):
+        if item.mirror is not None and not _is_mirror(items, number):
+            raise UserError(
+                f"{path}: line {number + 1}: mirror is {item.mirror}, but line {item.mirror + 1} is no item that has"
+                f" the same source and candidates, another right one, and {number} as its mirror"
+            )
+    numbers: dict[Pair, int] = {}
+    entries = [
+        {
+            "right": numbers.setdefault((item.source, item.right), len(numbers)),
+            "wrong": [numbers.setdefault((item.source, wrong), len(numbers)) for wrong in item.wrong],
+            "categories": list(item.categories),
+        }
+        for item in items
+    ]
+    return list(numbers), {"sha256": sha256(path), "items": entries}
+
+
+def _parse(line: str, where: str) -> ContrastiveItem:
+    try:
+        values = json.loads(line)
+    except ValueError as error:
+        raise UserError(f"{where}: not JSON ({error})") from None
+    return check(ContrastiveItem, values, where=where)
+
+
+def _is_mirror(items: list[ContrastiveItem], number: int) -> bool:
+    item = items[number]
+    if item.mirror is None or not 0 <= item.mirror < len(items):
+        return False
+    other = items[item.mirror]
+    same = item.source == other.source and {item.right, *item.wrong} == {other.right, *other.wrong}
+    return same and item.right != other.right and other.mirror == number
