@@ -8,11 +8,12 @@ from context_nmt.experiment import Experiment
 def main() -> None:
     """Collect all variants and seeds of the params.yaml in the current folder.
 
-    Reads metrics/scores/, metrics/significance/, metrics/curves/ and metrics/models.json. Writes under metrics/
+    Reads metrics/scores/, contrastive/, significance/, curves/ and models.json. Writes under metrics/
 
-        results.json    {VARIANT: {TEST: {METRIC: {"mean", "deviation", "seeds"}}, "model": {"parameters", "flops_…"}}}
+        results.json    {VARIANT: {TEST: {METRIC: {"mean", "deviation", "seeds"}}, "model": {"parameters", "flops_…"}}};
+                        contrastive sets stand beside the test sets
         results.csv     the same in rows, with the difference to the baseline, its interval over seeds and its p
-        results.md      a table per test set, with marks for significance and every signature
+        results.md      a table per test or contrastive set, with marks for significance and every signature
         figures/        bleu.svg, learning_curves.svg
 
     Example: python -m stages.tables

@@ -44,7 +44,7 @@ ON_A_BARE_MACHINE = [
         f"models/{name}.py"
         for name in ("building", "checkpoints", "plans", "translation_model", "averaging", "devices", "mechanisms")
     ),
-    *("files.py", "settings.py", "experiment.py", "command_line.py"),
+    *("evaluation/contrasting.py", "files.py", "settings.py", "experiment.py", "command_line.py"),
 ]
 WITHOUT_TORCH = ["tokenize", "bpe", "binarize", "detokenize", "download", "pair", "score", "evaluate", "significance"]
 WITHOUT_TORCH += ["tables", "focus", "compare", "experiment"]
@@ -143,8 +143,8 @@ for module in {modules!r}:
     )
 
 
-def test_training_averaging_and_decoding_run_on_a_bare_machine():
-    done = import_without(REST, ["stages.train", "stages.average", "stages.decode"])
+def test_training_averaging_decoding_and_contrasting_run_on_a_bare_machine():
+    done = import_without(REST, ["stages.train", "stages.average", "stages.decode", "stages.contrast"])
     assert done.returncode == 0, done.stderr
 
 

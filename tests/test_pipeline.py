@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 PARAMETERS = """\
 root: .
 launch: {train: python, decode: env UNUSED=1 python}
-corpus: {name: toy, source: xx, target: yy, train: train, validation: valid, tests: [valid, test]}
+corpus: {name: toy, source: xx, target: yy, train: train, validation: valid, tests: [valid, test], contrastive: [verbs]}
 text: {}
 units: {kind: bpe, joint: true, merges: 30}
 model: {width: 16, feed_forward_width: 16, heads: 2, encoder_layers: 1, decoder_layers: 1, dropout: 0.1}
@@ -60,6 +60,19 @@ def write_corpus(folder):
         sources, targets = zip(*toy_pairs(count, seed), strict=True)
         (folder / f"{split}.xx").write_text("\n".join(sources) + "\n")
         (folder / f"{split}.yy").write_text("\n".join(targets) + "\n")
+    (folder / "verbs.xx-yy.jsonl").write_text("".join(json.dumps(item) + "\n" for item in contrastive_items()))
+
+
+def contrastive_items():
+    """Each translation beside one with another verb; and, mirrored, two wrong translations of the same sentence."""
+    for source, right in toy_pairs(20, 9):
+        wrong = right.replace("vidan", "woren") if "vidan" in right else re.sub("woren|xelan", "vidan", right)
+        yield {"source": source, "right": right, "wrong": [wrong], "categories": ["plain"]}
+    for number in range(20, 30):
+        either, other = (f"kerut {noun} vidan ." for noun in ("lasit", "marot")[:: (-1) ** number])
+        mirror = number ^ 1
+        source = f"balo tak {list(NOUNS)[number // 2 % 5]} ."
+        yield {"source": source, "right": either, "wrong": [other], "categories": ["mirrored"], "mirror": mirror}
 
 
 class Project:
@@ -104,13 +117,13 @@ def ran(output):
 
 
 def of_variant(variant):
-    stages = ("train", "average", "decode", "detokenize", "evaluate", "significance")
+    stages = ("train", "average", "decode", "contrast", "detokenize", "evaluate", "significance")
     return {f"{stage}@{variant}-1" for stage in stages}
 
 
 FIRST = {"tokenize", "bpe", "binarize"}
 LAST = {"pair", "tables", "focus"}
-COMPARED = ("evaluate", "significance")  # targets that leave out the tables, for time
+COMPARED = ("contrast", "evaluate", "significance")  # targets that leave out the tables, for time
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +175,10 @@ def test_one_command_runs_every_stage_and_leaves_the_tables(finished):
     results = finished.json("metrics/results.json")
     assert results["small"]["test"]["sacrebleu"]["seeds"] == 1
     assert results["small"]["model"]["parameters"] < results["plain"]["model"]["parameters"]
+    assert results["small"]["verbs"]["verbs_mirrored"]["mean"] == 50.0
+    assert set(results["small"]["verbs"]) == {
+        f"verbs_{category}{ending}" for category in ("all", "mirrored", "plain") for ending in ("", "_normalized")
+    }
     assert "plain" in (finished.folder / "metrics/results.md").read_text()
     assert list((finished.folder / "metrics/figures").glob("*.svg"))
 
@@ -170,6 +187,7 @@ def test_results_are_in_git_and_the_rest_is_not(finished):
     tracked = finished.run("git", "ls-files", "metrics", "runs").split("\n")
     assert "metrics/hypotheses/plain-1/test.detokenized.txt" in tracked
     assert "metrics/curves/plain-1.csv" in tracked
+    assert "metrics/contrastive/plain-1.json" in tracked
     assert not [path for path in tracked if path.startswith("runs/") and not path.endswith(".gitignore")]
 
 

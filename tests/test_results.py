@@ -4,7 +4,7 @@ import csv
 import json
 
 import pytest
-from made_up_experiment import PARAMETERS, REFERENCE, evaluate_all, make_experiment, output
+from made_up_experiment import PARAMETERS, REFERENCE, evaluate_all, make_experiment, output, write_contrastive
 
 from context_nmt.evaluation.markdown import format_results
 from context_nmt.evaluation.results import read_results, t_interval
@@ -168,6 +168,31 @@ def test_other_metrics_and_runs_that_lack_them(tmp_path):
     rows = table_rows((experiment.metrics / "results.md").read_text(encoding="utf-8"), "test\n")
     assert rows[2].endswith("| - |")
     assert rows[3].endswith("| 61.50 ± 0.71 |")
+
+
+def test_contrastive_sets_stand_beside_the_test_sets(tmp_path):
+    corpus = PARAMETERS["corpus"] | {"contrastive": ["pronouns"]}
+    experiment = evaluate_all(make_experiment(tmp_path, corpus=corpus))
+    with pytest.raises(UserError, match=r"contrastive/transformer-1\.json: no such file"):
+        write_tables(experiment)
+    write_contrastive(experiment)
+    write_tables(experiment)
+    summary = read_json(experiment.metrics / "results.json")["gauss"]["pronouns"]["pronouns_cross"]
+    assert summary == {"mean": 71.0, "deviation": 0.7071, "seeds": 2}
+    page = (experiment.metrics / "results.md").read_text(encoding="utf-8")
+    summed, per_unit = page.split("\n## pronouns (contrastive)")[1].split("\n## ")[0].split("per unit:")
+    assert "| System | all, 1,500 items | cross, 1,000 items |" in summed
+    assert "| Gauss \\| half | 62.00 ± 0.00 (+2.00) | 71.00 ± 0.71 (+11.00) |" in summed
+    assert "| Gauss \\| half | 52.00 ± 0.00 (+2.00) | 61.00 ± 0.71 (+11.00) |" in per_unit
+    assert "- pronouns_cross: `items:1000|x`" in page
+    with (experiment.metrics / "results.csv").open(encoding="utf-8", newline="") as file:
+        rows = {(row["variant"], row["metric"]): row for row in csv.DictReader(file) if row["test_set"] == "pronouns"}
+    assert len(rows) == 4 * 4
+    assert float(rows["gauss", "pronouns_cross"]["difference"]) == 11.0
+    assert "pronouns" not in (experiment.metrics / "figures/bleu.svg").read_text(encoding="utf-8")
+    write_json(experiment.contrastive("gauss-2"), {})
+    with pytest.raises(UserError, match=r"gauss-2\.json has no scores of \['pronouns'\]; run the contrast stage again"):
+        write_tables(experiment)
 
 
 def test_focus_is_flat(experiment):

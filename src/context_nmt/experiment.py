@@ -6,6 +6,7 @@ metrics/                        small files, kept in git
     curves/VARIANT-SEED.csv     learning curves
     hypotheses/VARIANT-SEED/TEST.{tokenized,detokenized}.txt
     scores/VARIANT-SEED.json    pairs/VARIANT-SEED.json    significance/VARIANT-SEED.json    models.json
+    contrastive/VARIANT-SEED.json    accuracies on contrastive sets
     results.json  results.md  results.csv  figures/
     focus.json                  the results of one variant, for `dvc metrics diff`
 runs/                           large files, kept in the DVC cache
@@ -13,6 +14,7 @@ runs/                           large files, kept in the DVC cache
     training/VARIANT-SEED/      checkpoints
     models/VARIANT-SEED/        one run, complete: weights, settings and what its text needs
     decoded/VARIANT-SEED/       TEST.subwords.txt
+    contrastive/VARIANT-SEED/   SET.tsv, how each item of a contrastive set came out
     scratch/VARIANT-SEED/       what a training resumes from, until its checkpoints are averaged; not cached
 """
 
@@ -99,6 +101,12 @@ class Experiment:
 
     def scores(self, run: str) -> Path:
         return self.metrics / "scores" / f"{run}.json"
+
+    def contrastive(self, run: str) -> Path:
+        return self.metrics / "contrastive" / f"{run}.json"
+
+    def contrastive_outcomes(self, run: str) -> Path:
+        return self.runs / "contrastive" / run
 
     def significance(self, run: str) -> Path:
         return self.metrics / "significance" / f"{run}.json"

@@ -19,7 +19,7 @@ per target token.
 
 
 def format_results(results: Results) -> str:
-    """Format one table per test set, differences to baselines, what the marks mean, and every signature."""
+    """Format tables per test set and contrastive set, differences to baselines, what marks mean, and all signatures."""
     settings = results.settings
     corpus, seeds = settings.corpus, ", ".join(map(str, settings.seeds))
     lines = [
@@ -33,6 +33,8 @@ def format_results(results: Results) -> str:
         lines += ["", title, "", *_scores(results, test_set)]
         if not members:
             lines += _tests(results, test_set)
+    for name in results.contrastive_sets:
+        lines += ["", f"## {name} (contrastive)", "", *_accuracies(results, name)]
     significance = settings.significance
     notes = NOTES.format(metric=significance.metric, resamples=significance.resamples, ratio=significance.sample_ratio)
     lines += ["", "## Notes", "", notes, "", "## Signatures", "", *_signatures(results)]
@@ -57,6 +59,20 @@ def _score(results: Results, variant: str, test_set: str, metric: str) -> str:
     deviation = f" ± {summary['deviation']:.2f}" if summary["seeds"] > 1 else ""
     gain = f" ({_signed(difference.mean)}{_mark(difference)})" if difference else ""
     return f"{summary['mean']:.2f}{deviation}{gain}"
+
+
+def _accuracies(results: Results, name: str) -> Iterator[str]:
+    metrics = results.metrics(name)
+    normalized = [metric for metric in metrics if metric.endswith("_normalized")]
+    summed = [metric for metric in metrics if metric not in normalized]
+    yield "Per cent of the items whose right translation is more probable than every wrong one; ties count half."
+    for score, chosen in (("", summed), (" per unit", normalized)):
+        yield from ["", f"By log-probability{score}:", ""]
+        counts = [f"{metric.removeprefix(name + '_')}, {results.items(name, metric):,} items" for metric in chosen]
+        yield from _header(["System", *counts])
+        for variant in results.settings.variants:
+            cells = [_score(results, variant, name, metric) for metric in chosen]
+            yield _row([results.settings.label(variant), *cells])
 
 
 def _tests(results: Results, test_set: str) -> Iterator[str]:
@@ -96,7 +112,7 @@ def _tests(results: Results, test_set: str) -> Iterator[str]:
 
 
 def _signatures(results: Results) -> Iterator[str]:
-    names = [metric for test_set in results.test_sets for metric in results.metrics(test_set)]
+    names = [metric for name in (*results.test_sets, *results.contrastive_sets) for metric in results.metrics(name)]
     for metric in dict.fromkeys(names):
         yield f"- {metric}: " + ", ".join(f"`{signature}`" for signature in results.signatures(metric))
 

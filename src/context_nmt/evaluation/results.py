@@ -30,7 +30,7 @@ class Results:
     """All scores of an experiment, read for the variants and seeds of its params.yaml and for no others."""
 
     settings: ExperimentSettings
-    scores: dict[str, list[dict[str, Any]]]  # variant: per seed {test_set: {metric: {"score", "signature"}}}
+    scores: dict[str, list[dict[str, Any]]]  # variant: per seed {set: {metric: {"score", "signature"}}}
     comparisons: dict[str, list[dict[str, Any]]]  # variant: per seed {test_set: comparison}
     models: dict[str, dict[str, Any]]
 
@@ -38,6 +38,11 @@ class Results:
     def test_sets(self) -> list[str]:
         """Test sets, then groups of them, in the order of params.yaml."""
         return [*self.settings.corpus.tests, *self.settings.corpus.groups]
+
+    @cached_property
+    def contrastive_sets(self) -> list[str]:
+        """Contrastive sets in the order of params.yaml; their metrics are accuracies."""
+        return list(self.settings.corpus.contrastive)
 
     def metrics(self, test_set: str) -> list[str]:
         """The metrics that any run has on a test set."""
@@ -75,13 +80,18 @@ class Results:
     def signatures(self, metric: str) -> list[str]:
         """Every signature that a metric's scores carry; more than one means that scores cannot be compared."""
         runs = [run for runs in self.scores.values() for run in runs]
-        tests = self.settings.corpus.tests
-        return sorted({run[test][metric]["signature"] for run in runs for test in tests if metric in run[test]})
+        names = (*self.settings.corpus.tests, *self.contrastive_sets)
+        return sorted({run[name][metric]["signature"] for run in runs for name in names if metric in run[name]})
+
+    def items(self, contrastive_set: str, metric: str) -> int:
+        """How many items of a contrastive set a metric counts; 0 if no run has it."""
+        found = [run[contrastive_set].get(metric) for runs in self.scores.values() for run in runs]
+        return max((score["items"] for score in found if score), default=0)
 
     def rows(self) -> Iterator[tuple[str, str, str]]:
-        """Every (variant, test set, metric)."""
+        """Every (variant, test or contrastive set, metric)."""
         for variant in self.settings.variants:
-            for test_set in self.test_sets:
+            for test_set in (*self.test_sets, *self.contrastive_sets):
                 for metric in self.metrics(test_set):
                     yield variant, test_set, metric
 
@@ -99,7 +109,7 @@ class Results:
 
 
 def read_results(experiment: Experiment) -> Results:
-    """Read metrics/scores/, metrics/significance/ and metrics/models.json; raises UserError for what is missing."""
+    """Read metrics/scores/, contrastive/, significance/ and models.json; raises UserError for what is missing."""
     settings = experiment.settings
     runs = {variant: [run_name(variant, seed) for seed in settings.seeds] for variant in settings.variants}
     path = experiment.metrics / "models.json"
@@ -107,12 +117,7 @@ def read_results(experiment: Experiment) -> Results:
     missing = [variant for variant in settings.variants if variant not in models]
     if missing:
         raise UserError(f"{path} does not describe {missing}; run the describe stage again")
-    scores = {variant: [read_json(experiment.scores(run)) for run in names] for variant, names in runs.items()}
-    for variant, names in runs.items():
-        for run, found in zip(names, scores[variant], strict=True):
-            absent = [test for test in (*settings.corpus.tests, *settings.corpus.groups) if test not in found]
-            if absent:
-                raise UserError(f"{experiment.scores(run)} has no scores of {absent}; run the evaluate stage again")
+    scores = {variant: [_read_scores(experiment, run) for run in names] for variant, names in runs.items()}
     return Results(
         settings=settings,
         scores=scores,
@@ -121,6 +126,22 @@ def read_results(experiment: Experiment) -> Results:
         },
         models={variant: models[variant] for variant in settings.variants},
     )
+
+
+def _read_scores(experiment: Experiment, run: str) -> dict[str, Any]:
+    """One run's scores on all test sets, groups and contrastive sets."""
+    corpus = experiment.settings.corpus
+    found: dict[str, Any] = {}
+    for path, stage, names in (
+        (experiment.scores(run), "evaluate", (*corpus.tests, *corpus.groups)),
+        (experiment.contrastive(run), "contrast", corpus.contrastive),
+    ):
+        scores = read_json(path) if names else {}
+        absent = [name for name in names if name not in scores]
+        if absent:
+            raise UserError(f"{path} has no scores of {absent}; run the {stage} stage again")
+        found |= scores
+    return found
 
 
 def _known_p(comparison: dict[str, Any]) -> float:

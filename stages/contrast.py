@@ -1,0 +1,36 @@
+"""Scores the contrastive sets with one run."""
+
+from typing import Annotated
+
+import typer
+
+from context_nmt.command_line import run
+from context_nmt.evaluation.contrasting import contrast_run
+from context_nmt.experiment import Experiment
+
+
+def main(
+    variant: Annotated[str, typer.Argument(help="A variant of params.yaml.")],
+    seed: Annotated[int, typer.Argument(help="The seed of the run.")],
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+) -> None:
+    """See how often one run finds the right translation of a contrastive item more probable than every wrong one.
+
+    Reads runs/models/VARIANT-SEED, and from runs/binarized and runs/tokenized the sets that corpus.contrastive names;
+    params.yaml is not read. A tie counts one half. Categories are those of the items, and "all".
+
+    Writes
+
+        metrics/contrastive/VARIANT-SEED.json
+            {SET: {SET_CATEGORY: {"score": per cent, "signature": str, "items": int}}}; the score compares
+            log-probabilities, that of SET_CATEGORY_normalized their means over a translation's units
+        runs/contrastive/VARIANT-SEED/SET.tsv
+            for each line of the set its outcome (1, 0.5, 0) and margin in nats, and both normalized
+
+    Example: python -m stages.contrast transformer 1
+    """
+    contrast_run(Experiment(), variant, seed, device=device)
+
+
+if __name__ == "__main__":
+    run(main)

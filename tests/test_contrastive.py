@@ -1,0 +1,303 @@
+"""Contrastive sets: what is refused, how they become parallel text, and how a run's scores become accuracies."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from small_models import VOCABULARY, small_model, step_by_step
+from tiny_training import train
+
+from context_nmt.corpus.binarized import BinarizedCorpus, binarize
+from context_nmt.corpus.contrastive import read_contrastive_set
+from context_nmt.corpus.subwords import segment_corpus
+from context_nmt.corpus.tokenizing import tokenize_corpus
+from context_nmt.corpus.vocabulary import BEGIN, END
+from context_nmt.decoding.forced_scoring import score_pairs
+from context_nmt.evaluation.contrasting import contrast_run, judge
+from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
+from context_nmt.models.averaging import average_run
+from context_nmt.settings import CorpusSettings, TextSettings, UnitSettings
+
+ROOT = Path(__file__).parents[1]
+CPU = torch.device("cpu")
+HE = {"source": "It was old.", "right": "Er war alt.", "wrong": ["Sie war alt."], "categories": ["cross"]}
+SHE = {"source": "It was old.", "right": "Sie war alt.", "wrong": ["Er war alt."], "categories": ["cross"]}
+
+
+def write_set(path, *items):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_lines(path, [item if isinstance(item, str) else json.dumps(item, ensure_ascii=False) for item in items])
+    return path
+
+
+def test_each_pair_stands_once(tmp_path):
+    other = {"source": "It slept.", "right": "Es schlief.", "wrong": ["Er schlief.", "Sie schlief."]}
+    context = {"source": ["One."], "target": ["Eins."]}
+    path = write_set(tmp_path / "set.jsonl", HE | {"mirror": 2, "context": context}, other, SHE | {"mirror": 0})
+    pairs, index = read_contrastive_set(path)
+    assert pairs == [
+        ("It was old.", "Er war alt."),
+        ("It was old.", "Sie war alt."),
+        ("It slept.", "Es schlief."),
+        ("It slept.", "Er schlief."),
+        ("It slept.", "Sie schlief."),
+    ]
+    assert index["items"] == [
+        {"right": 0, "wrong": [1], "categories": ["cross"]},
+        {"right": 2, "wrong": [3, 4], "categories": []},
+        {"right": 1, "wrong": [0], "categories": ["cross"]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        ("{", "not JSON"),
+        ("", "not JSON"),
+        ("[]", "input should be an object|not an object"),
+        ({key: value for key, value in HE.items() if key != "right"}, "right: this key is required"),
+        (HE | {"rigth": "x"}, r"rigth: unknown key; did you mean 'right'\?"),
+        (HE | {"context": {"sources": []}}, r"context\.sources: unknown key; did you mean 'source'\?"),
+        (HE | {"wrong": []}, "wrong is empty"),
+        (HE | {"wrong": "Sie war alt."}, r"wrong: .*array"),
+        (HE | {"wrong": ["Sie", "Sie"]}, r"wrong repeats one: \['Sie', 'Sie'\]"),
+        (HE | {"wrong": ["Sie war alt.", "Er war alt."]}, "right stands among wrong, too: 'Er war alt.'"),
+        (HE | {"wrong": ["Sie war\nalt."]}, r"wrong is 'Sie war\\nalt\.'; it must be one line of text"),
+        (HE | {"source": " "}, "source is ' '; it must be one line of text"),
+        ('{"source": "\\ud800", "right": "a", "wrong": ["b"]}', "invalid JSON: .* hex escape"),
+        (HE | {"categories": ["a b"]}, "categories: 'a b' names a metric"),
+        (HE | {"categories": ["all"]}, "categories: 'all' names a metric"),
+        (HE | {"categories": ["x_normalized"]}, "must not end in '_normalized'"),
+        (HE | {"categories": ["x", "x"]}, "categories repeats one"),
+        (HE | {"context": {"source": ["a"]}}, "context: source has 1 sentences and target 0"),
+        (HE | {"mirror": "0"}, "mirror: .*integer"),
+        (HE | {"mirror": -1}, "mirror is -1"),
+        (HE | {"mirror": 7}, "mirror is 7, but line 8 is no item"),
+        (HE | {"mirror": 1}, "mirror is 1, but line 2 is no item"),  # itself
+        (HE | {"mirror": 0}, "mirror is 0, but line 1 is no item"),  # which names no mirror
+    ],
+)
+def test_what_is_no_item_is_refused_with_its_line(tmp_path, item, message):
+    path = write_set(tmp_path / "set.jsonl", SHE, item)
+    with pytest.raises(UserError, match=message) as refused:
+        read_contrastive_set(path)
+    assert str(refused.value).startswith(f"{path}: line 2: ")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"source": "He was old."},
+        {key: HE[key] for key in ("right", "wrong")},
+        {"wrong": ["Es war alt."]},
+        {"mirror": 1},
+    ],
+)
+def test_a_mirror_has_the_same_candidates_swapped_and_points_back(tmp_path, change):
+    path = tmp_path / "set.jsonl"
+    read_contrastive_set(write_set(path, HE | {"mirror": 1}, SHE | {"mirror": 0}))
+    with pytest.raises(UserError, match=r"line 1: mirror is 1, but line 2 is no item that has the same source"):
+        read_contrastive_set(write_set(path, HE | {"mirror": 1}, SHE | {"mirror": 0} | change))
+
+
+def test_an_empty_set_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"set\.jsonl: the file is empty"):
+        read_contrastive_set(write_set(tmp_path / "set.jsonl"))
+
+
+@pytest.mark.parametrize("name", ["train", "valid", "test", "mean", "model", "twice"])
+def test_a_set_cannot_have_the_name_of_another(name):
+    options = {"tests": ("valid", "test"), "groups": {"mean": ("test",)}}
+    sets = ("pronouns", name) if name != "twice" else ("twice", "twice")
+    with pytest.raises(ValueError, match=rf"{name}.* is the name of another set|named 'model'"):
+        CorpusSettings(name="toy", source="en", target="de", contrastive=sets, **options)
+
+
+def text_stages(folder, *items, merges=20):
+    """Tokenized, subwords and binarized folders of a toy corpus with the set `pronouns`."""
+    corpus = CorpusSettings(name="toy", source="en", target="de", tests=("test",), contrastive=("pronouns",))
+    for split in ("train", "valid", "test"):
+        write_lines(folder / "raw" / f"{split}.en", ["Now it was old.", "The dog sees the it.", "We see him."])
+        write_lines(folder / "raw" / f"{split}.de", ["Nun war er alt.", "Jetzt ist sie es.", "Wir sehen ihn."])
+    write_set(folder / "raw" / "pronouns.en-de.jsonl", *items)
+    tokenized, subwords, binarized = (folder / "runs" / name for name in ("tokenized", "subwords", "binarized"))
+    tokenize_corpus(folder / "raw", tokenized, corpus, TextSettings())
+    segment_corpus(tokenized, subwords, corpus, UnitSettings(merges=merges))
+    binarize(subwords, binarized, corpus, UnitSettings(merges=merges))
+    return tokenized, subwords, binarized
+
+
+def test_candidates_go_the_way_of_all_text(tmp_path):
+    tokenized, _, binarized = text_stages(tmp_path, HE | {"mirror": 1}, SHE | {"mirror": 0})
+    assert read_lines(tokenized / "pronouns.en") == ["it was old ."] * 2
+    assert read_lines(tokenized / "pronouns.de") == ["er war alt .", "sie war alt ."]
+    assert not list(tokenized.glob("pronouns.*.cased"))
+    corpus = BinarizedCorpus(binarized)
+    assert corpus.contrastive == ("pronouns",)
+    sources, targets = corpus.parallel("pronouns")
+    assert len(sources) == 2
+    assert corpus.target_vocabulary.text(targets[1]).replace("@@ ", "") == "sie war alt ."
+
+
+def test_a_wrong_set_leaves_nothing_behind(tmp_path):
+    with pytest.raises(UserError, match=r"pronouns\.en-de\.jsonl: line 1: wrong is empty"):
+        text_stages(tmp_path, HE | {"wrong": []})
+    assert not (tmp_path / "runs" / "tokenized").exists()
+
+
+def random_pairs(count, seed, longest=7):
+    random = np.random.default_rng(seed)
+    lengths = random.integers(0, longest, (count, 2))
+    pairs = [[random.integers(BEGIN + 2, VOCABULARY, length).astype(np.uint16) for length in pair] for pair in lengths]
+    return [source for source, _ in pairs], [target for _, target in pairs]
+
+
+def test_forced_scores_equal_the_steps_of_decoding():
+    model = small_model()
+    sources, targets = random_pairs(40, 1)
+    scores = score_pairs(model, sources, targets, device=CPU)
+    for source, target, score in zip(sources, targets, scores, strict=True):
+        inputs = torch.tensor([[BEGIN, *target.tolist()]])
+        with torch.inference_mode():
+            logits = step_by_step(model, torch.tensor([[*source.tolist(), END]]), inputs)[0]
+        steps = logits.log_softmax(-1)[range(len(target) + 1), [*target.tolist(), END]]
+        assert score == pytest.approx(float(steps.sum()), abs=1e-9)
+    assert len(set(scores)) > 30
+
+
+def test_scores_depend_neither_on_the_batch_nor_on_the_workers(monkeypatch):
+    model = small_model().float()
+    sources, targets = random_pairs(300, 2, longest=20)
+    together = score_pairs(model, sources, targets, device=CPU, workers=1)
+    assert score_pairs(model, sources, targets, device=CPU, workers=2) == together
+    monkeypatch.setattr("context_nmt.decoding.forced_scoring.UNITS", 1)
+    assert score_pairs(model, sources, targets, device=CPU) == pytest.approx(together, abs=1e-4)
+
+
+def test_pairs_of_equal_ids_tie_whatever_batch_they_are_in(monkeypatch):
+    model = small_model().float()
+    sources, targets = random_pairs(60, 3, longest=12)
+    order = np.random.default_rng(4).permutation(120) % 60
+    monkeypatch.setattr("context_nmt.decoding.forced_scoring.UNITS", 40)
+    scores = score_pairs(model, [sources[n] for n in order], [targets[n] for n in order], device=CPU)
+    assert len({(number, score) for number, score in zip(order.tolist(), scores, strict=True)}) == 60
+
+
+def test_what_is_longer_than_learned_positions_is_refused():
+    model = small_model(positions="learned", maximum_positions=6)
+    short, long = np.array([4] * 5), np.array([4] * 6)
+    assert len(score_pairs(model, [short], [short], device=CPU)) == 1
+    with pytest.raises(UserError, match=r"the source of pair 2 has 6 units.*model\.maximum_positions 6"):
+        score_pairs(model, [short, long], [short, short], device=CPU)
+    with pytest.raises(UserError, match=r"the target of pair 1 has 6 units"):
+        score_pairs(model, [short], [long], device=CPU)
+
+
+def judged(tmp_path, items, scores):
+    write_json(tmp_path / "set.items.json", {"sha256": "0123456789abcdef" * 4, "items": items})
+    return judge(tmp_path / "set.items.json", scores)
+
+
+def test_an_item_counts_if_it_beats_every_wrong_one(tmp_path):
+    items = [
+        {"right": 0, "wrong": [1, 2], "categories": ["a"]},  # beats both
+        {"right": 1, "wrong": [0, 2], "categories": ["a", "b"]},  # beats one of two
+        {"right": 3, "wrong": [4], "categories": ["a", "b"]},  # a tie
+        {"right": 4, "wrong": [2], "categories": []},
+    ]
+    found = judged(tmp_path, items, {"": [-1.0, -2.0, -3.0, -4.0, -4.0], "_normalized": [-1.0] * 5}).accuracies("set")
+    assert {metric: (score["score"], score["items"]) for metric, score in found.items()} == {
+        "set_a": (50.0, 3),
+        "set_all": (37.5, 4),
+        "set_b": (25.0, 2),
+        **{f"set_{category}_normalized": (50.0, number) for category, number in (("a", 3), ("all", 4), ("b", 2))},
+    }
+    assert found["set_b"]["signature"] == "items:2|log-probability:sum|ties:0.5|set:0123456789abcdef"
+    assert "|log-probability:mean-over-units|" in found["set_b_normalized"]["signature"]
+
+
+@given(st.lists(st.tuples(st.floats(-99, 0), st.floats(-99, 0)), min_size=1, max_size=30))
+def test_mirrors_give_exactly_one_half(tmp_path_factory, scores):
+    items = [
+        {"right": 2 * number + right, "wrong": [2 * number + 1 - right], "categories": ["cross"]}
+        for number in range(len(scores))
+        for right in (0, 1)
+    ]
+    flat = [score for pair in scores for score in pair]
+    found = judged(tmp_path_factory.mktemp("set"), items, {"": flat}).accuracies("set")
+    assert found["set_cross"]["score"] == 50.0
+
+
+def test_scores_of_another_set_are_refused(tmp_path):
+    with pytest.raises(UserError, match=r"set\.items\.json: has 3 pairs, but 2 were scored; run the text stages again"):
+        judged(tmp_path, [{"right": 0, "wrong": [2], "categories": []}], {"": [0.0, 1.0]})
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The run `plain-1`, which has learnt to copy digits, and the set `copies`."""
+    options = {"maximum_updates": 300, "validate_every": 300, "batch_tokens": 512}
+    experiment = train(tmp_path_factory.mktemp("contrast"), longest=4, pairs=1500, training=options)
+    average_run(experiment, "plain", 1)
+    return experiment
+
+
+def add_set(experiment):
+    """The set `copies`: a wrong last digit for each two digits, and a mirrored pair that a copy does not tell apart."""
+    texts = [f"{a} {b}" for a in range(10) for b in range(10)]
+    items = [
+        {"source": text, "right": text, "wrong": [f"{text[0]} {(int(text[2]) + 3) % 10}"], "categories": ["last"]}
+        for text in texts
+    ]
+    items += [
+        {"source": "1 2", "right": right, "wrong": [wrong], "categories": ["mirrored"], "mirror": mirror}
+        for right, wrong, mirror in (("1 3", "1 4", 101), ("1 4", "1 3", 100))
+    ]
+    pairs, index = read_contrastive_set(write_set(experiment.folder / "copies.jsonl", *items))
+    write_json(experiment.tokenized / "copies.items.json", index)
+    for language, texts in zip(("xx", "yy"), zip(*pairs, strict=True), strict=True):
+        write_lines(experiment.subwords / f"copies.{language}", texts)
+    corpus = replace(experiment.settings.corpus, contrastive=("copies",))
+    binarize(experiment.subwords, experiment.binarized, corpus, experiment.settings.units)
+
+
+def test_a_run_without_sets_has_no_accuracies(trained):
+    contrast_run(trained, "plain", 1, device="cpu")
+    assert read_json(trained.contrastive("plain-1")) == {}
+    assert list(trained.contrastive_outcomes("plain-1").iterdir()) == []
+
+
+def test_a_run_is_judged_and_two_processes_of_torchrun_write_the_same(trained):
+    add_set(trained)
+    contrast_run(trained, "plain", 1, device="cpu")
+    found = read_json(trained.contrastive("plain-1"))["copies"]
+    assert found["copies_last"]["score"] > 90
+    assert (found["copies_all"]["items"], found["copies_mirrored"]["score"]) == (102, 50.0)
+    table = trained.contrastive_outcomes("plain-1") / "copies.tsv"
+    header, *rows = [line.split("\t") for line in read_lines(table)]
+    assert header == ["line", "outcome", "margin", "normalized_outcome", "normalized_margin"]
+    assert [row[0] for row in rows] == [str(number) for number in range(1, 103)]
+    assert sum(float(row[1]) for row in rows[:100]) == pytest.approx(found["copies_last"]["score"])
+    assert all((float(row[2]) > 0) == (row[1] == "1") for row in rows)
+    assert float(rows[100][2]) == -float(rows[101][2]) != 0
+    written = [path.read_bytes() for path in (trained.contrastive("plain-1"), table)]
+    table.unlink()
+    result = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "stages.contrast", "plain", "1"],
+        cwd=trained.folder,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert [path.read_bytes() for path in (trained.contrastive("plain-1"), table)] == written
