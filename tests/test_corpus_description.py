@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from context_nmt.evaluation.corpus_description import describe_corpus
+from context_nmt.evaluation.corpus_phenomena import count_phenomena
 from context_nmt.evaluation.corpus_samples import draw_sample, mark_tokens, write_sample
 from context_nmt.evaluation.corpus_tables import print_description
 from context_nmt.files import UserError
@@ -99,6 +100,31 @@ def test_rates_per_100_sentences(corpus):
     }
     assert {rate for rate in rates.values() if rate > 0} == {third}
     assert "phenomena" not in describe_corpus(corpus)["splits"]["train"]
+
+
+@pytest.mark.parametrize(
+    ("tree", "expected"),
+    [
+        ("(S (NP (PRP It)) (VP (VBZ has) (VP (VBN slept))))", set()),
+        ("(S (NP (PRP It)) (VP (VBZ is) (VP (VBG going))))", set()),
+        ("(S (CC But) (NP (PRP it)) (VP (VBD ran)))", set()),
+        ("(S (NP (NN man) (CC and) (NN dog)) (VP (VBD ran)))", {"coordinated_phrases"}),
+        ("(SQ (VBD Was) (RB n't) (NP (PRP it)))", {"questions", "negations"}),
+        ("(SINV (`` x) (S (VP (VBD ran))) ('' y) (VP (VBD said)))", {"direct_speech"}),
+    ],
+)
+def test_what_a_tree_shows(tree, expected, tmp_path):
+    tokens = [word.rstrip(")") for word in tree.split(" ") if word.endswith(")")]
+    record = {"tree": tree, "en": {"tokens": tokens}, "pronouns": [], "senses": [], "synonyms": []}
+    rates = count_phenomena([record], where=tmp_path)
+    assert {name for name, rate in rates.items() if rate > 0} == expected
+
+
+def test_lengths_are_counted_in_fives(tmp_path):
+    for language in ("en", "de"):
+        write(tmp_path / f"dev.{language}", ["a " * 4 + "b", "a " * 5 + "b", "a " * 9 + "b", "a " * 10 + "b"])
+    lengths = describe_corpus(tmp_path)["splits"]["dev"]["languages"]["en"]["lengths"]
+    assert lengths["histogram"] == [1, 2, 1]
 
 
 def test_what_is_in_training(corpus):

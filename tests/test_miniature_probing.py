@@ -9,10 +9,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from toy_grammar import EATEN, FOODS, LETTERS, READ, parsed, regular, sentences
+from toy_grammar import VERBS, parsed, regular, sentences
 
 from context_nmt.corpus.miniature.probing import TASKS, ProbingSettings, write_probing_tasks
-from context_nmt.corpus.miniature.probing_trees import parse_tree
+from context_nmt.corpus.miniature.probing_trees import main_verb, object_noun, parse_tree, subject_noun
 from context_nmt.files import UserError
 
 SETTINGS = ProbingSettings(training=300, validation=60, test=60, words=12)
@@ -200,20 +200,24 @@ def test_what_replaces_a_word_does_so_in_one_split_and_does_not_fit(folder, know
 
 
 def test_an_odd_word_is_of_the_wrong_kind(folder):
-    """In the toy grammar food is cooked and letters are read: what never meets does not fit."""
-    kinds = [{regular(word, "s") for word in words} | set(words) for words in (FOODS, LETTERS)]
-    done = [
-        {form for word in words for form in (word, regular(word, "s"), regular(word, "d"))} for words in (EATEN, READ)
-    ]
-    wrong = Counter()
+    """In the toy grammar food is cooked, letters are read, and animals are seen."""
+    nouns = [{form for word in words for form in (word, regular(word, "s"))} for _, words in VERBS]
+    verbs = [{form for word in words for form in (word, regular(word, "s"), regular(word, "d"))} for words, _ in VERBS]
+    fits = defaultdict(Counter)
     for label, tokens in inside(folder, "odd_man_out"):
-        if len(tokens) < 10:  # one clause
-            fits = [
-                bool(done[one] & set(tokens)) and bool(kinds[other] & set(tokens)) for one, other in ((0, 1), (1, 0))
-            ]
-            wrong[label, any(fits)] += 1
-    assert wrong["O", True] == 0
-    assert wrong["C", True] > 0
+        held = set(tokens)
+        if tokens.count("the") + tokens.count("The") == 2:  # a subject and an object
+            verb = next((kind for kind, words in enumerate(verbs) if words & held), None)
+            fits[label][any(words & held and kind == verb for kind, words in enumerate(nouns))] += 1
+    assert fits["O"][False] == 0
+    assert fits["C"][False] > 10
+    assert fits["C"][False] > 4 * fits["C"][True]
+
+
+def test_the_bigrams_of_an_odd_word_are_known(folder, known):
+    bigrams = {pair for text in known for pair in pairwise(text.lower().split(" "))}
+    for _, tokens in inside(folder, "odd_man_out"):
+        assert bigrams >= set(pairwise(token.lower() for token in tokens))
 
 
 def test_inverted_clauses_start_with_a_capital_and_are_as_long_as_others(folder, known):
@@ -245,17 +249,15 @@ def test_names_keep_their_capital_when_clauses_are_inverted():
 
 @pytest.mark.parametrize("task", TASKS)
 def test_too_small_a_pool_says_what_to_raise(task):
-    with pytest.raises(
-        UserError, match=r"raise probing\.documents \(3500\) or lower its sizes \(training 3000,"
-    ) as error:
-        TASKS[task](sentences(Random(1), 40), ProbingSettings(), Random(1))
+    advice = r"raise probing\.documents \(9\) or lower its sizes \(training 2000, validation 400, test 300\)$"
+    settings = ProbingSettings(documents=9, training=2000, validation=400, test=300)
+    with pytest.raises(UserError, match=advice) as error:
+        TASKS[task](sentences(Random(1), 40), settings, Random(1))
     assert "\n" not in str(error.value)
 
 
 def test_the_error_names_the_task(tmp_path):
-    with pytest.raises(
-        UserError, match=r"^probing task sentence_length: fewer than two classes have 2000 sentences \("
-    ):
+    with pytest.raises(UserError, match=r"^probing task sentence_length: fewer than two classes have 1400 sentences"):
         write_probing_tasks(sentences(Random(1), 40), tmp_path, ProbingSettings(), Random(1))
 
 
@@ -269,3 +271,52 @@ def test_brackets_that_are_no_tree_are_refused(brackets):
 
 def test_a_tree_is_as_deep_as_its_deepest_word():
     assert parse_tree("(ROOT (S (NP (DT The) (NN man)) (VP (VBD bought) (NP (DT the) (NN table))) (. .)))").depth == 5
+
+
+def main_clause(inside):
+    sentence = parsed(f"(ROOT (S {inside} (. .)))")
+    found = (main_verb(sentence.tree), subject_noun(sentence.tree), object_noun(sentence.tree, sentence.tokens))
+    return tuple(node and (node.label, sentence.tokens[node.first]) for node in found)
+
+
+@pytest.mark.parametrize(
+    ("inside", "expected"),
+    [
+        (  # the last of two objects
+            "(NP (DT the) (NN man)) (VP (VBD gave) (NP (DT the) (NNS boys)) (NP (DT a) (NN pear)))",
+            (("VBD", "gave"), ("NN", "man"), ("NN", "pear")),
+        ),
+        ("(NP (DT the) (NNS men)) (VP (VBP are) (NP (NNS kings)))", (("VBP", "are"), ("NNS", "men"), None)),
+        ("(NP (PRP he)) (VP (VP (VBD ran)) (CC and) (VP (VBD ate) (NP (NN cake))))", (None, None, None)),
+        (
+            "(NP (NP (NN man)) (CC and) (NP (NN dog))) (VP (MD can) (VP (VB see) (NP (NN cake))))",
+            (None, None, ("NN", "cake")),
+        ),
+        (
+            "(NP (NN morning)) (NP (NP (NNS cats)) (PP (IN of) (NP (NN gold)))) (VP (VBZ eat))",
+            (("VBZ", "eat"), ("NNS", "cats"), None),
+        ),
+        ("(NP (NP (DT the) (NN king) (POS 's)) (NNS sons)) (VP (VBD sat))", (("VBD", "sat"), ("NNS", "sons"), None)),
+        ("(NP (NNP Anna)) (VP (VBD saw) (NP (NNP Otto)))", (("VBD", "saw"), None, None)),
+    ],
+    ids=["ditransitive", "copula", "verb phrases", "noun phrases", "two before the verb", "possessive", "names"],
+)
+def test_parts_of_the_main_clause(inside, expected):
+    assert main_clause(inside) == expected
+
+
+def test_a_sentence_that_the_pool_has_twice_is_one(pool, folder, tmp_path):
+    write_probing_tasks([*pool, *pool[:500]], tmp_path, SETTINGS, Random(1))
+    for task in TASKS:
+        assert (tmp_path / f"{task}.txt").read_bytes() == (folder / f"{task}.txt").read_bytes()
+
+
+def test_inverted_sentences_have_no_other_conjunction():
+    clauses = ["(S (NP (PRP we)) (VP (VBD met) (NP (NN {}) (CC and) (NN man))))", "(S (NP (PRP I)) (VP (VBD ran)))"]
+    line = f"(ROOT (S {clauses[0]} (, ,) (CC and) {clauses[1]} (. .)))"
+    pool = [parsed(line.format(f"king{number}")) for number in range(30)]
+    pool += [
+        parsed(f"(ROOT (S {clauses[1]} (, ,) (CC and) {clauses[0].format(f'queen{n}')} (. .)))") for n in range(30)
+    ]
+    with pytest.raises(UserError, match="0 sentences per class"):
+        TASKS["coordination_inversion"](pool, ProbingSettings(training=4, validation=2, test=2), Random(1))

@@ -19,8 +19,9 @@ balanced over the classes exactly. Classes without enough sentences are left out
 - obj_number (ObjNum): the same of the direct object.
 - odd_man_out (SOMO): a noun or verb is replaced (C) or not (O) by one with comparable bigrams on both sides, which
   replaces others in one split only. The paper takes any word with 40 to 400 occurrences. Here it is in 0.1% to 5% of
-  the sentences, its bigrams are at most twice or half as frequent, and it never meets some noun or verb of the sentence
-  elsewhere in the pool: in a small lexicon most words fit as well as the original.
+  the sentences, its bigrams are at most three times or a third as frequent, and words of its kind (those that keep like
+  company in the pool) never meet a verb near the noun or a noun near the verb, though chance would have them meet
+  twice: in a small lexicon, most words fit as well as the original.
 - coordination_inversion (CoordInv): two coordinated clauses in their order (O) or inverted (I), with no other
   conjunction. Equally many O and I have a longer first clause, a longer second one, and equal ones; the paper also
   balances these three among each other.

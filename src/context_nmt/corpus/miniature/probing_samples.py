@@ -17,9 +17,9 @@ class ProbingSettings(Checked):
     """Size of the probing tasks."""
 
     documents: int = 3500  # generated for the tasks alone; no document of the corpus is used
-    training: int = 3000  # sentences per task, all classes together
-    validation: int = 500
-    test: int = 500
+    training: int = 2000  # sentences per task, all classes together
+    validation: int = 400
+    test: int = 400
     words: int = 50  # classes of word_content, at most
 
     def __post_init__(self) -> None:

@@ -32,18 +32,24 @@ def word_content(sentences: Sequence[ParsedSentence], settings: ProbingSettings,
 
     As many targets as have enough sentences with none of the others, the rarest first: they meet least.
     """
-    words = [[token.lower() for token in sentence.tokens] for sentence in sentences]
-    frequency = Counter(word for line in words for word in line if len(word) >= SHORTEST_WORD and word.isalpha())
-    for count in range(min(settings.words, len(frequency)), 1, -1):
-        often = [word for word in frequency if has_enough(frequency[word], count, settings)]
-        targets = set(sorted(often, key=lambda word: (frequency[word], word))[:count])
-        if len(targets) < count:
-            continue
-        holding: dict[str, list[str]] = defaultdict(list)
-        for sentence, line in zip(sentences, words, strict=True):
-            found = [word for word in line if word in targets]
-            if len(found) == 1:
-                holding[found[0]].append(sentence.text)
-        if all(has_enough(len(holding[word]), count, settings) for word in sorted(targets)):
-            return deal_classes(holding, settings, random)
+    words = [[word for token in sentence.tokens if is_target(word := token.lower())] for sentence in sentences]
+    frequency = Counter(word for line in words for word in line)
+    rarest = sorted(frequency, key=lambda word: (frequency[word], word))
+    for count in range(min(settings.words, len(rarest)), 1, -1):
+        often = [word for word in rarest if has_enough(frequency[word], count, settings)]
+        while len(often) >= count:
+            holding: dict[str, list[str]] = {word: [] for word in often[:count]}
+            for sentence, line in zip(sentences, words, strict=True):
+                found = [word for word in line if word in holding]
+                if len(found) == 1:
+                    holding[found[0]].append(sentence.text)
+            lacking = {word for word in holding if not has_enough(len(holding[word]), count, settings)}
+            if not lacking:
+                return deal_classes(holding, settings, random)
+            often = [word for word in often if word not in lacking]
     raise too_few(settings, "no two words have enough sentences with one of them alone")
+
+
+def is_target(word: str) -> bool:
+    """Whether a lower-case word can be a class of word_content."""
+    return len(word) >= SHORTEST_WORD and word.isalpha()

@@ -2,16 +2,15 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
-PIECE = re.compile(r"\(\s*([^\s()]*)|([^\s()]+)|(\))")
+CATEGORY = re.compile(r"-.*|[^-=]*")
 FINITE = ("VBZ", "VBP", "VBD")
 NOUNS = ("NN", "NNS", "NNP", "NNPS")
 BE = frozenset({"be", "am", "is", "are", "was", "were", "been", "being", "'m", "'s", "'re"})
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(NamedTuple):
     """A node over the tokens first to end (exclusive); a leaf is a tag over one token."""
 
     label: str
@@ -22,7 +21,8 @@ class Tree:
     @property
     def category(self) -> str:
         """The label without function tags and indices: NP-SBJ-1 is an NP."""
-        return self.label if self.label.startswith("-") else re.split("[-=]", self.label, maxsplit=1)[0]
+        found = CATEGORY.match(self.label)
+        return found[0] if found else self.label
 
     @property
     def depth(self) -> int:
@@ -38,22 +38,27 @@ class Tree:
 
 def parse_tree(brackets: str) -> Tree:
     """Read one tree; raises ValueError when the brackets do not make exactly one."""
-    open_nodes: list[tuple[str, int, list[Tree]]] = [("", 0, [])]
+    labels, starts, children = [""], [0], [list[Tree]()]  # of the nodes that are open, outermost first
     tokens = 0
-    for piece in PIECE.finditer(brackets):
-        label, word, _ = piece.groups()
-        if label is not None:
-            open_nodes.append((label, tokens, []))
-        elif word is not None:
+    after_bracket = False
+    for piece in brackets.replace("(", " ( ").replace(")", " ) ").split():
+        if piece == "(":
+            labels.append("")
+            starts.append(tokens)
+            children.append([])
+        elif after_bracket and piece != ")":
+            labels[-1] = piece
+        elif piece != ")":
             tokens += 1
-        elif len(open_nodes) > 1:
-            label, first, children = open_nodes.pop()
-            open_nodes[-1][2].append(Tree(label, tuple(children), first, tokens))
+        elif len(labels) > 1:
+            node = Tree(labels.pop(), tuple(children.pop()), starts.pop(), tokens)
+            children[-1].append(node)
         else:
             raise ValueError(f"a bracket too many is closed in {brackets!r}")
-    if len(open_nodes) != 1 or len(open_nodes[0][2]) != 1:
+        after_bracket = piece == "("
+    if len(labels) != 1 or len(children[0]) != 1:
         raise ValueError(f"not one tree: {brackets!r}")
-    return open_nodes[0][2][0]
+    return children[0][0]
 
 
 def top(tree: Tree) -> Tree:
