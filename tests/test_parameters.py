@@ -131,7 +131,7 @@ def test_a_key_like_no_other_gets_the_list_of_known_ones(tmp_path):
         ("corpus.target", "en", "corpus: source and target are both 'en'"),
         ("corpus.tests", [], "corpus: tests needs at least one test set"),
         ("corpus.tests", ["train"], "corpus: 'train' is the training set: it cannot be evaluated on as well"),
-        ("corpus.tests", ["model"], "corpus: a test set or group cannot be named 'model'"),
+        ("corpus.tests", ["model"], "corpus: a test set, group or contrastive set cannot be named 'model'"),
         (
             "corpus.groups",
             {"all": ["test", "tst"]},

@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import functools
 import json
 import re
 from pathlib import Path
@@ -57,7 +58,7 @@ def check(kind: type[Settings], values: Any, *, where: str) -> Settings:
     Raises UserError, one line, that starts with `where` and the path of the first wrong key.
     """
     try:
-        return pydantic.TypeAdapter(kind).validate_json(json.dumps(values), strict=True)
+        return _adapter(kind).validate_json(json.dumps(values), strict=True)  # type: ignore[arg-type]
     except pydantic.ValidationError as failure:
         # a misspelt key comes before the one that is then missing
         error = min(failure.errors(), key=lambda error: error["type"] != "unexpected_keyword_argument")
@@ -65,6 +66,11 @@ def check(kind: type[Settings], values: Any, *, where: str) -> Settings:
         raise UserError(": ".join(filter(None, [where, path, _explain(error, kind)]))) from None
     except (TypeError, ValueError) as error:  # YAML knows dates, sets and aliases of themselves, JSON does not
         raise UserError(f"{where}: {error}") from None
+
+
+@functools.cache  # to make one takes a millisecond, and a contrastive set has many lines
+def _adapter(kind: Any) -> Any:
+    return pydantic.TypeAdapter(kind)
 
 
 def _explain(error: Any, kind: type) -> str:

@@ -45,7 +45,8 @@ class CorpusSettings(Checked):
         names = [*dict.fromkeys((self.train, *evaluated)), *self.groups, *self.contrastive]
         for name in self.contrastive:
             require(names.count(name) == 1, f"contrastive: {name!r} is the name of another set, too")
-        require("model" not in names, "a test set, group or contrastive set cannot be named 'model'")
+        evaluated_on = {*self.tests, *self.groups, *self.contrastive}
+        require("model" not in evaluated_on, "a test set, group or contrastive set cannot be named 'model'")
 
 
 @dataclass(frozen=True, kw_only=True)
