@@ -133,6 +133,11 @@ def test_flags_and_groups():
             'die Birne, der Birne, die Birner", of: [lamp',
             "forms tell it",
         ),
+        (
+            'en: spring, de: "die Quelle',
+            'en: bank, de: "die Quelle',
+            "'bank' is a word of bank_shore and bank_money and spring",
+        ),
         ('en: bank, de: "das', 'en: edge, de: "das', "nouns.bank_shore: has cues, but shares no word"),
         (
             "object: [animal]}\n  catch",
