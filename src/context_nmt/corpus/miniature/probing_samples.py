@@ -16,10 +16,10 @@ SPLITS = ("tr", "va", "te")
 class ProbingSettings(Checked):
     """Size of the probing tasks."""
 
-    documents: int = 3500  # generated for the tasks alone; no document of the corpus is used
-    training: int = 2000  # sentences per task, all classes together
-    validation: int = 400
-    test: int = 400
+    documents: int = 4000  # generated for the tasks alone; no document of the corpus is used
+    training: int = 1200  # sentences per task, all classes together
+    validation: int = 300
+    test: int = 300
     words: int = 50  # classes of word_content, at most
 
     def __post_init__(self) -> None:
