@@ -11,17 +11,17 @@ Finite = tuple[str, int, str]  # (tense, person, number)
 SILENT_H = ("hour", "honest", "heir", "honour")
 LIKE_YOU = ("uni", "use", "usu", "eu", "one", "once")  # begin with a vowel letter and a consonant sound
 IRREGULAR_THIRD = {"have": "has", "do": "does", "be": "is"}
-PRONOUNS = {  # subject, object, possessive, reflexive
-    (1, "singular"): ("I", "me", "my", "myself"),
-    (2, "singular"): ("you", "you", "your", "yourself"),
-    (1, "plural"): ("we", "us", "our", "ourselves"),
-    (2, "plural"): ("you", "you", "your", "yourselves"),
-    (3, "plural"): ("they", "them", "their", "themselves"),
-    (3, "masculine"): ("he", "him", "his", "himself"),
-    (3, "feminine"): ("she", "her", "her", "herself"),
-    (3, "neuter"): ("it", "it", "its", "itself"),
+PRONOUNS = {  # in the order of ROLES
+    (1, "singular"): ("I", "me", "my"),
+    (2, "singular"): ("you", "you", "your"),
+    (1, "plural"): ("we", "us", "our"),
+    (2, "plural"): ("you", "you", "your"),
+    (3, "plural"): ("they", "them", "their"),
+    (3, "masculine"): ("he", "him", "his"),
+    (3, "feminine"): ("she", "her", "her"),
+    (3, "neuter"): ("it", "it", "its"),
 }
-ROLES = ("subject", "object", "possessive", "reflexive")
+ROLES = ("subject", "object", "possessive")
 
 
 @cache
@@ -35,7 +35,7 @@ def indefinite_article(following: str) -> str:
 
 @cache
 def personal_pronoun(person: int, number: str, gender: str, role: str) -> str:
-    """Return a form of I, you, he, she, it, we, they; role is subject, object, possessive or reflexive."""
+    """Return a form of I, you, he, she, it, we, they; role is subject, object or possessive."""
     forms = PRONOUNS[person, gender if (person, number) == (3, "singular") else number]
     return forms[ROLES.index(role)]
 
