@@ -47,7 +47,7 @@ ON_A_BARE_MACHINE = [
     *("evaluation/contrasting.py", "files.py", "settings.py", "experiment.py", "command_line.py"),
 ]
 WITHOUT_TORCH = ["tokenize", "bpe", "binarize", "detokenize", "download", "pair", "score", "evaluate", "significance"]
-WITHOUT_TORCH += ["tables", "focus", "compare", "experiment"]
+WITHOUT_TORCH += ["tables", "focus", "compare", "experiment", "describe_corpus", "sample_corpus"]
 
 FILES = {path: path.relative_to(LIBRARY) for path in sorted(LIBRARY.rglob("*.py")) if path != LIBRARY / "__init__.py"}
 FILES |= {path: path.relative_to(ROOT) for path in sorted((ROOT / "stages").glob("*.py"))}

@@ -287,6 +287,7 @@ def main_clause(inside):
             (("VBD", "gave"), ("NN", "man"), ("NN", "pear")),
         ),
         ("(NP (DT the) (NNS men)) (VP (VBP are) (NP (NNS kings)))", (("VBP", "are"), ("NNS", "men"), None)),
+        ("(NP (PRP he)) (VP (VBD ran) (CC and) (VBD sang))", (None, None, None)),
         ("(NP (PRP he)) (VP (VP (VBD ran)) (CC and) (VP (VBD ate) (NP (NN cake))))", (None, None, None)),
         (
             "(NP (NP (NN man)) (CC and) (NP (NN dog))) (VP (MD can) (VP (VB see) (NP (NN cake))))",
@@ -299,7 +300,16 @@ def main_clause(inside):
         ("(NP (NP (DT the) (NN king) (POS 's)) (NNS sons)) (VP (VBD sat))", (("VBD", "sat"), ("NNS", "sons"), None)),
         ("(NP (NNP Anna)) (VP (VBD saw) (NP (NNP Otto)))", (("VBD", "saw"), None, None)),
     ],
-    ids=["ditransitive", "copula", "verb phrases", "noun phrases", "two before the verb", "possessive", "names"],
+    ids=[
+        "ditransitive",
+        "copula",
+        "verbs",
+        "verb phrases",
+        "noun phrases",
+        "two before the verb",
+        "possessive",
+        "names",
+    ],
 )
 def test_parts_of_the_main_clause(inside, expected):
     assert main_clause(inside) == expected

@@ -11,6 +11,7 @@ from context_nmt.evaluation.corpus_description import BIN, Description
 from context_nmt.evaluation.file_scores import format_scores
 
 WIDTH = 14  # characters of the longest bar
+LABELS = 9  # classes of a probing task that are named
 
 
 def print_description(description: Description) -> None:
@@ -98,10 +99,12 @@ def _contrastive(sets: Description) -> RenderableType:
 
 
 def _probing(tasks: Description) -> RenderableType:
-    table = _table("Probing tasks", "task", "classes", "sentences per class", "labels")
+    splits = list(dict.fromkeys(split for classes in tasks.values() for counts in classes.values() for split in counts))
+    table = _table("Probing tasks", "task", "classes", f"each {'/'.join(splits)}", "labels", justify="left")
     for name, classes in tasks.items():
-        sizes = {" / ".join(f"{split} {count:,}" for split, count in counts.items()) for counts in classes.values()}
-        table.add_row(name, str(len(classes)), "\n".join(sorted(sizes)), " ".join(classes))
+        sizes = dict.fromkeys("/".join(str(counts.get(split, 0)) for split in splits) for counts in classes.values())
+        labels = [*classes][:LABELS] + ["…"] * (len(classes) > LABELS)
+        table.add_row(name, str(len(classes)), ", ".join(sizes), " ".join(labels))
     return table
 
 
