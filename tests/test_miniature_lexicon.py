@@ -14,11 +14,11 @@ NOUNS = [*LEXICON.nouns.values(), *LEXICON.senses.values()]
 
 
 def test_there_are_as_many_words_as_the_corpus_needs():
-    assert len(LEXICON.ambiguous) == 26
-    assert Counter(side for side, _ in LEXICON.ambiguous) == {"en": 14, "de": 12}
+    assert len(LEXICON.ambiguous) == 19
+    assert Counter(side for side, _ in LEXICON.ambiguous) == {"en": 10, "de": 9}
     assert sum(len(noun.german) > 1 for noun in NOUNS) >= 6
-    assert sum(len(noun.english) > 1 for noun in NOUNS) >= 6
-    assert sum(verb.german.prefix != "" for verb in LEXICON.verbs.values()) >= 9
+    assert sum(len(noun.english) > 1 for noun in NOUNS) >= 5
+    assert sum(verb.german.prefix != "" for verb in LEXICON.verbs.values()) >= 8
     assert {verb.frame for verb in LEXICON.verbs.values() if verb.german.auxiliary == "sein"} == {"intransitive"}
 
 
@@ -49,10 +49,10 @@ def test_both_senses_of_a_word_share_it_and_nothing_else(key):
 
 def test_a_noun_has_all_forms():
     tables = {noun.german[0].lemma: noun.german[0] for noun in NOUNS}
-    assert tables["Student"].forms["accusative", "singular"] == "Studenten"
+    assert tables["Bauer"].forms["accusative", "singular"] == "Bauern"
     assert tables["Haus"].forms["dative", "plural"] == "Häusern"
     assert LEXICON.nouns["knife"].english[0].plural == "knives"
-    assert LEXICON.nouns["lorry"].english[0].plural == "lorries"
+    assert LEXICON.nouns["bush"].english[0].plural == "bushes"
     assert LEXICON.nouns["woman"].gender == "feminine"
     assert LEXICON.nouns["table"].gender == "neuter"
 
@@ -97,8 +97,6 @@ def test_names_are_declined():
 
 def test_words_that_yaml_takes_for_switches_are_words():
     assert LEXICON.prepositions["on"].english == "on"
-    assert LEXICON.nouns["beach"].at is not None
-    assert LEXICON.nouns["beach"].at.english == "on"
 
 
 def test_flags_and_groups():
@@ -148,17 +146,17 @@ def test_flags_and_groups():
         ("hat geschlafen", "war geschlafen", "verbs.sleep: the auxiliary is 'war'; allowed are hat, ist"),
         ("sleep: {frame: intransitive", "sleep: {frame: transitive", "verbs.sleep: transitive verbs have an object"),
         ("sleep: {frame: intransitive", "sleep: {frame: verbal", "verbs.sleep: frame is 'verbal'; allowed are intrans"),
-        ("en: laugh,", "en: smile,", "verbs.smile: 'smile' is a word of laugh already"),
+        ("en: laugh,", "en: work,", "verbs.work: 'work' is a word of laugh already"),
         (
-            "preposition: {en: with, de: mit, case: dative}",
-            "preposition: {en: with}",
-            "verbs.play: prepositional verbs",
+            "preposition: {en: for, de: auf, case: accusative}",
+            "preposition: {en: for}",
+            "verbs.wait: prepositional verbs",
         ),
         ("prepositions: [above, behind, next_to]", "prepositions: [with]", "verbs.hang: 'with' is not a two-way prepo"),
         ("prepositions: [above, behind, next_to]", "prepositions: []", "verbs.hang: `prepositions` is for positional"),
         ("en: ugly, de: hässlich", "en: ugly, de: schön", "adjectives.ugly: 'schön' is a word of beautiful already"),
         ("de: undicht, cue: true", "de: undicht, cue: yes", "adjectives.leaky: cue is 'yes'; allowed are true"),
-        ("de: höflich, kinds: [person]", "de: höflich", "adjectives.polite: needs kinds, or `cue: true` and no kinds"),
+        ("de: reich, kinds: [person]", "de: reich", "adjectives.rich: needs kinds, or `cue: true` and no kinds"),
         ("de: gestern, tenses: [past]", "de: gestern, tenses: [perfect]", "adverbs.yesterday: a tense is 'perfect'"),
         ("[Anna, Maria", "[Agnes, Maria", "'Agnes': a name on s, x or z has no German genitive on s"),
         ("numerals:", "numbers:", "has no section 'numerals'"),

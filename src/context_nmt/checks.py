@@ -41,7 +41,8 @@ def check_before_run(root: Path, folder: Path) -> None:
 def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
     """DVC would stop at a missing corpus too, without the key, and after it has removed the earlier output."""
     name = read_parameters(parameters).corpus.name
-    known = read_yaml(root / "data" / "params.yaml")["corpora"]
+    data = read_yaml(root / "data" / "params.yaml")
+    known = [*data["generated"], *data["corpora"]]
     if name not in known and not (root / "data" / name).is_dir():
         yield f"{parameters}: corpus.name: no corpus {name!r}; make the folder data/{name}, or use {', '.join(known)}"
 

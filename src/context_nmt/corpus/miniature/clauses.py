@@ -126,7 +126,11 @@ class Clauses:
         kind = target.entity.wording.noun.kind
         vocabulary = self.vocabulary
         verbs = (vocabulary.simply_done_to if simple else vocabulary.neutral if neutral else vocabulary.done_to)[kind]
-        verb = self.one(verbs if recipient else [verb for verb in verbs if verb.frame != "ditransitive"])
+        # German says "darüber" of things, not "über es", and that shows no gender.
+        excluded = () if recipient else ("ditransitive",)
+        if target.form == "pronoun" and kind not in ("person", "animal"):
+            excluded = (*excluded, "prepositional")
+        verb = self.one([verb for verb in verbs if verb.frame not in excluded])
         clause = Clause(subject, verb, self.tense)
         if verb.frame == "prepositional":
             preposition = At(verb.english.preposition, verb.german.preposition)

@@ -54,7 +54,9 @@ class Contrasts:
             random = Random(f"{self._settings.seed} {self._source} {kind} {number} {attempt}")
             drawn = draw(kind, random)
             item = drawn[0] if isinstance(drawn, list) else drawn
-            if item and item["source"] not in self._seen and len(item["source"].split()) > 4:
+            if not item or item["right"] in item["wrong"]:  # "ihm" is of two genders
+                continue
+            if item["source"] not in self._seen and len(item["source"].split()) > 4:
                 self._seen.add(item["source"])
                 return drawn
         raise UserError(f"contrastive: no {number + 1} different items of {kind!r} exist; ask for fewer")
@@ -138,9 +140,11 @@ class Contrasts:
         ]
         return random.choice(senses)
 
-    def _sense(self, kind: str, random: Random) -> Item:
+    def _sense(self, kind: str, random: Random) -> Item | None:
         document = Document(self._vocabulary, self._settings.rates, random)
         noun = self._ambiguous(random)
+        if document.misleads(noun):
+            return None
         thing = Entity(_wording(noun))
         category = kind.rpartition(" ")[2]
         getattr(document, f"sense_{category}")(thing)
@@ -154,7 +158,8 @@ class Contrasts:
         first = self._ambiguous(random)
         assert first.sense is not None
         second = lexicon.senses[first.sense.other]
-        assert second.sense is not None
+        if document.misleads(first) or document.misleads(second):
+            return [None]
         cues = [lexicon.nouns[random.choice(noun.sense.cues)] for noun in (first, second) if noun.sense]
         thing, cue = Entity(_wording(first)), Entity(_wording(cues[0]))
         document.sense_previous(thing, cue)

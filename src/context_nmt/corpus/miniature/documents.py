@@ -42,7 +42,7 @@ class Document:
         self._here: set[Entity] = set()  # people mentioned in this sentence
         self._before: set[Entity] = set()  # and in the one before
         self._known: set[Entity] = set()
-        self._used: set[str] = set()  # things of this document
+        self._used: set[str] = {person.wording.noun.name for person in self._cast}  # nouns of this document
 
     # People
 
@@ -175,6 +175,7 @@ class Document:
 
     def _finish(self, sentence: Sentence) -> None:
         self.sentences.append(sentence)
+        self._used.update(phrase.entity.wording.noun.name for phrase in sentence.phrases())
         self._before, self._here = self._here, set()
 
     def _coordinate(self, first: Clause, second: Clause) -> None:
@@ -307,9 +308,8 @@ class Document:
         """An ambiguous noun, with its cue beside it, in another clause, or in the sentence before."""
         noun = self._clauses.one(list(self._vocabulary.lexicon.senses.values()))
         position = CUES[self._weighted(CUES)].removeprefix("cue_")
-        if noun.name in self._used:
+        if self.misleads(noun):
             return self.people()
-        self._used.add(noun.name)
         thing = self._clauses.entity(noun)
         if position == "beside":
             self.sense_beside(thing)
@@ -320,6 +320,13 @@ class Document:
         if self._clauses.chance(0.3):
             self.refer(thing)
         return None
+
+    def misleads(self, noun: Noun) -> bool:
+        """Tell whether the document has said the word already, or what decides for its other sense."""
+        assert noun.sense is not None
+        other = self._vocabulary.lexicon.senses[noun.sense.other]
+        assert other.sense is not None
+        return not self._used.isdisjoint({noun.name, other.name, *other.sense.cues, *other.sense.of})
 
     def _cue(self, noun: Noun) -> Entity:
         assert noun.sense is not None

@@ -92,10 +92,11 @@ class English:
         return (front,) if front.label == "ADVP" else (front, comma)
 
     def _predicate(self, clause: Clause, number: str) -> tuple[Tree, ...]:
-        """The verb phrase; "often" stands before a verb and behind an auxiliary or "be"."""
+        """The verb phrase; "often" stands before a verb and "wants to", and behind an auxiliary or "be"."""
         finite, rest = _verbs(clause, number, support=clause.negated)
         often = (self._adverbial(clause, "frequency"),) if clause.frequency else ()
-        if often and (rest or clause.verb.frame == "copula"):
+        wants = clause.modal is not None and clause.modal.english.marker and not clause.negated
+        if often and not wants and (rest or clause.verb.frame == "copula"):
             return (Node("VP", (*finite, *often, *_nested(rest, self._complements(clause)))),)
         return (*often, Node("VP", (*finite, *_nested(rest, self._complements(clause)))))
 

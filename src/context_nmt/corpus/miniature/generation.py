@@ -1,11 +1,7 @@
 """Writes the miniature corpus: parallel text with gold knowledge, contrastive sets and probing tasks.
 
-SPLIT.en SPLIT.de               raw text in document order, for train, valid and test
-SPLIT.documents                 the line (from 0) at which each document begins
-SPLIT.gold.jsonl                what is known of each sentence
-valid.bound.LANGUAGE test.bound.LANGUAGE     the translation of an oracle that sees one sentence at a time
-pronouns.en-de.jsonl senses.en-de.jsonl pronouns.de-en.jsonl senses.de-en.jsonl
-probing/TASK.txt
+`python -m stages.generate --help` lists the files. Every document and item is drawn from a random generator of its own,
+seeded by the corpus's seed and its place: a larger size, or one more kind of file, leaves the rest as it is.
 """
 
 import json
@@ -25,11 +21,20 @@ from context_nmt.corpus.miniature.probing import write_probing_tasks
 from context_nmt.corpus.miniature.probing_samples import ParsedSentence
 from context_nmt.corpus.miniature.realising import LANGUAGES, Realised, realise
 from context_nmt.corpus.miniature.settings import MiniatureSettings
-from context_nmt.files import replacing_folder, write_lines
+from context_nmt.files import UserError, replacing_folder, write_lines
+from context_nmt.parameters import check, read_yaml
 
 SHORT = 4  # words: sentences up to here may occur in training and in a test set
 
 Drawn = tuple[list[Sentence], list[Realised]]
+
+
+def read_entry(parameters: Path, corpus: str) -> MiniatureSettings:
+    """Read and check one entry under `generated` in data/params.yaml; raises UserError."""
+    entries = read_yaml(parameters).get("generated") or {}
+    if corpus not in entries:
+        raise UserError(f"{parameters}: no corpus {corpus!r} under generated; there are {', '.join(entries)}")
+    return check(MiniatureSettings, entries[corpus], where=f"{parameters}: generated.{corpus}")
 
 
 def generate(settings: MiniatureSettings, destination: Path) -> None:

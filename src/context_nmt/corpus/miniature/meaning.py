@@ -116,6 +116,13 @@ class Clause:
     subordinator: Subordinator | None = None
     subordinate: "Clause | None" = None
 
+    def phrases(self) -> Iterator[NounPhrase]:
+        """The noun phrases of the clause itself."""
+        yield from (phrase for phrase in (self.subject, self.indirect, self.object) if phrase)
+        for adverbial in (self.argument, self.place):
+            if isinstance(adverbial, PrepositionalPhrase):
+                yield adverbial.noun_phrase
+
 
 @dataclass(frozen=True, slots=True)
 class Ambiguity:
@@ -149,11 +156,13 @@ class Sentence:
             clause = waiting.pop(0)
             yield clause
             waiting += [inner for inner in (clause.complement, clause.subordinate) if inner]
-            for phrase in (
-                clause.subject,
-                clause.indirect,
-                clause.object,
-                clause.argument and clause.argument.noun_phrase,
-            ):
-                if phrase and phrase.relative:
-                    waiting.append(phrase.relative)
+            waiting += [phrase.relative for phrase in clause.phrases() if phrase.relative]
+
+    def phrases(self) -> Iterator[NounPhrase]:
+        """All noun phrases of the sentence but possessors."""
+        if self.speaker:
+            yield self.speaker
+        for clause in self.clauses():
+            for phrase in clause.phrases():
+                yield phrase
+                yield from (inner for inner in (phrase.attribute, phrase.other) if inner)

@@ -1,0 +1,255 @@
+"""The miniature corpus as a whole: what its files promise, and what they agree on."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from context_nmt.corpus.miniature.generation import generate, read_entry
+from context_nmt.corpus.miniature.lexicon_file import load_lexicon
+from context_nmt.corpus.miniature.probing_samples import ProbingSettings
+from context_nmt.corpus.miniature.settings import ContrastiveSettings, MiniatureSettings, RateSettings
+from context_nmt.corpus.moses import MosesSide
+from context_nmt.files import UserError, read_lines
+from context_nmt.settings import SideSettings
+
+ROOT = Path(__file__).parents[1]
+DIRECTIONS = ("en-de", "de-en")
+SMALL = MiniatureSettings(
+    train=2000,
+    valid=200,
+    test=300,
+    contrastive=ContrastiveSettings(within=40, cross_pairs=60, beside=40, far=40, previous_pairs=60),
+    probing=ProbingSettings(documents=1500, training=40, validation=20, test=20, words=5),
+)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data") / "miniature"
+    generate(SMALL, folder)
+    return folder
+
+
+def gold(corpus, split):
+    return [json.loads(line) for line in read_lines(corpus / f"{split}.gold.jsonl")]
+
+
+def items(corpus, name):
+    return [json.loads(line) for line in read_lines(corpus / f"{name}.jsonl")]
+
+
+def files(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_the_same_seed_gives_the_same_bytes_whatever_the_hash_seed_is(tmp_path):
+    sizes = {"train": 200, "valid": 50, "test": 50}
+    sizes["contrastive"] = {"within": 9, "cross_pairs": 9, "beside": 9, "far": 9, "previous_pairs": 9}
+    sizes["probing"] = {"documents": 1500, "training": 40, "validation": 20, "test": 20, "words": 5}
+    for name, seed, hash_seed in (("one", 7, "1"), ("two", 7, "2"), ("other", 8, "1")):
+        parameters = {"generated": {name: {"seed": seed, **sizes}}}
+        (tmp_path / "params.yaml").write_text(json.dumps(parameters), encoding="utf-8")
+        subprocess.run(
+            [sys.executable, "-m", "stages.generate", name],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PYTHONHASHSEED": hash_seed},
+            check=True,
+        )
+    one, two, other = (files(tmp_path / name) for name in ("one", "two", "other"))
+    assert one == two
+    assert one.keys() == other.keys()
+    assert all(one[path] != other[path] for path in one if "documents" not in path.name)
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_gold_tokens_are_what_moses_makes_of_the_raw_line_and_back(corpus, language):
+    side = MosesSide(language, SideSettings())
+    for split in ("train", "test"):
+        lines = read_lines(corpus / f"{split}.{language}")
+        records = gold(corpus, split)
+        assert len(lines) == len(records)
+        for line, record in zip(lines, records, strict=True):
+            tokens = side.tokens(line)
+            assert tokens == " ".join(record[language]["tokens"])
+            assert side.text(tokens) == line
+
+
+def test_documents_are_of_4_to_10_sentences_and_the_index_says_where_they_begin(corpus):
+    for split in ("train", "valid", "test"):
+        records = gold(corpus, split)
+        begins = [line for line, record in enumerate(records) if record["sentence"] == 0]
+        assert read_lines(corpus / f"{split}.documents") == [str(line) for line in begins]
+        sizes = Counter(record["document"] for record in records)
+        assert set(sizes.values()) <= set(range(4, 11))
+        assert getattr(SMALL, split) <= len(records) < getattr(SMALL, split) + 10
+
+
+def test_nothing_that_is_tested_occurs_in_training(corpus):
+    for language in ("en", "de"):
+        training = set(read_lines(corpus / f"train.{language}"))
+        tested = [line for split in ("valid", "test") for line in read_lines(corpus / f"{split}.{language}")]
+        assert not training & {line for line in tested if len(line.split()) > 4}
+    for direction in DIRECTIONS:
+        source, target = direction.split("-")
+        for name in ("pronouns", "senses"):
+            tested = items(corpus, f"{name}.{direction}")
+            assert not set(read_lines(corpus / f"train.{source}")) & {item["source"] for item in tested}
+            training = set(read_lines(corpus / f"train.{target}"))
+            candidates = {line for item in tested for line in (item["right"], *item["wrong"])}
+            assert not training & {line for line in candidates if len(line.split()) > 4}
+
+
+def test_trees_have_the_tokens_as_leaves_and_the_tags_above_them(corpus):
+    for record in gold(corpus, "test"):
+        leaves = [part for part in record["tree"].replace(")", "").split("(") if " " in part.strip()]
+        assert [tuple(leaf.split()) for leaf in leaves] == list(
+            zip(record["en"]["tags"], record["en"]["tokens"], strict=True)
+        )
+        assert record["tree"].count("(") == record["tree"].count(")")
+
+
+def test_the_alignment_covers_all_but_words_that_one_language_alone_needs(corpus):
+    unaligned = {language: Counter() for language in ("en", "de")}
+    for record in gold(corpus, "train"):
+        for place, language in enumerate(("en", "de")):
+            aligned = {pair[place] for pair in record["alignment"]}
+            assert aligned <= set(range(len(record[language]["tokens"])))
+            for index, token in enumerate(record[language]["tokens"]):
+                if index not in aligned:
+                    unaligned[language][token] += 1
+    # commas, the articles that the other language leaves out, and "to" before a recipient
+    assert set(unaligned["de"]) <= {","}
+    assert set(unaligned["en"]) <= {",", "to"}
+
+
+def test_every_pronoun_agrees_with_its_antecedent(corpus):
+    documents = {}
+    for record in gold(corpus, "train"):
+        documents.setdefault(record["document"], []).append(record)
+    nominative = {"he": {"er"}, "she": {"sie"}, "they": {"sie"}, "it": {"er", "sie", "es"}}
+    seen = Counter()
+    for document in documents.values():
+        for index, record in enumerate(document):
+            for pronoun in record["pronouns"]:
+                antecedent = pronoun["antecedent"]
+                assert antecedent["sentence"] == index - pronoun["distance"]
+                assert 0 <= pronoun["distance"] <= 9
+                if pronoun["distance"] == 0:
+                    assert antecedent["en"] < pronoun["en"]
+                seen[pronoun["distance"]] += 1
+                english = record["en"]["tokens"][pronoun["en"]].lower()
+                german = record["de"]["tokens"][pronoun["de"]].lower()
+                if german in {"er", "es"} or (german == "sie" and english in nominative):
+                    assert german in nominative.get(english, {"sie", "es"}), (english, german)
+    assert min(seen[distance] for distance in range(4)) > 20
+
+
+def test_ambiguous_words_have_their_cue_where_the_record_says(corpus):
+    lexicon = load_lexicon()
+    documents = {}
+    for record in gold(corpus, "train"):
+        documents.setdefault(record["document"], []).append(record)
+    seen = Counter()
+    for document in documents.values():
+        for index, record in enumerate(document):
+            for use in record["senses"]:
+                noun = lexicon.senses[use["sense"]]
+                target = "de" if use["side"] == "en" else "en"
+                assert use["word"] in record[use["side"]]["tokens"][use[use["side"]]]
+                assert use["cue_word"]["sentence"] == index - (use["cue"] == "previous")
+                cue = document[use["cue_word"]["sentence"]]["en"]["tokens"][use["cue_word"]["en"]].lower()
+                names = {*noun.sense.cues, *noun.sense.of}
+                words = {word.singular for name in names for word in lexicon.nouns[name].english}
+                words |= {word.plural for name in names for word in lexicon.nouns[name].english}
+                words |= {lexicon.adjectives[name].english for name in noun.sense.adjectives}
+                assert cue in words
+                right = MosesSide(target, SideSettings()).text(" ".join(record[target]["tokens"]))
+                assert use["distractor"] != right
+                seen[use["side"], use["cue"]] += 1
+    assert min(seen[side, cue] for side in ("en", "de") for cue in ("beside", "far", "previous")) > 5
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_items_that_need_an_earlier_sentence_have_their_mirror(corpus, direction):
+    for name, pairs in (("pronouns", 60), ("senses", 60)):
+        tested = items(corpus, f"{name}.{direction}")
+        mirrored = [(item, tested[item["mirror"]]) for item in tested if "mirror" in item]
+        assert len(mirrored) == 2 * pairs
+        assert all("cross" in item["categories"] for item, _ in mirrored)
+        for item, mirror in mirrored:
+            assert tested[mirror["mirror"]] == item
+            assert item["source"] == mirror["source"]
+            assert [item["right"]] == mirror["wrong"]
+            assert [mirror["right"]] == item["wrong"]
+            assert item["context"]["source"] != mirror["context"]["source"]
+            assert item["context"]["target"] != mirror["context"]["target"]
+        assert all(not item["context"]["source"] for item in tested if "mirror" not in item)
+        sources = [item["source"] for item in tested]
+        assert len(sources) - len(set(sources)) == pairs
+        assert all(len(source.split()) > 4 for source in sources)
+
+
+def test_a_wrong_pronoun_differs_in_nothing_but_gender(corpus):
+    genders = [("er", "sie", "es"), ("ihn", "sie", "es"), ("ihm", "ihr")]
+    for item in items(corpus, "pronouns.en-de"):
+        pairs = zip(item["right"].split(), item["wrong"][0].split(), strict=True)
+        changed = [tuple(word.lower().strip('".,?') for word in pair) for pair in pairs if pair[0] != pair[1]]
+        assert changed
+        assert all(any({right, wrong} <= set(row) for row in genders) for right, wrong in changed)
+    for item in items(corpus, "pronouns.de-en"):
+        pairs = zip(item["right"].split(), item["wrong"][0].split(), strict=True)
+        changed = {tuple(word.lower().strip('".,?') for word in pair) for pair in pairs if pair[0] != pair[1]}
+        assert changed
+        assert all("it" in pair for pair in changed)
+        assert {word for pair in changed for word in pair} <= {"he", "she", "him", "her", "it"}
+
+
+def test_the_bound_errs_in_words_that_the_sentence_leaves_open_and_nowhere_else(corpus):
+    records = gold(corpus, "test")
+    for source, target in (("en", "de"), ("de", "en")):
+        references = read_lines(corpus / f"test.{target}")
+        bound = read_lines(corpus / f"test.bound.{target}")
+        wrong = [
+            record
+            for record, line, guess in zip(records, references, bound, strict=True)
+            if line != guess
+            and not any(use["side"] == source and use["cue"] == "previous" for use in record["senses"])
+            and not any(use["side"] == target for use in record["synonyms"])
+            and not any(not pronoun["within"] for pronoun in record["pronouns"])
+        ]
+        assert wrong == []
+        errors = sum(line != guess for line, guess in zip(references, bound, strict=True))
+        assert 0.02 * len(records) < errors < 0.5 * len(records)
+
+
+def test_rates_change_what_they_name(tmp_path):
+    rates = RateSettings(pronoun_cross=0, pronoun_within=0, sense=0, people=1, speech=0, question=0, present=0)
+    settings = MiniatureSettings(train=300, valid=50, test=50, rates=rates)
+    with pytest.raises(UserError, match="probing task"):
+        generate(settings, tmp_path / "people")
+    assert not (tmp_path / "people").exists()
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("{train: 0}", "generated.miniature.*train is 0; it must be at least 1"),
+        (
+            "{rates: {pronoun_cros: 0.1}}",
+            "generated.miniature: rates.pronoun_cros: unknown key; did you mean 'pronoun_cross'",
+        ),
+        ("{rates: {plural: 1.5}}", "plural is 1.5; it must be in"),
+        ("{rates: {distance_1: 0, distance_2: 0, distance_3: 0}}", "distance_1, distance_2, distance_3 are all 0"),
+    ],
+)
+def test_a_wrong_setting_is_named(tmp_path, entry, message):
+    (tmp_path / "params.yaml").write_text(f"generated: {{miniature: {entry}}}", encoding="utf-8")
+    with pytest.raises(UserError, match=message):
+        read_entry(tmp_path / "params.yaml", "miniature")
+    with pytest.raises(UserError, match="no corpus 'mini' under generated; there are miniature"):
+        read_entry(tmp_path / "params.yaml", "mini")
