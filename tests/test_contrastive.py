@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -252,11 +253,16 @@ def trained(tmp_path_factory):
 
 
 def add_set(experiment):
-    """The set `copies`: a wrong last digit for each two digits, and a mirrored pair that a copy does not tell apart."""
-    texts = [f"{a} {b}" for a in range(10) for b in range(10)]
+    """The set `copies`: three wrong last digits for each two, and a mirrored pair that a copy does not tell apart."""
     items = [
-        {"source": text, "right": text, "wrong": [f"{text[0]} {(int(text[2]) + 3) % 10}"], "categories": ["last"]}
-        for text in texts
+        {
+            "source": f"{a} {b}",
+            "right": f"{a} {b}",
+            "wrong": [f"{a} {(b + more) % 10}" for more in (1, 3, 5)],
+            "categories": ["last"],
+        }
+        for a in range(10)
+        for b in range(10)
     ]
     items += [
         {"source": "1 2", "right": right, "wrong": [wrong], "categories": ["mirrored"], "mirror": mirror}
@@ -289,6 +295,7 @@ def test_a_run_is_judged_and_two_processes_of_torchrun_write_the_same(trained):
     assert sum(float(row[1]) for row in rows[:100]) == pytest.approx(found["copies_last"]["score"])
     assert all((float(row[2]) > 0) == (row[1] == "1") for row in rows)
     assert float(rows[100][2]) == -float(rows[101][2]) != 0
+    assert all(float(row[4]) == pytest.approx(float(row[2]) / 3, rel=1e-4) for row in rows)  # two digits and END
     written = [path.read_bytes() for path in (trained.contrastive("plain-1"), table)]
     table.unlink()
     result = subprocess.run(
@@ -301,3 +308,5 @@ def test_a_run_is_judged_and_two_processes_of_torchrun_write_the_same(trained):
     )
     assert result.returncode == 0, result.stderr
     assert [path.read_bytes() for path in (trained.contrastive("plain-1"), table)] == written
+    (shared,) = re.findall(r"plain-1 copies: (\d+) sentences", result.stderr)  # the first one speaks, of its own part
+    assert 0 < int(shared) < 401
