@@ -51,9 +51,9 @@ def score_pairs(
             pad(candidates, last=END),
         )
         source, inputs, labels = (torch.from_numpy(one).to(device) for one in ids)
-        logits = model.output(model(source, inputs)).double()  # [B, T, V]
-        losses = cross_entropy(logits.transpose(1, 2), labels, ignore_index=PADDING, reduction="none")
-        return (-losses.sum(1)).tolist()
+        logits = model.output(model(source, inputs)).flatten(0, 1)  # [B * T, V]
+        losses = cross_entropy(logits, labels.flatten(), ignore_index=PADDING, reduction="none")
+        return (-losses.view(labels.shape).double().sum(1)).tolist()
 
     cut = length_batches(source_lengths[distinct] + 1, target_lengths[distinct] + 1, tokens=UNITS)
     longest_first = [distinct[batch] for batch in reversed(cut)]  # so that memory runs out at once if it does
