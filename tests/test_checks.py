@@ -120,7 +120,9 @@ def test_a_corpus_that_nobody_has_is_named_before_the_run(project):
     shutil.copy(ROOT / "data/params.yaml", project / "data")
     check_before_run(project, project / "experiments/one")
     edit(project / "experiments/one/params.yaml", "name: multi30k", "name: mien")
-    with pytest.raises(UserError, match=r"corpus\.name: no corpus 'mien'; make the folder data/mien, or use multi30k"):
+    with pytest.raises(
+        UserError, match=r"corpus\.name: no corpus 'mien'; make the folder data/mien, or use miniature, "
+    ):
         check_before_run(project, project / "experiments/one")
     (project / "data/mien").mkdir()
     check_before_run(project, project / "experiments/one")

@@ -13,20 +13,20 @@ class RateSettings(Checked):
     # Episodes that documents are made of.
     pronoun_cross: float = 0.30  # a thing, and sentences later a pronoun for it
     pronoun_within: float = 0.20  # a thing and its pronoun in one sentence
-    sense: float = 0.30  # an ambiguous noun
-    people: float = 0.20  # people alone
+    sense: float = 0.36  # an ambiguous noun
+    people: float = 0.14  # people alone
     distance_1: float = 0.5  # sentences from the thing to its pronoun
     distance_2: float = 0.3
     distance_3: float = 0.2
     cue_beside: float = 0.5  # where the cue of an ambiguous noun stands
-    cue_far: float = 0.25
-    cue_previous: float = 0.25
+    cue_far: float = 0.2
+    cue_previous: float = 0.3
     present: float = 0.25  # documents in the present tense; the others are in the past
     plural: float = 0.25  # of things and people
     named: float = 0.5  # people with a name
     person_pronoun: float = 0.6  # of people who were mentioned in the sentence before
     adjective: float = 0.3  # before a noun
-    relative: float = 0.1  # clause behind a noun
+    relative: float = 0.15  # clause behind a noun
     time: float = 0.3
     place: float = 0.2
     fronted: float = 0.4  # of a time or a place
