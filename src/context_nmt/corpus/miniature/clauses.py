@@ -126,9 +126,9 @@ class Clauses:
         kind = target.entity.wording.noun.kind
         vocabulary = self.vocabulary
         verbs = (vocabulary.simply_done_to if simple else vocabulary.neutral if neutral else vocabulary.done_to)[kind]
-        # German says "darüber" of things, not "über es", and that shows no gender.
+        # German says "darüber", not "über es", and that shows no gender.
         excluded = () if recipient else ("ditransitive",)
-        if target.form == "pronoun" and kind not in ("person", "animal"):
+        if target.form == "pronoun" and kind != "person":
             excluded = (*excluded, "prepositional")
         verb = self.one([verb for verb in verbs if verb.frame not in excluded])
         clause = Clause(subject, verb, self.tense)
@@ -149,10 +149,15 @@ class Clauses:
         spot = NounPhrase(self.entity(self.one(spots)), "definite")
         return PrepositionalPhrase(self.vocabulary.lexicon.prepositions[name], case, spot)
 
-    def is_so(self, subject: NounPhrase, *, only: Sequence[Adjective] = (), most: int = 2) -> Clause:
+    def is_so(self, subject: NounPhrase, *, only: Sequence[Adjective] = ()) -> Clause:
         """Something is old, or very old and heavy; `only`: by one of these adjectives."""
         choices = only or self.vocabulary.adjectives[subject.entity.wording.noun.kind]
-        adjectives = self.random.sample(list(choices), 2 if most > 1 and len(choices) > 1 and self.chance(0.3) else 1)
+        adjectives = [self.one(choices)]
+        if self.chance(0.3):
+            first = adjectives[0].name
+            excluded = {first}.union(*(row for row in self.vocabulary.lexicon.contraries if first in row))
+            second = [adjective for adjective in choices if adjective.name not in excluded]
+            adjectives += [self.one(second)] if second else []
         degree = self.one(self.vocabulary.degree) if self.chance(0.3) else None
         return Clause(subject, self.vocabulary.lexicon.be, self.tense, predicate=Predicate(tuple(adjectives), degree))
 

@@ -141,7 +141,7 @@ class Document:
 
     def _add_relative(self, phrase: NounPhrase) -> None:
         """Now and then a relative clause: that was old, that she bought."""
-        if not self._clauses.chance(self._rates.relative) or phrase.form == "negative":
+        if not self._clauses.chance(self._rates.relative) or phrase.form not in ("definite", "indefinite"):
             return
         if self._clauses.chance(0.5):
             clause = self._clauses.state(phrase)

@@ -196,6 +196,7 @@ class Lexicon:
     verbs: Mapping[str, Verb]
     frames: Mapping[str, tuple[Verb, ...]]
     adjectives: Mapping[str, Adjective]
+    contraries: tuple[frozenset[str], ...]  # names of adjectives of which one excludes the others
     adverbs: Mapping[str, Adverb]
     time_phrases: Mapping[str, TimePhrase]
     subordinators: Mapping[str, Subordinator]

@@ -54,6 +54,9 @@ def check(lexicon: Lexicon) -> None:
     for adjective in lexicon.adjectives.values():
         if adjective.cue == bool(adjective.kinds):
             raise ValueError(f"adjectives.{adjective.name}: needs kinds, or `cue: true` and no kinds")
+    for adjectives in lexicon.contraries:
+        for unknown in sorted(adjectives - set(lexicon.adjectives)):
+            raise ValueError(f"contraries: {unknown!r} is not an adjective")
     _check_translations(
         "verbs", ((verb.name, verb.english.base, verb.german.infinitive) for verb in lexicon.verbs.values())
     )

@@ -63,6 +63,7 @@ def _lexicon(data: dict[str, Any]) -> Lexicon:
         verbs=verbs,
         frames=_by(verbs.values(), lambda verb: verb.frame),
         adjectives=_read(data, "adjectives", partial(lexicon_entries.adjective, resolve=resolve)),
+        contraries=tuple(map(frozenset, data["contraries"])),
         adverbs=_read(data, "adverbs", lexicon_entries.adverb),
         time_phrases=_read(data, "time_phrases", lexicon_entries.time_phrase),
         subordinators=_read(data, "subordinators", lexicon_entries.subordinator),
