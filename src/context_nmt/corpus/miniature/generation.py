@@ -133,7 +133,7 @@ class Generation:
         sentences = []
         for number in range(settings.documents):
             random = Random(f"{self._settings.seed} probing {number}")
-            plan = Document(self._vocabulary, self._settings.rates, random).plan()
+            plan = Document(self._vocabulary, self._settings.probing_rates, random).plan()
             words = [realise(sentence) for sentence in plan]
             records = gold_records(self._vocabulary.lexicon, number, plan, words)
             sentences += [ParsedSentence.from_gold(record) for record in records]

@@ -16,11 +16,11 @@ SPLITS = ("tr", "va", "te")
 class ProbingSettings(Checked):
     """Size of the probing tasks."""
 
-    documents: int = 4000  # generated for the tasks alone; no document of the corpus is used
-    training: int = 1200  # sentences per task, all classes together
-    validation: int = 300
-    test: int = 300
-    words: int = 50  # classes of word_content, at most
+    documents: int = 5500  # generated for the tasks alone; no document of the corpus is used
+    training: int = 2000  # sentences per task, all classes together
+    validation: int = 500
+    test: int = 1000
+    words: int = 30  # classes of word_content, at most
 
     def __post_init__(self) -> None:
         require(self.documents >= 1, f"documents is {self.documents}; it must be at least 1")
