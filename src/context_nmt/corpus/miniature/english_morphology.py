@@ -59,15 +59,6 @@ def past(verb: str) -> str:
     return _doubled(verb) + "ed"
 
 
-def gerund(verb: str) -> str:
-    """Return the form on -ing: buying, dancing, lying, putting, seeing."""
-    if verb.endswith("ie"):
-        return verb[:-2] + "ying"
-    if verb.endswith("e") and not verb.endswith(("ee", "oe", "ye")):
-        return verb[:-1] + "ing"
-    return _doubled(verb) + "ing"
-
-
 def finite_forms(base: str, past: str, third: str) -> dict[Finite, str]:
     """Return both tenses of a verb other than be."""
     forms = {("present", person, number): base for person in (1, 2, 3) for number in NUMBERS}
@@ -95,4 +86,3 @@ BE: Mapping[Finite, str] = finite_forms("are", "were", "is") | {
 }
 HAVE: Mapping[Finite, str] = finite_forms("have", "had", "has")
 DO: Mapping[Finite, str] = finite_forms("do", "did", "does")
-WILL: Mapping[Finite, str] = finite_forms("will", "would", "will")

@@ -193,11 +193,6 @@ def _needs_e(stem: str) -> bool:
     return re.search(r"([dt]|[^aeiouäöülrmnh][mn]|ch[mn])$", stem) is not None
 
 
-def to_infinitive(infinitive: str, prefix: str) -> str:
-    """Return "zu kaufen", and "aufzumachen" where the prefix is separable."""
-    return f"{prefix}zu{infinitive.removeprefix(prefix)}" if prefix else f"zu {infinitive}"
-
-
 def _column(gender: str, number: str) -> str:
     return "plural" if number == "plural" else gender
 

@@ -65,7 +65,6 @@ class EnglishVerb:
     base: str
     finite: Mapping[tuple[str, int, str], str]
     participle: str
-    gerund: str
     preposition: str  # of its object, or "": wait for
     marker: str
 
@@ -77,7 +76,6 @@ class GermanVerb:
     infinitive: str
     prefix: str  # "auf" of aufmachen, or ""
     finite: Mapping[tuple[str, int, str], str]
-    to_infinitive: str  # "aufzumachen", "zu kaufen"
     participle: str
     auxiliary: str  # "haben" or "sein"
     preposition: str  # of its object, or "": warten auf
@@ -190,7 +188,6 @@ class Lexicon:
 
     nouns: Mapping[str, Noun]  # the ordinary ones
     senses: Mapping[str, Noun]  # ambiguous nouns, used in the singular only
-    ambiguous: Mapping[tuple[str, str], tuple[Noun, Noun]]  # (side, word) to its two senses
     kinds: Mapping[str, tuple[Noun, ...]]  # the ordinary nouns of a kind
     be: Verb  # the copula, with the frame "copula"
     verbs: Mapping[str, Verb]

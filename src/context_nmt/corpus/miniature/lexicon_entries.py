@@ -121,19 +121,15 @@ def verb(name: str, entry: Entry, resolve: Resolve) -> Verb:
 
 
 def _english_verb(text: str, frame: str, preposition: str, marker: str) -> EnglishVerb:
-    base, *others = _words(text, 1, 2, 3, 4)
+    base, *others = _words(text, 1, 2, 3)
     regular = english_morphology.past(base)
-    past, participle, gerund = [
-        *others,
-        *(regular, (others or [regular])[0], english_morphology.gerund(base))[len(others) :],
-    ]
+    past, participle = [*others, *(regular, (others or [regular])[0])[len(others) :]]
     bare = frame == "modal" and not marker
     third = base if bare else english_morphology.third_person(base)
     return EnglishVerb(
         base=base,
         finite=english_morphology.finite_forms(base, past, third),
         participle="" if bare else participle,
-        gerund="" if bare else gerund,
         preposition=preposition,
         marker=marker,
     )
@@ -150,7 +146,6 @@ def _german_verb(text: str, preposition: str, case: str) -> GermanVerb:
         infinitive=infinitive,
         prefix=prefix,
         finite=german_morphology.finite_forms(infinitive.removeprefix(prefix), present, past),
-        to_infinitive=german_morphology.to_infinitive(infinitive, prefix),
         participle=participle,
         auxiliary=AUXILIARIES[_one_of("the auxiliary", auxiliary, list(AUXILIARIES))],
         preposition=preposition,

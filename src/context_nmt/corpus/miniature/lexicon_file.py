@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import yaml
 
 from context_nmt.corpus.miniature import english_morphology, german_morphology, lexicon_entries
-from context_nmt.corpus.miniature.lexicon import EnglishVerb, GermanVerb, Lexicon, Noun, Verb
+from context_nmt.corpus.miniature.lexicon import EnglishVerb, GermanVerb, Lexicon, Verb
 from context_nmt.corpus.miniature.lexicon_checks import check, homonyms
 from context_nmt.files import UserError
 
@@ -20,8 +20,8 @@ BE = Verb(
     subject=(),
     object=(),
     prepositions=(),
-    english=EnglishVerb("be", english_morphology.BE, "been", "being", "", ""),
-    german=GermanVerb("sein", "", german_morphology.SEIN, "zu sein", "gewesen", "sein", "", ""),
+    english=EnglishVerb("be", english_morphology.BE, "been", "", ""),
+    german=GermanVerb("sein", "", german_morphology.SEIN, "gewesen", "sein", "", ""),
 )
 
 Built = TypeVar("Built")
@@ -57,7 +57,6 @@ def _lexicon(data: dict[str, Any]) -> Lexicon:
     lexicon = Lexicon(
         nouns=ordinary,
         senses={name: nouns[name] for name in pairs},
-        ambiguous={(side, word): _two(nouns[name], nouns[other]) for name, (side, word, other) in pairs.items()},
         kinds=_by(ordinary.values(), lambda noun: noun.kind),
         be=BE,
         verbs=verbs,
@@ -91,10 +90,6 @@ def _read(data: dict[str, Any], section: str, build: Callable[[str, Any], Built]
         except (AttributeError, TypeError, ValueError) as error:
             raise ValueError(f"{section}.{name}: {error}") from None
     return built
-
-
-def _two(first: Noun, second: Noun) -> tuple[Noun, Noun]:
-    return (first, second) if first.name < second.name else (second, first)
 
 
 def _by(values: Iterable[Built], key: Callable[[Built], str]) -> dict[str, tuple[Built, ...]]:
