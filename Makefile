@@ -1,6 +1,7 @@
 # `make help` lists what can be made. A fresh machine needs Python 3.11, git and make.
 PYTHON ?= python3.11
 NAME ?=
+LIKE ?=
 CORPUS ?=
 SOURCE ?=
 TARGET ?=
@@ -58,8 +59,8 @@ speed: .venv/speed.installed  ## measure speed and memory beside other programs,
 	.venv/bin/python -m pip install --disable-pip-version-check --quiet --constraint requirements.lock --requirement requirements-speed.lock
 	touch $@
 
-experiment: $(INSTALLED)  ## start experiments/NAME from the default one (NAME=… [CORPUS=… SOURCE=… TARGET=…])
-	python -m stages.experiment "$(NAME)" $(if $(CORPUS),--corpus "$(CORPUS)") $(if $(SOURCE),--source "$(SOURCE)") $(if $(TARGET),--target "$(TARGET)")
+experiment: $(INSTALLED)  ## start experiments/NAME with the recipe of another one (NAME=… [LIKE=… CORPUS=… SOURCE=… TARGET=…])
+	python -m stages.experiment "$(NAME)" $(if $(LIKE),--like "$(LIKE)") $(if $(CORPUS),--corpus "$(CORPUS)") $(if $(SOURCE),--source "$(SOURCE)") $(if $(TARGET),--target "$(TARGET)")
 
 clean:  ## remove the environment, unfinished trainings and what tools left; results and the DVC cache stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dvc_plots runs/scratch experiments/*/runs/scratch

@@ -11,22 +11,30 @@ from context_nmt.new_experiment import create_experiment, next_steps
 
 def main(
     name: Annotated[str, typer.Argument(help="Of the new folder in experiments/.")],
-    corpus: Annotated[str | None, typer.Option(help="Folder in data/; default: the default experiment's.")] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            help="The experiment to start from, '.' for the default one; without it, the default one for its corpus,"
+            " multi30k-en-de for another."
+        ),
+    ] = None,
+    corpus: Annotated[str | None, typer.Option(help="Folder in data/; without it, that of LIKE.")] = None,
     source: Annotated[str | None, typer.Option(help="Source language: the ending of its files, like en.")] = None,
     target: Annotated[str | None, typer.Option(help="Target language: the ending of its files, like de.")] = None,
 ) -> None:
-    """Start an experiment from the default one: the same dvc.yaml and recipe, its own variants, runs and results.
+    """Start an experiment with the recipe and variants of another one; runs and results are its own.
 
     Writes
 
         experiments/NAME/dvc.yaml       the root's, byte for byte
-        experiments/NAME/params.yaml    the root's, with the corpus and languages given
+        experiments/NAME/params.yaml    that of LIKE, with the corpus and languages given
 
-    A corpus that is not the default experiment's has the splits train, valid and test: change that in params.yaml.
+    A corpus that is not that of LIKE has the splits train, valid and test: change that in params.yaml.
 
     Example: python -m stages.experiment mine-en-cs --corpus mine --source en --target cs
     """
-    typer.echo(next_steps(Path(), create_experiment(Path(), name, corpus=corpus, source=source, target=target)))
+    folder = create_experiment(Path(), name, like=like, corpus=corpus, source=source, target=target)
+    typer.echo(next_steps(Path(), folder))
 
 
 if __name__ == "__main__":

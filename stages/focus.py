@@ -11,8 +11,8 @@ def main() -> None:
     `dvc metrics diff` compares revisions, not variants; with one experiment per variant it compares those:
 
         dvc exp run -n view-baseline --single-item -S focus=transformer focus
-        dvc exp run -n view-tiny --single-item -S focus=transformer_tiny focus
-        dvc metrics diff view-baseline view-tiny --targets metrics/focus.json
+        dvc exp run -n view-narrow --single-item -S focus=transformer_narrow focus
+        dvc metrics diff view-baseline view-narrow --targets metrics/focus.json
 
     Reads metrics/results.json. Writes
 

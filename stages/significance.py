@@ -24,7 +24,7 @@ def main(
 
     which is {} for a variant without a baseline.
 
-    Example: python -m stages.significance transformer_tiny 1
+    Example: python -m stages.significance transformer_narrow 1
     """
     compare_run(Experiment(), variant, seed)
 

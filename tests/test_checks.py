@@ -18,7 +18,11 @@ ROOT = Path(__file__).parents[1]
 def project(tmp_path):
     for name in ("dvc.yaml", "params.yaml"):
         shutil.copy(ROOT / name, tmp_path)
-    create_experiment(tmp_path, "one", corpus=None, source=None, target=None)
+    real_text = "experiments/multi30k-en-de/params.yaml"
+    (tmp_path / real_text).parent.mkdir(parents=True)
+    shutil.copy(ROOT / "dvc.yaml", (tmp_path / real_text).parent)
+    shutil.copy(ROOT / real_text, tmp_path / real_text)
+    create_experiment(tmp_path, "one")
     return tmp_path
 
 
@@ -33,7 +37,7 @@ def test_the_experiments_of_this_project_pass():
 
 
 def test_a_new_experiment_passes(project):
-    assert check_experiments(project) == 2
+    assert check_experiments(project) == 3
 
 
 def test_a_copy_that_differs_by_one_byte_is_found(project):
@@ -61,7 +65,7 @@ def test_a_link_instead_of_a_copy_is_found(project):
     ("old", "new", "message"),
     [
         ("root: ../..", "root: .", "root is '.'; here it must be '../..'"),
-        ("  heads: 4", "  heads: 3", r"model: width \(128\) must be divisible by heads \(3\)"),
+        ("  heads: 4", "  heads: 3", r"model: width \(64\) must be divisible by heads \(3\)"),
         ("  heads: 4", "  head: 4", "model.head: unknown key; did you mean 'heads'"),
         ("label: Transformer\n", "slots: {cross_attention: {mechanism: none}}\n", "no mechanism 'none'; there are"),
         ("label: Transformer\n", "model: {width: 129}\n", "variants.transformer.model"),
@@ -87,13 +91,41 @@ def test_every_problem_gets_a_line(project):
 
 
 def test_a_new_experiment_has_the_corpus_and_languages_given(project):
-    folder = create_experiment(project, "mine-en-cs", corpus="mine", source=None, target="cs")
+    folder = create_experiment(project, "mine-en-cs", corpus="mine", target="cs")
     settings = read_parameters(folder / "params.yaml")
     corpus = settings.corpus
     assert (corpus.name, corpus.source, corpus.target) == ("mine", "en", "cs")
     assert (corpus.train, corpus.validation, corpus.tests) == ("train", "valid", ("test",))
     assert (folder / "dvc.yaml").read_bytes() == (project / "dvc.yaml").read_bytes()
-    assert settings.variants == read_parameters(project / "params.yaml").variants
+    recipe = read_parameters(project / "experiments/multi30k-en-de/params.yaml")
+    assert (settings.variants, settings.model) == (recipe.variants, recipe.model)
+    assert settings.corpus.contrastive == ()
+
+
+def test_a_new_experiment_on_the_default_corpus_has_its_recipe_splits_and_contrastive_sets(project):
+    settings = read_parameters(create_experiment(project, "two", source="de", target="en") / "params.yaml")
+    default = read_parameters(project / "params.yaml")
+    assert (settings.corpus.source, settings.corpus.target) == ("de", "en")
+    assert settings.corpus.tests == default.corpus.tests
+    assert settings.corpus.contrastive == default.corpus.contrastive
+    assert settings.model == default.model
+
+
+def test_a_new_experiment_starts_from_the_one_that_is_named(project):
+    edit(project / "experiments/one/params.yaml", "width: 64", "width: 32")
+    two, three = (
+        read_parameters(create_experiment(project, name, like=like, corpus=corpus) / "params.yaml")
+        for name, like, corpus in (("two", "one", "mine"), ("three", "multi30k-en-de", None))
+    )
+    assert (two.corpus.name, two.corpus.tests, two.model.width) == ("mine", ("test",), 32)
+    assert (three.corpus.name, three.corpus.validation) == ("multi30k", "val")
+    assert "# two, started from one.\n" in (project / "experiments/two/params.yaml").read_text()
+
+
+def test_an_experiment_to_start_from_that_is_not_there_is_refused(project):
+    with pytest.raises(UserError, match=re.escape("LIKE is 'multi30k'; the experiments are multi30k-en-de, one, .")):
+        create_experiment(project, "two", like="multi30k", corpus="mine")
+    assert not (project / "experiments/two").exists()
 
 
 def test_a_new_experiment_keeps_the_layout_and_comments_of_the_default_one(project):
@@ -106,20 +138,20 @@ def test_a_new_experiment_keeps_the_layout_and_comments_of_the_default_one(proje
 
 def test_an_experiment_that_exists_is_refused(project):
     with pytest.raises(UserError, match=re.escape("experiments/one exists; choose another NAME")):
-        create_experiment(project, "one", corpus=None, source=None, target=None)
+        create_experiment(project, "one")
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "Ä", "-x"])
 def test_a_name_that_is_no_plain_name_is_refused(project, name):
     with pytest.raises(UserError, match="NAME is"):
-        create_experiment(project, name, corpus=None, source=None, target=None)
+        create_experiment(project, name)
 
 
 def test_a_corpus_that_nobody_has_is_named_before_the_run(project):
     (project / "data").mkdir()
     shutil.copy(ROOT / "data/params.yaml", project / "data")
     check_before_run(project, project / "experiments/one")
-    edit(project / "experiments/one/params.yaml", "name: multi30k", "name: mien")
+    edit(project / "experiments/one/params.yaml", "name: miniature", "name: mien")
     with pytest.raises(
         UserError, match=r"corpus\.name: no corpus 'mien'; make the folder data/mien, or use miniature, "
     ):
@@ -129,5 +161,5 @@ def test_a_corpus_that_nobody_has_is_named_before_the_run(project):
 
 
 def test_an_experiment_that_is_not_there_is_named(project):
-    with pytest.raises(UserError, match="experiments/two: no experiment; there are one"):
+    with pytest.raises(UserError, match="experiments/two: no experiment; there are multi30k-en-de, one"):
         check_before_run(project, project / "experiments/two")

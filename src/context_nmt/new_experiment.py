@@ -1,4 +1,4 @@
-"""Starts an experiment: a folder with the default experiment's dvc.yaml and a params.yaml derived from its own."""
+"""Starts an experiment: a folder with the default experiment's dvc.yaml and a params.yaml derived from another one."""
 
 import re
 from pathlib import Path
@@ -8,15 +8,26 @@ from ruamel.yaml.comments import CommentedSeq
 
 from context_nmt.files import UserError, replacing_folder
 
+DEFAULT = "."  # as a name: the experiment in the root
+REAL_TEXT = "multi30k-en-de"  # whose recipe suits text that people wrote; the default one's is for its few words
 OWN_SPLITS = {"train": "train", "validation": "valid"}  # of a corpus that a user brings
 OWN_TESTS = ["test"]
 
 
-def create_experiment(root: Path, name: str, *, corpus: str | None, source: str | None, target: str | None) -> Path:
-    """Make `experiments/NAME` and return it; comments and layout of the default params.yaml stay.
+def create_experiment(
+    root: Path,
+    name: str,
+    *,
+    like: str | None = None,
+    corpus: str | None = None,
+    source: str | None = None,
+    target: str | None = None,
+) -> Path:
+    """Make `experiments/NAME` from the experiment `like` and return it; comments and layout of its params.yaml stay.
 
-    With another corpus than the default one, its splits are called train, valid and test. Raises UserError for a name
-    that is taken or no plain name.
+    Without `like` it is the default one for the default one's corpus, and `REAL_TEXT` for any other. With another
+    corpus than that of `like`, its splits are called train, valid and test. Raises UserError for a name that is taken
+    or no plain name, and for a `like` that is not there.
     """
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise UserError(f"NAME is {name!r}; it must be lower-case letters, digits, '-', '.' and '_', like wmt14-en-de")
@@ -27,10 +38,13 @@ def create_experiment(root: Path, name: str, *, corpus: str | None, source: str 
     yaml.preserve_quotes = True
     yaml.width = 120
     yaml.indent(mapping=2, sequence=4, offset=2)
-    parameters = yaml.load(root / "params.yaml")
+    if like is None:
+        default_corpus = yaml.load(root / "params.yaml")["corpus"]["name"]
+        like = DEFAULT if corpus in (None, default_corpus) else REAL_TEXT
+    parameters = yaml.load(_parameters(root, like))
     parameters["root"] = "../.."
     parameters.yaml_set_start_comment(
-        f"{name}, started from the default experiment.\n"
+        f"{name}, started from {'the default experiment' if like == DEFAULT else like}.\n"
         "src/context_nmt/settings.py documents every key; an unknown one is refused."
     )
     chosen = parameters["corpus"]
@@ -45,6 +59,14 @@ def create_experiment(root: Path, name: str, *, corpus: str | None, source: str 
         (temporary / "dvc.yaml").write_bytes((root / "dvc.yaml").read_bytes())
         yaml.dump(parameters, temporary / "params.yaml")
     return folder
+
+
+def _parameters(root: Path, like: str) -> Path:
+    known = {path.parent.name: path for path in sorted((root / "experiments").glob("*/params.yaml"))}
+    known[DEFAULT] = root / "params.yaml"
+    if like not in known:
+        raise UserError(f"LIKE is {like!r}; the experiments are {', '.join(known)} ('{DEFAULT}' is the default one)")
+    return known[like]
 
 
 def next_steps(root: Path, folder: Path) -> str:
