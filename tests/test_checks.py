@@ -97,9 +97,14 @@ def test_a_new_experiment_has_the_corpus_and_languages_given(project):
     assert (corpus.name, corpus.source, corpus.target) == ("mine", "en", "cs")
     assert (corpus.train, corpus.validation, corpus.tests) == ("train", "valid", ("test",))
     assert (folder / "dvc.yaml").read_bytes() == (project / "dvc.yaml").read_bytes()
-    recipe = read_parameters(project / "experiments/multi30k-en-de/params.yaml")
+    recipe_folder = project / "experiments/multi30k-en-de"
+    recipe = read_parameters(recipe_folder / "params.yaml")
     assert (settings.variants, settings.model) == (recipe.variants, recipe.model)
     assert settings.corpus.contrastive == ()
+    behind, original = (
+        (path / "params.yaml").read_text().partition("\n\ntext:")[2] for path in (folder, recipe_folder)
+    )
+    assert behind == original != ""
 
 
 def test_a_new_experiment_on_the_default_corpus_has_its_recipe_splits_and_contrastive_sets(project):

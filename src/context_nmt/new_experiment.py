@@ -53,6 +53,7 @@ def create_experiment(
             chosen.pop(key, None)
         chosen.update(OWN_SPLITS, name=corpus, tests=CommentedSeq(OWN_TESTS))
         chosen["tests"].fa.set_flow_style()
+        parameters.yaml_set_comment_before_after_key("text", before="\n")  # the empty line went with the last key
     chosen["source"] = source or chosen["source"]
     chosen["target"] = target or chosen["target"]
     with replacing_folder(folder) as temporary:
