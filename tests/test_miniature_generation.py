@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -227,12 +228,19 @@ def test_the_bound_errs_in_words_that_the_sentence_leaves_open_and_nowhere_else(
         assert 0.02 * len(records) < errors < 0.5 * len(records)
 
 
-def test_rates_change_what_they_name(tmp_path):
+def test_rates_change_what_they_name(corpus, tmp_path):
     rates = RateSettings(pronoun_cross=0, pronoun_within=0, sense=0, people=1, speech=0, question=0, present=0)
-    settings = MiniatureSettings(train=300, valid=50, test=50, rates=rates)
-    with pytest.raises(UserError, match="probing task"):
-        generate(settings, tmp_path / "people")
-    assert not (tmp_path / "people").exists()
+    generate(replace(SMALL, train=300, rates=rates), tmp_path / "people")
+    usual, changed = (" ".join(read_lines(folder / "train.en")) for folder in (corpus, tmp_path / "people"))
+    for sign in (" it", "?", '"', " is ", " will "):
+        assert sign in usual
+        assert sign not in changed
+
+
+def test_too_few_sentences_for_a_task_are_named_and_nothing_is_left(tmp_path):
+    with pytest.raises(UserError, match=r"probing task .* raise probing\.documents \(3\)"):
+        generate(replace(SMALL, probing=replace(SMALL.probing, documents=3)), tmp_path / "few")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ VERBS, ADJECTIVES, ADVERBS = LEXICON.verbs, LEXICON.adjectives, LEXICON.adverbs
 def entity(name, *, plural=False, called=None):
     noun = LEXICON.nouns.get(name) or LEXICON.senses[name]
     person = next((name for name in LEXICON.first_names + LEXICON.titled_names if name.english == called), None)
-    return Entity(Wording(noun, noun.english[0], noun.german[0]), name=person, plural=plural)
+    return Entity(Wording(noun, noun.english[0], noun.german[0], plural), name=person)
 
 
 MAN, WOMAN, BOY = entity("man"), entity("woman"), entity("boy")

@@ -9,12 +9,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from context_nmt.corpus.miniature import english_morphology, german_morphology
 from context_nmt.corpus.miniature.clauses import Vocabulary
 from context_nmt.corpus.miniature.gold import other_sense
-from context_nmt.corpus.miniature.meaning import Entity, NounPhrase, Sentence, Wording
+from context_nmt.corpus.miniature.meaning import Entity, NounPhrase, PrepositionalPhrase, Sentence, Wording
 from context_nmt.corpus.miniature.realising import Realised
 
-Question = tuple[str, str]  # ("pronoun", "it"), ("sense", "bank"), ("synonym", "picture")
+Question = tuple[str, str]  # ("pronoun", "it nominative"), ("sense", "bank"), ("synonym", "picture")
 Counts = Counter[tuple[Question, str]]
 
 
@@ -33,7 +34,7 @@ class Oracle:
 
     def __init__(self, vocabulary: Vocabulary, source: str):
         self._vocabulary = vocabulary
-        self._source = source
+        self._source, self._target = source, "de" if source == "en" else "en"
         self._counts: Counts = Counter()
 
     def learn(self, sentence: Sentence, realised: Realised) -> None:
@@ -58,8 +59,8 @@ class Oracle:
             else:
                 named.add(phrase.entity)
         for entity, phrases in pronouns.items():
-            if entity not in named and not entity.plural:
-                yield from self._pronoun(sentence, entity, phrases)
+            if entity not in named:
+                yield from self._pronoun(sentence, entity.wording, phrases)
         for use in sentence.ambiguities:
             wording = use.phrase.entity.wording
             sense = wording.noun.sense
@@ -71,22 +72,30 @@ class Oracle:
             if entity.name is None:
                 yield from self._synonyms(entity)
 
-    def _pronoun(self, sentence: Sentence, entity: Entity, phrases: list[NounPhrase]) -> Iterator[Undecided]:
-        gender = entity.wording.german.gender
-        if self._source == "en":
-            if not entity.wording.is_person:
-                yield Undecided(("pronoun", "it"), gender, tuple(phrases), self._vocabulary.of_gender)
-        elif gender != "neuter" and self._may_be_both(sentence, phrases):
-            answers = {"person": self._vocabulary.person_of_gender[gender], "thing": self._vocabulary.of_gender[gender]}
-            answer = "person" if entity.wording.is_person else "thing"
-            yield Undecided(("pronoun", "er" if gender == "masculine" else "sie"), answer, tuple(phrases), answers)
+    def _pronoun(self, sentence: Sentence, wording: Wording, phrases: list[NounPhrase]) -> Iterator[Undecided]:
+        """Whatever has the same pronouns in the source, and fits the words around them, could be meant."""
+        roles = [(case, kinds) for phrase, case, kinds in _roles(sentence) if phrase in phrases]
+        if len(roles) < len(phrases):  # whose hat, who said so: always people
+            return
+        cases = [case for case, _ in roles]
+        source = _pronouns(wording, self._source, cases)
+        answers: dict[str, Wording] = {}
+        for other in self._vocabulary.all_pronouns:
+            if _pronouns(other, self._source, cases) == source and self._fits(other, [kinds for _, kinds in roles]):
+                answers.setdefault(_pronouns(other, self._target, cases), other)
+        if len(answers) > 1:
+            answer = _pronouns(wording, self._target, cases)
+            yield Undecided(("pronoun", f"{source} {' '.join(cases)}"), answer, tuple(phrases), answers)
 
-    def _may_be_both(self, sentence: Sentence, phrases: list[NounPhrase]) -> bool:
-        """Tell whether "er" could be a person and a thing, by the words around it."""
-        allowed = [kinds for phrase, kinds in _roles(sentence) if phrase in phrases]
-        persons = all("person" in kinds for kinds in allowed)
-        things = any(all(noun.kind in kinds for kinds in allowed) for noun in self._vocabulary.things)
-        return len(allowed) == len(phrases) and persons and things
+    def _fits(self, wording: Wording, roles: list[tuple[str, ...]]) -> bool:
+        if wording.is_person:
+            return all("person" in kinds for kinds in roles)
+        gender = wording.german.gender
+        return any(
+            all(noun.kind in kinds for kinds in roles)
+            for noun in self._vocabulary.things
+            if wording.plural or noun.german[0].gender == gender
+        )
 
     def _synonyms(self, entity: Entity) -> Iterator[Undecided]:
         wording = entity.wording
@@ -99,8 +108,8 @@ class Oracle:
             yield Undecided(("synonym", noun.name), wording.english.singular, (entity,), answers)
 
 
-def _roles(sentence: Sentence) -> Iterator[tuple[NounPhrase, tuple[str, ...]]]:
-    """Yield noun phrases with the kinds of nouns that may stand in their place."""
+def _roles(sentence: Sentence) -> Iterator[tuple[NounPhrase, str, tuple[str, ...]]]:
+    """Yield noun phrases with their case and the kinds of nouns that may stand in their place."""
     for clause in sentence.clauses():
         if clause.subject:
             kinds = clause.verb.subject
@@ -109,8 +118,22 @@ def _roles(sentence: Sentence) -> Iterator[tuple[NounPhrase, tuple[str, ...]]]:
                 kinds = tuple(sorted(set.intersection(*fitting)))
             if clause.modal:
                 kinds = tuple(kind for kind in kinds if kind in clause.modal.subject)
-            yield clause.subject, kinds
+            yield clause.subject, "nominative", kinds
+        if clause.indirect:
+            yield clause.indirect, "dative", ("person",)
         if clause.object:
-            yield clause.object, clause.verb.object
+            yield clause.object, clause.verb.german.case, clause.verb.object
         if clause.argument and clause.verb.frame == "prepositional":
-            yield clause.argument.noun_phrase, clause.verb.object
+            yield clause.argument.noun_phrase, clause.argument.case, clause.verb.object
+        if isinstance(clause.place, PrepositionalPhrase) and clause.place.noun_phrase.form == "pronoun":
+            yield clause.place.noun_phrase, clause.place.case, ("person",)  # for her
+
+
+def _pronouns(wording: Wording, language: str, cases: list[str]) -> str:
+    """The pronouns of an entity in some cases, in one language."""
+    if language == "de":
+        forms = [german_morphology.personal_pronoun(3, wording.number, wording.german.gender, case) for case in cases]
+    else:
+        roles = ["subject" if case == "nominative" else "object" for case in cases]
+        forms = [english_morphology.personal_pronoun(3, wording.number, wording.noun.gender, role) for role in roles]
+    return " ".join(forms)

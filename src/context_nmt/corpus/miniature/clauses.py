@@ -1,6 +1,7 @@
 """Clauses about people and things: what can be said of an entity, by the kinds of nouns that words go with."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from random import Random
 from typing import TypeVar
@@ -80,6 +81,12 @@ class Vocabulary:
         people = {gender: nouns[0] for gender, nouns in self.people.items()}
         return {gender: Wording(noun, noun.english[0], noun.german[0]) for gender, noun in people.items()}
 
+    @cached_property
+    def all_pronouns(self) -> list[Wording]:
+        """A wording for every pair of pronouns: he er, she sie, it er, it sie, it es, they sie."""
+        thing = self.of_gender["neuter"]
+        return [*self.person_of_gender.values(), *self.of_gender.values(), replace(thing, plural=True)]
+
 
 class Clauses:
     """Draws clauses in one tense."""
@@ -98,7 +105,7 @@ class Clauses:
 
     def entity(self, noun: Noun, *, plural: bool = False) -> Entity:
         """Somebody or something new, called by one of its synonyms on either side."""
-        return Entity(Wording(noun, self.one(noun.english), self.one(noun.german)), plural=plural)
+        return Entity(Wording(noun, self.one(noun.english), self.one(noun.german), plural))
 
     def adjective(self, noun: Noun) -> tuple[Adjective, ...]:
         """Now and then an adjective that goes with a noun."""

@@ -92,7 +92,7 @@ class Contrasts:
         pronouns = [phrase for phrase in mentions if phrase.form == "pronoun" and not phrase.entity.wording.is_person]
         thing = pronouns[0].entity
         gender = thing.wording.german.gender
-        if thing.plural:
+        if thing.wording.plural:
             return None
         if self._source == "en":
             wrong = self._vocabulary.of_gender[random.choice([other for other in GENDERS if other != gender])]

@@ -52,7 +52,7 @@ class English:
 
     def _speech(self, sentence: Sentence, speaker: NounPhrase) -> Node:
         assert sentence.speaking is not None
-        tense, number = sentence.speaking_tense, _number(speaker)
+        tense, number = sentence.speaking_tense, self._number(speaker)
         word = sentence.speaking.english.finite[tense, 3, number]
         said = Leaf(_finite_tag(tense, number), word, ((sentence, "said"),))
         return Node(
@@ -71,7 +71,7 @@ class English:
     def _question(self, sentence: Sentence) -> Node:
         clause = sentence.clause
         assert clause.subject is not None
-        finite, rest = _verbs(clause, _number(clause.subject), support=True)
+        finite, rest = _verbs(clause, self._number(clause.subject), support=True)
         subject = self._noun_phrase(clause.subject, "subject")
         stop = Leaf(".", "?", ((sentence, "stop"),))
         return Node("SQ", (*finite, subject, *_nested(rest, self._complements(clause)), stop))
@@ -80,7 +80,7 @@ class English:
         """What is fronted, the subject and the verb phrase."""
         assert clause.subject is not None
         subject = self._noun_phrase(clause.subject, "subject")
-        return (*self._front(clause), subject, *self._predicate(clause, _number(clause.subject)))
+        return (*self._front(clause), subject, *self._predicate(clause, self._number(clause.subject)))
 
     def _front(self, clause: Clause) -> tuple[Tree, ...]:
         comma = Leaf(",", ",", ((clause, "front"),))
@@ -158,6 +158,9 @@ class English:
         prepositions = [Leaf("IN", word, ((phrase, "preposition"),)) for word in words]
         return Node("PP", (*prepositions, self._noun_phrase(phrase.noun_phrase, "object")))
 
+    def _number(self, phrase: NounPhrase) -> str:
+        return "plural" if phrase.other else self._wording(phrase).number
+
     def _wording(self, phrase: NounPhrase) -> Wording:
         return self._wordings.get(phrase) or self._wordings.get(phrase.entity) or phrase.entity.wording
 
@@ -170,13 +173,13 @@ class English:
     def _single(self, phrase: NounPhrase, role: str) -> Node:
         wording = self._wording(phrase)
         head = ((phrase, "noun"),)
-        number = "plural" if phrase.entity.plural else "singular"
+        number = wording.number
         if phrase.form == "pronoun":
             word = personal_pronoun(3, number, wording.noun.gender, role)
             return Node("NP", (Leaf("PRP", word, head),))
         if phrase.form == "name":
             return Node("NP", self._name(phrase))
-        noun = wording.english.plural if phrase.entity.plural else wording.english.singular
+        noun = wording.english.plural if wording.plural else wording.english.singular
         adjectives = [
             Leaf("JJ", adjective.english, ((phrase, f"adjective {place}"),))
             for place, adjective in enumerate(phrase.adjectives)
@@ -215,7 +218,7 @@ class English:
         if phrase.numeral:
             return (Leaf("CD", phrase.numeral.english, parts),)
         if phrase.form == "indefinite":
-            return () if phrase.entity.plural else (Leaf("DT", indefinite_article(following), parts),)
+            return () if self._wording(phrase).plural else (Leaf("DT", indefinite_article(following), parts),)
         return (Leaf("DT", DETERMINERS[phrase.form], parts),)
 
     def _relative(self, phrase: NounPhrase, clause: Clause, wording: Wording) -> Node:
@@ -223,13 +226,9 @@ class English:
         parts = ((phrase, "relative"),)
         pronoun = Node("WHNP", (Leaf("WP", "who", parts) if who else Leaf("WDT", "that", parts),))
         if phrase.relative_role == "subject":
-            number = "plural" if phrase.entity.plural else "singular"
+            number = wording.number
             return Node("SBAR", (pronoun, Node("S", self._predicate(clause, number))))
         return Node("SBAR", (pronoun, Node("S", self._clause(clause))))
-
-
-def _number(phrase: NounPhrase) -> str:
-    return "plural" if phrase.plural else "singular"
 
 
 def _finite_tag(tense: str, number: str) -> str:

@@ -61,14 +61,14 @@ class German:
 
     def _speaking(self, sentence: Sentence, speaker: NounPhrase) -> list[Leaf]:
         assert sentence.speaking is not None
-        finite = sentence.speaking.german.finite[sentence.speaking_tense, 3, _number(speaker)]
+        finite = sentence.speaking.german.finite[sentence.speaking_tense, 3, self._number(speaker)]
         comma = Leaf("$,", ",", ((sentence, "comma"),))
         return [comma, Leaf("VVFIN", finite, ((sentence, "said"),)), *self._noun_phrase(speaker, "nominative")]
 
     def _main(self, clause: Clause, *, verb_first: bool = False) -> list[Leaf]:
         """A clause with the verb in second place, or in the first of a question."""
         assert clause.subject is not None
-        finite, end = _verbs(clause, _number(clause.subject), last=False)
+        finite, end = _verbs(clause, self._number(clause.subject), last=False)
         front: list[Leaf] = []
         if clause.fronted == "subordinate":
             front = self._subordinate(clause)
@@ -117,7 +117,7 @@ class German:
         words: list[Leaf] = []
         if clause.complement and clause.complement.subject:
             that = Leaf("KOUS", "dass", ((clause, "that"),))
-            words += [COMMA, that, *self._verb_last(clause.complement, _number(clause.complement.subject)), COMMA]
+            words += [COMMA, that, *self._verb_last(clause.complement, self._number(clause.complement.subject)), COMMA]
         if clause.subordinate and clause.fronted != "subordinate":
             words += [COMMA, *self._subordinate(clause), COMMA]
         return words
@@ -127,7 +127,7 @@ class German:
         assert clause.subordinate is not None
         assert clause.subordinate.subject is not None
         opening = Leaf("KOUS", clause.subordinator.german, ((clause, "subordinator"),))
-        words = [opening, *self._verb_last(clause.subordinate, _number(clause.subordinate.subject))]
+        words = [opening, *self._verb_last(clause.subordinate, self._number(clause.subordinate.subject))]
         return [*words, Leaf("$,", ",", ((clause, "front"),))] if clause.fronted == "subordinate" else words
 
     def _adverbial(self, clause: Clause, role: str) -> list[Leaf]:
@@ -154,6 +154,9 @@ class German:
                 return [Leaf("APPRART", both, (part, *first.parts)), *others]
         return [preposition, first, *others]
 
+    def _number(self, phrase: NounPhrase) -> str:
+        return "plural" if phrase.other else self._wording(phrase).number
+
     def _wording(self, phrase: NounPhrase) -> Wording:
         return self._wordings.get(phrase) or self._wordings.get(phrase.entity) or phrase.entity.wording
 
@@ -164,8 +167,8 @@ class German:
         return words
 
     def _single(self, phrase: NounPhrase, case: str) -> list[Leaf]:
-        noun = self._wording(phrase).german
-        number = "plural" if phrase.entity.plural else "singular"
+        wording = self._wording(phrase)
+        noun, number = wording.german, wording.number
         head = ((phrase, "noun"),)
         if phrase.form == "pronoun":
             return [Leaf("PPER", personal_pronoun(3, number, noun.gender, case), head)]
@@ -223,11 +226,7 @@ class German:
         if phrase.relative_role == "object":
             case = clause.verb.german.case
         pronoun = Leaf("PRELS", relative_pronoun(gender, number, case), ((phrase, "relative"),))
-        return [pronoun, *self._verb_last(clause, number if clause.subject is None else _number(clause.subject))]
-
-
-def _number(phrase: NounPhrase) -> str:
-    return "plural" if phrase.plural else "singular"
+        return [pronoun, *self._verb_last(clause, number if clause.subject is None else self._number(clause.subject))]
 
 
 def _verbs(clause: Clause, number: str, *, last: bool) -> tuple[list[Leaf], list[Leaf]]:

@@ -36,6 +36,11 @@ class Wording:
     noun: Noun
     english: EnglishNoun
     german: GermanNoun
+    plural: bool = False
+
+    @property
+    def number(self) -> str:
+        return "plural" if self.plural else "singular"
 
     @property
     def is_person(self) -> bool:
@@ -48,7 +53,6 @@ class Entity:
 
     wording: Wording
     name: Name | None = None
-    plural: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -67,7 +71,7 @@ class NounPhrase:
 
     @property
     def plural(self) -> bool:
-        return self.entity.plural or self.other is not None
+        return self.entity.wording.plural or self.other is not None
 
 
 Wordings = Mapping[Entity | NounPhrase, Wording]  # what some entities, or single mentions, are called instead
