@@ -173,6 +173,11 @@ SENTENCES = {
         "The table that Anna bought was old.",
         "Der Tisch, den Anna kaufte, war alt.",
     ),
+    "a preposition without its object": (
+        buy(the(MAN), the(TABLE, relative=buy(it(WOMAN), None, "look"), relative_role="object")),
+        "The man bought the table that she looked for.",
+        "Der Mann kaufte den Tisch, den sie suchte.",
+    ),
     "one comma where two clauses end": (
         buy(the(MAN), the(TABLE, relative=buy(it(WOMAN), None), relative_role="object")),
         "The man bought the table that she bought.",

@@ -110,8 +110,8 @@ class English:
             parts += [self._noun_phrase(direct, "object"), Node("PP", (to, recipient))]
         else:
             parts += [self._noun_phrase(phrase, "object") for phrase in (indirect, direct) if phrase]
-        if direct and clause.verb.english.preposition:  # listened TO, looked FOR: German has none
-            word = clause.verb.english.preposition
+        word = clause.verb.english.preposition
+        if word and clause.verb.frame != "prepositional":  # looked FOR, also in "that he looked for": German has none
             preposition = Leaf("TO" if word == "to" else "IN", word, ((clause, "verb"),))
             parts = [Node("PP", (preposition, *parts))]
         if clause.predicate:
