@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -226,6 +227,13 @@ def test_the_bound_errs_in_words_that_the_sentence_leaves_open_and_nowhere_else(
         assert wrong == []
         errors = sum(line != guess for line, guess in zip(references, bound, strict=True))
         assert 0.02 * len(records) < errors < 0.5 * len(records)
+
+
+def test_the_bound_keeps_what_german_verbs_and_prepositions_tell(corpus):
+    agreeing = re.compile(r"\b(was|were|is|are|has|have)")
+    references, bound = (read_lines(corpus / f"test.{name}en") for name in ("", "bound."))
+    assert [agreeing.findall(line) for line in bound] == [agreeing.findall(line) for line in references]
+    assert not re.search(r"\babout (it|them)\b", " ".join(bound))  # "darüber"; "über ihn" is a man
 
 
 def test_rates_change_what_they_name(corpus, tmp_path):

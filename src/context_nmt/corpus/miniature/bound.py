@@ -81,6 +81,8 @@ class Oracle:
         source = _pronouns(wording, self._source, cases)
         answers: dict[str, Wording] = {}
         for other in self._vocabulary.all_pronouns:
+            if "nominative" in cases and other.plural != wording.plural:  # the verb tells "sie war" from "sie waren"
+                continue
             if _pronouns(other, self._source, cases) == source and self._fits(other, [kinds for _, kinds in roles]):
                 answers.setdefault(_pronouns(other, self._target, cases), other)
         if len(answers) > 1:
@@ -123,8 +125,8 @@ def _roles(sentence: Sentence) -> Iterator[tuple[NounPhrase, str, tuple[str, ...
             yield clause.indirect, "dative", ("person",)
         if clause.object:
             yield clause.object, clause.verb.german.case, clause.verb.object
-        if clause.argument and clause.verb.frame == "prepositional":
-            yield clause.argument.noun_phrase, clause.argument.case, clause.verb.object
+        if clause.argument and clause.verb.frame == "prepositional":  # "über ihn": things would be "darüber"
+            yield clause.argument.noun_phrase, clause.argument.case, ("person",)
         if isinstance(clause.place, PrepositionalPhrase) and clause.place.noun_phrase.form == "pronoun":
             yield clause.place.noun_phrase, clause.place.case, ("person",)  # for her
 
