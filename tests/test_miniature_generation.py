@@ -211,6 +211,37 @@ def test_a_wrong_pronoun_differs_in_nothing_but_gender(corpus):
         assert {word for pair in changed for word in pair} <= {"he", "she", "him", "her", "it"}
 
 
+def test_nothing_else_could_be_meant(corpus):
+    nouns = load_lexicon().nouns.values()
+    genders = {word.singular: noun.german[0].gender for noun in nouns for word in noun.english if noun.kind != "person"}
+    forms = {"er": "masculine", "ihn": "masculine", "sie": "feminine", "es": "neuter"}
+    for item in items(corpus, "pronouns.en-de"):
+        words = re.findall(r"\w+", item["source"])
+        others = {genders[word] for word in words if word in genders}
+        pairs = zip(re.findall(r"\w+", item["right"]), re.findall(r"\w+", item["wrong"][0]), strict=True)
+        if "within" in item["categories"]:
+            assert not {forms.get(wrong.lower()) for right, wrong in pairs if right != wrong} & others
+        for sentence in item["context"]["source"][1:]:
+            assert genders.keys().isdisjoint(re.findall(r"\w+", sentence))
+    times = {phrase.english[-1] for phrase in load_lexicon().time_phrases.values()} | {"today", "yesterday"}
+    documents = {}
+    for record in gold(corpus, "train"):
+        documents.setdefault(record["document"], []).append(record)
+    for document in documents.values():
+        for record in document:
+            tokens = record["en"]["tokens"]
+            if tokens[0] == '"':
+                assert tokens[-2] not in tokens[1 : tokens.index('"', 1)]
+            if "(WDT that)" in record["tree"]:  # a time behind it would be that of the relative clause
+                assert tokens[-2] not in times
+            for pronoun in record["pronouns"]:
+                before = document[pronoun["antecedent"]["sentence"]]["en"]
+                place = pronoun["antecedent"]["en"]
+                while place > 0 and before["tags"][place - 1] == "JJ":
+                    place -= 1
+                assert before["tokens"][place - 1].lower() != "no" or place == 0
+
+
 def test_the_bound_errs_in_words_that_the_sentence_leaves_open_and_nowhere_else(corpus):
     records = gold(corpus, "test")
     for source, target in (("en", "de"), ("de", "en")):

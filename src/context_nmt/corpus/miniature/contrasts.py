@@ -95,7 +95,11 @@ class Contrasts:
         if thing.wording.plural:
             return None
         if self._source == "en":
-            wrong = self._vocabulary.of_gender[random.choice([other for other in GENDERS if other != gender])]
+            # Nor of the gender of a place: "es" could be the bed that the bag stands behind.
+            things = {phrase.entity.wording.german.gender for phrase in mentions if not phrase.entity.wording.is_person}
+            if things.issuperset(GENDERS):
+                return None
+            wrong = self._vocabulary.of_gender[random.choice([other for other in GENDERS if other not in things])]
         else:
             people = {phrase.entity.wording.german.gender for phrase in mentions if phrase.entity.wording.is_person}
             if gender == "neuter" or gender in people:
@@ -188,16 +192,16 @@ class _Scene:
         """Sentences: the first names the thing, which could as well be `other`, the last has a pronoun for it."""
         clauses = self._clauses
         form: Form = "definite" if clauses.chance(0.5) else "indefinite"
-        first = clauses.does_to(self._noun(), NounPhrase(thing, form), neutral=True)
+        named = NounPhrase(thing, form)
+        first = clauses.decorate(clauses.does_to(self._noun(), named, neutral=True), place=False)
+        named.form = form  # not "no table": no pronoun could follow
         between = [self._alone() for _ in range(distance - 1)]
-        return [Sentence(clause) for clause in (clauses.decorate(first, place=False), *between)] + [
-            self._last(thing, other)
-        ]
+        return [*map(Sentence, (first, *between)), self._last(thing, other)]
 
     def _alone(self) -> Clause:
         subject = NounPhrase(self._person, "pronoun") if self._clauses.chance(0.5) else self._noun()
         clause = self._clauses.does(subject) or self._clauses.is_so(subject)
-        return self._clauses.decorate(clause)
+        return self._clauses.decorate(clause, place=False)  # "it" could be the garden
 
     def _last(self, thing: Entity, other: Noun) -> Sentence:
         clauses = self._clauses

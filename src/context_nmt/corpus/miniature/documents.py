@@ -29,16 +29,25 @@ class Document(Telling):
             clause = self._with_subordinate(thing)
             self._add(clause, plain=True)
             return _target(clause)
-        subject = self._subject()
+        # A whole group could be a cue of its own.
+        subject = self._mention(self._one_of_the_cast()) if neutral else self._subject()
         target = self._introduced(thing, subject, plain=neutral)
         clause = self._does_to(target, subject, neutral=neutral)
-        if not neutral:
+        if not neutral and clause.verb.frame != "directional":
             self._add_relative(target)
-        self._clauses.decorate(clause, place=False)
-        if not neutral:
+        self._decorate_positive(clause, target)
+        if target.relative:  # what stood behind it would belong to it
+            clause.fronted = "time" if clause.time else None
+        elif not neutral:
             self._companion(clause)
         self._add(clause, plain=neutral)
         return target
+
+    def _decorate_positive(self, clause: Clause, target: NounPhrase) -> None:
+        """Decorate a clause, but never say "no table": no pronoun could follow."""
+        form = target.form
+        self._clauses.decorate(clause, place=False)
+        target.form = form
 
     def refer(self, thing: Entity) -> None:
         """A sentence with a pronoun for a thing of an earlier sentence."""
@@ -78,7 +87,8 @@ class Document(Telling):
             clause.subordinator = self._subordinator()
             self._add(clause)
         else:
-            first = self._clauses.decorate(self._does_to(target, subject), place=False)
+            first = self._does_to(target, subject)
+            self._decorate_positive(first, target)
             if self._clauses.chance(0.6):
                 second = self._does_to(pronoun, self._mention(self._one_of_the_cast(but=subject.entity)))
             else:
@@ -98,7 +108,9 @@ class Document(Telling):
             self.sense_far(thing)
         else:
             self.sense_previous(thing, self._cue(noun))
-        if self._clauses.chance(0.3):
+        # "it" would be the nearer one: no other thing, and not what there is none of.
+        phrase = self.sentences[-1].ambiguities[0].phrase
+        if self._clauses.chance(0.3) and position != "far" and phrase.form != "negative":
             self.refer(thing)
         return None
 

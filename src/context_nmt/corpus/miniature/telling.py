@@ -105,12 +105,12 @@ class Telling:
     def _does_to(
         self, target: NounPhrase, subject: NounPhrase, *, neutral: bool = False, simple: bool = False
     ) -> Clause:
-        recipient = None
+        recipient, here = None, set(self._here)
         if not neutral and not simple and subject.entity in self._cast and not subject.other:
             recipient = self._mention(self._one_of_the_cast(but=subject.entity))
         clause = self._clauses.does_to(subject, target, recipient, neutral=neutral, simple=simple)
         if recipient and clause.indirect is None:
-            self._here.discard(recipient.entity)
+            self._here = here
         return clause
 
     def _state(self, subject: NounPhrase) -> Clause:
@@ -155,11 +155,12 @@ class Telling:
                 sentence.question = True
             elif draw < self._rates.question + self._rates.speech:
                 subject = clause.subject.entity if clause.subject else None
-                speaker = self._mention(self._one_of_the_cast(but=subject))
-                if speaker.form == "pronoun":
-                    speaker = NounPhrase(speaker.entity, "name" if speaker.entity.name else "definite")
-                sentence.speaker, sentence.speaking = speaker, self._vocabulary.lexicon.verbs["say"]
-                sentence.speaking_tense = self._clauses.tense
+                person = self._one_of_the_cast(but=subject)
+                if person not in self._here:  # nobody calls themselves by name
+                    self._mention(person)
+                    sentence.speaker = NounPhrase(person, "name" if person.name else "definite")
+                    sentence.speaking = self._vocabulary.lexicon.verbs["say"]
+                    sentence.speaking_tense = self._clauses.tense
             elif draw < self._rates.question + self._rates.speech + self._rates.opening and self.sentences:
                 sentence.opening = self._vocabulary.lexicon.conjunctions["but"]
         self._finish(sentence)
