@@ -257,7 +257,7 @@ def test_too_small_a_pool_says_what_to_raise(task):
 
 
 def test_the_error_names_the_task(tmp_path):
-    with pytest.raises(UserError, match=r"^probing task sentence_length: fewer than two classes have 900 sentences"):
+    with pytest.raises(UserError, match=r"^probing task sentence_length: fewer than two classes have 1750 sentences"):
         write_probing_tasks(sentences(Random(1), 40), tmp_path, ProbingSettings(), Random(1))
 
 
