@@ -6,6 +6,9 @@ seeded by the corpus's seed and its place: a larger size, or one more kind of fi
 
 import json
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
@@ -14,9 +17,10 @@ from context_nmt.corpus.miniature.bound import Oracle
 from context_nmt.corpus.miniature.clauses import Vocabulary
 from context_nmt.corpus.miniature.contrasts import Contrasts
 from context_nmt.corpus.miniature.documents import Document
-from context_nmt.corpus.miniature.gold import gold_records
+from context_nmt.corpus.miniature.english_syntax import English
+from context_nmt.corpus.miniature.gold import english_record, gold_records
 from context_nmt.corpus.miniature.lexicon_file import load_lexicon
-from context_nmt.corpus.miniature.meaning import Sentence
+from context_nmt.corpus.miniature.meaning import AS_IT_IS, Sentence
 from context_nmt.corpus.miniature.probing import write_probing_tasks
 from context_nmt.corpus.miniature.probing_samples import ParsedSentence
 from context_nmt.corpus.miniature.realising import LANGUAGES, Realised, realise
@@ -39,8 +43,13 @@ def read_entry(parameters: Path, corpus: str) -> MiniatureSettings:
 
 def generate(settings: MiniatureSettings, destination: Path) -> None:
     """Write the corpus into the folder `destination`, whole or not at all; the same settings give the same bytes."""
-    with replacing_folder(destination) as folder:
+    with replacing_folder(destination) as folder, ProcessPoolExecutor(1, get_context("forkserver")) as beside:
+        probing = beside.submit(_write_probing, settings, folder / "probing")
         Generation(settings, folder).run()
+        try:
+            probing.result()
+        except BrokenProcessPool:
+            raise UserError("the process that drew the probing tasks was killed, perhaps for want of memory") from None
 
 
 class Generation:
@@ -53,7 +62,7 @@ class Generation:
         self._oracles = {source: Oracle(self._vocabulary, source) for source in LANGUAGES}
 
     def run(self) -> None:
-        """Write all files."""
+        """Write all files but the probing tasks."""
         settings = self._settings
         test = list(self._documents("test", settings.test))
         self._hold_out(test)
@@ -65,7 +74,6 @@ class Generation:
         for split, documents in (("valid", valid), ("test", test)):
             self._write(split, documents)
             self._bound(split, documents)
-        self._probing()
 
     def _documents(self, split: str, sentences: int) -> Iterator[Drawn]:
         """Yield documents until there are as many sentences; one that holds what is held out is drawn anew."""
@@ -128,17 +136,16 @@ class Generation:
                 path = self._folder / f"{name}.{source}-{target}.jsonl"
                 write_lines(path, (json.dumps(item, ensure_ascii=False) for item in items))
 
-    def _probing(self) -> None:
-        settings = self._settings.probing
-        sentences = []
-        for number in range(settings.documents):
-            random = Random(f"{self._settings.seed} probing {number}")
-            plan = Document(self._vocabulary, self._settings.probing_rates, random).plan()
-            words = [realise(sentence) for sentence in plan]
-            records = gold_records(self._vocabulary.lexicon, number, plan, words)
-            sentences += [ParsedSentence.from_gold(record) for record in records]
-        random = Random(f"{self._settings.seed} probing tasks")
-        write_probing_tasks(sentences, self._folder / "probing", settings, random)
+
+def _write_probing(settings: MiniatureSettings, folder: Path) -> None:
+    vocabulary = Vocabulary(load_lexicon())
+    sentences: list[ParsedSentence] = []
+    for number in range(settings.probing.documents):
+        random = Random(f"{settings.seed} probing {number}")
+        for sentence in Document(vocabulary, settings.probing_rates, random).plan():
+            record = english_record(English(AS_IT_IS).sentence(sentence))
+            sentences.append(ParsedSentence.from_gold(record))
+    write_probing_tasks(sentences, folder, settings.probing, Random(f"{settings.seed} probing tasks"))
 
 
 def _lines(sentence: Realised) -> tuple[str, str]:

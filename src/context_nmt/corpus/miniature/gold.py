@@ -10,8 +10,8 @@ from typing import Any
 
 from context_nmt.corpus.miniature.lexicon import Lexicon
 from context_nmt.corpus.miniature.meaning import Ambiguity, Entity, Sentence, Wording
-from context_nmt.corpus.miniature.realising import LANGUAGES, Realised, realise
-from context_nmt.corpus.miniature.trees import Part, bracketed
+from context_nmt.corpus.miniature.realising import LANGUAGES, Realised, capitalized, realise
+from context_nmt.corpus.miniature.trees import Node, Part, bracketed, leaves
 
 Record = dict[str, Any]
 
@@ -22,12 +22,11 @@ def gold_records(
     """Yield one record per sentence of document `number`."""
     last: dict[Entity, tuple[int, Part]] = {}  # the nearest mention: sentence and head
     for index, (sentence, words) in enumerate(zip(sentences, realised, strict=True)):
-        english = words.tokens("en")
-        record: Record = {"document": number, "sentence": index}
-        for language, tokens in (("en", english), ("de", words.tokens("de"))):
-            record[language] = {"tokens": tokens, "tags": [leaf.tag for leaf in words.side(language)]}
+        english = english_record(words.tree)
+        record: Record = {"document": number, "sentence": index, "en": english["en"]}
+        record["de"] = {"tokens": words.tokens("de"), "tags": [leaf.tag for leaf in words.german]}
         record |= {
-            "tree": bracketed(words.tree, iter(english)),
+            "tree": english["tree"],
             "alignment": words.alignment(),
             "pronouns": [],
             "senses": [_sense(lexicon, sentence, use, index, realised) for use in sentence.ambiguities],
@@ -46,6 +45,13 @@ def gold_records(
                     record["synonyms"] += _synonyms(phrase.entity.wording, places, distance)
             last[phrase.entity] = (index, head)
         yield record
+
+
+def english_record(tree: Node) -> Record:
+    """Tokens, tags and tree of an English sentence."""
+    found = list(leaves(tree))
+    tokens = capitalized([leaf.word for leaf in found])
+    return {"en": {"tokens": tokens, "tags": [leaf.tag for leaf in found]}, "tree": bracketed(tree, iter(tokens))}
 
 
 def _pronoun(
