@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from context_nmt.corpus.miniature.probing_trees import BE, Tree, parse_tree
+from context_nmt.corpus.miniature.probing_trees import Tree, parse_tree
 from context_nmt.files import UserError
 
 SYNTAX = (
@@ -17,7 +17,6 @@ SYNTAX = (
     "direct_speech",
     "negations",
     "modals",
-    "passives",
 )
 
 
@@ -37,7 +36,8 @@ def count_phenomena(records: Iterable[dict[str, Any]], *, where: Path) -> dict[s
 
 def _context(record: dict[str, Any]) -> Iterator[str]:
     for pronoun in record["pronouns"]:
-        yield "pronouns_within" if pronoun["within"] else f"pronouns_distance_{pronoun['distance']}"
+        which = "it" if record["en"]["tokens"][pronoun["en"]].lower() == "it" else "other_pronouns"
+        yield f"{which}_within" if pronoun["within"] else f"{which}_distance_{pronoun['distance']}"
     for sense in record["senses"]:
         yield f"senses_{sense['side']}_{sense['cue']}"
     for synonym in record["synonyms"]:
@@ -57,17 +57,5 @@ def _syntax(tree: Tree, tokens: Sequence[str]) -> Iterator[str]:
             yield "modals"
         elif node.category == "RB" and tokens[node.first].lower() in ("not", "n't", "'t"):
             yield "negations"
-        elif node.category == "VP" and _is_passive(node, tokens):
-            yield "passives"
         if "CC" in below[1:]:
             yield "coordinated_clauses" if "S" in below else "coordinated_phrases"
-
-
-def _is_passive(phrase: Tree, tokens: Sequence[str]) -> bool:
-    verbs = [child for child in phrase.children if child.label.startswith("VB")]
-    inner = [child for child in phrase.children if child.category == "VP"]
-    return (
-        bool(verbs and inner)
-        and tokens[verbs[0].first].lower() in BE
-        and any(child.label == "VBN" for child in inner[0].children)
-    )

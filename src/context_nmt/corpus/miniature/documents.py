@@ -115,11 +115,11 @@ class Document(Telling):
         return None
 
     def misleads(self, noun: Noun) -> bool:
-        """Tell whether the document has said the word already, or what decides for its other sense."""
+        """Tell whether the document has said the word already, or what decides for one of its senses."""
         assert noun.sense is not None
         other = self._vocabulary.lexicon.senses[noun.sense.other]
         assert other.sense is not None
-        return not self._used.isdisjoint({noun.name, other.name, *other.sense.cues, *other.sense.of})
+        return not self._used.isdisjoint({noun.name, other.name, *noun.sense.cues, *other.sense.cues})
 
     def _cue(self, noun: Noun) -> Entity:
         assert noun.sense is not None

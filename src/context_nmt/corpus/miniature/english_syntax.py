@@ -20,6 +20,7 @@ from context_nmt.corpus.miniature.trees import Leaf, Node
 
 Tree = Node | Leaf  # a constituent
 
+TAGS_IN_PREPOSITIONS = {"to": "TO", "front": "NN"}  # next to, in front of
 DETERMINERS = {"definite": "the", "negative": "no", "demonstrative": "this"}
 
 
@@ -155,7 +156,8 @@ class English:
 
     def _prepositional_phrase(self, phrase: PrepositionalPhrase) -> Node:
         words = phrase.preposition.english.split()
-        prepositions = [Leaf("IN", word, ((phrase, "preposition"),)) for word in words]
+        part = ((phrase, "preposition"),)
+        prepositions = [Leaf(TAGS_IN_PREPOSITIONS.get(word, "IN"), word, part) for word in words]
         return Node("PP", (*prepositions, self._noun_phrase(phrase.noun_phrase, "object")))
 
     def _number(self, phrase: NounPhrase) -> str:

@@ -87,7 +87,6 @@ PERSONAL_PRONOUNS = {  # in the order of CASES
     (3, "neuter"): ("es", "es", "ihm", "seiner"),
 }
 CONTRACTIONS = {
-    ("an", "das"): "ans",
     ("an", "dem"): "am",
     ("bei", "dem"): "beim",
     ("in", "das"): "ins",

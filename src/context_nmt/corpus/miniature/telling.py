@@ -84,7 +84,7 @@ class Telling:
                 return self._clauses.entity(noun, plural=plural and self._clauses.chance(self._rates.plural))
 
     def _introduced(self, thing: Entity, subject: NounPhrase, *, plain: bool = False) -> NounPhrase:
-        """The first mention of a thing: a table, his table, the table, two tables."""
+        """The first mention of a thing: a table, his table, Anna's table, this table, two tables."""
         form: Form = "definite"
         numeral = possessor = None
         draw = self._random.random()
@@ -97,7 +97,11 @@ class Telling:
                 numeral = self._clauses.one(list(self._vocabulary.lexicon.numerals.values()))
         elif draw < 0.7 and not subject.plural and subject.entity in self._cast:
             form, possessor = "possessive", NounPhrase(subject.entity, "pronoun")
-        elif draw < 0.75 and not thing.wording.plural:
+        elif draw < 0.75 and (owner := self._one_of_the_cast(but=subject.entity)).name:
+            form, possessor = "possessive", NounPhrase(owner, "name")
+            self._here.add(owner)
+            self._known.add(owner)
+        elif draw < 0.8 and not thing.wording.plural:
             form = "demonstrative"
         adjectives = self._clauses.adjective(thing.wording.noun)
         return NounPhrase(thing, form, adjectives, numeral=numeral, possessor=possessor)
