@@ -7,6 +7,7 @@ import pytest
 from context_nmt.corpus.miniature import german_morphology as german
 from context_nmt.corpus.miniature.clauses import Vocabulary
 from context_nmt.corpus.miniature.documents import Document
+from context_nmt.corpus.miniature.gold import gold_records
 from context_nmt.corpus.miniature.lexicon_file import load_lexicon
 from context_nmt.corpus.miniature.meaning import (
     Clause,
@@ -375,3 +376,11 @@ def test_english_agrees_and_negates_with_do(drawn):
                 assert following not in ("are", "were", "have", "do"), tokens
             if token in ("they", "They"):
                 assert following not in ("is", "was", "has", "does"), tokens
+
+
+def test_every_pronoun_of_many_documents_has_an_antecedent():
+    vocabulary = Vocabulary(LEXICON)
+    for number in range(2500):
+        plan = Document(vocabulary, RateSettings(relative=0.4, subordinate=0.4), Random(f"gold {number}")).plan()
+        words = [realise(sentence) for sentence in plan]
+        assert len(list(gold_records(LEXICON, number, plan, words))) == len(plan)

@@ -97,7 +97,7 @@ class Telling:
                 numeral = self._clauses.one(list(self._vocabulary.lexicon.numerals.values()))
         elif draw < 0.7 and not subject.plural and subject.entity in self._cast:
             form, possessor = "possessive", NounPhrase(subject.entity, "pronoun")
-        elif draw < 0.75 and (owner := self._one_of_the_cast(but=subject.entity)).name:
+        elif draw < 0.75 and not subject.other and (owner := self._one_of_the_cast(but=subject.entity)).name:
             form, possessor = "possessive", NounPhrase(owner, "name")
             self._here.add(owner)
             self._known.add(owner)
@@ -110,7 +110,8 @@ class Telling:
         self, target: NounPhrase, subject: NounPhrase, *, neutral: bool = False, simple: bool = False
     ) -> Clause:
         recipient, here = None, set(self._here)
-        if not neutral and not simple and subject.entity in self._cast and not subject.other:
+        alone = neutral or simple or subject.other or (target.possessor and target.possessor.form == "name")
+        if not alone and subject.entity in self._cast:
             recipient = self._mention(self._one_of_the_cast(but=subject.entity))
         clause = self._clauses.does_to(subject, target, recipient, neutral=neutral, simple=simple)
         if recipient and clause.indirect is None:
