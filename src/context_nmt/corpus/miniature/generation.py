@@ -58,7 +58,7 @@ class Generation:
     def __init__(self, settings: MiniatureSettings, folder: Path):
         self._settings, self._folder = settings, folder
         self._vocabulary = Vocabulary(load_lexicon())
-        self._held_out: set[str] = set()  # sentences that no training document may contain
+        self._held_out: set[str] = set()  # sentences and whole documents that training may not contain
         self._oracles = {source: Oracle(self._vocabulary, source) for source in LANGUAGES}
 
     def run(self) -> None:
@@ -83,15 +83,14 @@ class Generation:
             number += 1
             plan = Document(self._vocabulary, self._settings.rates, random).plan()
             words = [realise(sentence) for sentence in plan]
-            if self._held_out and any(line in self._held_out for sentence in words for line in _lines(sentence)):
+            if not self._held_out.isdisjoint(_texts(words)):
                 continue
             drawn += len(plan)
             yield plan, words
 
     def _hold_out(self, documents: Iterable[Drawn]) -> None:
         for _, words in documents:
-            for sentence in words:
-                self._held_out.update(line for line in _lines(sentence) if len(line.split()) > SHORT)
+            self._held_out.update(text for text in _texts(words) if len(text.split()) > SHORT)
 
     def _learned(self, documents: Iterable[Drawn]) -> Iterator[Drawn]:
         for plan, words in documents:
@@ -148,5 +147,7 @@ def _write_probing(settings: MiniatureSettings, folder: Path) -> None:
     write_probing_tasks(sentences, folder, settings.probing, Random(f"{settings.seed} probing tasks"))
 
 
-def _lines(sentence: Realised) -> tuple[str, str]:
-    return sentence.text("en"), sentence.text("de")
+def _texts(words: list[Realised]) -> list[str]:
+    """The sentences of a document and the document as a whole, in both languages."""
+    sides = [[sentence.text(language) for sentence in words] for language in LANGUAGES]
+    return [text for lines in sides for text in (*lines, "\n".join(lines))]
