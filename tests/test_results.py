@@ -12,7 +12,7 @@ from context_nmt.evaluation.run_scores import score_run
 from context_nmt.evaluation.run_significance import compare_run
 from context_nmt.evaluation.tables import write_focus, write_tables
 from context_nmt.experiment import run_name
-from context_nmt.files import UserError, read_json, write_json, write_lines
+from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +44,30 @@ def test_a_group_is_the_mean_of_its_members(tmp_path):
     dev, test, both = (scores[name]["sacrebleu"]["score"] for name in ("dev", "test", "both"))
     assert dev < 1 < 90 < test
     assert both == pytest.approx((dev + test) / 2, abs=1e-4)
+
+
+def test_a_bound_beside_the_test_set_is_scored_and_compared_with(tmp_path):
+    experiment = make_experiment(tmp_path)
+    bound = experiment.corpus / "test.bound.de"
+    hypothesis = read_lines(experiment.hypotheses("gauss-1") / "test.detokenized.txt")
+    write_lines(bound, hypothesis)
+    score_run(experiment, "gauss", 1)
+    scores = read_json(experiment.scores("gauss-1"))
+    assert scores["test"]["sacrebleu_bound"] == scores["test"]["sacrebleu"]
+    assert scores["test"]["sacrebleu_of_bound"]["score"] == 100
+    assert "sacrebleu_bound" not in scores["dev"]
+    assert "sacrebleu_bound" not in scores["both"]
+    write_lines(bound, read_lines(experiment.corpus / "test.de"))
+    score_run(experiment, "gauss", 1)
+    against = read_json(experiment.scores("gauss-1"))["test"]
+    assert against["sacrebleu_bound"]["score"] == 100
+    assert against["sacrebleu_of_bound"]["score"] == scores["test"]["sacrebleu"]["score"]
+    write_lines(bound, hypothesis[1:])
+    with pytest.raises(UserError, match=r"test\.bound\.de has 39 lines for 40 sentences"):
+        score_run(experiment, "gauss", 1)
+    write_lines(bound, ["nothing"] * 40)
+    with pytest.raises(UserError, match=r"test\.bound\.de scores 0 sacrebleu"):
+        score_run(experiment, "gauss", 1)
 
 
 def test_significance_follows_the_baseline_of_the_same_seed(experiment):

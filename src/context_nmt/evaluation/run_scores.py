@@ -1,12 +1,13 @@
 """Scores every test set of one run."""
 
 from importlib.metadata import version
+from pathlib import Path
 from statistics import fmean
 
 from context_nmt.evaluation.parallel_text import read_parallel
 from context_nmt.evaluation.scores import Score, score_raw, score_tokenized
 from context_nmt.experiment import Experiment, run_name
-from context_nmt.files import UserError, write_json
+from context_nmt.files import UserError, read_lines, write_json
 from context_nmt.settings import ExperimentSettings
 
 
@@ -47,8 +48,22 @@ def read_test(experiment: Experiment, run: str, test: str, *, tokenized: bool) -
 def _score_test(experiment: Experiment, run: str, test: str) -> dict[str, Score]:
     hypothesis, reference = read_test(experiment, run, test, tokenized=False)
     scores = score_raw(hypothesis, [reference])
+    bound = experiment.corpus / f"{test}.bound.{experiment.settings.corpus.target}"
+    known = _against_bound(scores["sacrebleu"], bound, reference) if bound.is_file() else {}
     hypothesis, reference = read_test(experiment, run, test, tokenized=True)
-    return scores | score_tokenized(hypothesis, [reference], text=text_of_tokens(experiment.settings))
+    return scores | score_tokenized(hypothesis, [reference], text=text_of_tokens(experiment.settings)) | known
+
+
+def _against_bound(score: Score, bound: Path, reference: list[str]) -> dict[str, Score]:
+    """What an oracle that sees one sentence at a time reaches, and how much of that the run does, in per cent."""
+    guesses = read_lines(bound)
+    if len(guesses) != len(reference):
+        raise UserError(f"{bound} has {len(guesses)} lines for {len(reference)} sentences")
+    best = score_raw(guesses, [reference])["sacrebleu"]
+    if best["score"] == 0:
+        raise UserError(f"{bound} scores 0 sacrebleu: it is no translation of the test set")
+    share = {"score": round(100 * score["score"] / best["score"], 4), "signature": f"percent|{best['signature']}"}
+    return {"sacrebleu_bound": best, "sacrebleu_of_bound": share}
 
 
 def text_of_tokens(settings: ExperimentSettings) -> str:
@@ -71,4 +86,5 @@ def _mean(scores: list[dict[str, Score]], members: tuple[str, ...]) -> dict[str,
             "signature": f"mean of {', '.join(members)}: {scores[0][metric]['signature']}",
         }
         for metric in scores[0]
+        if all(metric in score for score in scores)
     }
