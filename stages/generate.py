@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from context_nmt.command_line import run
-from context_nmt.corpus.miniature.generation import generate, read_entry
+from context_nmt.corpus.miniature.generation import generate_entry
 
 
 def main(corpus: Annotated[str, typer.Argument(help="An entry under generated in data/params.yaml.")]) -> None:
@@ -24,7 +24,7 @@ def main(corpus: Annotated[str, typer.Argument(help="An entry under generated in
 
     Example: PYTHONPATH=../src:.. python -m stages.generate miniature
     """
-    generate(read_entry(Path("params.yaml"), corpus), Path(corpus))
+    generate_entry(Path("params.yaml"), corpus)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ def project(tmp_path):
     (tmp_path / real_text).parent.mkdir(parents=True)
     shutil.copy(ROOT / "dvc.yaml", (tmp_path / real_text).parent)
     shutil.copy(ROOT / real_text, tmp_path / real_text)
+    (tmp_path / "data").mkdir()
+    shutil.copy(ROOT / "data/params.yaml", tmp_path / "data")
     create_experiment(tmp_path, "one")
     return tmp_path
 
@@ -153,8 +155,6 @@ def test_a_name_that_is_no_plain_name_is_refused(project, name):
 
 
 def test_a_corpus_that_nobody_has_is_named_before_the_run(project):
-    (project / "data").mkdir()
-    shutil.copy(ROOT / "data/params.yaml", project / "data")
     check_before_run(project, project / "experiments/one")
     edit(project / "experiments/one/params.yaml", "name: miniature", "name: mien")
     with pytest.raises(
@@ -163,6 +163,39 @@ def test_a_corpus_that_nobody_has_is_named_before_the_run(project):
         check_before_run(project, project / "experiments/one")
     (project / "data/mien").mkdir()
     check_before_run(project, project / "experiments/one")
+
+
+def test_a_set_of_ones_own_in_a_folder_that_is_made_anew_is_refused_before_it_is_lost(project):
+    edit(project / "experiments/one/params.yaml", "    - senses\n", "    - senses\n    - mine\n")
+    with pytest.raises(UserError, match=r"corpus\.contrastive: \['mine'\]: the folder data/miniature is made from"):
+        check_before_run(project, project / "experiments/one")
+    edit(project / "experiments/one/params.yaml", "name: miniature", "name: copied")
+    (project / "data/copied").mkdir()
+    check_before_run(project, project / "experiments/one")
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("multi30k: {}", "generated.multi30k: an entry under corpora has this name"),
+        ("../src: {}", "generated.../src: the name is that of a folder"),
+        ("tiny: {trian: 5}", "generated.tiny: trian: unknown key; did you mean 'train'?"),
+    ],
+)
+def test_a_wrong_generated_corpus_is_found_before_the_run(project, entry, message):
+    edit(project / "data/params.yaml", "generated:\n", f"generated:\n  {entry}\n")
+    for check in (lambda: check_experiments(project), lambda: check_before_run(project, project)):
+        with pytest.raises(UserError, match=re.escape(message)):
+            check()
+
+
+def test_a_new_experiment_on_another_generated_corpus_keeps_recipe_splits_and_sets(project):
+    edit(project / "data/params.yaml", "generated:\n", "generated:\n  large: {seed: 2}\n")
+    settings = read_parameters(create_experiment(project, "two", corpus="large") / "params.yaml")
+    default = read_parameters(project / "params.yaml")
+    assert settings.corpus.name == "large"
+    assert (settings.corpus.tests, settings.corpus.contrastive) == (default.corpus.tests, default.corpus.contrastive)
+    assert settings.model == default.model
 
 
 def test_an_experiment_that_is_not_there_is_named(project):

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import torch
 
+from context_nmt.corpus.miniature.contrasts import CONTRASTIVE_SETS
+from context_nmt.corpus.miniature.generation import read_entry
 from context_nmt.files import UserError
 from context_nmt.models.building import build
 from context_nmt.models.planning import plan
@@ -22,7 +24,8 @@ def experiments(root: Path) -> list[Path]:
 def check_experiments(root: Path) -> int:
     """Check all experiments of a project and return their number; raises UserError with a line per problem."""
     folders = experiments(root)
-    problems = [problem for folder in folders for problem in find_problems(root, folder)]
+    problems = list(_data_problems(root / "data" / "params.yaml"))
+    problems += [problem for folder in folders for problem in find_problems(root, folder)]
     if problems:
         raise UserError("\n".join(problems))
     return len(folders)
@@ -40,11 +43,28 @@ def check_before_run(root: Path, folder: Path) -> None:
 
 def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
     """DVC would stop at a missing corpus too, without the key, and after it has removed the earlier output."""
-    name = read_parameters(parameters).corpus.name
+    corpus = read_parameters(parameters).corpus
+    name = corpus.name
     data = read_yaml(root / "data" / "params.yaml")
     known = [*data["generated"], *data["corpora"]]
     if name not in known and not (root / "data" / name).is_dir():
         yield f"{parameters}: corpus.name: no corpus {name!r}; make the folder data/{name}, or use {', '.join(known)}"
+    if name in data["generated"]:
+        yield from _data_problems(root / "data" / "params.yaml")
+    own = sorted(set(corpus.contrastive) - (set(CONTRASTIVE_SETS) if name in data["generated"] else set()))
+    if name in known and own:  # DVC would remove them without a word
+        yield (
+            f"{parameters}: corpus.contrastive: {own}: the folder data/{name} is made from data/params.yaml, and files "
+            "of your own there are removed; copy it to another name and give that as corpus.name"
+        )
+
+
+def _data_problems(parameters: Path) -> Iterator[str]:
+    for corpus in read_yaml(parameters)["generated"]:
+        try:
+            read_entry(parameters, corpus)
+        except UserError as error:
+            yield str(error)
 
 
 def find_problems(root: Path, folder: Path) -> Iterator[str]:

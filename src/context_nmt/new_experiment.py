@@ -25,9 +25,9 @@ def create_experiment(
 ) -> Path:
     """Make `experiments/NAME` from the experiment `like` and return it; comments and layout of its params.yaml stay.
 
-    Without `like` it is the default one for the default one's corpus, and `REAL_TEXT` for any other. With another
-    corpus than that of `like`, its splits are called train, valid and test. Raises UserError for a name that is taken
-    or no plain name, and for a `like` that is not there.
+    Without `like` it is the default one for generated corpora, and `REAL_TEXT` for any other. With another corpus than
+    that of `like`, its splits are called train, valid and test. Raises UserError for a name that is taken or no plain
+    name, and for a `like` that is not there.
     """
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise UserError(f"NAME is {name!r}; it must be lower-case letters, digits, '-', '.' and '_', like wmt14-en-de")
@@ -38,9 +38,10 @@ def create_experiment(
     yaml.preserve_quotes = True
     yaml.width = 120
     yaml.indent(mapping=2, sequence=4, offset=2)
+    generated = list(yaml.load(root / "data" / "params.yaml")["generated"])
     if like is None:
         default_corpus = yaml.load(root / "params.yaml")["corpus"]["name"]
-        like = DEFAULT if corpus in (None, default_corpus) else REAL_TEXT
+        like = DEFAULT if corpus in (None, default_corpus, *generated) else REAL_TEXT
     parameters = yaml.load(_parameters(root, like))
     parameters["root"] = "../.."
     parameters.yaml_set_start_comment(
@@ -48,7 +49,9 @@ def create_experiment(
         "src/context_nmt/settings.py documents every key; an unknown one is refused."
     )
     chosen = parameters["corpus"]
-    if corpus not in (None, chosen["name"]):
+    if corpus in generated and chosen["name"] in generated:  # these have the same files
+        chosen["name"] = corpus
+    elif corpus not in (None, chosen["name"]):
         for key in ("groups", "contrastive"):
             chosen.pop(key, None)
         chosen.update(OWN_SPLITS, name=corpus, tests=CommentedSeq(OWN_TESTS))

@@ -74,6 +74,11 @@ _work: Callable[[list[Any]], Any]
 def _start(work: Callable[[list[Any]], Any]) -> None:
     global _work
     _work = work
+    follow_parent()
+
+
+def follow_parent() -> None:
+    """Let this process leave Ctrl-C to the one that started it, and end when that one is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
     threading.Thread(target=_leave_with_parent, daemon=True).start()
 

@@ -4,7 +4,7 @@ Where the deciding word stands in an earlier sentence, items come in mirrored pa
 translations behind another context, so that right and wrong swap. Whoever sees the sentence alone is right once in two.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -18,6 +18,7 @@ from context_nmt.corpus.miniature.settings import MiniatureSettings, RateSetting
 from context_nmt.files import UserError
 
 Item = dict[str, Any]
+CONTRASTIVE_SETS = ("pronouns", "senses")
 GENDERS = ("masculine", "feminine", "neuter")
 ATTEMPTS = 200  # for one new item
 
@@ -31,22 +32,23 @@ class Contrasts:
         self._source, self._target = (source, "de" if source == "en" else "en")
         self._seen: set[str] = set()
 
-    def pronouns(self) -> list[Item]:
+    def pronouns(self) -> Iterator[Item]:
         """Items by whether the noun stands in the sentence (within) or 1 to 3 sentences back (cross, distance_1 …)."""
         sizes = self._settings.contrastive
-        items = [self._new("pronouns within", number, self._within) for number in range(sizes.within)]
+        for number in range(sizes.within):
+            yield self._new("pronouns within", number, self._within)
         for number in range(sizes.cross_pairs):
-            items += self._new(f"pronouns cross {1 + number % 3}", number, self._cross_pronoun)
-        return _with_mirrors(items)
+            yield from self._new(f"pronouns cross {1 + number % 3}", number, self._cross_pronoun)
 
-    def senses(self) -> list[Item]:
+    def senses(self) -> Iterator[Item]:
         """Items by the position of the cue: beside, far, cross (in the sentence before)."""
         sizes = self._settings.contrastive
-        items = [self._new("senses beside", number, self._sense) for number in range(sizes.beside)]
-        items += [self._new("senses far", number, self._sense) for number in range(sizes.far)]
+        for number in range(sizes.beside):
+            yield self._new("senses beside", number, self._sense)
+        for number in range(sizes.far):
+            yield self._new("senses far", number, self._sense)
         for number in range(sizes.previous_pairs):
-            items += self._new("senses cross", number, self._cross_sense)
-        return _with_mirrors(items)
+            yield from self._new("senses cross", number, self._cross_sense)
 
     def _new(self, kind: str, number: int, draw: Any) -> Any:
         """Draw until the source has more than four words and is new."""
@@ -59,7 +61,10 @@ class Contrasts:
             if item["source"] not in self._seen and len(item["source"].split()) > 4:
                 self._seen.add(item["source"])
                 return drawn
-        raise UserError(f"contrastive: no {number + 1} different items of {kind!r} exist; ask for fewer")
+        raise UserError(
+            f"contrastive: found no {number + 1} different items of {kind!r} with these rates; ask for fewer, or raise "
+            "the rates of what they need (one thing, not several: plural below 1)"
+        )
 
     def _item(
         self,
@@ -224,9 +229,9 @@ def _wording(noun: Noun) -> Wording:
     return Wording(noun, noun.english[0], noun.german[0])
 
 
-def _with_mirrors(items: list[Item]) -> list[Item]:
-    """Say of each item with a context where its mirror stands."""
-    place = 0
+def with_mirrors(drawn: Iterable[Item]) -> list[Item]:
+    """Say of each item with a context where its mirror stands: beside it."""
+    items, place = list(drawn), 0
     while place < len(items):
         if items[place]["context"]["source"]:
             items[place]["mirror"], items[place + 1]["mirror"] = place + 1, place

@@ -5,6 +5,7 @@ seeded by the corpus's seed and its place: a larger size, or one more kind of fi
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -15,7 +16,7 @@ from random import Random
 from context_nmt.command_line import progress
 from context_nmt.corpus.miniature.bound import Oracle
 from context_nmt.corpus.miniature.clauses import Vocabulary
-from context_nmt.corpus.miniature.contrasts import Contrasts
+from context_nmt.corpus.miniature.contrasts import Contrasts, with_mirrors
 from context_nmt.corpus.miniature.documents import Document
 from context_nmt.corpus.miniature.english_syntax import English
 from context_nmt.corpus.miniature.gold import english_record, gold_records
@@ -25,6 +26,7 @@ from context_nmt.corpus.miniature.probing import write_probing_tasks
 from context_nmt.corpus.miniature.probing_samples import ParsedSentence
 from context_nmt.corpus.miniature.realising import LANGUAGES, Realised, realise
 from context_nmt.corpus.miniature.settings import MiniatureSettings
+from context_nmt.corpus.workers import follow_parent
 from context_nmt.files import UserError, replacing_folder, write_lines
 from context_nmt.parameters import check, read_yaml
 
@@ -35,15 +37,31 @@ Drawn = tuple[list[Sentence], list[Realised]]
 
 def read_entry(parameters: Path, corpus: str) -> MiniatureSettings:
     """Read and check one entry under `generated` in data/params.yaml; raises UserError."""
-    entries = read_yaml(parameters).get("generated") or {}
+    data = read_yaml(parameters)
+    entries = data.get("generated") or {}
     if corpus not in entries:
         raise UserError(f"{parameters}: no corpus {corpus!r} under generated; there are {', '.join(entries)}")
-    return check(MiniatureSettings, entries[corpus], where=f"{parameters}: generated.{corpus}")
+    where = f"{parameters}: generated.{corpus}"
+    if not re.fullmatch(r"\w[\w-]*", corpus, re.ASCII):
+        raise UserError(f"{where}: the name is that of a folder; it must be made of letters, digits, _ and -")
+    if corpus in (data.get("corpora") or {}):
+        raise UserError(f"{where}: an entry under corpora has this name, and both would be data/{corpus}")
+    return check(MiniatureSettings, entries[corpus], where=where)
+
+
+def generate_entry(parameters: Path, corpus: str) -> None:
+    """Generate the corpus of an entry into the folder beside; raises UserError that names the entry."""
+    settings = read_entry(parameters, corpus)
+    try:
+        generate(settings, parameters.parent / corpus)
+    except UserError as error:
+        raise UserError(f"{parameters}: generated.{corpus}: {error}") from None
 
 
 def generate(settings: MiniatureSettings, destination: Path) -> None:
     """Write the corpus into the folder `destination`, whole or not at all; the same settings give the same bytes."""
-    with replacing_folder(destination) as folder, ProcessPoolExecutor(1, get_context("forkserver")) as beside:
+    beside = ProcessPoolExecutor(1, get_context("forkserver"), follow_parent)
+    with replacing_folder(destination) as folder, beside:
         probing = beside.submit(_write_probing, settings, folder / "probing")
         Generation(settings, folder).run()
         try:
@@ -128,7 +146,8 @@ class Generation:
     def _contrasts(self) -> None:
         for source, target in (("en", "de"), ("de", "en")):
             contrasts = Contrasts(self._vocabulary, self._settings, source)
-            for name, items in (("pronouns", contrasts.pronouns()), ("senses", contrasts.senses())):
+            for name, drawn in (("pronouns", contrasts.pronouns()), ("senses", contrasts.senses())):
+                items = with_mirrors(progress(drawn, f"{name}.{source}-{target}"))
                 for item in items:
                     lines = [item["source"], item["right"], *item["wrong"]]
                     self._held_out.update(line for line in lines if len(line.split()) > SHORT)

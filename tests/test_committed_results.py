@@ -1,0 +1,19 @@
+"""What stands in metrics/results.json keeps what the miniature promises."""
+
+from pathlib import Path
+
+import pytest
+
+from context_nmt.files import read_json
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("folder", [".", "experiments/miniature-de-en"])
+def test_the_transformer_comes_close_to_the_bound_and_has_no_leak(folder):
+    results = read_json(ROOT / folder / "metrics/results.json")["transformer"]
+    assert results["test"]["sacrebleu_of_bound"]["mean"] >= 97
+    assert results["pronouns"]["pronouns_within"]["mean"] >= 95
+    assert results["senses"]["senses_beside"]["mean"] >= 95
+    assert results["pronouns"]["pronouns_cross"]["mean"] == 50
+    assert results["senses"]["senses_cross"]["mean"] == 50
