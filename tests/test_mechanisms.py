@@ -40,8 +40,32 @@ def copy_weights(layer, plain):
     layer.load_state_dict(plain.state_dict())
 
 
+def dual_context_parameters(place):
+    """Papers' count with a window of 3: W_r, b_r, six square matrices, W_z, b_z and a norm."""
+    square, width = place.width**2, place.width
+    return 3 * 2 * square + 2 * width + 6 * square + (6 * width if place.bias else 0) + 2 * square + width + 2 * width
+
+
+def without_the_local_unit(layer, plain):
+    """W_z sees the global unit alone, as the plain output map."""
+    for name in ("query", "key", "value"):
+        getattr(layer.global_interaction, name).load_state_dict(getattr(plain, name).state_dict())
+    with torch.no_grad():
+        layer.output.weight[:, :WIDTH] = 0
+        layer.output.weight[:, WIDTH:] = plain.output.weight
+        layer.output.bias.copy_(plain.output.bias)
+
+
 # A new mechanism adds its entry here.
-FACTS = {PLAIN: Facts(parameters=plain_parameters, neutral=copy_weights)}
+FACTS = {
+    PLAIN: Facts(parameters=plain_parameters, neutral=copy_weights),
+    "dual_context": Facts(
+        settings={"kernel_size": 3},
+        parameters=dual_context_parameters,
+        neutral=without_the_local_unit,
+        refused=(({"kernel_size": 0}, "kernel_size is 0; it must be at least 1"),),
+    ),
+}
 
 TENANTS = [(name, slot) for name in mechanisms.names() for slot in mechanisms.load(name).SLOTS]
 

@@ -1,0 +1,125 @@
+"""The Dual Contextual module in place of self-attention (Ampomah et al. 2021, doi 10.1007/s10590-021-09282-0).
+
+Every position sees its neighbourhood through a gated convolution, and attends twice: to these neighbourhoods and to the
+positions themselves. The paper's letters, for layer input r:
+
+    conv_t = [r_{t-a}, ..., r_{t+b}] W_r + b_r      f = a + b + 1 positions, the kernel size; 2D outputs     eq. 6
+    rhat_t = conv_t[:D] * sigmoid(conv_t[D:])
+    l_c    = LayerNorm(dropout(rhat) + r)           the local context
+    h_l    = FI_l(queries r, keys and values l_c)   feature interaction: attention without an output map     eq. 7
+    h_g    = FI_g(queries, keys and values r)
+    zhat   = [h_l; h_g] W_z + b_z                   the residual and norm around it are the layer's          eq. 8, 9
+
+The window is centred, an even one reaching one further to the right (a = (f - 1) // 2); in a causal decoder it ends at
+t. That both units have projections of their own and no output map follows from the parameters that the paper counts.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from context_nmt.settings import Checked, require
+from context_nmt.transformer.attention import (
+    LayerContext,
+    Place,
+    ScaledDotProduct,
+    State,
+    extended,
+    linear,
+    merge_heads,
+    split_heads,
+)
+from context_nmt.transformer.dropout import Dropout
+
+SLOTS = ("encoder_self_attention", "decoder_self_attention")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Checked):
+    """The window of the local context."""
+
+    kernel_size: int = 2  # f: positions, itself included
+
+    def __post_init__(self) -> None:
+        require(self.kernel_size >= 1, f"kernel_size is {self.kernel_size}; it must be at least 1")
+
+
+def build(settings: Settings, place: Place) -> "DualContext":
+    """Build the module of one layer."""
+    return DualContext(settings.kernel_size, place)
+
+
+class DualContext(nn.Module):
+    """Queries [B, T, D] -> [B, T, D]; both units are named submodules, for analyses of their attention."""
+
+    def __init__(self, kernel_size: int, place: Place) -> None:
+        super().__init__()
+        self.local_context = LocalContext(kernel_size, place)
+        self.local_interaction = FeatureInteraction(place)
+        self.global_interaction = FeatureInteraction(place)
+        self.output = linear(2 * place.width, place.width, bias=True)  # W_z, b_z
+
+    def forward(self, queries: Tensor, context: LayerContext) -> Tensor:
+        """[B, T, D] -> [B, T, D]."""
+        state = context.state
+        units: tuple[State | None, State | None] = (None, None)
+        if state is not None:
+            units = state.setdefault("local", {}), state.setdefault("global", {})
+        local = self.local_context(queries, context)
+        h_l = self.local_interaction(queries, local, context.mask, units[0])
+        h_g = self.global_interaction(queries, queries, context.mask, units[1])
+        return self.output(torch.cat([h_l, h_g], dim=-1))
+
+
+class LocalContext(nn.Module):
+    """A gated convolution with a residual and a norm, eq. 6."""
+
+    def __init__(self, kernel_size: int, place: Place) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.convolution = linear(kernel_size * place.width, 2 * place.width, bias=True)  # W_r, b_r
+        self.dropout = Dropout(place.dropout)
+        self.norm = nn.LayerNorm(place.width)
+
+    def forward(self, inputs: Tensor, context: LayerContext) -> Tensor:
+        """Inputs r [B, T, D] -> l_c [B, T, D]; padding is zero for the convolution."""
+        length, before = inputs.size(1), self.kernel_size - 1
+        if not context.causal:
+            before //= 2
+        real = inputs * context.padding[:, :, None]
+        if context.state is None:
+            padded = functional.pad(real, (0, 0, before, self.kernel_size - 1 - before))
+        else:
+            padded = self._with_earlier(real, context.state)
+        windows = torch.cat([padded[:, shift : shift + length] for shift in range(self.kernel_size)], dim=-1)
+        rhat = functional.glu(self.convolution(windows), dim=-1)
+        return self.norm(inputs + self.dropout(rhat))
+
+    def _with_earlier(self, inputs: Tensor, state: State) -> Tensor:
+        """The inputs of the last f - 1 steps before those of this one, [B, f, D]."""
+        earlier = state.get("inputs")
+        if earlier is None:
+            earlier = inputs.new_zeros(len(inputs), self.kernel_size - 1, inputs.size(-1))
+        padded = torch.cat([earlier, inputs], dim=1)
+        state["inputs"] = padded[:, 1:]
+        return padded
+
+
+class FeatureInteraction(nn.Module):
+    """Multi-head attention without an output map, eq. 7."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self.heads = place.heads
+        self.query, self.key, self.value = (linear(place.width, place.width, bias=place.bias) for _ in range(3))
+        self.attend = ScaledDotProduct(dropout=place.attention_dropout)
+
+    def forward(self, queries: Tensor, memory: Tensor, mask: Tensor, state: State | None) -> Tensor:
+        """Queries and what they attend to, [B, T, D] each -> [B, T, D]; a step's keys and values join the state's."""
+        heads, keys, values = (
+            split_heads(mapped, self.heads) for mapped in (self.query(queries), self.key(memory), self.value(memory))
+        )
+        keys, values = extended(state, "keys", keys), extended(state, "values", values)
+        return merge_heads(self.attend(heads, keys, values, mask))

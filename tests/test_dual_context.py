@@ -1,0 +1,92 @@
+"""The Dual Contextual module: the equations written out, the paper's counts, and every kernel size."""
+
+import math
+
+import pytest
+import torch
+from contract import CHECKS, Facts, experiment, small_place
+from small_models import HEADS, WIDTH, shake
+from torch.testing import assert_close
+
+from context_nmt.mechanisms import dual_context
+from context_nmt.models.counting import describe
+from context_nmt.models.planning import plan
+from context_nmt.transformer.attention import LayerContext
+
+EXACT = {"rtol": 0, "atol": 1e-10}
+BASE = {"width": 512, "feed_forward_width": 2048, "heads": 8, "encoder_layers": 6, "decoder_layers": 6}
+
+
+def slow(layer, r, mask, before):
+    """Equations 6 to 8, position by position and head by head; r [T, D] holds no padding, mask [T, T]."""
+    length, size = len(r), layer.local_context.kernel_size
+    local = layer.local_context
+    l_c = []
+    for t in range(length):
+        window = [r[s] if 0 <= s < length else torch.zeros(WIDTH) for s in range(t - before, t - before + size)]
+        conv = local.convolution.weight @ torch.cat(window).double() + local.convolution.bias
+        l_c.append(local.norm(conv[:WIDTH] * torch.sigmoid(conv[WIDTH:]) + r[t]))
+    h_l = interaction(layer.local_interaction, r, torch.stack(l_c), mask)
+    h_g = interaction(layer.global_interaction, r, r, mask)
+    return torch.stack(
+        [layer.output.weight @ torch.cat(pair) + layer.output.bias for pair in zip(h_l, h_g, strict=True)]
+    )
+
+
+def interaction(unit, queries, memory, mask):
+    q, k, v = unit.query(queries), unit.key(memory), unit.value(memory)
+    size, result = WIDTH // HEADS, []
+    for t in range(len(queries)):
+        heads = []
+        for head in (slice(start, start + size) for start in range(0, WIDTH, size)):
+            seen = [s for s in range(len(memory)) if mask[t, s]]
+            scores = torch.stack([q[t, head] @ k[s, head] / math.sqrt(size) for s in seen]).softmax(0)
+            heads.append(sum(score * v[s, head] for score, s in zip(scores, seen, strict=True)))
+        result.append(torch.cat(heads))
+    return result
+
+
+@pytest.mark.parametrize("kernel_size", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("causal", [False, True])
+def test_it_is_what_the_equations_say(kernel_size, causal):
+    place = small_place("decoder_self_attention" if causal else "encoder_self_attention", bias=True)
+    torch.manual_seed(3)
+    layer = shake(dual_context.build(dual_context.Settings(kernel_size=kernel_size), place).double()).eval()
+    r = torch.randn(6, WIDTH, dtype=torch.float64)
+    mask = torch.ones(6, 6, dtype=torch.bool)
+    mask = mask.tril() if causal else mask
+    context = LayerContext((r[None],), (r[None],), mask[None, None], causal, torch.ones(1, 6, dtype=torch.bool))
+    before = kernel_size - 1 if causal else (kernel_size - 1) // 2
+    assert_close(layer(r[None], context)[0], slow(layer, r, mask, before), **EXACT)
+
+
+@pytest.mark.parametrize("kernel_size", [1, 2, 4, 5, 8])
+@pytest.mark.parametrize("clause", ["padding", "future", "steps", "reorder", "alone"])
+def test_every_kernel_size_keeps_the_contract(kernel_size, clause):
+    for slot in dual_context.SLOTS:
+        CHECKS[clause](dual_context, slot, Facts(settings={"kernel_size": kernel_size}))
+
+
+@pytest.mark.parametrize(
+    ("slots", "added"),
+    [
+        (["encoder_self_attention"], 12_598_272),
+        (["decoder_self_attention"], 12_598_272),
+        (["encoder_self_attention", "decoder_self_attention"], 25_196_544),
+    ],
+)
+def test_it_adds_the_parameters_that_the_paper_counts(slots, added):
+    more = {"model": BASE}
+    filled = plan(experiment(more=more, slots={slot: {"mechanism": "dual_context"} for slot in slots}), "one")
+    plain = plan(experiment(more=more), "plain")
+    counts = [
+        describe(one.training.model, source_vocabulary=100, target_vocabulary=100)["parameters"]
+        for one in (filled, plain)
+    ]
+    assert counts[0] - counts[1] == added
+
+
+def test_a_kernel_size_for_each_layer_and_plain_layers_beside():
+    entry = {"mechanism": "dual_context", "layers": [2, 1], "kernel_size": [5, 2]}
+    chosen = plan(experiment(slots={"encoder_self_attention": entry}), "one").training.model.slots
+    assert [layer.settings["kernel_size"] for layer in chosen["encoder_self_attention"]] == [2, 5]
