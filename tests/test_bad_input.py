@@ -140,7 +140,7 @@ PARAMETERS = [
     ((*RECIPE, "model"), {"heads": 3}, "variants.plain.model: width (32) must be divisible by heads (3)"),
     ((*RECIPE, "training"), {"keep_lsat": 3}, "variants.plain.training: keep_lsat: unknown key; did you mean"),
     ((*RECIPE, "slots"), {"cross": {}}, "variants.plain.slots.cross: input should be 'encoder_self_attention', "),
-    (CROSS, {"mechanism": "gauss"}, f"{'.'.join(CROSS)}.mechanism: no mechanism 'gauss'; there are {OWN}"),
+    (CROSS, {"mechanism": "gauss"}, f"{'.'.join(CROSS)}.mechanism: no mechanism 'gauss'; there are "),
     (CROSS, {"mechanism": OWN, "window": 3}, f"{'.'.join(CROSS)}.window: unknown key (known: mechanism, layers)"),
     (CROSS, {"mechanism": OWN, "layers": [7]}, f"{'.'.join(CROSS)}.layers: [7] is not a list of different layers of"),
 ]
