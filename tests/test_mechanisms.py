@@ -56,6 +56,23 @@ def without_the_local_unit(layer, plain):
         layer.output.bias.copy_(plain.output.bias)
 
 
+def context_aware_parameters(place):
+    """The plain ones, two maps U of the one mean that layer 1 has, and two gates."""
+    return plain_parameters(place) + 2 * place.width**2 + 2 * (2 * place.width + 1)
+
+
+def with_closed_gates(layer, plain):
+    """Queries and keys without their context."""
+    for name in ("query", "key"):
+        contextualised = getattr(layer, name)
+        contextualised.projection.load_state_dict(getattr(plain, name).state_dict())
+        with torch.no_grad():
+            contextualised.gate[0].weight.zero_()
+            contextualised.gate[0].bias.fill_(-1e4)
+    layer.value.load_state_dict(plain.value.state_dict())
+    layer.output.load_state_dict(plain.output.state_dict())
+
+
 # A new mechanism adds its entry here.
 FACTS = {
     PLAIN: Facts(parameters=plain_parameters, neutral=copy_weights),
@@ -65,6 +82,7 @@ FACTS = {
         neutral=without_the_local_unit,
         refused=(({"kernel_size": 0}, "kernel_size is 0; it must be at least 1"),),
     ),
+    "context_aware_self_attention": Facts(parameters=context_aware_parameters, neutral=with_closed_gates),
 }
 
 TENANTS = [(name, slot) for name in mechanisms.names() for slot in mechanisms.load(name).SLOTS]

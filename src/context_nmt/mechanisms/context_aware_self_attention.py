@@ -1,0 +1,118 @@
+"""Context-aware self-attention (Yang et al., AAAI 2019): queries and keys see the sentence as a whole and lower layers.
+
+The paper's letters, for layer l, whose input X_l is what its queries are projected from (under pre-norm, normalised):
+
+    Q = X_l W_Q + b_Q               K likewise; V is never contextualised
+    C_Q = c U_Q                     c the context, U without a bias                                       eq. 5
+    lambda_Q = sigmoid(Q v_H + C_Q v_C + a)         a gate per position, in (0, 1)                        eq. 6
+    Q^ = (1 - lambda_Q) Q + lambda_Q C_Q            then heads, softmax and W_O as usual                  eq. 4
+
+    global       c = mean of X_l over the real tokens; in a causal decoder over those up to each one      eq. 7
+    deep         c = [X_1; ...; X_{l-1}] of each position; layer 1 has none and is plain                  eq. 8
+    deep_global  c = [c_1; ...; c_l], the means of this layer's input and all below                       eq. 9
+    deep_global_and_deep     the sum of both projections, as one U on both contexts side by side
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from context_nmt.settings import Checked
+from context_nmt.transformer.attention import (
+    LayerContext,
+    Place,
+    ScaledDotProduct,
+    extended,
+    linear,
+    merge_heads,
+    split_heads,
+)
+
+SLOTS = ("encoder_self_attention", "decoder_self_attention")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Checked):
+    """Which context, and what it is mixed into."""
+
+    context: Literal["global", "deep", "deep_global", "deep_global_and_deep"] = "deep_global_and_deep"
+    mixed_into: Literal["queries_and_keys", "queries", "keys"] = "queries_and_keys"
+    gate: Literal["position", "head"] = "position"  # one gate for all heads, as in eq. 6, or one for each
+
+
+def build(settings: Settings, place: Place) -> "ContextAwareSelfAttention":
+    """Build the attention of one layer."""
+    return ContextAwareSelfAttention(settings, place)
+
+
+class ContextAwareSelfAttention(nn.Module):
+    """Queries [B, T, D] -> [B, T, D]; hook `query.gate` and `key.gate` to read lambda, [B, T, 1 or H, 1]."""
+
+    def __init__(self, settings: Settings, place: Place) -> None:
+        super().__init__()
+        self.heads = place.heads
+        self.layers_of_means = {"global": 1, "deep": 0}.get(settings.context, place.layer)
+        self.with_layers_below = settings.context in ("deep", "deep_global_and_deep")
+        width = (self.layers_of_means + (place.layer - 1 if self.with_layers_below else 0)) * place.width  # of c
+        gate_heads = place.heads if settings.gate == "head" else 1
+        self.query = Contextualised(place, width if settings.mixed_into != "keys" else 0, gate_heads)
+        self.key = Contextualised(place, width if settings.mixed_into != "queries" else 0, gate_heads)
+        self.value = linear(place.width, place.width, bias=place.bias)
+        self.output = linear(place.width, place.width, bias=place.bias)
+        self.attend = ScaledDotProduct(dropout=place.attention_dropout)
+
+    def forward(self, queries: Tensor, context: LayerContext) -> Tensor:
+        """[B, T, D] -> [B, T, D]."""
+        seen = self._context(context)
+        heads = split_heads(self.query(queries, seen), self.heads)
+        keys = extended(context.state, "keys", split_heads(self.key(queries, seen), self.heads))
+        values = extended(context.state, "values", split_heads(self.value(queries), self.heads))
+        return self.output(merge_heads(self.attend(heads, keys, values, context.mask)))
+
+    def _context(self, context: LayerContext) -> Tensor:
+        """The context c of each position, [B, 1 or T, C]."""
+        parts = []
+        if self.layers_of_means:
+            parts.append(_mean(torch.cat(context.stack_inputs[-self.layers_of_means :], dim=-1), context))
+        if self.with_layers_below:
+            parts += context.stack_inputs[:-1]
+        length = context.padding.size(1)
+        return torch.cat([part.expand(-1, length, -1) for part in parts], dim=-1) if parts else context.stack_inputs[0]
+
+
+class Contextualised(nn.Module):
+    """A projection of the input, and a gated one of its context mixed into it, eq. 4 to 6."""
+
+    def __init__(self, place: Place, context_width: int, gate_heads: int) -> None:
+        super().__init__()
+        self.projection = linear(place.width, place.width, bias=place.bias)  # W, b
+        self.gate_heads = gate_heads
+        self.context = self.gate = None
+        if context_width:
+            self.context = linear(context_width, place.width, bias=False)  # U
+            size = place.width // gate_heads
+            self.gate = nn.Sequential(linear(2 * size, 1, bias=True), nn.Sigmoid())  # v_H and v_C, a
+
+    def forward(self, inputs: Tensor, context: Tensor) -> Tensor:
+        """Inputs [B, T, D] and their context [B, T, C] -> [B, T, D]."""
+        projected = self.projection(inputs)
+        if self.context is None or self.gate is None:
+            return projected
+        heads = projected.unflatten(-1, (self.gate_heads, -1))
+        mixed = self.context(context).unflatten(-1, (self.gate_heads, -1))
+        return torch.lerp(heads, mixed, self.gate(torch.cat([heads, mixed], dim=-1))).flatten(-2)
+
+
+def _mean(states: Tensor, context: LayerContext) -> Tensor:
+    """The mean of [B, T, C] over the real tokens, [B, 1, C]; over those up to each position, [B, T, C], if causal."""
+    if context.state is not None:
+        context.state["sum"] = states + context.state.get("sum", 0)
+        context.state["count"] = 1 + context.state.get("count", 0)
+        return context.state["sum"] / context.state["count"]
+    if context.causal:
+        count = torch.arange(1, states.size(1) + 1, device=states.device, dtype=states.dtype)
+        return states.cumsum(dim=1) / count[:, None]
+    real = context.padding[:, :, None].to(states.dtype)
+    return (states * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True)

@@ -1,0 +1,130 @@
+"""Context-aware self-attention: the equations written out, the paper's counts, and every kind of context."""
+
+import math
+
+import pytest
+import torch
+from contract import CHECKS, Facts, experiment
+from small_models import HEADS, WIDTH, shake
+from torch.testing import assert_close
+
+from context_nmt.mechanisms import context_aware_self_attention as mechanism
+from context_nmt.models.counting import describe
+from context_nmt.models.planning import plan
+from context_nmt.transformer.attention import LayerContext, Place
+
+EXACT = {"rtol": 0, "atol": 1e-10}
+CONTEXTS = ["global", "deep", "deep_global", "deep_global_and_deep"]
+MIXED = ["queries_and_keys", "queries", "keys"]
+BASE = {"width": 512, "feed_forward_width": 2048, "heads": 8, "encoder_layers": 6, "decoder_layers": 6}
+BIG = {**BASE, "width": 1024, "feed_forward_width": 4096, "heads": 16}
+ENCODER, DECODER = mechanism.SLOTS
+
+
+def slow(layer, inputs, settings, *, causal):
+    """Equations 4 to 9 for one sentence, position by position; inputs X_1 ... X_l, [T, D] each."""
+    x, size = inputs[-1], WIDTH // HEADS
+    length = len(x)
+    means = [[states[: t + 1].mean(0) if causal else states.mean(0) for t in range(length)] for states in inputs]
+    queries, keys = [], []
+    for t in range(length):
+        parts = {
+            "global": [means[-1][t]],
+            "deep": [states[t] for states in inputs[:-1]],
+            "deep_global": [mean[t] for mean in means],
+        }
+        parts["deep_global_and_deep"] = parts["deep_global"] + parts["deep"]
+        c = parts[settings.context]
+        for unit, found in ((layer.query, queries), (layer.key, keys)):
+            q = unit.projection(x[t])
+            if unit.context is not None:
+                mixed = unit.context.weight @ torch.cat(c)
+                v, a = unit.gate[0].weight[0], unit.gate[0].bias[0]
+                groups = [slice(0, WIDTH)] if settings.gate == "position" else [slice(0, size), slice(size, WIDTH)]
+                result = []
+                for group in groups:
+                    half = len(v) // 2
+                    gate = torch.sigmoid(q[group] @ v[:half] + mixed[group] @ v[half:] + a)
+                    result.append((1 - gate) * q[group] + gate * mixed[group])
+                q = torch.cat(result)
+            found.append(q)
+    values, output = layer.value(x), []
+    for t in range(length):
+        heads = []
+        for head in (slice(0, size), slice(size, WIDTH)):
+            seen = range(t + 1) if causal else range(length)
+            weights = torch.stack([queries[t][head] @ keys[s][head] / math.sqrt(size) for s in seen]).softmax(0)
+            heads.append(sum(weight * values[s, head] for weight, s in zip(weights, seen, strict=True)))
+        output.append(layer.output(torch.cat(heads)))
+    return torch.stack(output)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("gate", ["position", "head"])
+@pytest.mark.parametrize("mixed_into", MIXED)
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_it_is_what_the_equations_say(context, mixed_into, gate, causal):
+    settings = mechanism.Settings(context=context, mixed_into=mixed_into, gate=gate)
+    for depth in (1, 3):
+        torch.manual_seed(depth)
+        place = Place(
+            slot=DECODER if causal else ENCODER,
+            layer=depth,
+            width=WIDTH,
+            heads=HEADS,
+            bias=True,
+            dropout=0.0,
+            attention_dropout=0.0,
+        )
+        layer = shake(mechanism.build(settings, place).double()).eval()
+        inputs = [torch.randn(5, WIDTH, dtype=torch.float64) for _ in range(depth)]
+        batch = tuple(states[None] for states in inputs)
+        mask = torch.ones(5, 5, dtype=torch.bool)
+        mask = mask.tril() if causal else mask
+        given = LayerContext(batch, batch, mask[None, None], causal, torch.ones(1, 5, dtype=torch.bool))
+        assert_close(layer(batch[-1], given)[0], slow(layer, inputs, settings, causal=causal), **EXACT)
+
+
+@pytest.mark.parametrize("clause", ["padding", "future", "steps", "reorder", "alone"])
+@pytest.mark.parametrize("mixed_into", MIXED)
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_every_context_keeps_the_contract(context, mixed_into, clause):
+    for slot in mechanism.SLOTS:
+        CHECKS[clause](mechanism, slot, Facts(settings={"context": context, "mixed_into": mixed_into}))
+
+
+@pytest.mark.parametrize(
+    ("size", "slots", "context", "added"),
+    [
+        (BASE, [ENCODER], "global", 3_158_028),  # row 2, which the paper gives as 3.0M
+        (BASE, [ENCODER], "deep_global", 11_022_348),
+        (BASE, [ENCODER], "deep", 7_874_570),
+        (BASE, [ENCODER], "deep_global_and_deep", 18_886_668),
+        (BASE, [DECODER], "deep_global", 11_022_348),
+        (BASE, [DECODER], "deep_global_and_deep", 18_886_668),
+        (BASE, [ENCODER, DECODER], "deep_global_and_deep", 37_773_336),
+        (BIG, [ENCODER], "deep_global_and_deep", 75_522_060),
+    ],
+)
+def test_it_adds_the_parameters_of_table_1(size, slots, context, added):
+    entry = {"mechanism": "context_aware_self_attention", "context": context}
+    filled = plan(experiment(more={"model": size}, slots=dict.fromkeys(slots, entry)), "one")
+    plain = plan(experiment(more={"model": size}), "plain")
+    counts = [
+        describe(one.training.model, source_vocabulary=100, target_vocabulary=100)["parameters"]
+        for one in (filled, plain)
+    ]
+    assert counts[0] - counts[1] == added
+
+
+def test_gates_can_be_read_from_outside():
+    layer = mechanism.build(
+        mechanism.Settings(gate="head"),
+        Place(slot=ENCODER, layer=1, width=WIDTH, heads=HEADS, bias=True, dropout=0.0, attention_dropout=0.0),
+    )
+    read = []
+    layer.key.gate.register_forward_hook(lambda _, __, output: read.append(output))
+    states = torch.randn(2, 3, WIDTH)
+    layer(states, LayerContext((states,), (states,), torch.ones(1, 1, 1, 3).bool(), False, torch.ones(2, 3).bool()))
+    assert read[0].shape == (2, 3, HEADS, 1)
+    assert ((read[0] > 0) & (read[0] < 1)).all()
