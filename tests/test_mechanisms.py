@@ -19,7 +19,7 @@ from broken_attentions import (
     mechanism,
 )
 from contract import CHECKS, NAME, SOURCE, TARGETS, Facts, experiment, installed, sublayers
-from small_models import LAYERS, SLOTS, WIDTH, sentences, small_model, step_by_step
+from small_models import HEADS, LAYERS, SLOTS, WIDTH, sentences, small_model, step_by_step
 from torch.nn import functional
 from torch.testing import assert_close
 
@@ -28,7 +28,7 @@ from context_nmt.mechanisms import multi_head_attention
 from context_nmt.models import mechanisms
 from context_nmt.models.planning import PLAIN, plan
 from context_nmt.models.plans import Filling
-from context_nmt.transformer.attention import MultiHeadAttention
+from context_nmt.transformer.attention import MultiHeadAttention, merge_heads, split_heads
 
 
 def plain_parameters(place):
@@ -73,6 +73,35 @@ def with_closed_gates(layer, plain):
     layer.output.load_state_dict(plain.output.state_dict())
 
 
+class KeysOfTheRawInput(MultiHeadAttention):
+    """Keys and values of what the layer receives, before its norm."""
+
+    def forward(self, queries, context):
+        raw = context.memory_states[-1] if context.memory_states else context.stack_states[-1]
+        heads = [split_heads(self.query(queries), HEADS)]
+        heads += [split_heads(projection(raw), HEADS) for projection in (self.key, self.value)]
+        return self.output(merge_heads(self.attend(*heads, context.mask)))
+
+
+def shortcut_parameters(place):
+    """Queries and output as ever; with feature fusion two maps of twice the width, and a vector for each gate."""
+    width = place.width
+    biases = 2 * width + 2 * 2 * width if place.bias else 0
+    return 2 * width**2 + 2 * (2 * width) ** 2 + 2 * width + biases
+
+
+def without_shortcuts(layer, plain):
+    """Closed gates, and the second half of each fused map sees the layer's input alone."""
+    layer.query.load_state_dict(plain.query.state_dict())
+    layer.output.load_state_dict(plain.output.state_dict())
+    for name in ("key", "value"):
+        fused, projection = getattr(layer, name), getattr(plain, name)
+        with torch.no_grad():
+            fused.mixed.bias.fill_(-1e4)
+            fused.projection.weight[WIDTH:] = torch.cat([torch.zeros(WIDTH, WIDTH), projection.weight], dim=1)
+            fused.projection.bias[WIDTH:] = projection.bias
+
+
 # A new mechanism adds its entry here.
 FACTS = {
     PLAIN: Facts(parameters=plain_parameters, neutral=copy_weights),
@@ -81,6 +110,12 @@ FACTS = {
         parameters=dual_context_parameters,
         neutral=without_the_local_unit,
         refused=(({"kernel_size": 0}, "kernel_size is 0; it must be at least 1"),),
+    ),
+    "lexical_shortcuts": Facts(
+        settings={"feature_fusion": True},
+        parameters=shortcut_parameters,
+        equals=mechanism(KeysOfTheRawInput),
+        neutral=without_shortcuts,
     ),
     "context_aware_self_attention": Facts(parameters=context_aware_parameters, neutral=with_closed_gates),
 }

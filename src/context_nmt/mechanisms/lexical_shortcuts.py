@@ -1,0 +1,125 @@
+"""Lexical shortcuts (Emelin, Titov and Sennrich, WMT 2019): keys and values see the embeddings through a gate.
+
+The paper's letters, with E the embeddings (positions and dropout included) and H the input of the layer:
+
+    K_sc = E W_K^sc                 K = H W_K               the same for V                          eq. 5 to 8
+    r_K  = sigmoid(K_sc + K + b_K)                          a gate for each element                 eq. 9, 10
+    K'   = r_K * K_sc + (1 - r_K) * K                       then heads, softmax and W_O as usual    eq. 11, 12
+
+With feature fusion, [K_sc; K] = [E; H] W_K, one map of 2D to 2D, eq. 13 and 14.
+
+H is not normalised, as in eq. 7 and 8 and in the authors' code: under pre-norm only the queries are. In cross-attention
+E and H are the source's embeddings and the encoder's output. Non-lexical shortcuts take the output of layer l - 2 for E
+(the embeddings up to layer 2; in cross-attention the encoder's output below the top).
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from context_nmt.settings import Checked
+from context_nmt.transformer.attention import (
+    LayerContext,
+    Place,
+    ScaledDotProduct,
+    extended,
+    linear,
+    merge_heads,
+    split_heads,
+)
+
+SLOTS = ("encoder_self_attention", "decoder_self_attention", "cross_attention")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Checked):
+    """Which shortcut, and how it is projected."""
+
+    feature_fusion: bool = False
+    lexical: bool = True  # from the embeddings; else from the layer before the last
+
+
+def build(settings: Settings, place: Place) -> "LexicalShortcuts":
+    """Build the attention of one layer."""
+    return LexicalShortcuts(settings, place)
+
+
+class LexicalShortcuts(nn.Module):
+    """Queries [B, T, D] -> [B, T, D]; hook `key.mixed.gate` and `value.mixed.gate` for r_K, r_V, [B, S, D]."""
+
+    independent_queries = True
+
+    def __init__(self, settings: Settings, place: Place) -> None:
+        super().__init__()
+        self.heads = place.heads
+        self.lexical, self.layer = settings.lexical, place.layer
+        gated = FusedProjection if settings.feature_fusion else SeparateProjections
+        self.query = linear(place.width, place.width, bias=place.bias)
+        self.key, self.value = gated(place), gated(place)
+        self.output = linear(place.width, place.width, bias=place.bias)
+        self.attend = ScaledDotProduct(dropout=place.attention_dropout)
+
+    def forward(self, queries: Tensor, context: LayerContext) -> Tensor:
+        """[B, T, D] -> [B, T, D]."""
+        keys, values = self._over_memory(context) if context.memory_states else self._over_self(context)
+        heads = split_heads(self.query(queries), self.heads)
+        return self.output(merge_heads(self.attend(heads, keys, values, context.mask)))
+
+    def _over_self(self, context: LayerContext) -> tuple[Tensor, Tensor]:
+        shortcut = context.stack_states[0 if self.lexical else max(self.layer - 2, 0)]
+        keys, values = self._gated(shortcut, context.stack_states[-1])
+        return extended(context.state, "keys", keys), extended(context.state, "values", values)
+
+    def _over_memory(self, context: LayerContext) -> tuple[Tensor, Tensor]:
+        state = {} if context.state is None else context.state
+        if "keys" not in state:
+            memory = context.memory_states
+            state["keys"], state["values"] = self._gated(memory[0 if self.lexical else -2], memory[-1])
+        return state["keys"], state["values"]
+
+    def _gated(self, shortcut: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
+        keys, values = self.key(shortcut, states), self.value(shortcut, states)
+        return split_heads(keys, self.heads), split_heads(values, self.heads)
+
+
+class Gate(nn.Module):
+    """Mixes two projections element by element, eq. 9 to 12."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        limit = math.sqrt(3 / width)  # Glorot-uniform for a vector, as the authors draw it
+        self.bias = nn.Parameter(torch.empty(width).uniform_(-limit, limit))  # b
+        self.gate = nn.Sigmoid()
+
+    def forward(self, shortcut: Tensor, projected: Tensor) -> Tensor:
+        """K_sc and K [B, S, D] -> K' [B, S, D]."""
+        return torch.lerp(projected, shortcut, self.gate(shortcut + projected + self.bias))
+
+
+class SeparateProjections(nn.Module):
+    """E and H, each with a map of its own, eq. 5 to 8."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self.shortcut = linear(place.width, place.width, bias=place.bias)  # W^sc
+        self.projection = linear(place.width, place.width, bias=place.bias)  # W
+        self.mixed = Gate(place.width)
+
+    def forward(self, shortcut: Tensor, states: Tensor) -> Tensor:
+        """E and H [B, S, D] -> [B, S, D]."""
+        return self.mixed(self.shortcut(shortcut), self.projection(states))
+
+
+class FusedProjection(nn.Module):
+    """Both projections from E and H side by side, eq. 13 and 14."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self.projection = linear(2 * place.width, 2 * place.width, bias=place.bias)
+        self.mixed = Gate(place.width)
+
+    def forward(self, shortcut: Tensor, states: Tensor) -> Tensor:
+        """E and H [B, S, D] -> [B, S, D]."""
+        return self.mixed(*self.projection(torch.cat([shortcut, states], dim=-1)).chunk(2, dim=-1))

@@ -1,0 +1,104 @@
+"""Lexical shortcuts: the equations written out, the paper's counts, and every kind of shortcut."""
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from contract import CHECKS, Facts
+from small_models import HEADS, WIDTH, shake
+from torch.testing import assert_close
+
+from context_nmt.mechanisms import lexical_shortcuts as mechanism
+from context_nmt.models.counting import describe
+from context_nmt.models.planning import plan
+from context_nmt.parameters import check, read_yaml
+from context_nmt.settings import ExperimentSettings
+from context_nmt.transformer.attention import LayerContext, Place
+
+ROOT = Path(__file__).parents[1]
+EXACT = {"rtol": 0, "atol": 1e-10}
+VOCABULARY = 41_138  # of the paper
+ENCODER, DECODER, CROSS = mechanism.SLOTS
+
+
+def gated(unit, e, h):
+    """Equations 5 to 14 for one position."""
+    if hasattr(unit, "shortcut"):
+        shortcut, projected = unit.shortcut(e), unit.projection(h)
+    else:
+        both = unit.projection.weight @ torch.cat([e, h]) + unit.projection.bias
+        shortcut, projected = both[:WIDTH], both[WIDTH:]
+    gate = torch.sigmoid(shortcut + projected + unit.mixed.bias)
+    return gate * shortcut + (1 - gate) * projected
+
+
+def slow(layer, queries, shortcuts, states, mask):
+    """Position by position and head by head, [T, D] each."""
+    keys = [gated(layer.key, e, h) for e, h in zip(shortcuts, states, strict=True)]
+    values = [gated(layer.value, e, h) for e, h in zip(shortcuts, states, strict=True)]
+    output, size = [], WIDTH // HEADS
+    for t, q in enumerate(layer.query(queries)):
+        heads = []
+        for head in (slice(start, start + size) for start in range(0, WIDTH, size)):
+            seen = [s for s in range(len(keys)) if mask[t, s]]
+            weights = torch.stack([q[head] @ keys[s][head] / math.sqrt(size) for s in seen]).softmax(0)
+            heads.append(sum(weight * values[s][head] for weight, s in zip(weights, seen, strict=True)))
+        output.append(layer.output(torch.cat(heads)))
+    return torch.stack(output)
+
+
+@pytest.mark.parametrize("lexical", [True, False])
+@pytest.mark.parametrize("feature_fusion", [True, False])
+@pytest.mark.parametrize("slot", mechanism.SLOTS)
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_it_is_what_the_equations_say(depth, slot, feature_fusion, lexical):
+    torch.manual_seed(depth)
+    place = Place(slot=slot, layer=depth, width=WIDTH, heads=HEADS, bias=True, dropout=0.0, attention_dropout=0.0)
+    settings = mechanism.Settings(feature_fusion=feature_fusion, lexical=lexical)
+    layer = shake(mechanism.build(settings, place).double()).eval()
+    queries, *states = torch.randn(5, 4, WIDTH, dtype=torch.float64)
+    states = states[:depth]  # embeddings, then the outputs of the layers below
+    memory = list(torch.randn(3, 4, WIDTH, dtype=torch.float64)) if slot == CROSS else []
+    mask = torch.ones(4, 4, dtype=torch.bool)
+    mask = mask.tril() if slot == DECODER else mask
+    context = LayerContext(
+        stack_states=tuple(state[None] for state in states),
+        stack_inputs=(queries[None],),
+        mask=mask[None, None],
+        causal=slot == DECODER,
+        padding=torch.ones(1, 4, dtype=torch.bool),
+        memory_states=tuple(state[None] for state in memory),
+    )
+    if slot == CROSS:
+        shortcut, top = memory[0 if lexical else -2], memory[-1]
+    else:  # not lexical: the output of layer l - 2, and E where there is none
+        shortcut, top = states[0 if lexical else max(depth - 2, 0)], states[-1]
+    assert_close(layer(queries[None], context)[0], slow(layer, queries, shortcut, top, mask), **EXACT)
+
+
+@pytest.mark.parametrize("clause", ["padding", "future", "steps", "reorder", "hypotheses", "alone", "gradient"])
+@pytest.mark.parametrize("settings", [{}, {"lexical": False}, {"lexical": False, "feature_fusion": True}])
+@pytest.mark.parametrize("slot", mechanism.SLOTS)
+def test_every_kind_keeps_the_contract(slot, settings, clause):
+    CHECKS[clause](mechanism, slot, Facts(settings=settings))
+
+
+@pytest.mark.parametrize(
+    ("base", "settings", "parameters"),
+    [
+        ("transformer_base", None, 65_166_336),
+        ("transformer_base", {}, 71_470_080),
+        ("transformer_base", {"feature_fusion": True}, 84_052_992),
+        ("transformer_big", None, 218_413_056),
+        ("transformer_big", {"feature_fusion": True}, 293_935_104),
+    ],
+)
+def test_the_models_of_table_5_have_the_parameters_that_the_paper_counts(base, settings, parameters):
+    values = read_yaml(ROOT / "experiments/wmt14-en-de-lexical-shortcuts/params.yaml")
+    if settings is not None:
+        entry = {"mechanism": "lexical_shortcuts", **settings}
+        values["variants"][base]["slots"] = {ENCODER: entry, DECODER: entry}
+    chosen = plan(check(ExperimentSettings, values, where="params.yaml"), base)
+    described = describe(chosen.training.model, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
+    assert described["parameters"] == parameters
