@@ -6,7 +6,7 @@ from functools import cached_property
 from random import Random
 from typing import TypeVar
 
-from context_nmt.corpus.miniature.lexicon import Adjective, Adverb, At, Lexicon, Noun, TimePhrase, Verb
+from context_nmt.corpus.miniature.lexicon import Adjective, Adverb, At, Conjunction, Lexicon, Noun, TimePhrase, Verb
 from context_nmt.corpus.miniature.meaning import (
     Clause,
     Entity,
@@ -73,13 +73,12 @@ class Vocabulary:
     @cached_property
     def of_gender(self) -> dict[str, Wording]:
         """A thing of each German gender."""
-        return {noun.german[0].gender: Wording(noun, noun.english[0], noun.german[0]) for noun in reversed(self.things)}
+        return {noun.german[0].gender: Wording.usual(noun) for noun in reversed(self.things)}
 
     @cached_property
     def person_of_gender(self) -> dict[str, Wording]:
         """A man and a woman."""
-        people = {gender: nouns[0] for gender, nouns in self.people.items()}
-        return {gender: Wording(noun, noun.english[0], noun.german[0]) for gender, noun in people.items()}
+        return {gender: Wording.usual(nouns[0]) for gender, nouns in self.people.items()}
 
     @cached_property
     def all_pronouns(self) -> list[Wording]:
@@ -190,8 +189,15 @@ class Clauses:
         """A thing is somebody's."""
         return Clause(subject, self.one(self.vocabulary.belonging), self.tense, object=owner)
 
-    def decorate(self, clause: Clause, *, place: bool = True) -> Clause:
-        """Add time, place, manner, negation, a modal verb or another tense, where they go with the clause."""
+    def conjunction(self) -> Conjunction:
+        """And, or but."""
+        return self.one(list(self.vocabulary.lexicon.conjunctions.values()))
+
+    def decorate(self, clause: Clause, *, place: bool = True, spoken_of: bool = False) -> Clause:
+        """Add time, place, manner, negation, a modal verb or another tense, where they go with the clause.
+
+        `spoken_of`: the object will be spoken of again, so there is one: "not", but never "no table".
+        """
         rates, vocabulary = self.rates, self.vocabulary
         copula = clause.verb.frame == "copula"
         person = clause.subject is not None and clause.subject.entity.wording.is_person
@@ -203,7 +209,7 @@ class Clauses:
         elif person and not copula and clause.complement is None and self.chance(rates.modal):
             clause.modal = self.one(vocabulary.modals)
         if self.chance(rates.negated):
-            self._negate(clause)
+            self._negate(clause, spoken_of=spoken_of)
         elif self.chance(rates.frequency) and clause.tense in ("present", "past"):
             clause.frequency = self.one(vocabulary.frequency)
         if clause.complement:
@@ -226,10 +232,10 @@ class Clauses:
         assert noun.at is not None
         return PrepositionalPhrase(noun.at, "dative", NounPhrase(self.entity(noun), "definite"))
 
-    def _negate(self, clause: Clause) -> None:
+    def _negate(self, clause: Clause, *, spoken_of: bool) -> None:
         """Say "not", or "no" and "kein" where the object is indefinite."""
         if clause.object and clause.object.form == "indefinite":
-            if clause.object.numeral is None:
+            if clause.object.numeral is None and not spoken_of:
                 clause.object.form = "negative"
         elif not (clause.argument and clause.argument.noun_phrase.form == "indefinite"):
             clause.negated = True

@@ -127,7 +127,7 @@ class Contrasts:
         second = random.choice(others)
         person = "feminine" if gender == "masculine" else "masculine"
         scene = _Scene(vocabulary, self._settings.rates, random, person)
-        thing = Entity(_wording(first))
+        thing = Entity(Wording.usual(first))
         sentences = scene.about(thing, second, distance)
         pronouns = [
             phrase
@@ -137,8 +137,8 @@ class Contrasts:
         categories = ["cross", f"distance_{distance}"]
         items: list[Item | None] = []
         for right, wrong in ((first, second), (second, first)):
-            replaced = dict.fromkeys(pronouns, _wording(wrong))
-            items.append(self._item(sentences, {thing: _wording(right)}, replaced, categories))
+            replaced = dict.fromkeys(pronouns, Wording.usual(wrong))
+            items.append(self._item(sentences, {thing: Wording.usual(right)}, replaced, categories))
         return items
 
     # Senses
@@ -154,7 +154,7 @@ class Contrasts:
         noun = self._ambiguous(random)
         if document.misleads(noun):
             return None
-        thing = Entity(_wording(noun))
+        thing = Entity(Wording.usual(noun))
         category = kind.rpartition(" ")[2]
         getattr(document, f"sense_{category}")(thing)
         wrong = other_sense(self._vocabulary.lexicon, thing.wording)
@@ -167,15 +167,15 @@ class Contrasts:
         first = self._ambiguous(random)
         assert first.sense is not None
         second = lexicon.senses[first.sense.other]
-        if document.misleads(first) or document.misleads(second):
+        if document.misleads(first):  # it asks for both senses
             return [None]
         cues = [lexicon.nouns[random.choice(noun.sense.cues)] for noun in (first, second) if noun.sense]
-        thing, cue = Entity(_wording(first)), Entity(_wording(cues[0]))
+        thing, cue = Entity(Wording.usual(first)), Entity(Wording.usual(cues[0]))
         document.sense_previous(thing, cue)
         items: list[Item | None] = []
         for right, wrong, its_cue in ((first, second, cues[0]), (second, first, cues[1])):
-            wordings = {thing: _wording(right), cue: _wording(its_cue)}
-            items.append(self._item(document.sentences, wordings, {thing: _wording(wrong)}, ["cross"]))
+            wordings = {thing: Wording.usual(right), cue: Wording.usual(its_cue)}
+            items.append(self._item(document.sentences, wordings, {thing: Wording.usual(wrong)}, ["cross"]))
         return items
 
 
@@ -197,9 +197,8 @@ class _Scene:
         """Sentences: the first names the thing, which could as well be `other`, the last has a pronoun for it."""
         clauses = self._clauses
         form: Form = "definite" if clauses.chance(0.5) else "indefinite"
-        named = NounPhrase(thing, form)
-        first = clauses.decorate(clauses.does_to(self._noun(), named, neutral=True), place=False)
-        named.form = form  # not "no table": no pronoun could follow
+        first = clauses.does_to(self._noun(), NounPhrase(thing, form), neutral=True)
+        clauses.decorate(first, place=False, spoken_of=True)
         between = [self._alone() for _ in range(distance - 1)]
         return [*map(Sentence, (first, *between)), self._last(thing, other)]
 
@@ -221,12 +220,7 @@ class _Scene:
         if clause.tense not in ("present", "past") or clauses.chance(0.5):
             return Sentence(clause)
         again = clauses.does_to(self._noun(), NounPhrase(thing, "pronoun"), neutral=True)
-        conjunction = clauses.one([self._vocabulary.lexicon.conjunctions[name] for name in ("and", "but")])
-        return Sentence(clause, conjunction, again)
-
-
-def _wording(noun: Noun) -> Wording:
-    return Wording(noun, noun.english[0], noun.german[0])
+        return Sentence(clause, clauses.conjunction(), again)
 
 
 def with_mirrors(drawn: Iterable[Item]) -> list[Item]:

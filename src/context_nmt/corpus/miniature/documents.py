@@ -35,19 +35,13 @@ class Document(Telling):
         clause = self._does_to(target, subject, neutral=neutral)
         if not neutral and clause.verb.frame != "directional":
             self._add_relative(target)
-        self._decorate_positive(clause, target)
+        self._clauses.decorate(clause, place=False, spoken_of=True)
         if target.relative:  # what stood behind it would belong to it
             clause.fronted = "time" if clause.time else None
         elif not neutral:
             self._companion(clause)
         self._add(clause, plain=neutral)
         return target
-
-    def _decorate_positive(self, clause: Clause, target: NounPhrase) -> None:
-        """Decorate a clause, but never say "no table": no pronoun could follow."""
-        form = target.form
-        self._clauses.decorate(clause, place=False)
-        target.form = form
 
     def refer(self, thing: Entity) -> None:
         """A sentence with a pronoun for a thing of an earlier sentence."""
@@ -87,8 +81,7 @@ class Document(Telling):
             clause.subordinator = self._subordinator()
             self._add(clause)
         else:
-            first = self._does_to(target, subject)
-            self._decorate_positive(first, target)
+            first = self._clauses.decorate(self._does_to(target, subject), place=False, spoken_of=True)
             if self._clauses.chance(0.6):
                 second = self._does_to(pronoun, self._mention(self._one_of_the_cast(but=subject.entity)))
             else:
@@ -153,8 +146,7 @@ class Document(Telling):
         ]
         ambiguity = Ambiguity(phrase, "far", (cue, "noun"))
         if self._clauses.chance(0.5):
-            conjunction = self._clauses.one([self._vocabulary.lexicon.conjunctions[name] for name in ("and", "but")])
-            self._finish(Sentence(clauses[0], conjunction, clauses[1], ambiguities=(ambiguity,)))
+            self._finish(Sentence(clauses[0], self._clauses.conjunction(), clauses[1], ambiguities=(ambiguity,)))
             return
         subordinator = self._subordinator()
         if self._clauses.chance(0.4):

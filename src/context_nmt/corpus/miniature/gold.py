@@ -72,8 +72,7 @@ def _pronoun(
 def other_sense(lexicon: Lexicon, wording: Wording) -> Wording:
     """What an ambiguous noun means in its other sense."""
     assert wording.noun.sense is not None
-    noun = lexicon.senses[wording.noun.sense.other]
-    return Wording(noun, noun.english[0], noun.german[0])
+    return Wording.usual(lexicon.senses[wording.noun.sense.other])
 
 
 def _sense(lexicon: Lexicon, sentence: Sentence, use: Ambiguity, index: int, realised: Sequence[Realised]) -> Record:

@@ -38,6 +38,11 @@ class Wording:
     german: GermanNoun
     plural: bool = False
 
+    @classmethod
+    def usual(cls, noun: Noun) -> "Wording":
+        """One of it, called by the first of its synonyms."""
+        return cls(noun, noun.english[0], noun.german[0])
+
     @property
     def number(self) -> str:
         return "plural" if self.plural else "singular"
@@ -133,9 +138,7 @@ class Ambiguity:
     """A noun with two senses, and the word that decides between them."""
 
     phrase: NounPhrase
-    position: Literal[
-        "beside", "far", "previous"
-    ]  # of the cue: in the noun phrase, in another clause, a sentence before
+    position: Literal["beside", "far", "previous"]  # in the noun phrase, in another clause, a sentence before
     cue: Part
 
 

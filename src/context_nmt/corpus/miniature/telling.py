@@ -75,13 +75,13 @@ class Telling:
 
     # Things
 
-    def _thing(self, *, plural: bool = True) -> Entity:
+    def _thing(self) -> Entity:
         """A thing or an animal that this document has not spoken of."""
         while True:
             noun = self._clauses.one(self._vocabulary.things)
             if noun.name not in self._used:
                 self._used.add(noun.name)
-                return self._clauses.entity(noun, plural=plural and self._clauses.chance(self._rates.plural))
+                return self._clauses.entity(noun, plural=self._clauses.chance(self._rates.plural))
 
     def _introduced(self, thing: Entity, subject: NounPhrase, *, plain: bool = False) -> NounPhrase:
         """The first mention of a thing: a table, his table, Anna's table, this table, two tables."""
@@ -176,8 +176,7 @@ class Telling:
         self._before, self._here = self._here, set()
 
     def _coordinate(self, first: Clause, second: Clause) -> None:
-        conjunction = self._clauses.one([self._vocabulary.lexicon.conjunctions[name] for name in ("and", "but")])
-        self._finish(Sentence(first, conjunction, second))
+        self._finish(Sentence(first, self._clauses.conjunction(), second))
 
     def _subordinator(self) -> Subordinator:
         subordinators = self._vocabulary.lexicon.subordinators.values()
@@ -223,7 +222,7 @@ class Telling:
     def _with_subordinate(self, target: Entity | None) -> Clause:
         """A clause about people or a thing, with another one about people that says why, when or if."""
         fronted = self._clauses.chance(0.4)
-        subordinate = main = None
+        subordinate: Clause | None = None
         if fronted:
             subordinate = self._about_people(self._mention(self._one_of_the_cast()), clausal=False)
         subject = self._mention(self._one_of_the_cast())
