@@ -21,6 +21,18 @@ BIG = {**BASE, "width": 1024, "feed_forward_width": 4096, "heads": 16}
 ENCODER, DECODER = mechanism.SLOTS
 
 
+def with_gates(linear, q, mixed, kind):
+    """Equations 4 and 6 for one position."""
+    v, a, size = linear.weight[0], linear.bias[0], WIDTH // HEADS
+    groups = [slice(0, WIDTH)] if kind == "position" else [slice(0, size), slice(size, WIDTH)]
+    result = []
+    for group in groups:
+        half = len(v) // 2
+        gate = torch.sigmoid(q[group] @ v[:half] + mixed[group] @ v[half:] + a)
+        result.append((1 - gate) * q[group] + gate * mixed[group])
+    return torch.cat(result)
+
+
 def slow(layer, inputs, settings, *, causal):
     """Equations 4 to 9 for one sentence, position by position; inputs X_1 ... X_l, [T, D] each."""
     x, size = inputs[-1], WIDTH // HEADS
@@ -39,14 +51,7 @@ def slow(layer, inputs, settings, *, causal):
             q = unit.projection(x[t])
             if unit.context is not None:
                 mixed = unit.context.weight @ torch.cat(c)
-                v, a = unit.gate[0].weight[0], unit.gate[0].bias[0]
-                groups = [slice(0, WIDTH)] if settings.gate == "position" else [slice(0, size), slice(size, WIDTH)]
-                result = []
-                for group in groups:
-                    half = len(v) // 2
-                    gate = torch.sigmoid(q[group] @ v[:half] + mixed[group] @ v[half:] + a)
-                    result.append((1 - gate) * q[group] + gate * mixed[group])
-                q = torch.cat(result)
+                q = q + mixed if settings.gate == "none" else with_gates(unit.gate[0], q, mixed, settings.gate)
             found.append(q)
     values, output = layer.value(x), []
     for t in range(length):
@@ -60,7 +65,7 @@ def slow(layer, inputs, settings, *, causal):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("gate", ["position", "head"])
+@pytest.mark.parametrize("gate", ["position", "head", "none"])
 @pytest.mark.parametrize("mixed_into", MIXED)
 @pytest.mark.parametrize("context", CONTEXTS)
 def test_it_is_what_the_equations_say(context, mixed_into, gate, causal):

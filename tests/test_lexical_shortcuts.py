@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from contract import CHECKS, Facts
+from contract import CHECKS, Facts, experiment
 from small_models import HEADS, WIDTH, shake
 from torch.testing import assert_close
 
 from context_nmt.mechanisms import lexical_shortcuts as mechanism
+from context_nmt.models.building import build
 from context_nmt.models.counting import describe
 from context_nmt.models.planning import plan
 from context_nmt.parameters import check, read_yaml
@@ -87,9 +88,9 @@ def test_every_kind_keeps_the_contract(slot, settings, clause):
 @pytest.mark.parametrize(
     ("base", "settings", "parameters"),
     [
-        ("transformer_base", None, 65_166_336),
-        ("transformer_base", {}, 71_470_080),
-        ("transformer_base", {"feature_fusion": True}, 84_052_992),
+        ("transformer", None, 65_166_336),
+        ("transformer", {}, 71_470_080),
+        ("transformer", {"feature_fusion": True}, 84_052_992),
         ("transformer_big", None, 218_413_056),
         ("transformer_big", {"feature_fusion": True}, 293_935_104),
     ],
@@ -102,3 +103,18 @@ def test_the_models_of_table_5_have_the_parameters_that_the_paper_counts(base, s
     chosen = plan(check(ExperimentSettings, values, where="params.yaml"), base)
     described = describe(chosen.training.model, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
     assert described["parameters"] == parameters
+
+
+@pytest.mark.parametrize("slot", mechanism.SLOTS)
+def test_the_authors_residual_starts_from_the_normalised_input(slot):
+    """Under post-norm nothing is normalised before the attention, and the flag changes nothing."""
+    outputs = {}
+    for norm in ("pre", "post"):
+        for official in (False, True):
+            entry = {"mechanism": "lexical_shortcuts", "official_residual": official}
+            chosen = plan(experiment(model={"norm": norm}, slots={slot: entry}), "one").training.model
+            torch.manual_seed(1)
+            model = build(chosen, source_vocabulary=20, target_vocabulary=20).double().eval()
+            outputs[norm, official] = model(torch.tensor([[5, 6, 7]]), torch.tensor([[2, 8]]))
+    assert torch.equal(outputs["post", True], outputs["post", False])
+    assert not torch.allclose(outputs["pre", True], outputs["pre", False], rtol=0, atol=1e-3)

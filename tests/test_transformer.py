@@ -11,10 +11,10 @@ from torch.testing import assert_close
 
 from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.files import UserError
-from context_nmt.transformer.attention import ScaledDotProduct
+from context_nmt.transformer.attention import LayerContext, ScaledDotProduct
 from context_nmt.transformer.dropout import Dropout
 from context_nmt.transformer.embedding import sinusoids
-from context_nmt.transformer.layers import causal_mask
+from context_nmt.transformer.layers import DecoderLayer, EncoderLayer, Residual, causal_mask
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 SOURCE = sentences(5, 3, 4, seed=1)
@@ -245,3 +245,35 @@ def test_shaken_weights_are_no_neutral_ones():
     """What all tests of models here rest on: no bias of 0, no norm of 1."""
     assert all(parameter.std() > 0 for parameter in small_model(attention_bias=True).parameters())
     assert shake(nn.LayerNorm(4)).weight.std() > 0
+
+
+class Nothing(nn.Module):
+    """An attention that has nothing to say, and whose output is added to its queries."""
+
+    residual_of_queries = True
+
+    def forward(self, queries, context):
+        return torch.zeros_like(queries)
+
+
+def residual_with_a_norm(norm):
+    return shake(Residual(width=WIDTH, norm=norm, dropout=0.0, epsilon=1e-5))
+
+
+@NORMS
+def test_a_residual_may_start_from_the_queries(norm):
+    states = torch.randn(2, 3, WIDTH)
+    mask = torch.ones(1, 1, 1, 3, dtype=torch.bool)
+    context = LayerContext((states,), (), mask, causal=False, padding=torch.ones(2, 3, dtype=torch.bool))
+    own, cross = residual_with_a_norm(norm), residual_with_a_norm(norm)
+    encoder = EncoderLayer(self_attention=Nothing(), residual=own, feed_forward=nn.Identity())
+    assert_close(encoder(states, context)[0], own.norm(states))
+    decoder = DecoderLayer(
+        self_attention=Nothing(),
+        residual=own,
+        cross_attention=Nothing(),
+        cross_residual=cross,
+        feed_forward=nn.Identity(),
+    )
+    crossing = context.over_memory((states,), mask, None)
+    assert_close(decoder(states, context, crossing)[0], cross.norm(own.norm(states)))

@@ -117,7 +117,10 @@ class ModelSettings(Checked):
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"
     maximum_positions: int = 1024  # learned positions only
     embedding_scale: bool = True  # embeddings times the square root of the width
+    embedding_initialisation: Literal["normal", "glorot"] = "normal"  # N(0, 1/width), or Glorot-uniform
+    source_embedding_bias: bool = False  # a learned vector added to every source embedding
     activation: Literal["relu", "gelu"] = "relu"
+    layer_norm_epsilon: float = 1e-5
     dropout: float = 0.1  # of a sublayer's output, before the residual addition
     embedding_dropout: float = 0.1
     attention_dropout: float = 0.0
@@ -132,6 +135,7 @@ class ModelSettings(Checked):
         )
         for name in ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout"):
             require(0 <= getattr(self, name) < 1, f"{name} is {getattr(self, name)}; it must be in [0, 1)")
+        require(self.layer_norm_epsilon > 0, f"layer_norm_epsilon is {self.layer_norm_epsilon}; it must be positive")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,10 +253,14 @@ class SignificanceSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class VariantSettings(Checked):
-    """One named system: what fills its slots and what it overrides in the experiment's recipe."""
+    """One named system: what fills its slots and what it overrides in the experiment's recipe.
+
+    A slot holds a mechanism with its settings, `{mechanism: dual_context, layers: [1, 2], kernel_size: 3}`, or a list
+    of such entries for different layers.
+    """
 
     label: str | None = None  # the name that tables print; the variant's key if unset
-    slots: dict[Slot, dict[str, Any]] = field(default_factory=dict)
+    slots: dict[Slot, dict[str, Any] | list[dict[str, Any]]] = field(default_factory=dict)
     model: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
     averaging: dict[str, Any] = field(default_factory=dict)

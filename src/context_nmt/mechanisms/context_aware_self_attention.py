@@ -6,6 +6,7 @@ The paper's letters, for layer l, whose input X_l is what its queries are projec
     C_Q = c U_Q                     c the context, U without a bias                                       eq. 5
     lambda_Q = sigmoid(Q v_H + C_Q v_C + a)         a gate per position, in (0, 1)                        eq. 6
     Q^ = (1 - lambda_Q) Q + lambda_Q C_Q            then heads, softmax and W_O as usual                  eq. 4
+                                                    without gates Q^ = Q + C_Q
 
     global       c = mean of X_l over the real tokens; in a causal decoder over those up to each one      eq. 7
     deep         c = [X_1; ...; X_{l-1}] of each position; layer 1 has none and is plain                  eq. 8
@@ -39,7 +40,7 @@ class Settings(Checked):
 
     context: Literal["global", "deep", "deep_global", "deep_global_and_deep"] = "deep_global_and_deep"
     mixed_into: Literal["queries_and_keys", "queries", "keys"] = "queries_and_keys"
-    gate: Literal["position", "head"] = "position"  # one gate for all heads, as in eq. 6, or one for each
+    gate: Literal["position", "head", "none"] = "position"  # one for all heads as in eq. 6, one for each, or none
 
 
 def build(settings: Settings, place: Place) -> "ContextAwareSelfAttention":
@@ -56,9 +57,9 @@ class ContextAwareSelfAttention(nn.Module):
         self.layers_of_means = {"global": 1, "deep": 0}.get(settings.context, place.layer)
         self.with_layers_below = settings.context in ("deep", "deep_global_and_deep")
         width = (self.layers_of_means + (place.layer - 1 if self.with_layers_below else 0)) * place.width  # of c
-        gate_heads = place.heads if settings.gate == "head" else 1
-        self.query = Contextualised(place, width if settings.mixed_into != "keys" else 0, gate_heads)
-        self.key = Contextualised(place, width if settings.mixed_into != "queries" else 0, gate_heads)
+        gates = {"position": 1, "head": place.heads, "none": 0}[settings.gate]
+        self.query = Contextualised(place, width if settings.mixed_into != "keys" else 0, gates)
+        self.key = Contextualised(place, width if settings.mixed_into != "queries" else 0, gates)
         self.value = linear(place.width, place.width, bias=place.bias)
         self.output = linear(place.width, place.width, bias=place.bias)
         self.attend = ScaledDotProduct(dropout=place.attention_dropout)
@@ -85,23 +86,25 @@ class ContextAwareSelfAttention(nn.Module):
 class Contextualised(nn.Module):
     """A projection of the input, and a gated one of its context mixed into it, eq. 4 to 6."""
 
-    def __init__(self, place: Place, context_width: int, gate_heads: int) -> None:
+    def __init__(self, place: Place, context_width: int, gates: int) -> None:
         super().__init__()
         self.projection = linear(place.width, place.width, bias=place.bias)  # W, b
-        self.gate_heads = gate_heads
+        self.gates = gates
         self.context = self.gate = None
         if context_width:
             self.context = linear(context_width, place.width, bias=False)  # U
-            size = place.width // gate_heads
-            self.gate = nn.Sequential(linear(2 * size, 1, bias=True), nn.Sigmoid())  # v_H and v_C, a
+        if context_width and gates:
+            self.gate = nn.Sequential(linear(2 * place.width // gates, 1, bias=True), nn.Sigmoid())  # v_H and v_C, a
 
     def forward(self, inputs: Tensor, context: Tensor) -> Tensor:
         """Inputs [B, T, D] and their context [B, T, C] -> [B, T, D]."""
         projected = self.projection(inputs)
-        if self.context is None or self.gate is None:
+        if self.context is None:
             return projected
-        heads = projected.unflatten(-1, (self.gate_heads, -1))
-        mixed = self.context(context).unflatten(-1, (self.gate_heads, -1))
+        if self.gate is None:
+            return projected + self.context(context)
+        heads = projected.unflatten(-1, (self.gates, -1))
+        mixed = self.context(context).unflatten(-1, (self.gates, -1))
         return torch.lerp(heads, mixed, self.gate(torch.cat([heads, mixed], dim=-1))).flatten(-2)
 
 

@@ -81,7 +81,7 @@ class LocalContext(nn.Module):
         self.kernel_size = kernel_size
         self.convolution = linear(kernel_size * place.width, 2 * place.width, bias=True)  # W_r, b_r
         self.dropout = Dropout(place.dropout)
-        self.norm = nn.LayerNorm(place.width)
+        self.norm = nn.LayerNorm(place.width, eps=place.layer_norm_epsilon)
 
     def forward(self, inputs: Tensor, context: LayerContext) -> Tensor:
         """Inputs r [B, T, D] -> l_c [B, T, D]; padding is zero for the convolution."""

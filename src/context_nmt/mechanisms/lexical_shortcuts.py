@@ -10,7 +10,8 @@ With feature fusion, [K_sc; K] = [E; H] W_K, one map of 2D to 2D, eq. 13 and 14.
 
 H is not normalised, as in eq. 7 and 8 and in the authors' code: under pre-norm only the queries are. In cross-attention
 E and H are the source's embeddings and the encoder's output. Non-lexical shortcuts take the output of layer l - 2 for E
-(the embeddings up to layer 2; in cross-attention the encoder's output below the top).
+(the embeddings up to layer 2; in cross-attention the encoder's output below the top). The authors' code adds the
+attention to the normalised H, where every other sublayer adds to H itself: official_residual.
 """
 
 import math
@@ -39,6 +40,7 @@ class Settings(Checked):
 
     feature_fusion: bool = False
     lexical: bool = True  # from the embeddings; else from the layer before the last
+    official_residual: bool = False  # add to the normalised input, as the authors' code does and the paper does not say
 
 
 def build(settings: Settings, place: Place) -> "LexicalShortcuts":
@@ -55,6 +57,7 @@ class LexicalShortcuts(nn.Module):
         super().__init__()
         self.heads = place.heads
         self.lexical, self.layer = settings.lexical, place.layer
+        self.residual_of_queries = settings.official_residual
         gated = FusedProjection if settings.feature_fusion else SeparateProjections
         self.query = linear(place.width, place.width, bias=place.bias)
         self.key, self.value = gated(place), gated(place)

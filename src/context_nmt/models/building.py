@@ -27,12 +27,12 @@ def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) ->
             f"model.tying is all, but the vocabularies hold {source_vocabulary} and {target_vocabulary} units;"
             " set units.joint to true, or model.tying to decoder or none"
         )
-    target_table = token_table(target_vocabulary, model.width)
-    source_table = target_table if model.tying == "all" else token_table(source_vocabulary, model.width)
+    target_table = _table(model, target_vocabulary)
+    source_table = target_table if model.tying == "all" else _table(model, source_vocabulary)
     output = nn.Linear(model.width, target_vocabulary, bias=False)
-    output.weight = token_table(target_vocabulary, model.width).weight if model.tying == "none" else target_table.weight
+    output.weight = _table(model, target_vocabulary).weight if model.tying == "none" else target_table.weight
     return TranslationModel(
-        source_embedding=_embedding(model, source_table),
+        source_embedding=_embedding(model, source_table, bias=model.source_embedding_bias),
         target_embedding=_embedding(model, target_table),
         encoder=Encoder(
             [
@@ -62,9 +62,14 @@ def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) ->
     )
 
 
-def _embedding(model: ModelSettings, table: nn.Embedding) -> Embedding:
+def _table(model: ModelSettings, vocabulary: int) -> nn.Embedding:
+    return token_table(vocabulary, model.width, glorot=model.embedding_initialisation == "glorot")
+
+
+def _embedding(model: ModelSettings, table: nn.Embedding, *, bias: bool = False) -> Embedding:
     learned = position_table(model.maximum_positions, model.width) if model.positions == "learned" else None
-    return Embedding(table, positions=learned, scale=model.embedding_scale, dropout=model.embedding_dropout)
+    scale, dropout = model.embedding_scale, model.embedding_dropout
+    return Embedding(table, positions=learned, scale=scale, dropout=dropout, bias=bias)
 
 
 def _attention(plan: ModelPlan, slot: str, layer: int) -> Attention:
@@ -78,12 +83,13 @@ def _attention(plan: ModelPlan, slot: str, layer: int) -> Attention:
         bias=plan.model.attention_bias,
         dropout=plan.model.dropout,
         attention_dropout=plan.model.attention_dropout,
+        layer_norm_epsilon=plan.model.layer_norm_epsilon,
     )
     return cast(Attention, mechanism.build(mechanism.Settings(**filling.settings), place))
 
 
 def _residual(model: ModelSettings) -> Residual:
-    return Residual(width=model.width, norm=model.norm, dropout=model.dropout)
+    return Residual(width=model.width, norm=model.norm, dropout=model.dropout, epsilon=model.layer_norm_epsilon)
 
 
 def _feed_forward(model: ModelSettings) -> FeedForward:
@@ -95,4 +101,4 @@ def _feed_forward(model: ModelSettings) -> FeedForward:
 
 
 def _final_norm(model: ModelSettings) -> nn.Module:
-    return nn.LayerNorm(model.width) if model.norm == "pre" else nn.Identity()
+    return nn.LayerNorm(model.width, eps=model.layer_norm_epsilon) if model.norm == "pre" else nn.Identity()

@@ -100,8 +100,24 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return {**base, **changes, **nested}
 
 
-def _fill(slot: str, entry: dict[str, Any], model: ModelSettings, where: str) -> tuple[Filling, ...]:
-    """Spread one slot's entry over the layers: `layers` picks some, a list gives a value per picked layer."""
+def _fill(
+    slot: str, given: dict[str, Any] | list[dict[str, Any]], model: ModelSettings, where: str
+) -> tuple[Filling, ...]:
+    """Spread one slot's entry, or list of entries, over the layers; plain attention fills those that none picks."""
+    count = model.encoder_layers if slot.startswith("encoder") else model.decoder_layers
+    fillings: dict[int, Filling] = {}
+    entries = {where: given} if isinstance(given, dict) else {f"{where}[{i}]": one for i, one in enumerate(given)}
+    for key, entry in entries.items():
+        filled = _fillings(slot, entry, count, key)
+        twice = sorted(set(filled) & set(fillings))
+        if twice:
+            raise UserError(f"{key}.layers: another entry of this slot fills {twice} as well")
+        fillings |= filled
+    return tuple(fillings.get(layer, Filling(mechanism=PLAIN)) for layer in range(1, count + 1))
+
+
+def _fillings(slot: str, entry: dict[str, Any], count: int, where: str) -> dict[int, Filling]:
+    """What one entry puts into which layers: `layers` picks some, a list gives a value per picked layer."""
     options = dict(entry)
     name = options.pop("mechanism", None)
     if not isinstance(name, str):
@@ -112,17 +128,16 @@ def _fill(slot: str, entry: dict[str, Any], model: ModelSettings, where: str) ->
         raise UserError(f"{where}.mechanism: {error}") from None
     if slot not in mechanism.SLOTS:
         raise UserError(f"{where}.mechanism: {name} does not fit this slot; it accepts {', '.join(mechanism.SLOTS)}")
-    count = model.encoder_layers if slot.startswith("encoder") else model.decoder_layers
     layers = options.pop("layers", list(range(1, count + 1)))
     if not _are_layers(layers, count):
         raise UserError(f"{where}.layers: {layers!r} is not a list of different layers of 1..{count}")
     _refuse_unknown(options, [field.name for field in dataclasses.fields(mechanism.Settings)], where)
-    fillings = [Filling(mechanism=PLAIN)] * count
+    fillings = {}
     for index, layer in enumerate(layers):
         settings = {key: _of_layer(value, index, len(layers), f"{where}.{key}") for key, value in options.items()}
         checked = dataclasses.asdict(check(mechanism.Settings, settings, where=where))
-        fillings[layer - 1] = Filling(mechanism=name, settings=checked)
-    return tuple(fillings)
+        fillings[layer] = Filling(mechanism=name, settings=checked)
+    return fillings
 
 
 def _are_layers(layers: Any, count: int) -> bool:

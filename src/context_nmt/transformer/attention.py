@@ -45,7 +45,9 @@ class Attention(Protocol):
     """What a layer is given: queries [B, T, D] -> [B, T, D].
 
     A cross-attention whose output at a query depends on that query and the memory alone, and whose state on the memory
-    alone, may say so with an attribute `independent_queries = True`; decoding then copies no memory.
+    alone, may say so with an attribute `independent_queries = True`; decoding then copies no memory. One with an
+    attribute `residual_of_queries = True` has its output added to the queries, not to the states that they come from:
+    under pre-norm the residual then adds normalised states.
     """
 
     def __call__(self, queries: Tensor, context: LayerContext) -> Tensor: ...
@@ -62,6 +64,7 @@ class Place:
     bias: bool
     dropout: float  # of a sublayer's output
     attention_dropout: float
+    layer_norm_epsilon: float = 1e-5
 
 
 def linear(inputs: int, outputs: int, *, bias: bool) -> nn.Linear:

@@ -21,18 +21,23 @@ def sinusoids(first: int, length: int, width: int, device: torch.device) -> Tens
 
 
 class Embedding(nn.Module):
-    """Token ids [B, T] -> dropout(embedding (times sqrt(D)) + position) [B, T, D]."""
+    """Token ids [B, T] -> dropout(embedding (times sqrt(D)) (+ bias) + position) [B, T, D]."""
 
-    def __init__(self, table: nn.Embedding, *, positions: nn.Embedding | None, scale: bool, dropout: float) -> None:
+    def __init__(
+        self, table: nn.Embedding, *, positions: nn.Embedding | None, scale: bool, dropout: float, bias: bool = False
+    ) -> None:
         super().__init__()
         self.table = table
         self.positions = positions  # learned; None = sinusoids
+        self.bias = nn.Parameter(torch.zeros(table.embedding_dim)) if bias else None
         self.scale = math.sqrt(table.embedding_dim) if scale else 1.0
         self.dropout = Dropout(dropout)
 
     def forward(self, ids: Tensor, first_position: int = 0) -> Tensor:
         """Raises UserError for a sentence longer than the learned positions."""
         embedded = self.table(ids) * self.scale
+        if self.bias is not None:
+            embedded = embedded + self.bias
         return self.dropout(embedded + self._positions(first_position, ids.size(1), embedded))
 
     def _positions(self, first: int, length: int, like: Tensor) -> Tensor:
@@ -45,10 +50,13 @@ class Embedding(nn.Module):
         return self.positions.weight[first : first + length]
 
 
-def token_table(vocabulary: int, width: int) -> nn.Embedding:
-    """A table [V, D] with entries from N(0, 1/D)."""
+def token_table(vocabulary: int, width: int, *, glorot: bool = False) -> nn.Embedding:
+    """A table [V, D] with entries from N(0, 1/D), or Glorot-uniform ones."""
     table = nn.Embedding(vocabulary, width)
-    nn.init.normal_(table.weight, std=width**-0.5)
+    if glorot:
+        nn.init.xavier_uniform_(table.weight)
+    else:
+        nn.init.normal_(table.weight, std=width**-0.5)
     return table
 
 

@@ -14,10 +14,10 @@ from context_nmt.transformer.dropout import Dropout
 class Residual(nn.Module):
     """x + dropout(f(x)), with layer norm before f (pre) or after the addition (post)."""
 
-    def __init__(self, *, width: int, norm: Literal["pre", "post"], dropout: float) -> None:
+    def __init__(self, *, width: int, norm: Literal["pre", "post"], dropout: float, epsilon: float) -> None:
         super().__init__()
         self.pre = norm == "pre"
-        self.norm = nn.LayerNorm(width)
+        self.norm = nn.LayerNorm(width, eps=epsilon)
         self.dropout = Dropout(dropout)
 
     def enter(self, states: Tensor) -> Tensor:
@@ -28,6 +28,11 @@ class Residual(nn.Module):
         """The sublayer's result, [B, T, D]."""
         states = states + self.dropout(output)
         return states if self.pre else self.norm(states)
+
+
+def _added_to(attention: Attention, states: Tensor, queries: Tensor) -> Tensor:
+    """What the residual adds an attention's output to, see Attention."""
+    return queries if getattr(attention, "residual_of_queries", False) else states
 
 
 class FeedForward(nn.Module):
@@ -61,7 +66,8 @@ class EncoderLayer(nn.Module):
         """States [B, S, D] -> next states, and the queries that the self-attention received."""
         queries = self.residual.enter(states)
         attended = self.self_attention(queries, context.with_queries(queries))
-        return self.feed_forward(self.residual.leave(states, attended)), queries
+        states = self.residual.leave(_added_to(self.self_attention, states, queries), attended)
+        return self.feed_forward(states), queries
 
 
 class DecoderLayer(nn.Module):
@@ -87,10 +93,11 @@ class DecoderLayer(nn.Module):
         """States [B, T, D] -> next states, and the queries that the self-attention received."""
         queries = self.residual.enter(states)
         attended = self.self_attention(queries, context.with_queries(queries))
-        states = self.residual.leave(states, attended)
-        cross_context = cross_context.with_queries(queries)
-        crossed = attend_to_memory(self.cross_attention, self.cross_residual.enter(states), cross_context)
-        return self.feed_forward(self.cross_residual.leave(states, crossed)), queries
+        states = self.residual.leave(_added_to(self.self_attention, states, queries), attended)
+        crossing = self.cross_residual.enter(states)
+        crossed = attend_to_memory(self.cross_attention, crossing, cross_context.with_queries(queries))
+        states = self.cross_residual.leave(_added_to(self.cross_attention, states, crossing), crossed)
+        return self.feed_forward(states), queries
 
 
 @dataclass(frozen=True)
