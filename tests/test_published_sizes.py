@@ -1,0 +1,156 @@
+"""The experiments at paper size: every system has the parameters that its paper counts, and its paper's recipe."""
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+
+from context_nmt.models.building import build
+from context_nmt.models.planning import plan
+from context_nmt.parameters import read_parameters
+
+ROOT = Path(__file__).parents[1]
+LEXICAL, DUAL, AWARE = (f"wmt14-en-de-{paper}" for paper in ("lexical-shortcuts", "dual-contextual", "context-aware"))
+VOCABULARY = {LEXICAL: 41_138, DUAL: 41_138, AWARE: 28_558}  # units on either side; those that fit what is published
+SQUARE = 512**2
+
+PUBLISHED = {  # in all; Ampomah et al. give no total that we know of
+    LEXICAL: {  # Emelin et al., table 5, in thousands
+        "transformer": 65_166,
+        "lexical_shortcuts": 71_470,
+        "lexical_shortcuts_fusion": 84_053,
+        "transformer_big": 218_413,
+        "lexical_shortcuts_fusion_big": 293_935,
+    },
+    AWARE: {  # Yang et al., tables 1 and 2, in thousands; context_aware_global, 91,000, is out of reach
+        "transformer": 88_000,
+        "context_aware_deep_global": 99_000,
+        "context_aware_deep": 95_900,
+        "context_aware_encoder": 106_900,
+        "context_aware_decoder_deep_global": 99_000,
+        "context_aware_decoder": 106_900,
+        "context_aware_both": 125_800,
+        "transformer_big": 264_100,
+        "context_aware_big": 339_600,
+    },
+}
+ADDED = {  # to `transformer`, or to `transformer_big`, of the experiment
+    LEXICAL: {
+        "transformer": 0,
+        "lexical_shortcuts": 71_470_080 - 65_166_336,
+        "lexical_shortcuts_fusion": 84_052_992 - 65_166_336,
+        "transformer_big": 0,
+        "lexical_shortcuts_fusion_big": 293_935_104 - 218_413_056,
+        "transformer_small": 21_573_120 - 65_166_336,
+        "lexical_shortcuts_small": 23_152_128 - 65_166_336,
+        "lexical_shortcuts_fusion_small": 26_297_856 - 65_166_336,
+        "lexical_shortcuts_cross": 6 * (6 * SQUARE + 2 * 512),
+        "lexical_shortcuts_all": 18 * (6 * SQUARE + 2 * 512),
+        "lexical_shortcuts_non_lexical": 12 * (6 * SQUARE + 2 * 512),
+        "lexical_shortcuts_encoder": 6 * (6 * SQUARE + 2 * 512),
+        "lexical_shortcuts_decoder": 6 * (6 * SQUARE + 2 * 512),
+        "lexical_shortcuts_official_residual": 12 * (6 * SQUARE + 2 * 512),
+    },
+    DUAL: {  # Ampomah et al. publish 12.7M for either stack and about 25M for both
+        "transformer": 0,
+        "dual_context_encoder": 12_598_272,
+        "dual_context_decoder": 12_598_272,
+        "dual_context_both": 25_196_544,
+        **{f"dual_context_kernel_{size}": 12_598_272 + (size - 2) * 6 * 2 * SQUARE for size in range(3, 9)},
+        "dual_context_layers_1": 2_099_712,
+        "dual_context_layers_1_2": 2 * 2_099_712,
+        "dual_context_layers_1_3": 3 * 2_099_712,
+        "dual_context_layers_1_4": 4 * 2_099_712,
+        "dual_context_layers_1_5": 5 * 2_099_712,
+        "dual_context_layers_4_6": 3 * 2_099_712,
+        "dual_context_layers_5_6": 2 * 2_099_712,
+        "dual_context_layers_6": 2_099_712,
+    },
+    AWARE: {  # Yang et al., tables 1 and 2, publish these in millions
+        "transformer": 0,
+        "context_aware_global": 3_158_028,  # published: 3.0
+        "context_aware_deep_global": 11_022_348,  # 11.0
+        "context_aware_deep": 7_874_570,  # 7.9
+        "context_aware_encoder": 18_886_668,  # 18.9
+        "context_aware_decoder_deep_global": 11_022_348,  # 11.0
+        "context_aware_decoder": 18_886_668,  # 18.9
+        "context_aware_both": 37_773_336,  # 37.8
+        "transformer_big": 0,
+        "context_aware_big": 75_522_060,  # 75.5
+        "context_aware_queries": 18_886_668 // 2,
+        "context_aware_keys": 18_886_668 // 2,
+        "context_aware_without_gates": 18_886_668 - 6 * 2 * (2 * 512 + 1),
+    },
+}
+
+
+def settings(experiment):
+    return read_parameters(ROOT / "experiments" / experiment / "params.yaml")
+
+
+@cache
+def counts(experiment):
+    """The parameters of every variant."""
+    read, size = settings(experiment), VOCABULARY[experiment]
+    found = {}
+    for variant in read.variants:
+        with torch.device("meta"):
+            chosen = plan(read, variant).training.model
+            model = build(chosen, source_vocabulary=size, target_vocabulary=size)
+        found[variant] = sum(parameter.numel() for parameter in model.parameters())
+    return found
+
+
+@pytest.mark.parametrize("experiment", ADDED)
+def test_every_system_adds_the_parameters_that_its_paper_counts(experiment):
+    found = counts(experiment)
+    base = {variant: found["transformer_big" if variant.endswith("_big") else "transformer"] for variant in found}
+    assert {variant: count - base[variant] for variant, count in found.items()} == ADDED[experiment]
+
+
+@pytest.mark.parametrize(("experiment", "unit"), [(LEXICAL, 1), (AWARE, 100)])
+def test_all_parameters_together_round_to_what_is_published(experiment, unit):
+    found = {variant: unit * round(counts(experiment)[variant] / 1000 / unit) for variant in PUBLISHED[experiment]}
+    assert found == PUBLISHED[experiment]
+
+
+@pytest.mark.parametrize(
+    ("experiment", "variant", "warmup", "updates", "averaged"),
+    [
+        (LEXICAL, "transformer", 4000, 152_000, 5),
+        (LEXICAL, "lexical_shortcuts", 6000, 152_000, 5),
+        (LEXICAL, "lexical_shortcuts_fusion", 8000, 152_000, 5),
+        (LEXICAL, "lexical_shortcuts_small", 6000, 152_000, 5),
+        (LEXICAL, "transformer_big", 16_000, 300_000, 16),
+        (LEXICAL, "lexical_shortcuts_fusion_big", 16_000, 300_000, 16),
+        (DUAL, "dual_context_both", 8000, 160_000, 5),
+        (AWARE, "context_aware_both", 4000, 100_000, 5),
+        (AWARE, "context_aware_big", 4000, 300_000, 20),
+    ],
+)
+def test_recipes(experiment, variant, warmup, updates, averaged):
+    chosen = plan(settings(experiment), variant)
+    training = chosen.training.training
+    assert (training.schedule.warmup, training.maximum_updates, chosen.averaging.count) == (warmup, updates, averaged)
+
+
+def test_every_system_is_trained_as_its_baseline_is():
+    """But for the warm-up: nothing else than what fills its slots may make the difference."""
+    for experiment in ADDED:
+        read = settings(experiment)
+        for variant, chosen in read.variants.items():
+            if chosen.baseline is None:
+                assert variant == "transformer"
+            elif variant.startswith("transformer"):  # another size
+                assert chosen.baseline == "transformer"
+                assert not chosen.slots
+            else:
+                own, other = plan(read, variant), plan(read, chosen.baseline)
+                assert own.training.model.slots != other.training.model.slots
+                assert own.training.model.model == other.training.model.model
+                assert (own.averaging, own.decoding) == (other.averaging, other.decoding)
+                warmup = other.training.training.schedule.warmup
+                schedule = replace(own.training.training.schedule, warmup=warmup)
+                assert replace(own.training.training, schedule=schedule) == other.training.training
