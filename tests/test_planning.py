@@ -157,6 +157,27 @@ def test_layers_that_are_not_there_are_refused(layers):
     )
 
 
+def test_entries_of_one_slot_fill_layers_of_their_own():
+    plain = {"mechanism": PLAIN, "layers": [1]}
+    other = {"mechanism": "made_up", "kernel_size": 3, "layers": [2]}
+    for order in ([plain, other], [other, plain], [other]):
+        one = experiment(slots={"encoder_self_attention": order})
+        assert plan(one, "one").training.model.slots["encoder_self_attention"] == (FILLING, made_up(3))
+
+
+def test_entries_that_share_a_layer_are_refused():
+    entries = [{"mechanism": "made_up", "kernel_size": 3, "layers": [2]}, {"mechanism": PLAIN}]
+    assert refusal({"slots": {"encoder_self_attention": entries}}) == (
+        "params.yaml: variants.one.slots.encoder_self_attention[1].layers: another entry of this slot fills [2] as well"
+    )
+
+
+def test_a_wrong_entry_of_a_list_is_named():
+    entries = [{"mechanism": "made_up", "kernel_size": 3, "layers": [1]}, {"mechanism": "made_upp", "layers": [2]}]
+    message = refusal({"slots": {"encoder_self_attention": entries}})
+    assert message.startswith("params.yaml: variants.one.slots.encoder_self_attention[1].mechanism: no mechanism")
+
+
 def test_only_the_mechanism_files_that_a_variant_uses_are_hashed():
     mixed = {"encoder_self_attention": {"mechanism": "made_up", "kernel_size": 3, "layers": [1]}}
     full = {slot: {"mechanism": "made_up", "kernel_size": 3} for slot in ("encoder_self_attention", "cross_attention")}

@@ -5,12 +5,25 @@ import warnings
 
 import pytest
 import torch
-from small_models import HEADS, LAYERS, SIZES, VOCABULARY, WIDTH, sentences, shake, small_model, step_by_step
+from small_models import (
+    HEADS,
+    LAYERS,
+    SIZES,
+    VOCABULARY,
+    WIDTH,
+    sentences,
+    shake,
+    small_model,
+    small_plan,
+    step_by_step,
+)
 from torch import nn
 from torch.testing import assert_close
 
 from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.files import UserError
+from context_nmt.models.building import build
+from context_nmt.models.plans import Filling
 from context_nmt.transformer.attention import LayerContext, ScaledDotProduct
 from context_nmt.transformer.dropout import Dropout
 from context_nmt.transformer.embedding import sinusoids
@@ -132,6 +145,40 @@ def test_embeddings_are_scaled_before_positions_are_added(scaled, factor):
     embedding = small_model(embedding_scale=scaled).source_embedding
     signals = sinusoids(2, SOURCE.size(1), WIDTH, SOURCE.device).double()
     assert_close(embedding(SOURCE, first_position=2), factor * embedding.table.weight[SOURCE] + signals, **EXACT)
+
+
+@pytest.mark.parametrize("tying", ["all", "none"])
+def test_a_bias_may_be_added_to_every_source_embedding(tying):
+    model, plain = small_model(source_embedding_bias=True, tying=tying), small_model(tying=tying)
+    embedding = model.source_embedding
+    signals = sinusoids(0, SOURCE.size(1), WIDTH, SOURCE.device).double()
+    expected = math.sqrt(WIDTH) * embedding.table.weight[SOURCE] + embedding.bias + signals
+    assert_close(embedding(SOURCE), expected, **EXACT)
+    assert {name for name, _ in model.named_parameters()} - {name for name, _ in plain.named_parameters()} == {
+        "source_embedding.bias"
+    }
+
+
+def test_embeddings_are_drawn_as_the_setting_says():
+    def table(kind):
+        torch.manual_seed(1)
+        plan = small_plan(width=64, embedding_initialisation=kind)
+        return build(plan, source_vocabulary=1000, target_vocabulary=1000).source_embedding.table.weight
+
+    limit = math.sqrt(6 / (1000 + 64))
+    assert table("normal").std().item() == pytest.approx(1 / 8, rel=0.02)
+    assert table("normal").abs().max() > 3 / 8
+    assert table("glorot").abs().max().item() == pytest.approx(limit, rel=0.01)
+    assert table("glorot").std().item() == pytest.approx(limit / math.sqrt(3), rel=0.02)
+
+
+@NORMS
+def test_every_norm_has_the_epsilon_of_the_setting(norm):
+    dual_context = Filling(mechanism="dual_context", settings={"kernel_size": 2})
+    model = small_model({"encoder_self_attention": (dual_context,) * LAYERS}, norm=norm, layer_norm_epsilon=1e-3)
+    found = [module.eps for module in model.modules() if isinstance(module, nn.LayerNorm)]
+    assert len(found) == 6 * LAYERS + (2 if norm == "pre" else 0)
+    assert set(found) == {1e-3}
 
 
 def test_learned_positions_are_a_table_for_each_side():
