@@ -259,10 +259,14 @@ def test_editing_the_search_trains_nothing(finished):
     assert repeated == {"plan", "decode@plain-1", "decode@small-1"}
 
 
-def test_a_new_mechanism_trains_nothing(finished):
+def test_a_new_mechanism_trains_the_variants_that_use_it_and_no_other(finished):
     mechanisms = finished.folder / "src/context_nmt/mechanisms"
     shutil.copy(mechanisms / "multi_head_attention.py", mechanisms / "another.py")
     assert finished.repro("train") == {"plan"}
+    entry = "{slots: {encoder_self_attention: {mechanism: another}}, baseline: plain}"
+    finished.edit("variants:\n", f"variants:\n  new: {entry}\n")
+    finished.edit("bitext: [", "bitext: [new, ")
+    assert finished.repro("train") == {"plan", "train@new-1"}
 
 
 def test_a_new_test_set_trains_nothing(finished):
@@ -273,6 +277,6 @@ def test_a_new_test_set_trains_nothing(finished):
 def test_a_new_variant_trains_alone_in_a_clone_without_the_cache(finished, folder):
     clone = finished.clone(folder / "bare")
     clone.edit("variants:\n", "variants:\n  wide: {model: {feed_forward_width: 32}, baseline: plain}\n")
-    clone.edit("bitext: [plain, small]", "bitext: [plain, small, wide]")
+    clone.edit("bitext: [", "bitext: [wide, ")
     assert clone.repro("binarize") == FIRST
     assert clone.repro("--allow-missing") - LAST == {"plan", "describe"} | of_variant("wide")
