@@ -31,10 +31,18 @@ PARAMETERS = {
     "seeds": [1, 2],
     "focus": "gauss",
 }
+SPEEDS = {
+    "hardware": "an abacus",
+    "size": "width 4",
+    "variants": {
+        "transformer": {"training": {"median": 1.0}, "decoding": {"median": 1.0}, "flops": 1.0},
+        "gauss": {"training": {"median": 0.8123}, "decoding": None, "flops": 1.5},
+    },
+}
 
 
 def make_experiment(folder: Path, **changes: object) -> Experiment:
-    """Write params.yaml, references, outputs, curves and models.json; score nothing yet."""
+    """Write params.yaml, references, outputs, curves, models.json and speeds; score nothing yet."""
     experiment = Experiment(folder)
     experiment.parameters.write_text(yaml.safe_dump(PARAMETERS | changes, sort_keys=False), encoding="utf-8")
     settings = experiment.settings
@@ -56,6 +64,7 @@ def make_experiment(folder: Path, **changes: object) -> Experiment:
             for number, variant in enumerate(settings.variants, start=1)
         },
     )
+    write_json(experiment.speeds, SPEEDS)
     return experiment
 
 

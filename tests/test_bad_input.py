@@ -77,6 +77,8 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("finished")
     (folder / "data/toy").mkdir(parents=True)
     (folder / "params.yaml").write_text(TOY)
+    (folder / "benchmarks").mkdir()
+    (folder / "benchmarks/variants.json").write_text('{"hardware": "none", "size": "none", "variants": {}}')
     for split, count in (("train", 200), ("valid", 20)):
         lines = [f"balo {number % 7} tak fenu {number % 5} ." for number in range(count)]
         (folder / f"data/toy/{split}.xx").write_text("\n".join(lines) + "\n")

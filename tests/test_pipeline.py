@@ -153,6 +153,8 @@ def project(folder):
         shutil.copytree(ROOT / name, made / name, ignore=skip)
     for name in ("dvc.yaml", ".dvcignore", ".gitignore"):
         shutil.copy(ROOT / name, made / name)
+    (made / "benchmarks").mkdir()
+    shutil.copy(ROOT / "benchmarks/variants.json", made / "benchmarks")
     (made / "params.yaml").write_text(PARAMETERS)
     write_corpus(made / "data" / "toy")
     project = Project(made, environment)

@@ -149,9 +149,14 @@ def test_a_bootstrap_that_never_loses_is_as_small_as_its_resamples_allow(tmp_pat
 def test_markdown_shows_what_a_reader_needs(experiment):
     page = (experiment.metrics / "results.md").read_text(encoding="utf-8")
     rows = table_rows(page, "test\n")
-    assert rows[0].startswith("| System | Parameters | MFLOPs | FLOPs / baseline | sacrebleu | bleu_tokenized |")
-    assert rows[2].startswith("| Transformer | 1,000,000 | 6.0 | - |")
-    assert rows[3].startswith("| Gauss \\| half | 2,000,000 | 12.0 | 2.00 |")
+    names = (
+        "System | Parameters | MFLOPs | FLOPs / baseline | Training speed | Decoding speed | sacrebleu | bleu_tokenized"
+    )
+    assert rows[0].startswith(f"| {names} |")
+    assert rows[2].startswith("| Transformer | 1,000,000 | 6.0 | - | 1.00 | 1.00 |")
+    assert rows[3].startswith("| Gauss \\| half | 2,000,000 | 12.0 | 2.00 | 0.81 | - |")
+    assert rows[4].startswith("| again | 3,000,000 | 18.0 | 3.00 | - | - |")
+    assert "over the plain Transformer's, width 4, an abacus, from benchmarks/variants.json" in page
     assert "(+0.00)" in rows[4]
     assert "(" not in rows[5]
     assert len({row.replace("\\|", "").count("|") for row in rows[:6]}) == 1

@@ -7,7 +7,7 @@ metrics/                        small files, kept in git
     hypotheses/VARIANT-SEED/TEST.{tokenized,detokenized}.txt
     scores/VARIANT-SEED.json    pairs/VARIANT-SEED.json    significance/VARIANT-SEED.json    models.json
     contrastive/VARIANT-SEED.json    accuracies on contrastive sets
-    results.json  results.md  results.csv  figures/
+    results.json  results.md  results.csv  papers.md  papers.csv  figures/
     focus.json                  the results of one variant, for `dvc metrics diff`
 runs/                           large files, kept in the DVC cache
     tokenized/  subwords/  binarized/
@@ -59,6 +59,11 @@ class Experiment:
     def corpus(self) -> Path:
         """The folder of raw text, `ROOT/data/NAME`."""
         return self.folder / self.settings.root / "data" / self.settings.corpus.name
+
+    @property
+    def speeds(self) -> Path:
+        """How fast variants are, `ROOT/benchmarks/variants.json`."""
+        return self.folder / self.settings.root / "benchmarks" / "variants.json"
 
     @property
     def tokenized(self) -> Path:

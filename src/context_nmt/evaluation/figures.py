@@ -1,7 +1,7 @@
 """The results of an experiment as pictures: SVG, the same bytes every time, readable without colour."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,13 +25,14 @@ CURVES = {  # column of a learning curve: label of its axis
     "valid_bleu": "Validation BLEU (greedy)",
 }
 COLUMNS_OF_PANELS = 3
+MOST_LINES = 8  # that a picture of learning curves tells apart; the others are grey
 
 
 def draw_scores(results: Results, path: Path) -> None:
     """Draw the tested BLEU of every variant: a panel per test set, a dot per variant, the deviation over seeds."""
     settings, metric = results.settings, results.settings.significance.metric
     variants = list(settings.variants)
-    with _figure(path, len(results.test_sets), height=1.3 + 0.4 * len(variants)) as (figure, panels):
+    with panels_of(path, len(results.test_sets), height=1.3 + 0.4 * len(variants)) as (figure, panels):
         for number, (panel, test_set) in enumerate(zip(panels, results.test_sets, strict=True)):
             for place, variant in enumerate(variants):
                 summary = results.summary(variant, test_set, metric)
@@ -65,7 +66,10 @@ def _dot(panel: Axes, place: int, summary: dict[str, Any], *, has_baseline: bool
 
 
 def draw_learning_curves(experiment: Experiment, path: Path) -> None:
-    """Draw every run's learning curve over updates; runs of one variant share its colour, line and marker."""
+    """Draw every run's learning curve over updates; runs of one variant share its colour, line and marker.
+
+    Of more than MOST_LINES variants, only the focus and the baselines have their own; the others are thin and grey.
+    """
     settings = experiment.settings
     curves = {
         variant: [_read_curve(experiment.curve(run_name(variant, seed))) for seed in settings.seeds]
@@ -75,10 +79,16 @@ def draw_learning_curves(experiment: Experiment, path: Path) -> None:
     columns = [column for column in CURVES if column in found]
     if not columns:
         raise UserError(f"{experiment.metrics / 'curves'}: no curve has values of {', '.join(CURVES)}")
-    with _figure(path, len(columns), height=3.9) as (figure, panels):
+    drawn_apart = _drawn_apart(settings)
+    others = [variant for variant in settings.variants if variant not in drawn_apart]
+    with panels_of(path, len(columns), height=3.9) as (figure, panels):
         for panel, column in zip(panels, columns, strict=True):
-            for number, (variant, runs) in enumerate(curves.items()):
-                for run in runs:
+            for points in (run.get(column, []) for variant in others for run in curves[variant]):
+                panel.plot(
+                    *zip(*points, strict=True), color="0.75", linewidth=0.6, label=f"{len(others)} other systems"
+                )
+            for number, variant in enumerate(drawn_apart):
+                for run in curves[variant]:
                     _line(panel, run.get(column, []), number, label=settings.label(variant))
             panel.set_xlabel("Updates")
             panel.set_ylabel(CURVES[column])
@@ -89,6 +99,15 @@ def draw_learning_curves(experiment: Experiment, path: Path) -> None:
         legend = dict(zip(labels, lines, strict=True))  # one entry for the runs of a variant
         figure.legend(legend.values(), legend, loc="outside lower center", ncols=4, fontsize=8)
         figure.suptitle(f"Learning curves, {_corpus(settings)}")
+
+
+def _drawn_apart(settings: ExperimentSettings) -> list[str]:
+    """All variants, or of more than can be told apart the focus and the baselines."""
+    variants = list(settings.variants)
+    if len(variants) > MOST_LINES:
+        chosen = {settings.focus, *(variant.baseline for variant in settings.variants.values())}
+        variants = [variant for variant in variants if variant in chosen][:MOST_LINES]
+    return variants
 
 
 def _line(panel: Axes, points: list[tuple[float, float]], number: int, *, label: str) -> None:
@@ -130,15 +149,21 @@ def _read_curve(path: Path) -> dict[str, list[tuple[float, float]]]:
 
 
 @contextmanager
-def _figure(path: Path, count: int, *, height: float) -> Iterator[tuple[Figure, list[Axes]]]:
-    """Yield a figure of `count` panels, at most three in a row, and write it to `path` without date or random names."""
-    columns = min(count, COLUMNS_OF_PANELS)
+def panels_of(
+    path: Path, count: int, *, height: float = 0, heights: Sequence[float] | None = None
+) -> Iterator[tuple[Figure, list[Axes]]]:
+    """Yield a figure of `count` panels and write it to `path` without date or random names.
+
+    At most three stand in a row, each of the same height; with `heights`, one below the other.
+    """
+    columns = 1 if heights else min(count, COLUMNS_OF_PANELS)
     rows = -(-count // columns)
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams["svg.hashsalt"] = "context-nmt"
-        figure = Figure(figsize=(2 + 3.5 * columns, height * rows), layout="constrained")
-        panels = list(figure.subplots(rows, columns, squeeze=False).flat)
+        size = (8, sum(heights) + 0.8) if heights else (2 + 3.5 * columns, height * rows)
+        figure = Figure(figsize=size, layout="constrained")
+        panels = list(figure.subplots(rows, columns, squeeze=False, height_ratios=heights).flat)
         for unused in panels[count:]:
             unused.remove()
         yield figure, panels[:count]

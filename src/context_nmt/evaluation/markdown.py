@@ -2,15 +2,16 @@
 
 from collections.abc import Iterable, Iterator
 
-from context_nmt.evaluation.results import Difference, Results
+from context_nmt.evaluation.results import Results
 
 DASH = "-"
+COSTS = ("Parameters", "MFLOPs", "FLOPs / baseline", "Training speed", "Decoding speed")
 NOTES = """\
 ± is the sample standard deviation over seeds; in brackets the difference to the system's baseline.
 † p < 0.05, ‡ p < 0.01 in the system's own test (bold p below) against its baseline with the same seed, for every
 seed and in the same direction; only {metric} was tested. The tests see the choice of sentences ({resamples} resamples
 of {ratio:.0%} of a test set); the interval, from Student's t, sees the choice of seeds. FLOPs are those of training,
-per target token.
+per target token. {speeds}
 
 - p, compare-mt: share of resamples that the better system does not win (Koehn 2004); one-sided.
 - p, sacrebleu: share of resamples whose centred difference exceeds the observed one; always full-size resamples.
@@ -36,20 +37,28 @@ def format_results(results: Results) -> str:
     for name in results.contrastive_sets:
         lines += ["", f"## {name} (contrastive)", "", *_accuracies(results, name)]
     significance = settings.significance
-    notes = NOTES.format(metric=significance.metric, resamples=significance.resamples, ratio=significance.sample_ratio)
+    notes = NOTES.format(
+        metric=significance.metric,
+        resamples=significance.resamples,
+        ratio=significance.sample_ratio,
+        speeds=results.speeds.note(),
+    )
     lines += ["", "## Notes", "", notes, "", "## Signatures", "", *_signatures(results)]
     return "\n".join(lines) + "\n"
 
 
 def _scores(results: Results, test_set: str) -> Iterator[str]:
     metrics = results.metrics(test_set)
-    yield from _header(["System", "Parameters", "MFLOPs", "FLOPs / baseline", *metrics])
+    yield from table_header(["System", *COSTS, *metrics])
     for variant in results.settings.variants:
         model, baseline = results.models[variant], results.settings.variants[variant].baseline
         flops = model["flops_per_target_token"]
         ratio = f"{flops / results.models[baseline]['flops_per_target_token']:.2f}" if baseline else DASH
         cells = [_score(results, variant, test_set, metric) for metric in metrics]
-        yield _row([results.settings.label(variant), f"{model['parameters']:,}", f"{flops / 1e6:,.1f}", ratio, *cells])
+        speeds = [results.speeds.ratio(variant, work) for work in ("training", "decoding")]
+        costs = [f"{model['parameters']:,}", f"{flops / 1e6:,.1f}", ratio]
+        costs += [DASH if speed is None else f"{speed:.2f}" for speed in speeds]
+        yield table_row([results.settings.label(variant), *costs, *cells])
 
 
 def _score(results: Results, variant: str, test_set: str, metric: str) -> str:
@@ -57,7 +66,7 @@ def _score(results: Results, variant: str, test_set: str, metric: str) -> str:
     if summary is None:
         return DASH
     deviation = f" ± {summary['deviation']:.2f}" if summary["seeds"] > 1 else ""
-    gain = f" ({_signed(difference.mean)}{_mark(difference)})" if difference else ""
+    gain = f" ({signed(difference.mean)}{mark(difference.p)})" if difference else ""
     return f"{summary['mean']:.2f}{deviation}{gain}"
 
 
@@ -69,10 +78,10 @@ def _accuracies(results: Results, name: str) -> Iterator[str]:
     for score, chosen in (("", summed), (" per unit", normalized)):
         yield from ["", f"By log-probability{score}:", ""]
         counts = [f"{metric.removeprefix(name + '_')}, {results.items(name, metric):,} items" for metric in chosen]
-        yield from _header(["System", *counts])
+        yield from table_header(["System", *counts])
         for variant in results.settings.variants:
             cells = [_score(results, variant, name, metric) for metric in chosen]
-            yield _row([results.settings.label(variant), *cells])
+            yield table_row([results.settings.label(variant), *cells])
 
 
 def _tests(results: Results, test_set: str) -> Iterator[str]:
@@ -86,10 +95,10 @@ def _tests(results: Results, test_set: str) -> Iterator[str]:
         return
     yield ""
     header = ["System", "Baseline", f"Difference, {metric}", "95% interval over seeds"]
-    yield from _header([*header, "p, compare-mt", "p, sacrebleu", "p, sign test"])
+    yield from table_header([*header, "p, compare-mt", "p, sacrebleu", "p, sign test"])
     for variant, difference in tested.items():
         settings = results.settings.variants[variant]
-        interval = " … ".join(map(_signed, difference.interval)) if difference.interval else DASH
+        interval = " … ".join(map(signed, difference.interval)) if difference.interval else DASH
         p_values = {
             test: ", ".join(_p(run[test_set][test]["p"], smallest) for run in results.comparisons[variant])
             for test, smallest in (
@@ -99,8 +108,8 @@ def _tests(results: Results, test_set: str) -> Iterator[str]:
             )
         }
         p_values[settings.test] = f"**{p_values[settings.test]}**"
-        gain = _signed(difference.mean) + _mark(difference)
-        yield _row(
+        gain = signed(difference.mean) + mark(difference.p)
+        yield table_row(
             [
                 results.settings.label(variant),
                 results.settings.label(str(settings.baseline)),
@@ -117,23 +126,27 @@ def _signatures(results: Results) -> Iterator[str]:
         yield f"- {metric}: " + ", ".join(f"`{signature}`" for signature in results.signatures(metric))
 
 
-def _header(names: list[str]) -> Iterator[str]:
-    yield _row(names)
-    yield _row(["---" if name in ("System", "Baseline") else "---:" for name in names])
+def table_header(names: list[str]) -> Iterator[str]:
+    """The first two lines of a table; numbers stand to the right, names to the left."""
+    yield table_row(names)
+    yield table_row(["---" if name in ("System", "Baseline") else "---:" for name in names])
 
 
-def _row(cells: Iterable[str]) -> str:
+def table_row(cells: Iterable[str]) -> str:
+    """One line of a table."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _mark(difference: Difference) -> str:
-    if difference.p is None or difference.p >= 0.05:
+def mark(p: float | None) -> str:
+    """The mark of a significant difference, with a space before it."""
+    if p is None or p >= 0.05:
         return ""
-    return " ‡" if difference.p < 0.01 else " †"
+    return " ‡" if p < 0.01 else " †"
 
 
-def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")  # noqa: RUF001 (a minus as wide as the plus)
+def signed(value: float, decimals: int = 2) -> str:
+    """A difference with its sign."""
+    return f"{value:+.{decimals}f}".replace("-", "−")  # noqa: RUF001 (a minus as wide as the plus)
 
 
 def _p(value: float, smallest: float) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from scipy.stats import t as student
 
+from context_nmt.evaluation.speeds import Speeds, read_speeds
 from context_nmt.experiment import Experiment, run_name
 from context_nmt.files import UserError, read_json
 from context_nmt.settings import ExperimentSettings
@@ -33,6 +34,7 @@ class Results:
     scores: dict[str, list[dict[str, Any]]]  # variant: per seed {set: {metric: {"score", "signature"}}}
     comparisons: dict[str, list[dict[str, Any]]]  # variant: per seed {test_set: comparison}
     models: dict[str, dict[str, Any]]
+    speeds: Speeds
 
     @cached_property
     def test_sets(self) -> list[str]:
@@ -109,7 +111,7 @@ class Results:
 
 
 def read_results(experiment: Experiment) -> Results:
-    """Read metrics/scores/, contrastive/, significance/ and models.json; raises UserError for what is missing."""
+    """Read scores/, contrastive/, significance/ and models.json of metrics/, and speeds; raises UserError for a gap."""
     settings = experiment.settings
     runs = {variant: [run_name(variant, seed) for seed in settings.seeds] for variant in settings.variants}
     path = experiment.metrics / "models.json"
@@ -125,6 +127,7 @@ def read_results(experiment: Experiment) -> Results:
             variant: [read_json(experiment.significance(run)) for run in names] for variant, names in runs.items()
         },
         models={variant: models[variant] for variant in settings.variants},
+        speeds=read_speeds(experiment.speeds),
     )
 
 

@@ -1,9 +1,17 @@
-"""Writes the results of an experiment: JSON, CSV, Markdown and figures."""
+"""Writes the results of an experiment: JSON, CSV, Markdown and figures; beside them, papers."""
 
 import csv
+from collections.abc import Iterable
+from pathlib import Path
 
 from context_nmt.evaluation.figures import draw_learning_curves, draw_scores
 from context_nmt.evaluation.markdown import format_results
+from context_nmt.evaluation.paper_figures import draw_gains
+from context_nmt.evaluation.paper_pages import format_papers
+from context_nmt.evaluation.paper_rows import COLUMNS as PAPER_COLUMNS
+from context_nmt.evaluation.paper_rows import paper_rows
+from context_nmt.evaluation.published import read_papers
+from context_nmt.evaluation.replicas import set_beside
 from context_nmt.evaluation.results import Results, read_results
 from context_nmt.experiment import Experiment
 from context_nmt.files import read_json, replacing, replacing_folder, write_json
@@ -15,18 +23,32 @@ COLUMNS = (
 
 
 def write_tables(experiment: Experiment) -> None:
-    """Write results.json, results.csv, results.md and figures/ under metrics/; raises UserError for missing runs."""
+    """Write results.*, papers.* and figures/ under metrics/; raises UserError for missing runs."""
     results, metrics = read_results(experiment), experiment.metrics
+    papers = read_papers()
+    tables = {
+        name: [table for data in paper.tables if (table := set_beside(data, results))] for name, paper in papers.items()
+    }
     write_json(metrics / "results.json", results.as_json())
-    with replacing(metrics / "results.csv") as path, path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(_row(results, *names) for names in results.rows())
-    with replacing(metrics / "results.md") as path:
-        path.write_text(format_results(results), encoding="utf-8", newline="")
+    _write_csv(metrics / "results.csv", COLUMNS, (_row(results, *names) for names in results.rows()))
+    rows = (row for name, besides in tables.items() for beside in besides for row in paper_rows(name, beside))
+    _write_csv(metrics / "papers.csv", PAPER_COLUMNS, rows)
+    page = format_papers([(papers[name], besides) for name, besides in tables.items()], results)
+    for path, text in ((metrics / "results.md", format_results(results)), (metrics / "papers.md", page)):
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8", newline="")
     with replacing_folder(metrics / "figures") as folder:
         draw_scores(results, folder / "bleu.svg")
         draw_learning_curves(experiment, folder / "learning_curves.svg")
+        for name, besides in tables.items():
+            draw_gains(papers[name], besides, folder / f"{name}.svg")
+
+
+def _write_csv(path: Path, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
 
 
 def write_focus(experiment: Experiment) -> None:

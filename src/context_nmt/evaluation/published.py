@@ -1,0 +1,134 @@
+"""The tables of papers as data: a YAML file per paper in papers/, what its keys mean, and how it is read."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from context_nmt.files import UserError
+from context_nmt.parameters import check, read_yaml
+from context_nmt.settings import Checked, require
+
+PAPERS = Path(__file__).parent / "papers"
+COSTS = ("parameters", "training_speed", "decoding_speed")  # metrics of a system, not of its output on a test set
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column(Checked):
+    """One column of published numbers, and where an experiment has the same."""
+
+    id: str
+    label: str
+    metric: str  # as in results.json, or one of COSTS
+    test_set: str | None = None  # as an experiment names it; of scores alone
+    languages: str | None = None  # SOURCE-TARGET; the table's if unset
+    difference: bool = False  # what is published is the difference to the row's baseline
+    unit: Literal["", "K", "M"] = ""  # of published parameters: thousands or millions
+    decimals: int = 2
+
+    def __post_init__(self) -> None:
+        require(self.decimals >= 0, f"decimals is {self.decimals}; it must not be negative")
+        if self.metric in COSTS:
+            require(self.test_set is None, f"test_set is {self.test_set!r}; {self.metric} has none")
+        else:
+            require(self.test_set is not None, f"test_set is missing; {self.metric} is a score on one")
+        require(not self.unit or self.metric == "parameters", f"unit is {self.unit!r}; only parameters have one")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row(Checked):
+    """One system of a table; without a variant, one that is only cited."""
+
+    label: str
+    variant: str | None = None  # the name of the same system in experiments
+    baseline: str | None = None  # the variant of the row that this one is compared with
+    published: dict[str, float] = field(default_factory=dict)  # by column; what is not known is left out
+    marks: dict[str, str] = field(default_factory=dict)  # what the paper says beside a number, by column
+
+    def __post_init__(self) -> None:
+        require(
+            self.variant is None or re.fullmatch(r"\w+", self.variant, re.ASCII) is not None,
+            f"variant is {self.variant!r}; it must be made of letters, digits and _",
+        )
+        lost = sorted(set(self.marks) - set(self.published))
+        require(not lost, f"marks has {lost}, for which nothing is published")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table(Checked):
+    """One table, or a figure that is one."""
+
+    id: str
+    title: str
+    source: str  # where in the paper the numbers stand, and what has to be known about them
+    languages: str | None = None
+    replica: str | None = None  # the metric for experiments on other text; the one of significance tests if unset
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+    def __post_init__(self) -> None:
+        columns = [column.id for column in self.columns]
+        variants = [row.variant for row in self.rows if row.variant]
+        for kind, names in (("columns", columns), ("variants", variants)):
+            require(len(set(names)) == len(names), f"{kind} repeats a name: {names}")
+        for column in self.columns:
+            known = column.languages or self.languages
+            require(known is not None, f"columns: {column.id} has no languages, and the table has none")
+        for row in self.rows:
+            unknown = sorted(set(row.published) - set(columns))
+            require(not unknown, f"rows: {row.label!r} has {unknown} under published; there are {columns}")
+            require(
+                row.baseline is None or (row.baseline in variants and row.baseline != row.variant),
+                f"rows: {row.label!r} has baseline {row.baseline!r}; the variants of other rows are {variants}",
+            )
+
+    def row(self, variant: str) -> Row:
+        """The row of a variant."""
+        return next(row for row in self.rows if row.variant == variant)
+
+    def published_gain(self, row: Row, column: Column) -> float | None:
+        """What is published as difference to the row's baseline, or follows from two published numbers."""
+        value = row.published.get(column.id)
+        if value is None or column.difference:
+            return value
+        other = self.row(row.baseline).published.get(column.id) if row.baseline else None
+        return None if other is None else round(value - other, column.decimals)
+
+    def published_ratio(self, row: Row, column: Column) -> float | None:
+        """A published cost over that of the row's baseline."""
+        value = row.published.get(column.id)
+        other = self.row(row.baseline).published.get(column.id) if row.baseline else None
+        if column.metric not in COSTS or column.difference or value is None or other is None:
+            return None
+        return value / other
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper(Checked):
+    """One paper and those of its tables that experiments can fill."""
+
+    name: str
+    title: str
+    authors: tuple[str, ...]
+    year: int
+    venue: str
+    link: str
+    tables: tuple[Table, ...]
+
+    def __post_init__(self) -> None:
+        found = re.fullmatch(r"(doi|arXiv) \S+", self.link)
+        require(found is not None, f"link is {self.link!r}; it must be 'doi …' or 'arXiv …'")
+        names = [table.id for table in self.tables]
+        require(len(set(names)) == len(names), f"tables repeats an id: {names}")
+
+    def citation(self) -> str:
+        """Authors, year, title, venue and where to find it, on one line."""
+        return f"{', '.join(self.authors)} ({self.year}). {self.title}. {self.venue}. {self.link}"
+
+
+def read_papers(folder: Path = PAPERS) -> dict[str, Paper]:
+    """Read every paper of a folder by the name of its file; raises UserError for a broken rule or an empty folder."""
+    paths = sorted(folder.glob("*.yaml"))
+    if not paths:
+        raise UserError(f"{folder}: holds no paper")
+    return {path.stem: check(Paper, read_yaml(path), where=path.name) for path in paths}

@@ -1,0 +1,103 @@
+"""The numbers of an experiment beside those that a paper has published, table by table."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from context_nmt.evaluation.published import COSTS, Column, Row, Table
+from context_nmt.evaluation.results import Results
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What an experiment has measured for a column: a score on a test set, or a cost."""
+
+    metric: str
+    test_set: str | None = None  # None: a cost
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One reproduced number; a system of which the paper's table has no baseline is compared with none."""
+
+    value: float  # parameters as they are, speeds relative to the Transformer
+    deviation: float = 0.0  # of scores, over seeds
+    seeds: int = 1
+    difference: float | None = None  # to the variant's baseline
+    p: float | None = None  # of the difference, where it was tested
+    ratio: float | None = None  # of parameters, to those of the variant's baseline
+    baseline: str | None = None  # of the variant, where it is another one than the paper's
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One table; each column is a published one, what is reproduced of it, or both."""
+
+    table: Table
+    results: Results
+    columns: tuple[tuple[Column | None, Measure | None], ...]
+    is_replica: bool  # the experiment has other test sets than the paper
+
+    def cell(self, row: Row, measure: Measure) -> Cell | None:
+        """What the experiment has measured of a row's system; None if it has no such variant or number."""
+        results, variant = self.results, row.variant
+        if variant is None or variant not in results.settings.variants:
+            return None
+        if measure.metric in COSTS and measure.metric != "parameters":
+            speed = results.speeds.ratio(variant, measure.metric.removesuffix("_speed"))
+            return None if speed is None else Cell(speed)
+        own = results.settings.variants[variant].baseline if row.baseline else None
+        baseline = own if own != row.baseline else None
+        if measure.test_set is None:
+            parameters = results.models[variant]["parameters"]
+            if own is None:
+                return Cell(parameters)
+            others = results.models[own]["parameters"]
+            return Cell(parameters, difference=parameters - others, ratio=parameters / others, baseline=baseline)
+        summary = results.summary(variant, measure.test_set, measure.metric)
+        if summary is None:
+            return None
+        cell = Cell(summary["mean"], summary["deviation"], summary["seeds"])
+        gain = results.difference(variant, measure.test_set, measure.metric) if own else None
+        return replace(cell, difference=gain.mean, p=gain.p, baseline=baseline) if gain else cell
+
+
+def set_beside(table: Table, results: Results) -> Beside | None:
+    """Find what an experiment has for a table; None if no variant of it is compared there with a baseline."""
+    variants = results.settings.variants
+    if not any(row.baseline and row.variant in variants for row in table.rows):
+        return None
+    found = [_measure(table, column, results) for column in table.columns]
+    # two columns may show one measure: it stands beside the last of them
+    columns: list[tuple[Column | None, Measure | None]] = [
+        (column, measure if measure not in found[place + 1 :] else None)
+        for place, (column, measure) in enumerate(zip(table.columns, found, strict=True))
+    ]
+    has_scores = any(column.metric not in COSTS for column in table.columns)
+    is_replica = has_scores and not any(measure and measure.test_set for measure in found)
+    if is_replica:
+        measures = list(_replica_measures(table, results))
+        if not measures:
+            return None
+        columns += [(None, measure) for measure in measures]
+    return Beside(table, results, tuple(columns), is_replica)
+
+
+def _measure(table: Table, column: Column, results: Results) -> Measure | None:
+    corpus = results.settings.corpus
+    languages = f"{corpus.source}-{corpus.target}"
+    matches = (column.languages or table.languages) == languages
+    if column.metric in COSTS:
+        others = [other for other in table.columns if other.metric == column.metric]
+        elsewhere = any((other.languages or table.languages) == languages for other in others)
+        return Measure(column.metric) if matches or not elsewhere else None
+    here = column.test_set in (*results.test_sets, *results.contrastive_sets)
+    if not (matches and here and column.metric in results.metrics(str(column.test_set))):
+        return None
+    return Measure(column.metric, column.test_set)
+
+
+def _replica_measures(table: Table, results: Results) -> Iterator[Measure]:
+    metric = table.replica or results.settings.significance.metric
+    for name in (*results.test_sets, *results.contrastive_sets):
+        if metric in results.metrics(name):
+            yield Measure(metric, name)

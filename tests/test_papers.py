@@ -1,0 +1,277 @@
+"""Tables of papers: published numbers that keep their rules, and an experiment's numbers beside them."""
+
+import csv
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import yaml
+from made_up_experiment import PARAMETERS, SPEEDS, evaluate_all, make_experiment
+
+from context_nmt.evaluation.paper_figures import draw_gains
+from context_nmt.evaluation.paper_pages import format_papers
+from context_nmt.evaluation.published import read_papers
+from context_nmt.evaluation.replicas import set_beside
+from context_nmt.evaluation.results import read_results
+from context_nmt.evaluation.tables import write_tables
+from context_nmt.files import UserError, write_json
+from context_nmt.parameters import read_parameters
+
+ROOT = Path(__file__).parents[1]
+
+PAPER = {
+    "name": "Bird songs",
+    "title": "On birds",
+    "authors": ["A. Finch", "B. Wren"],
+    "year": 1999,
+    "venue": "Nest",
+    "link": "doi 10.1/birds",
+    "tables": [
+        {
+            "id": "Table 1",
+            "title": "singing",
+            "languages": "en-de",
+            "source": "The table.",
+            "columns": [
+                {"id": "bleu", "label": "BLEU", "test_set": "test", "metric": "sacrebleu", "decimals": 1},
+                {"id": "other", "label": "En-Fi", "languages": "en-fi", "test_set": "test", "metric": "sacrebleu"},
+                {"id": "size", "label": "Size (M)", "metric": "parameters", "unit": "M", "decimals": 1},
+                {"id": "speed", "label": "Steps/s", "metric": "training_speed"},
+            ],
+            "rows": [
+                {"label": "someone else", "published": {"bleu": 20}},
+                {
+                    "label": "Transformer",
+                    "variant": "transformer",
+                    "published": {"bleu": 27.3, "size": 60.1, "speed": 1.5},
+                },
+                {
+                    "label": "Gauss",
+                    "variant": "gauss",
+                    "baseline": "transformer",
+                    "published": {"bleu": 28.0, "other": 10, "size": 90.15, "speed": 1.2},
+                    "marks": {"bleu": "p < 0.01"},
+                },
+                {"label": "never run", "variant": "never", "baseline": "gauss", "published": {"bleu": 28.5}},
+            ],
+        }
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return read_results(evaluate_all(make_experiment(tmp_path_factory.mktemp("experiment"))))
+
+
+def read(tmp_path, **changes):
+    """A paper of one table, which changes; columns and rows by their place."""
+    paper = yaml.safe_load(yaml.safe_dump(PAPER))
+    table = paper["tables"][0]
+    for key, value in changes.items():
+        kind, _, place = key.partition("_")
+        if place:
+            table[kind][int(place)].update(value)
+        else:
+            table[kind] = value
+    folder = tmp_path / "papers"
+    folder.mkdir(exist_ok=True)
+    (folder / "birds.yaml").write_text(yaml.safe_dump(paper, sort_keys=False), encoding="utf-8")
+    return read_papers(folder)["birds"]
+
+
+def page_of(paper, results):
+    besides = [beside for table in paper.tables if (beside := set_beside(table, results))]
+    return format_papers([(paper, besides)], results)
+
+
+def cells(page, label):
+    """The cells of the first row of that label, and the header's."""
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.split("\n") if line.startswith("|")]
+    return next(row for row in lines if row[0] == label), lines[0]
+
+
+def test_the_paper_s_own_test_set_stands_beside_it(tmp_path, results):
+    page = page_of(read(tmp_path), results)
+    row, header = cells(page, "Gauss")
+    found = dict(zip(header, row, strict=True))
+    summary, gain = results.summary("gauss", "test", "sacrebleu"), results.difference("gauss", "test", "sacrebleu")
+    assert found["BLEU, published"] == "28.0 (+0.7; p < 0.01)"
+    assert found["reproduced, sacrebleu"] == f"{summary['mean']:.2f} ± {summary['deviation']:.2f} (+{gain.mean:.2f} ‡)"
+    assert found["En-Fi, published"] == "10.00"
+    assert found["Size (M), published"] == "90.2 (x 1.50)"
+    assert found["parameters here"] == "2,000,000 (x 2.00)"
+    assert found["Steps/s, published"] == "1.20 (x 0.80)"
+    assert found["training speed here / Transformer"] == "0.81"
+    assert cells(page, "someone else")[0] == ["someone else", "20.0", "-", "-", "-", "-", "-", "-"]
+    assert cells(page, "never run")[0][1:3] == ["28.5 (+0.5)", "-"]
+    assert "replica" not in page
+    assert "A. Finch, B. Wren (1999). On birds. Nest. doi 10.1/birds" in page
+
+
+def test_another_test_set_or_direction_is_a_replica(tmp_path, results):
+    for change in ({"columns_0": {"test_set": "newstest2014"}}, {"languages": "de-en"}):
+        page = page_of(read(tmp_path, **change), results)
+        assert "**A replica on birds en-de**" in page
+        row, header = cells(page, "Gauss")
+        assert header[-3:] == ["birds dev, sacrebleu", "birds test, sacrebleu", "birds both, sacrebleu"]
+        gain = results.difference("gauss", "both", "sacrebleu").mean
+        assert f"(+{gain:.2f})" in row[-1]
+        assert row[1] == "28.0 (+0.7; p < 0.01)"
+
+
+def test_a_published_difference_stays_one(tmp_path, results):
+    published = {"bleu": 0.7, "size": -30}
+    columns = {"columns_0": {"difference": True}, "columns_2": {"difference": True}}
+    page = page_of(read(tmp_path, rows_2={"published": published, "marks": {"size": "about"}}, **columns), results)
+    row, header = cells(page, "Gauss")
+    found = dict(zip(header, row, strict=True))
+    assert found["BLEU, published difference"] == "+0.7"
+    assert found["Size (M), published difference"] == "−30.0 (about)"  # noqa: RUF001
+    assert found["parameters here"] == "+1,000,000 (x 2.00)"
+
+
+def test_another_baseline_than_the_paper_s_is_named(tmp_path):
+    variants = PARAMETERS["variants"] | {"gauss": {"baseline": "alone"}}
+    results = read_results(evaluate_all(make_experiment(tmp_path, variants=variants)))
+    row, header = cells(page_of(read(tmp_path), results), "Gauss")
+    assert row[header.index("reproduced, sacrebleu")].endswith("(+3.04 to alone)")
+    assert row[header.index("parameters here")] == "2,000,000 (x 0.50 to alone)"
+
+
+def test_a_table_whose_baselines_alone_ran_is_left_out(tmp_path, results):
+    page = page_of(read(tmp_path, rows_2={"variant": "other"}, rows_3={"baseline": "other"}), results)
+    assert "|" not in page
+    assert "No variant of this experiment is a system of these papers" in page
+
+
+def test_a_replica_has_the_metric_that_its_table_asks_for(tmp_path, results):
+    page = page_of(read(tmp_path, columns_0={"test_set": "elsewhere"}, replica="chrf"), results)
+    assert cells(page, "Gauss")[1][-1] == "birds both, chrf"
+    assert "Bird songs" not in page_of(read(tmp_path, columns_0={"test_set": "elsewhere"}, replica="senses"), results)
+
+
+def test_a_picture_has_the_gains_of_every_compared_system(tmp_path, results):
+    paper = read(tmp_path, columns_0={"test_set": "newstest2014"})
+    beside = set_beside(paper.tables[0], results)
+    draw_gains(paper, [beside], tmp_path / "birds.svg")
+    picture = (tmp_path / "birds.svg").read_bytes()
+    found = re.findall(r"<!-- (.*?) -->", picture.decode())
+    assert {"Bird songs", "Table 1: singing", "Gauss", "never run", "published", "birds en-de"} <= set(found)
+    assert not {"Transformer", "someone else"} & set(found)
+    draw_gains(paper, [beside], tmp_path / "birds.svg")
+    assert (tmp_path / "birds.svg").read_bytes() == picture
+
+
+def test_a_picture_has_no_gain_over_another_baseline(tmp_path):
+    variants = PARAMETERS["variants"] | {"gauss": {"baseline": "alone"}}
+    results = read_results(evaluate_all(make_experiment(tmp_path, variants=variants, seeds=[1])))
+    paper = read(tmp_path)
+    draw_gains(paper, [set_beside(paper.tables[0], results)], tmp_path / "birds.svg")
+    assert not (tmp_path / "birds.svg").exists()
+
+
+def test_there_is_no_picture_of_published_gains_alone(tmp_path, results):
+    paper = read(tmp_path, rows_2={"variant": "other"}, rows_3={"variant": "alone", "baseline": "other"})
+    draw_gains(paper, [set_beside(paper.tables[0], results)], tmp_path / "birds.svg")
+    assert not (tmp_path / "birds.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"rows_2": {"publish": {}}},
+            r"birds\.yaml: tables\.0\.rows\.2\.publish: unknown key; did you mean 'published'",
+        ),
+        ({"rows_2": {"published": {"blue": 1.0}, "marks": {}}}, r"'Gauss' has \['blue'\] under published; there are"),
+        ({"rows_2": {"marks": {"speed": "about", "bleu2": "x"}}}, r"marks has \['bleu2'\], for which nothing"),
+        ({"rows_2": {"baseline": "transfomer"}}, r"'Gauss' has baseline 'transfomer'; the variants of other rows are"),
+        ({"rows_2": {"variant": "gauss-1"}}, r"variant is 'gauss-1'; it must be made of letters, digits and _"),
+        ({"rows_3": {"variant": "gauss"}}, r"variants repeats a name"),
+        ({"columns_1": {"id": "bleu"}}, r"columns repeats a name"),
+        ({"columns_3": {"test_set": "test"}}, r"test_set is 'test'; training_speed has none"),
+        ({"columns_0": {"test_set": None}}, r"test_set is missing; sacrebleu is a score on one"),
+        ({"columns_0": {"unit": "K"}}, r"unit is 'K'; only parameters have one"),
+        ({"languages": None}, r"bleu has no languages, and the table has none"),
+        ({"rows_1": {"published": {"bleu": "27"}}}, r"rows\.1\.published\.bleu: .* not '27'"),
+    ],
+)
+def test_a_broken_rule_is_named(tmp_path, changes, message):
+    with pytest.raises(UserError, match=message):
+        read(tmp_path, **changes)
+
+
+def test_a_folder_without_papers_is_refused(tmp_path):
+    with pytest.raises(UserError, match="holds no paper"):
+        read_papers(tmp_path)
+
+
+def test_published_numbers_add_up():
+    """Where a mean is published, it is that of its columns; gains of rows are those of the text."""
+    papers = read_papers()
+    tables = {(name, table.id): table for name, paper in papers.items() for table in paper.tables}
+    first = tables["lexical_shortcuts", "Table 1"]
+    for row in first.rows:
+        scores = [row.published[f"newstest{year}"] for year in range(2014, 2019)]
+        assert sum(scores) / 5 == pytest.approx(row.published["mean"], abs=0.06)
+    for other in ("Table 3", "Table 4"):
+        table = tables["lexical_shortcuts", other]
+        assert table.row(table.rows[0].variant).published.keys() == {"newstest2017", "newstest2018", "mean"}
+    fusion = tables["lexical_shortcuts", "Table 4"].row("lexical_shortcuts_fusion").published
+    assert fusion.items() <= first.row("lexical_shortcuts_fusion").published.items()
+    rows = tables["context_aware_self_attention", "Table 1"].rows
+    assert all(before.published["bleu"] < 28.3 for before in rows)
+    assert [row.published["parameters"] for row in rows] == [88.0, 91.0, 99.0, 95.9, 106.9, 99.0, 106.9, 125.8]
+    speeds = [row.published["decoding"] / row.published["training"] for row in rows]
+    assert all(abs(one - other) < 0.03 for one, other in pairwise(speeds))
+
+
+def test_every_system_of_a_paper_is_a_variant_of_an_experiment():
+    paths = [ROOT / "params.yaml", *ROOT.glob("experiments/*/params.yaml")]
+    variants = {variant for path in paths for variant in read_parameters(path).variants}
+    named = {row.variant for paper in read_papers().values() for table in paper.tables for row in table.rows}
+    assert named - {None} <= variants
+
+
+def test_tables_of_an_experiment_have_all_papers(tmp_path):
+    names = ["transformer", "dual_context_encoder", "context_aware_encoder", "lexical_shortcuts_fusion"]
+    variants = {name: {"baseline": "transformer"} if number else {} for number, name in enumerate(names)}
+    experiment = make_experiment(tmp_path, variants=variants, train={"bitext": names}, focus="transformer")
+    write_tables(evaluate_all(experiment))
+    page = (experiment.metrics / "papers.md").read_text(encoding="utf-8")
+    for paper in read_papers().values():
+        assert f"## {paper.name}\n" in page
+    assert page.count("### Table 3") == 1  # of the small Transformer nothing ran
+    assert "ContraWSD" not in page
+    assert page.count("**A replica on birds en-de**") == page.count("### ") - 1  # a table of speeds alone is none
+    with (experiment.metrics / "papers.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    published = next(row for row in rows if row["variant"] == "lexical_shortcuts_fusion" and row["published_ratio"])
+    assert (published["metric"], published["published"], published["published_ratio"]) == (
+        "parameters",
+        "84053000",
+        "1.2898",
+    )
+    assert (published["reproduced"], published["difference"], published["ratio"]) == ("4000000", "3000000", "4.0")
+    replica = next(row for row in rows if row["replica"] and row["variant"] == "context_aware_encoder")
+    assert (replica["replica"], replica["languages"], replica["test_set"]) == ("birds", "en-de", "dev")
+    assert replica["published"] == ""
+    assert sorted(path.name for path in (experiment.metrics / "figures").iterdir()) == [
+        "bleu.svg",
+        "context_aware_self_attention.svg",
+        "dual_contextual.svg",
+        "learning_curves.svg",
+        "lexical_shortcuts.svg",
+    ]
+
+
+def test_speeds_that_are_missing_or_malformed_are_named(tmp_path):
+    experiment = evaluate_all(make_experiment(tmp_path))
+    write_json(experiment.speeds, SPEEDS | {"variants": {"gauss": {"training": {"mean": 1}}}})
+    with pytest.raises(UserError, match=r"variants\.json: not what `make speed` writes \(KeyError: 'median'\)"):
+        read_results(experiment)
+    experiment.speeds.unlink()
+    with pytest.raises(UserError, match=r"variants\.json: no such file"):
+        read_results(experiment)
