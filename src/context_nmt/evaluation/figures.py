@@ -79,17 +79,13 @@ def draw_learning_curves(experiment: Experiment, path: Path) -> None:
     columns = [column for column in CURVES if column in found]
     if not columns:
         raise UserError(f"{experiment.metrics / 'curves'}: no curve has values of {', '.join(CURVES)}")
-    drawn_apart = _drawn_apart(settings)
-    others = [variant for variant in settings.variants if variant not in drawn_apart]
     with panels_of(path, len(columns), height=3.9) as (figure, panels):
         for panel, column in zip(panels, columns, strict=True):
-            for points in (run.get(column, []) for variant in others for run in curves[variant]):
-                panel.plot(
-                    *zip(*points, strict=True), color="0.75", linewidth=0.6, label=f"{len(others)} other systems"
-                )
-            for number, variant in enumerate(drawn_apart):
+            for variant, style in _line_styles(settings).items():
                 for run in curves[variant]:
-                    _line(panel, run.get(column, []), number, label=settings.label(variant))
+                    points = run.get(column, [])
+                    marked = max(1, len(points) // 10)
+                    panel.plot([at for at, _ in points], [value for _, value in points], markevery=marked, **style)
             panel.set_xlabel("Updates")
             panel.set_ylabel(CURVES[column])
             panel.grid(alpha=0.3)
@@ -101,27 +97,25 @@ def draw_learning_curves(experiment: Experiment, path: Path) -> None:
         figure.suptitle(f"Learning curves, {_corpus(settings)}")
 
 
-def _drawn_apart(settings: ExperimentSettings) -> list[str]:
-    """All variants, or of more than can be told apart the focus and the baselines."""
+def _line_styles(settings: ExperimentSettings) -> dict[str, dict[str, Any]]:
+    """How each variant's lines look, those first that others are drawn over."""
     variants = list(settings.variants)
     if len(variants) > MOST_LINES:
         chosen = {settings.focus, *(variant.baseline for variant in settings.variants.values())}
         variants = [variant for variant in variants if variant in chosen][:MOST_LINES]
-    return variants
-
-
-def _line(panel: Axes, points: list[tuple[float, float]], number: int, *, label: str) -> None:
-    panel.plot(
-        [update for update, _ in points],
-        [value for _, value in points],
-        color=COLOURS[number % len(COLOURS)],
-        linestyle=LINES[number % len(LINES)],
-        marker=MARKERS[number % len(MARKERS)],
-        markevery=max(1, len(points) // 10),
-        markersize=5,
-        linewidth=1.4,
-        label=label,
-    )
+    others = [variant for variant in settings.variants if variant not in variants]
+    grey = {"color": "0.75", "linewidth": 0.6, "label": f"{len(others)} other systems"}
+    return dict.fromkeys(others, grey) | {
+        variant: {
+            "color": COLOURS[number % len(COLOURS)],
+            "linestyle": LINES[number % len(LINES)],
+            "marker": MARKERS[number % len(MARKERS)],
+            "markersize": 5,
+            "linewidth": 1.4,
+            "label": settings.label(variant),
+        }
+        for number, variant in enumerate(variants)
+    }
 
 
 def _logarithmic(panel: Axes) -> None:

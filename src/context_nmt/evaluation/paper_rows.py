@@ -7,9 +7,9 @@ from context_nmt.evaluation.replicas import Beside, Cell, Measure
 
 FACTORS = {"": 1, "K": 1_000, "M": 1_000_000}
 COLUMNS = (
-    *("paper", "table", "row", "variant", "baseline", "replica", "languages", "test_set", "metric"),
+    *("paper", "table", "row", "variant", "baseline", "languages", "test_set", "metric"),
     *("published", "published_difference", "published_ratio", "mark"),
-    *("reproduced", "deviation", "seeds", "difference", "p", "ratio", "other_baseline"),
+    *("corpus", "reproduced", "deviation", "seeds", "difference", "p", "ratio", "other_baseline"),
 )
 
 
@@ -27,8 +27,9 @@ def paper_rows(paper: str, beside: Beside) -> Iterator[list[object]]:
             languages = (column.languages or beside.table.languages) if column else f"{corpus.source}-{corpus.target}"
             yield [
                 *(paper, beside.table.id, row.label, row.variant, row.baseline),
-                *(corpus.name if beside.is_replica and not column else None, languages, place.test_set, place.metric),
+                *(languages, place.test_set, place.metric),
                 *_published_numbers(beside, row, column),
+                corpus.name if cell else None,
                 *_reproduced_numbers(cell, measure),
             ]
 
