@@ -132,6 +132,16 @@ def check_gradient(mechanism: Mechanism, slot: str, facts: Facts) -> None:
                 assert biased or parameter.grad.abs().max() > 1e-12, f"{name} has a gradient of 0"
 
 
+def check_precision(mechanism: Mechanism, slot: str, facts: Facts) -> None:
+    """Training in bf16 gives about what fp32 gives, and gradients."""
+    model = model_with(mechanism, slot, facts).float()
+    expected = model(SOURCE, TARGETS)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        states = model(SOURCE, TARGETS)
+    states.float().sum().backward()
+    assert_close(states.float(), expected, rtol=0, atol=0.25)
+
+
 def check_settings(mechanism: Mechanism, slot: str, facts: Facts) -> None:
     """What cannot be set is refused in one line that names the key in params.yaml."""
     fields = [field.name for field in dataclasses.fields(mechanism.Settings)]

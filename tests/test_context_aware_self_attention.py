@@ -86,16 +86,17 @@ def test_it_is_what_the_equations_say(context, mixed_into, gate, causal):
         batch = tuple(states[None] for states in inputs)
         mask = torch.ones(5, 5, dtype=torch.bool)
         mask = mask.tril() if causal else mask
-        given = LayerContext(batch, batch, mask[None, None], causal, torch.ones(1, 5, dtype=torch.bool))
+        unseen = tuple(torch.randn_like(states) for states in batch)  # X_l is what queries are made of
+        given = LayerContext(unseen, batch, mask[None, None], causal, torch.ones(1, 5, dtype=torch.bool))
         assert_close(layer(batch[-1], given)[0], slow(layer, inputs, settings, causal=causal), **EXACT)
 
 
-@pytest.mark.parametrize("clause", ["padding", "future", "steps", "reorder", "alone"])
-@pytest.mark.parametrize("mixed_into", MIXED)
+@pytest.mark.parametrize("clause", ["padding", "future", "steps", "reorder", "alone", "precision"])
+@pytest.mark.parametrize("settings", [{"mixed_into": mixed} for mixed in MIXED] + [{"gate": "head"}, {"gate": "none"}])
 @pytest.mark.parametrize("context", CONTEXTS)
-def test_every_context_keeps_the_contract(context, mixed_into, clause):
+def test_every_context_keeps_the_contract(context, settings, clause):
     for slot in mechanism.SLOTS:
-        CHECKS[clause](mechanism, slot, Facts(settings={"context": context, "mixed_into": mixed_into}))
+        CHECKS[clause](mechanism, slot, Facts(settings={"context": context, **settings}))
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Every file in `mechanisms/` keeps the contract, and every clause of the contract finds what breaks it."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from broken_attentions import (
     AnyValue,
     BatchMean,
+    CancellationInTheValues,
     DetachedValues,
     LargeNumberForMinusInfinity,
     MixedHypotheses,
@@ -18,8 +20,8 @@ from broken_attentions import (
     TwoPositionsInAStep,
     mechanism,
 )
-from contract import CHECKS, NAME, SOURCE, TARGETS, Facts, experiment, installed, sublayers
-from small_models import HEADS, LAYERS, SLOTS, WIDTH, sentences, small_model, step_by_step
+from contract import CHECKS, NAME, SOURCE, TARGETS, Facts, experiment, installed, small_place, sublayers
+from small_models import HEADS, LAYERS, SLOTS, WIDTH, sentences, shake, small_model, step_by_step
 from torch.nn import functional
 from torch.testing import assert_close
 
@@ -28,7 +30,7 @@ from context_nmt.mechanisms import multi_head_attention
 from context_nmt.models import mechanisms
 from context_nmt.models.planning import PLAIN, plan
 from context_nmt.models.plans import Filling
-from context_nmt.transformer.attention import MultiHeadAttention, merge_heads, split_heads
+from context_nmt.transformer.attention import LayerContext, MultiHeadAttention, merge_heads, split_heads
 
 
 def plain_parameters(place):
@@ -144,6 +146,7 @@ BROKEN = {
     "hypotheses": (mechanism(MixedHypotheses), ["cross_attention"]),
     "alone": (mechanism(BatchMean), SLOTS),
     "gradient": (mechanism(DetachedValues), SLOTS),
+    "precision": (mechanism(CancellationInTheValues), SLOTS),
     "settings": (mechanism(MultiHeadAttention, AnyValue), SLOTS),
     "parameters": (mechanism(OneBiasMore), SLOTS),
     "neutral": (mechanism(ScaledByTheWholeWidth), SLOTS),
@@ -239,6 +242,41 @@ def test_the_memory_is_all_states_of_the_encoder(recorded):
     states = model.encode(SOURCE).states
     assert_close(states[:-1], (model.source_embedding(SOURCE), *outputs["encoder"][:-1]))
     assert_close(states[-1], model.encoder.final_norm(outputs["encoder"][-1]))
+
+
+def test_all_layers_see_the_embeddings_as_dropout_left_them(recorded):
+    model, _ = recorded
+    embedded = {}
+    for stack, embedding in (("encoder", model.source_embedding), ("decoder", model.target_embedding)):
+        embedding.dropout.probability = 0.5
+        embedding.register_forward_hook(lambda _, __, output, stack=stack: embedded.setdefault(stack, output))
+    model.train()(SOURCE, TARGETS)
+    assert (embedded["decoder"] == 0).double().mean().item() == pytest.approx(0.5, abs=0.2)
+    for slot in SLOTS:
+        for sublayer in sublayers(model, slot):
+            context = sublayer.seen[1]
+            assert context.stack_states[0] is embedded["encoder" if slot.startswith("encoder") else "decoder"]
+            assert slot != "cross_attention" or context.memory_states[0] is embedded["encoder"]
+
+
+# Where dropout acts inside an attention; that of its output is the layer's.
+DROPPING = {"dual_context": {"dropout", "attention_dropout"}}
+
+
+@pytest.mark.parametrize("setting", ["dropout", "attention_dropout"])
+@pytest.mark.parametrize(("name", "slot"), TENANTS)
+def test_dropout_inside_an_attention(name, slot, setting):
+    mechanism = mechanisms.load(name)
+    place = dataclasses.replace(small_place(slot, bias=False), **{setting: 0.5})
+    layer = shake(mechanism.build(mechanism.Settings(), place))
+    states = tuple(torch.randn(1, 5, WIDTH) for _ in range(2))
+    seen = states if slot == "cross_attention" else ()
+    mask, padding = torch.ones(1, 1, 1, 5, dtype=torch.bool), torch.ones(1, 5, dtype=torch.bool)
+    context = LayerContext(states, states, mask, causal=False, padding=padding, memory_states=seen)
+    drops = setting in DROPPING.get(name, {"attention_dropout"})
+    assert torch.equal(layer(states[-1], context), layer(states[-1], context)) != drops
+    layer.eval()
+    assert torch.equal(layer(states[-1], context), layer(states[-1], context))
 
 
 def test_in_a_step_every_sublayer_has_a_state_of_its_own(recorded):
