@@ -267,7 +267,7 @@ DROPPING = {"dual_context": {"dropout", "attention_dropout"}}
 @pytest.mark.parametrize(("name", "slot"), TENANTS)
 def test_dropout_inside_an_attention(name, slot, setting):
     mechanism = mechanisms.load(name)
-    place = dataclasses.replace(small_place(slot, bias=False), **{setting: 0.5})
+    place = dataclasses.replace(small_place(slot, bias=False), layer=2, **{setting: 0.5})
     layer = shake(mechanism.build(mechanism.Settings(), place))
     states = tuple(torch.randn(1, 5, WIDTH) for _ in range(2))
     seen = states if slot == "cross_attention" else ()
