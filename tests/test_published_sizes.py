@@ -117,23 +117,54 @@ def test_all_parameters_together_round_to_what_is_published(experiment, unit):
 
 
 @pytest.mark.parametrize(
-    ("experiment", "variant", "warmup", "updates", "averaged"),
+    ("experiment", "variant", "warmup", "updates", "averaged", "beta2", "beam"),
     [
-        (LEXICAL, "transformer", 4000, 152_000, 5),
-        (LEXICAL, "lexical_shortcuts", 6000, 152_000, 5),
-        (LEXICAL, "lexical_shortcuts_fusion", 8000, 152_000, 5),
-        (LEXICAL, "lexical_shortcuts_small", 6000, 152_000, 5),
-        (LEXICAL, "transformer_big", 16_000, 300_000, 16),
-        (LEXICAL, "lexical_shortcuts_fusion_big", 16_000, 300_000, 16),
-        (DUAL, "dual_context_both", 8000, 160_000, 5),
-        (AWARE, "context_aware_both", 4000, 100_000, 5),
-        (AWARE, "context_aware_big", 4000, 300_000, 20),
+        (LEXICAL, "transformer", 4000, 152_000, 5, 0.98, 16),
+        (LEXICAL, "lexical_shortcuts", 6000, 152_000, 5, 0.98, 16),
+        (LEXICAL, "lexical_shortcuts_fusion", 8000, 152_000, 5, 0.98, 16),
+        (LEXICAL, "lexical_shortcuts_small", 6000, 152_000, 5, 0.98, 16),
+        (LEXICAL, "transformer_big", 16_000, 300_000, 16, 0.998, 16),
+        (LEXICAL, "lexical_shortcuts_fusion_big", 16_000, 300_000, 16, 0.998, 16),
+        (DUAL, "dual_context_both", 8000, 160_000, 5, 0.98, 4),
+        (AWARE, "context_aware_both", 4000, 100_000, 5, 0.98, 4),
+        (AWARE, "context_aware_big", 4000, 300_000, 20, 0.98, 4),
     ],
 )
-def test_recipes(experiment, variant, warmup, updates, averaged):
+def test_recipes(experiment, variant, warmup, updates, averaged, beta2, beam):
     chosen = plan(settings(experiment), variant)
-    training = chosen.training.training
+    training, decoding = chosen.training.training, chosen.decoding
     assert (training.schedule.warmup, training.maximum_updates, chosen.averaging.count) == (warmup, updates, averaged)
+    assert (training.adam_beta1, training.adam_beta2, training.adam_epsilon) == (0.9, beta2, 1e-9)
+    assert training.label_smoothing == 0.1
+    assert (decoding.beam, decoding.length_penalty, decoding.length_penalty_weight) == (beam, "gnmt", 0.6)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "norm", "epsilon", "bias", "tying", "tokens", "kind"),
+    [
+        (LEXICAL, "pre", 1e-5, False, "all", 24_576, "vaswani"),
+        (DUAL, "post", 1e-5, False, "all", 4960, "cosine"),
+        (AWARE, "pre", 1e-6, True, "none", 32_768, "vaswani"),
+    ],
+)
+def test_conventions(experiment, norm, epsilon, bias, tying, tokens, kind):
+    for variant in settings(experiment).variants:
+        chosen = plan(settings(experiment), variant).training
+        model, training = chosen.model.model, chosen.training
+        assert (model.norm, model.layer_norm_epsilon, model.attention_bias, model.tying) == (norm, epsilon, bias, tying)
+        assert (training.batch_tokens * training.accumulation, training.schedule.kind) == (tokens, kind)
+        assert (model.positions, model.embedding_scale, model.activation) == ("sinusoidal", True, "relu")
+        assert model.source_embedding_bias == (experiment == AWARE)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "dropouts"),
+    [(LEXICAL, (0.1, 0.3, 0.1, 0.1)), (AWARE, (0.3, 0.3, 0.0, 0.0))],
+)
+def test_dropout_of_the_big_models(experiment, dropouts):
+    model = plan(settings(experiment), "transformer_big").training.model.model
+    found = (model.dropout, model.embedding_dropout, model.attention_dropout, model.feed_forward_dropout)
+    assert found == dropouts
 
 
 def test_every_system_is_trained_as_its_baseline_is():
