@@ -73,14 +73,15 @@ class ContextAwareSelfAttention(nn.Module):
         return self.output(merge_heads(self.attend(heads, keys, values, context.mask)))
 
     def _context(self, context: LayerContext) -> Tensor:
-        """The context c of each position, [B, 1 or T, C]."""
+        """The context c of each position, [B, T, C]; [B, 1, C] where it is the same for all."""
         parts = []
         if self.layers_of_means:
             parts.append(_mean(torch.cat(context.stack_inputs[-self.layers_of_means :], dim=-1), context))
         if self.with_layers_below:
             parts += context.stack_inputs[:-1]
-        length = context.padding.size(1)
-        return torch.cat([part.expand(-1, length, -1) for part in parts], dim=-1) if parts else context.stack_inputs[0]
+        if len(parts) < 2:  # one mean is projected once, not at each position
+            return parts[0] if parts else context.stack_inputs[0]
+        return torch.cat([part.expand(-1, context.padding.size(1), -1) for part in parts], dim=-1)
 
 
 class Contextualised(nn.Module):
@@ -97,14 +98,14 @@ class Contextualised(nn.Module):
             self.gate = nn.Sequential(linear(2 * place.width // gates, 1, bias=True), nn.Sigmoid())  # v_H and v_C, a
 
     def forward(self, inputs: Tensor, context: Tensor) -> Tensor:
-        """Inputs [B, T, D] and their context [B, T, C] -> [B, T, D]."""
+        """Inputs [B, T, D] and their context [B, 1 or T, C] -> [B, T, D]."""
         projected = self.projection(inputs)
         if self.context is None:
             return projected
         if self.gate is None:
             return projected + self.context(context)
         heads = projected.unflatten(-1, (self.gates, -1))
-        mixed = self.context(context).unflatten(-1, (self.gates, -1))
+        mixed = self.context(context).unflatten(-1, (self.gates, -1)).expand_as(heads)
         return torch.lerp(heads, mixed, self.gate(torch.cat([heads, mixed], dim=-1))).flatten(-2)
 
 

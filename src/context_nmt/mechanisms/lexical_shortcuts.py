@@ -98,7 +98,8 @@ class Gate(nn.Module):
 
     def forward(self, shortcut: Tensor, projected: Tensor) -> Tensor:
         """K_sc and K [B, S, D] -> K' [B, S, D]."""
-        return torch.lerp(projected, shortcut, self.gate(shortcut + projected + self.bias))
+        gate = self.gate(shortcut + projected + self.bias.to(projected.dtype))
+        return torch.lerp(projected, shortcut, gate)
 
 
 class SeparateProjections(nn.Module):
