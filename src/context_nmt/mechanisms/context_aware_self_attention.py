@@ -6,7 +6,7 @@ The paper's letters, for layer l, whose input X_l is what its queries are projec
     C_Q = c U_Q                     c the context, U without a bias                                       eq. 5
     lambda_Q = sigmoid(Q v_H + C_Q v_C + a)         a gate per position, in (0, 1)                        eq. 6
     Q^ = (1 - lambda_Q) Q + lambda_Q C_Q            then heads, softmax and W_O as usual                  eq. 4
-                                                    without gates Q^ = Q + C_Q
+                                                    without gates, in our reading, Q^ = Q + C_Q
 
     global       c = mean of X_l over the real tokens; in a causal decoder over those up to each one      eq. 7
     deep         c = [X_1; ...; X_{l-1}] of each position; layer 1 has none and is plain                  eq. 8

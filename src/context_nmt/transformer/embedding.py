@@ -12,7 +12,8 @@ from context_nmt.transformer.dropout import Dropout
 def sinusoids(first: int, length: int, width: int, device: torch.device) -> Tensor:
     """Position signals [T, D] of positions first.. from 0, sines in the first half, cosines in the second.
 
-    Vaswani et al. (2017) section 3.5; they interleave the two, which only renames the dimensions.
+    Vaswani et al. (2017) section 3.5; they interleave the two, which only renames the dimensions. tensor2tensor
+    and the code of papers that follow it divide exponents by D/2 - 1 where the formula has D/2.
     """
     positions = torch.arange(first, first + length, device=device, dtype=torch.float32)
     frequencies = torch.exp(torch.arange(0, width, 2, device=device) * (-math.log(10000.0) / width))
