@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from context_nmt.command_line import run
-from context_nmt.evaluation.corpus_description import describe_corpus
-from context_nmt.evaluation.corpus_tables import print_description
+from context_nmt.evaluation.corpora.description import describe_corpus
+from context_nmt.evaluation.corpora.tables import print_description
 from context_nmt.files import write_json
 
 

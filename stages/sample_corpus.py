@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from context_nmt.command_line import run
-from context_nmt.evaluation.corpus_samples import draw_sample, print_sample, write_sample
+from context_nmt.evaluation.corpora.samples import draw_sample, print_sample, write_sample
 
 
 def main(

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from context_nmt.evaluation.corpus_description import describe_corpus
-from context_nmt.evaluation.corpus_phenomena import count_phenomena
-from context_nmt.evaluation.corpus_samples import draw_sample, mark_tokens, write_sample
-from context_nmt.evaluation.corpus_tables import print_description
+from context_nmt.evaluation.corpora.description import describe_corpus
+from context_nmt.evaluation.corpora.phenomena import count_phenomena
+from context_nmt.evaluation.corpora.samples import draw_sample, mark_tokens, write_sample
+from context_nmt.evaluation.corpora.tables import print_description
 from context_nmt.files import UserError
 
 ROOT = Path(__file__).parents[1]

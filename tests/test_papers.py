@@ -9,10 +9,10 @@ import pytest
 import yaml
 from made_up_experiment import PARAMETERS, SPEEDS, evaluate_all, make_experiment
 
-from context_nmt.evaluation.paper_figures import draw_gains
-from context_nmt.evaluation.paper_pages import format_papers
-from context_nmt.evaluation.published import read_papers
-from context_nmt.evaluation.replicas import set_beside
+from context_nmt.evaluation.papers.figures import draw_gains
+from context_nmt.evaluation.papers.pages import format_papers
+from context_nmt.evaluation.papers.published import read_papers
+from context_nmt.evaluation.papers.replicas import set_beside
 from context_nmt.evaluation.results import read_results
 from context_nmt.evaluation.tables import write_tables
 from context_nmt.files import UserError, write_json

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from context_nmt.evaluation.figures import draw_learning_curves, draw_scores
 from context_nmt.evaluation.markdown import format_results
-from context_nmt.evaluation.paper_figures import draw_gains
-from context_nmt.evaluation.paper_pages import format_papers
-from context_nmt.evaluation.paper_rows import COLUMNS as PAPER_COLUMNS
-from context_nmt.evaluation.paper_rows import paper_rows
-from context_nmt.evaluation.published import read_papers
-from context_nmt.evaluation.replicas import set_beside
+from context_nmt.evaluation.papers.figures import draw_gains
+from context_nmt.evaluation.papers.pages import format_papers
+from context_nmt.evaluation.papers.published import read_papers
+from context_nmt.evaluation.papers.replicas import set_beside
+from context_nmt.evaluation.papers.rows import COLUMNS as PAPER_COLUMNS
+from context_nmt.evaluation.papers.rows import paper_rows
 from context_nmt.evaluation.results import Results, read_results
 from context_nmt.experiment import Experiment
 from context_nmt.files import read_json, replacing, replacing_folder, write_json

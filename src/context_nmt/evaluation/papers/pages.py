@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 
 from context_nmt.evaluation.markdown import DASH, mark, signed, table_header, table_row
-from context_nmt.evaluation.published import COSTS, Column, Paper, Row
-from context_nmt.evaluation.replicas import Beside, Measure
+from context_nmt.evaluation.papers.published import COSTS, Column, Paper, Row
+from context_nmt.evaluation.papers.replicas import Beside, Measure
 from context_nmt.evaluation.results import Results
 
 NOTES = """\

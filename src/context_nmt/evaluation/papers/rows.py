@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from context_nmt.evaluation.published import COSTS, Column, Row
-from context_nmt.evaluation.replicas import Beside, Cell, Measure
+from context_nmt.evaluation.papers.published import COSTS, Column, Row
+from context_nmt.evaluation.papers.replicas import Beside, Cell, Measure
 
 FACTORS = {"": 1, "K": 1_000, "M": 1_000_000}
 COLUMNS = (

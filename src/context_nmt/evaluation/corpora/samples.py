@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from context_nmt.evaluation.corpus_folder import CorpusFolder, Record
+from context_nmt.evaluation.corpora.folder import CorpusFolder, Record
 from context_nmt.files import UserError, replacing
 
 Side = tuple[str, str]  # the text of a sentence in both languages

@@ -7,7 +7,7 @@ from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from context_nmt.evaluation.corpus_description import BIN, Description
+from context_nmt.evaluation.corpora.description import BIN, Description
 from context_nmt.evaluation.file_scores import format_scores
 
 WIDTH = 14  # characters of the longest bar

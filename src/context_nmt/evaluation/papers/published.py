@@ -9,7 +9,7 @@ from context_nmt.files import UserError
 from context_nmt.parameters import check, read_yaml
 from context_nmt.settings import Checked, require
 
-PAPERS = Path(__file__).parent / "papers"
+PAPERS = Path(__file__).parent
 COSTS = ("parameters", "training_speed", "decoding_speed")  # metrics of a system, not of its output on a test set
 
 

@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from context_nmt.evaluation.figures import COLOURS, panels_of
-from context_nmt.evaluation.published import COSTS, Paper, Row
-from context_nmt.evaluation.replicas import Beside
+from context_nmt.evaluation.papers.published import COSTS, Paper, Row
+from context_nmt.evaluation.papers.replicas import Beside
 
 PUBLISHED: dict[str, Any] = {
     "marker": "D",

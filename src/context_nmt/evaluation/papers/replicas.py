@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from context_nmt.evaluation.published import COSTS, Column, Row, Table
+from context_nmt.evaluation.papers.published import COSTS, Column, Row, Table
 from context_nmt.evaluation.results import Results
 
 

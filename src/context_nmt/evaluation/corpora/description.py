@@ -6,8 +6,8 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from context_nmt.evaluation.corpus_folder import CorpusFolder, Record, Text
-from context_nmt.evaluation.corpus_phenomena import count_phenomena
+from context_nmt.evaluation.corpora.folder import CorpusFolder, Record, Text
+from context_nmt.evaluation.corpora.phenomena import count_phenomena
 from context_nmt.evaluation.scores import Score, moses_tokens, score_raw_and_tokenized
 from context_nmt.files import UserError
 
