@@ -1,6 +1,6 @@
 """Measures all parts in one run and keeps the figures."""
 
-from benchmarks import machine, report
+from benchmarks import machine, report, variants
 from benchmarks.command_line import ROUNDS, Rounds
 from benchmarks.decoding import decoding
 from benchmarks.segment_text import bpe
@@ -17,9 +17,11 @@ def main(rounds: Rounds = ROUNDS) -> None:
 
         benchmarks/results.json
         benchmarks/README.md
+        benchmarks/variants.json   what the tables of experiments print of speeds
         README.md                  the table between its two marks
     """
-    parts = [part(rounds) for part in (training, decoding, tokenize, bpe, side_by_side)]
+    parts = [part(rounds) for part in (training, decoding, tokenize, bpe, side_by_side, variants.variants)]
+    variants.write(parts[-1])
     report.write(machine.describe(), parts)
 
 

@@ -18,7 +18,7 @@ INSTRUCTIONS = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf1
 PACKAGES = ("torch", "numpy", "ctranslate2", "sacremoses", "subword-nmt")
 
 
-def describe() -> dict[str, Any]:
+def describe(packages: Iterable[str] = PACKAGES) -> dict[str, Any]:
     """What figures depend on."""
     information = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     flags = _of_cpu(information, "flags").split()
@@ -32,7 +32,7 @@ def describe() -> dict[str, Any]:
         "memory_gb": round(int(memory[1]) / 1e6),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        **versions(PACKAGES),
+        **versions(packages),
     }
 
 

@@ -1,6 +1,6 @@
 """Figures as JSON and as Markdown tables."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,10 @@ class Part:
     """What one part of the benchmark gave."""
 
     title: str
-    measured: dict[str, Measured]
-    ratios: list[Ratio]
-    notes: list[str]
+    measured: dict[str, Measured] = field(default_factory=dict)
+    ratios: list[Ratio] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    variants: dict[str, dict[str, Any]] = field(default_factory=dict)  # relative to the Transformer
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -28,6 +29,7 @@ class Part:
             "contenders": {name: one.to_dict() for name, one in self.measured.items()},
             "ratios": [one.to_dict() for one in self.ratios],
             "notes": self.notes,
+            "variants": self.variants,
         }
 
 
@@ -59,7 +61,7 @@ def page(values: dict[str, Any]) -> list[str]:
 def machine_line(machine: dict[str, Any]) -> str:
     """The machine in one sentence."""
     versions = ("python", "torch", "numpy", "ctranslate2", "sacremoses", "subword-nmt")
-    named = ", ".join(f"{name} {machine[name]}" for name in versions)
+    named = ", ".join(f"{name} {machine[name]}" for name in versions if name in machine)
     return (
         f"{machine['processor']} (family/model {machine['family_and_model']}), {machine['cores']} cores,"
         f" {machine['memory_gb']} GB, {machine['system']}, with {', '.join(machine['instructions'])}; {named}."
@@ -68,15 +70,37 @@ def machine_line(machine: dict[str, Any]) -> str:
 
 def section(part: dict[str, Any]) -> list[str]:
     """One part: what each program did, how they compare, and notes."""
-    lines = [f"## {part['title']}", "", "| | speed | least to greatest | memory, MB |", "| --- | ---: | ---: | ---: |"]
-    for name, one in part["contenders"].items():
-        spread = f"{min(one['rounds']):,g} to {max(one['rounds']):,g}"
-        lines.append(f"| {name} | {one['median']:,g} {one['unit']}/s | {spread} | {one['memory_mb']:,} |")
-    lines += ["", "| ratio | median | least to greatest | wanted |", "| --- | ---: | ---: | ---: |"]
+    lines = [f"## {part['title']}", "", *_contenders(part["contenders"]), *_variants(part["variants"])]
+    lines += ["| ratio | median | least to greatest | wanted |", "| --- | ---: | ---: | ---: |"]
     for one in part["ratios"]:
         spread = f"{one['minimum']:.2f} to {one['maximum']:.2f}"
         lines.append(f"| {one['of']} / {one['to']} | {one['median']:.2f} | {spread} | {_wanted(one)} |")
     return [*lines, "", *(f"- {note}" for note in part["notes"])]
+
+
+def _contenders(contenders: dict[str, dict[str, Any]]) -> list[str]:
+    """A table of speeds and an empty line; nothing without contenders."""
+    if not contenders:
+        return []
+    lines = ["| | speed | least to greatest | memory, MB |", "| --- | ---: | ---: | ---: |"]
+    for name, one in contenders.items():
+        spread = f"{min(one['rounds']):,g} to {max(one['rounds']):,g}"
+        lines.append(f"| {name} | {one['median']:,g} {one['unit']}/s | {spread} | {one['memory_mb']:,} |")
+    return [*lines, ""]
+
+
+def _variants(variants: dict[str, dict[str, Any]]) -> list[str]:
+    """A table of what mechanisms cost and an empty line; nothing without variants."""
+    if not variants:
+        return []
+    titles = ("", "training", "least to greatest", "decoding", "least to greatest", "FLOPs", "time / FLOPs")
+    lines = [f"| {' | '.join(titles)} |", f"| --- |{' ---: |' * (len(titles) - 1)}"]
+    for name, one in variants.items():
+        cells = [name]
+        for work in ("training", "decoding"):
+            cells += [f"{one[work]['median']:.2f}", f"{one[work]['least']:.2f} to {one[work]['greatest']:.2f}"]
+        lines.append(f"| {' | '.join(cells)} | {one['flops']:.3f} | {one['time_over_flops']:.2f} |")
+    return [*lines, ""]
 
 
 def summary(values: dict[str, Any]) -> list[str]:

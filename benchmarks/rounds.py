@@ -81,7 +81,7 @@ def measure(part: str, contenders: list[Contender], rounds: int) -> dict[str, Me
     """
     results = {one.name: Measured(one.unit) for one in contenders}
     with ExitStack() as stack:
-        _tell(f"{part}: getting ready")
+        tell(f"{part}: getting ready")
         runners = {one.name: stack.enter_context(running(one)) for one in contenders}
         for number in range(1, rounds + 1):
             for name, runner in runners.items():
@@ -91,7 +91,7 @@ def measure(part: str, contenders: list[Contender], rounds: int) -> dict[str, Me
                     amount, seconds, result.output = runner.finish()
                 result.speeds.append(amount / seconds)
                 result.memory = max(result.memory, *memory)
-                _tell(f"{part}: round {number}/{rounds}, {name}: {result.speeds[-1]:,.1f} {result.unit}/s")
+                tell(f"{part}: round {number}/{rounds}, {name}: {result.speeds[-1]:,.1f} {result.unit}/s")
     return results
 
 
@@ -185,7 +185,8 @@ def _memory(process: int | None) -> float:
     return total / 1e6
 
 
-def _tell(line: str) -> None:
+def tell(line: str) -> None:
+    """Say how far it is, on standard error."""
     print(line, file=sys.stderr, flush=True)
 
 

@@ -21,18 +21,22 @@ Precision = Literal["fp32", "bf16"]
 WARM_UP = 3  # updates before the first round
 
 
+def fresh_updater(variant: str, precision: Precision) -> Updater:
+    """Give this project's trainer of a variant of benchmarks/params.yaml, before its first update."""
+    plan = plan_of(variant)
+    plan = dataclasses.replace(plan, training=dataclasses.replace(plan.training, precision=precision))
+    sizes = len(corpus().source_vocabulary), len(corpus().target_vocabulary)
+    torch.manual_seed(1)
+    return Updater(plan, build(plan.model, source_vocabulary=sizes[0], target_vocabulary=sizes[1]), seed=1)
+
+
 @contextmanager
 def ours(
     variant: str, precision: Precision, updates: int, count: Literal["tokens", "updates"] = "tokens"
 ) -> Iterator[Work]:
     """Rounds of so many updates by this project's trainer; each counts its target tokens, or its updates."""
-    plan = plan_of(variant)
-    plan = dataclasses.replace(plan, training=dataclasses.replace(plan.training, precision=precision))
-    sizes = len(corpus().source_vocabulary), len(corpus().target_vocabulary)
-    torch.manual_seed(1)
-    model = build(plan.model, source_vocabulary=sizes[0], target_vocabulary=sizes[1])
-    updater = Updater(plan, model, seed=1)
-    given = batches(plan.training.batch_tokens, updates)
+    updater = fresh_updater(variant, precision)
+    given = batches(updater.plan.training.batch_tokens, updates)
 
     def work() -> tuple[float, float]:
         tokens, loss = 0, 0.0

@@ -5,11 +5,18 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+from small_models import small_model
 
 from benchmarks.report import Part, section, summary
 from benchmarks.rounds import Contender, Measured, measure, ratio
+from benchmarks.variants import LENGTH, SEARCH, never_end
+from context_nmt.decoding.translating import translate_ids
+from context_nmt.experiment import Experiment
 from context_nmt.files import UserError
+from context_nmt.models.planning import plan
 
 ROOT = Path(__file__).parents[1]
 
@@ -69,7 +76,39 @@ def test_the_tables_show_medians_ratios_and_what_is_wanted():
     assert shown == ["| Text | ours / theirs | 3.00 | 2.00 to 4.00 | at least 1.5 |"]
 
 
-@pytest.mark.parametrize("command", ["benchmarks", "benchmarks.tokenize_text"])  # the first imports all parts
+def test_the_table_of_variants_shows_speeds_beside_flops():
+    speed = {"median": 0.8, "least": 0.75, "greatest": 0.85}
+    variant = {"training": speed, "decoding": speed | {"median": 0.5}, "flops": 1.125, "time_over_flops": 1.11}
+    lines = section(Part("Variants", variants={"a": variant}, notes=["a note"]).to_dict())
+    assert "| a | 0.80 | 0.75 to 0.85 | 0.50 | 0.75 to 0.85 | 1.125 | 1.11 |" in lines
+    assert not any("memory" in line for line in lines)
+
+
+def test_all_variants_are_as_large_as_the_transformer_but_for_their_mechanism():
+    settings = Experiment(ROOT / "benchmarks").settings
+    transformer, *others = [name for name in settings.variants if name != "small"]
+    assert transformer == "transformer"
+    plain = plan(settings, transformer).training.model
+    for name in others:
+        filled = plan(settings, name).training.model
+        assert filled.model == plain.model
+        assert filled.slots not in [plan(settings, other).training.model.slots for other in others if other != name]
+        changed = [layers for slot, layers in filled.slots.items() if layers != plain.slots[slot]]
+        assert changed, name
+        assert all(len({layer.mechanism for layer in layers}) == 1 for layers in changed)
+
+
+def test_every_translation_of_an_untrained_model_is_as_long_as_the_limit():
+    model = small_model()
+    for expected in (False, True):
+        found = translate_ids(model, [np.array([4, 5, 6]), np.array([7])], SEARCH, device=torch.device("cpu"))
+        assert all(len(one.tokens) == LENGTH for hypotheses in found for one in hypotheses) is expected
+        model.output.register_forward_hook(never_end)
+
+
+@pytest.mark.parametrize(
+    "command", ["benchmarks", "benchmarks.tokenize_text", "benchmarks.variants"]
+)  # the first imports all parts
 def test_the_command_lines_start(command):
     done = subprocess.run(
         [sys.executable, "-m", command, "--help"],

@@ -1,0 +1,161 @@
+"""Measures what mechanisms cost: variants of one size beside the Transformer, in training and in decoding."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import cycle
+from typing import Any
+
+import torch
+import typer
+from torch import Tensor, nn
+
+from benchmarks import machine
+from benchmarks.command_line import ROUNDS, Rounds
+from benchmarks.models import RUN, batches, plan_of
+from benchmarks.report import FOLDER, Part, machine_line, section
+from benchmarks.rounds import Contender, Measured, Ratio, Work, ratio, running, tell
+from benchmarks.setting import EXPERIMENT, corpus, prepared
+from benchmarks.updates import fresh_updater
+from context_nmt.command_line import run
+from context_nmt.corpus.vocabulary import END
+from context_nmt.decoding.translating import translate_ids
+from context_nmt.decoding.workers import usable
+from context_nmt.files import write_json
+from context_nmt.models.counting import describe
+from context_nmt.settings import DecodingSettings
+
+UNITS = {"training": "target tokens", "decoding": "sentences"}
+TURNS = 3  # of each variant in a round; short ones, that the Transformer's is near
+SENTENCES = 120  # of a turn of decoding
+LENGTH = 20  # units of each translation, for untrained models do not know when to end
+SEARCH = DecodingSettings(beam=4, maximum_length_ratio=0.0, maximum_length_offset=LENGTH, batch_tokens=2048)
+MOST = 1.25  # wanted: times of an update over FLOPs, both relative to the Transformer
+TRANSFORMER = RUN[0]
+
+
+def variants(rounds: int) -> Part:
+    """Compare every variant of the Transformer's size with the Transformer."""
+    prepared()
+    names = [name for name, variant in EXPERIMENT.settings.variants.items() if not variant.model]
+    measured = _measured(names, TURNS * rounds)
+    flops = {name: _flops(name) / _flops(TRANSFORMER) for name in names}
+    speeds = {name: {work: ratio(measured[work], name, TRANSFORMER) for work in UNITS} for name in names}
+    costs = {
+        name: ratio(measured["training"], name, TRANSFORMER, wanted=1 / MOST, factor=flops[name]) for name in names
+    }
+    worst = min(costs.values(), key=lambda one: one.to_dict()["median"])
+    base = {work: measured[work][TRANSFORMER].median for work in UNITS}
+    return Part(
+        title="Variants",
+        ratios=[Ratio(f"FLOPs/s of {worst.of}", worst.to, worst.rounds, worst.wanted)],
+        variants={
+            name: {
+                **{work: _spread(speeds[name][work]) for work in UNITS},
+                "flops": round(flops[name], 3),
+                "time_over_flops": round(1 / costs[name].to_dict()["median"], 3),
+            }
+            for name in names
+        },
+        notes=[
+            f"{_size()}. Speeds and FLOPs are relative to those of the Transformer:"
+            f" {base['training']:,.0f} target tokens/s and {base['decoding']:.1f} sentences/s.",
+            f"Time / FLOPs is that of training, wanted: at most {MOST:g}. The line below the table is the variant"
+            f" with the most: 1 / {MOST:g} is {1 / MOST:g}.",
+            f"A round is {TURNS} turns of each variant, all in one process. A turn of training is an update in fp32 on"
+            f" a batch of at most {plan_of(TRANSFORMER).training.batch_tokens} target tokens; a turn of decoding is"
+            f" {SENTENCES} sentences of {_test()} with beam {SEARCH.beam} in fp32, all hypotheses {LENGTH} units long:"
+            " the models are not trained, and only what a step costs is compared.",
+        ],
+    )
+
+
+def write(part: Part) -> None:
+    """Write variants.json, which the tables of experiments read."""
+    hardware = machine_line(machine.describe(packages=("torch",))).removesuffix(".")
+    write_json(FOLDER / "variants.json", {"hardware": hardware, "size": _size(), "variants": part.variants})
+
+
+def _measured(names: list[str], turns: int) -> dict[str, dict[str, Measured]]:
+    """Give each variant its turns, training and decoding, and tell on standard error what each gave."""
+    measured = {work: {name: Measured(unit) for name in names} for work, unit in UNITS.items()}
+    tell("variants: getting ready")
+    with running(Contender(name="variants", prepare=_all, arguments=(names,), unit="turns")) as runner:
+        for number in range(1, turns + 1):
+            for name in names:
+                for work, unit in UNITS.items():
+                    runner.begin()
+                    amount, seconds, _ = runner.finish()
+                    measured[work][name].speeds.append(amount / seconds)
+                    tell(f"variants: turn {number}/{turns}, {name}, {work}: {amount / seconds:,.1f} {unit}/s")
+    return measured
+
+
+@contextmanager
+def _all(names: list[str]) -> Iterator[Work]:
+    """Every round of work is the next turn: training and decoding of each variant, over and over."""
+    works = [work for name in names for work in _works(name)]
+    for warm_up in works:
+        warm_up()
+    turns = cycle(works)
+    yield lambda: next(turns)()
+
+
+def _works(name: str) -> tuple[Work, Work]:
+    device = torch.device("cpu")
+    updater = fresh_updater(name, "fp32")
+    given = cycle(enumerate(batches(updater.plan.training.batch_tokens, TURNS), start=1))
+    source = corpus().side(_test(), corpus().source)
+    sentences = [source[number] for number in range(SENTENCES)]
+    updater.model.output.register_forward_hook(never_end)  # training takes the weights alone
+
+    def train() -> tuple[float, None]:
+        number, batch = next(given)
+        return updater.update(number, [batch]).tokens, None
+
+    def decode() -> tuple[float, None]:
+        translate_ids(updater.model, sentences, SEARCH, device=device, workers=usable(device))
+        return SENTENCES, None
+
+    return train, decode
+
+
+def never_end(_: nn.Module, __: Any, logits: Tensor) -> Tensor:
+    """Leave the end to the maximum length."""
+    return logits.index_fill(1, torch.tensor([END]), -1e4)
+
+
+def _flops(name: str) -> float:
+    vocabulary = len(corpus().target_vocabulary)
+    described = describe(plan_of(name).model, source_vocabulary=vocabulary, target_vocabulary=vocabulary)
+    return float(described["flops_per_target_token"])
+
+
+def _spread(speed: Ratio) -> dict[str, float]:
+    found = speed.to_dict()
+    return {"median": found["median"], "least": found["minimum"], "greatest": found["maximum"]}
+
+
+def _size() -> str:
+    model = plan_of(TRANSFORMER).model.model
+    return f"d_model {model.width}, {model.encoder_layers}+{model.decoder_layers} layers"
+
+
+def _test() -> str:
+    return corpus().tests[0]
+
+
+def main(rounds: Rounds = ROUNDS) -> None:
+    """Compare every variant of the Transformer's size with the Transformer.
+
+    Prints figures and ratios, and writes
+
+        benchmarks/variants.json
+    """
+    part = variants(rounds)
+    write(part)
+    for line in section(part.to_dict()):
+        typer.echo(line)
+
+
+if __name__ == "__main__":
+    run(main)
