@@ -35,8 +35,12 @@ SPEEDS = {
     "hardware": "an abacus",
     "size": "width 4",
     "variants": {
-        "transformer": {"training": {"median": 1.0}, "decoding": {"median": 1.0}, "flops": 1.0},
-        "gauss": {"training": {"median": 0.8123}, "decoding": None, "flops": 1.5},
+        "plain": {
+            "slots": {"slot": [{"mechanism": "transformer"}]},
+            "training": {"median": 1},
+            "decoding": {"median": 1},
+        },
+        "normal": {"slots": {"slot": [{"mechanism": "gauss"}]}, "training": {"median": 0.8123}, "decoding": None},
     },
 }
 
@@ -60,7 +64,11 @@ def make_experiment(folder: Path, **changes: object) -> Experiment:
     write_json(
         experiment.metrics / "models.json",
         {
-            variant: {"parameters": 1_000_000 * number, "flops_per_target_token": 6_000_000 * number, "slots": {}}
+            variant: {
+                "parameters": 1_000_000 * number,
+                "flops_per_target_token": 6_000_000 * number,
+                "slots": {"slot": [{"mechanism": variant}] * 3},
+            }
             for number, variant in enumerate(settings.variants, start=1)
         },
     )

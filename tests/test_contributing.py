@@ -20,8 +20,7 @@ NAME = "scaled_attention"
 
 
 def example(language):
-    (block,) = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    return block
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[0]
 
 
 @pytest.fixture(autouse=True)

@@ -168,7 +168,16 @@ def test_entries_of_one_slot_fill_layers_of_their_own():
 def test_entries_that_share_a_layer_are_refused():
     entries = [{"mechanism": "made_up", "kernel_size": 3, "layers": [2]}, {"mechanism": PLAIN}]
     assert refusal({"slots": {"encoder_self_attention": entries}}) == (
-        "params.yaml: variants.one.slots.encoder_self_attention[1].layers: another entry of this slot fills [2] as well"
+        "params.yaml: variants.one.slots.encoder_self_attention[1].layers: another entry of this slot fills [2], too;"
+        " give each its own layers"
+    )
+
+
+@pytest.mark.parametrize("given", ["made_up", ["made_up"], None, [], [None], 3])
+def test_what_is_no_entry_is_refused(given):
+    assert refusal({"slots": {"encoder_self_attention": given}}) == (
+        f"params.yaml: variants.one.slots.encoder_self_attention is {given!r}; it must be {{mechanism: NAME, …}} or a"
+        " list of such entries"
     )
 
 

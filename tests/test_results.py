@@ -156,7 +156,7 @@ def test_markdown_shows_what_a_reader_needs(experiment):
     assert rows[2].startswith("| Transformer | 1,000,000 | 6.0 | - | 1.00 | 1.00 |")
     assert rows[3].startswith("| Gauss \\| half | 2,000,000 | 12.0 | 2.00 | 0.81 | - |")
     assert rows[4].startswith("| again | 3,000,000 | 18.0 | 3.00 | - | - |")
-    assert "over the plain Transformer's, width 4, an abacus, from benchmarks/variants.json" in page
+    assert "over those of a plain Transformer of equal size, width 4, an abacus, from benchmarks/variants.json" in page
     assert "(+0.00)" in rows[4]
     assert "(" not in rows[5]
     assert len({row.replace("\\|", "").count("|") for row in rows[:6]}) == 1

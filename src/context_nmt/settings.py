@@ -255,12 +255,12 @@ class SignificanceSettings(Checked):
 class VariantSettings(Checked):
     """One named system: what fills its slots and what it overrides in the experiment's recipe.
 
-    A slot holds a mechanism with its settings, `{mechanism: dual_context, layers: [1, 2], kernel_size: 3}`, or a list
-    of such entries for different layers.
+    A slot holds a mechanism with its settings, `{mechanism: NAME, layers: [1, 2], KEY: VALUE}`, or a list of such
+    entries for different layers.
     """
 
     label: str | None = None  # the name that tables print; the variant's key if unset
-    slots: dict[Slot, dict[str, Any] | list[dict[str, Any]]] = field(default_factory=dict)
+    slots: dict[Slot, Any] = field(default_factory=dict)
     model: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
     averaging: dict[str, Any] = field(default_factory=dict)

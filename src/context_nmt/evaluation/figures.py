@@ -68,7 +68,7 @@ def _dot(panel: Axes, place: int, summary: dict[str, Any], *, has_baseline: bool
 def draw_learning_curves(experiment: Experiment, path: Path) -> None:
     """Draw every run's learning curve over updates; runs of one variant share its colour, line and marker.
 
-    Of more than MOST_LINES variants, only the focus and the baselines have their own; the others are thin and grey.
+    Of more than MOST_LINES variants, only the baselines have their own; the others are thin and grey.
     """
     settings = experiment.settings
     curves = {
@@ -101,8 +101,8 @@ def _line_styles(settings: ExperimentSettings) -> dict[str, dict[str, Any]]:
     """How each variant's lines look, those first that others are drawn over."""
     variants = list(settings.variants)
     if len(variants) > MOST_LINES:
-        chosen = {settings.focus, *(variant.baseline for variant in settings.variants.values())}
-        variants = [variant for variant in variants if variant in chosen][:MOST_LINES]
+        baselines = {variant.baseline for variant in settings.variants.values()}
+        variants = [variant for variant in variants if variant in baselines][:MOST_LINES]
     others = [variant for variant in settings.variants if variant not in variants]
     grey = {"color": "0.75", "linewidth": 0.6, "label": f"{len(others)} other systems"}
     return dict.fromkeys(others, grey) | {

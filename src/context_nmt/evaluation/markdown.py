@@ -55,7 +55,7 @@ def _scores(results: Results, test_set: str) -> Iterator[str]:
         flops = model["flops_per_target_token"]
         ratio = f"{flops / results.models[baseline]['flops_per_target_token']:.2f}" if baseline else DASH
         cells = [_score(results, variant, test_set, metric) for metric in metrics]
-        speeds = [results.speeds.ratio(variant, work) for work in ("training", "decoding")]
+        speeds = [results.speeds.ratio(model["slots"], work) for work in ("training", "decoding")]
         costs = [f"{model['parameters']:,}", f"{flops / 1e6:,.1f}", ratio]
         costs += [DASH if speed is None else f"{speed:.2f}" for speed in speeds]
         yield table_row([results.settings.label(variant), *costs, *cells])
@@ -146,7 +146,7 @@ def mark(p: float | None) -> str:
 
 def signed(value: float, decimals: int = 2) -> str:
     """A difference with its sign."""
-    return f"{value:+.{decimals}f}".replace("-", "−")  # noqa: RUF001 (a minus as wide as the plus)
+    return f"{value:+,.{decimals}f}".replace("-", "−")  # noqa: RUF001 (a minus as wide as the plus)
 
 
 def _p(value: float, smallest: float) -> str:

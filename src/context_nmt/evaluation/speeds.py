@@ -1,5 +1,6 @@
-"""How fast variants train and decode relative to the plain Transformer, as `make speed` has measured it."""
+"""How fast systems train and decode relative to the plain Transformer, as `make speed` has measured it."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,25 +10,36 @@ from context_nmt.files import UserError, read_json
 
 @dataclass(frozen=True)
 class Speeds:
-    """What was measured on one machine; by variants' names, since experiments give them to the same systems."""
+    """What was measured on one machine; a system is known by what fills its slots, whatever its name."""
 
     hardware: str
     size: str  # of the models that were measured
     variants: dict[str, dict[str, Any]]
 
-    def ratio(self, variant: str, work: str) -> float | None:
-        """The median of a variant's speed over the Transformer's; `work` is training or decoding."""
-        measured = self.variants.get(variant, {}).get(work)
-        return float(measured["median"]) if measured else None
+    def ratio(self, slots: dict[str, Any], work: str) -> float | None:
+        """The median of a speed over the Transformer's; `work` is training or decoding, slots are those of describe."""
+        wanted = fillings(slots)
+        for measured in self.variants.values():
+            if measured["slots"] == wanted:
+                return float(measured[work]["median"]) if measured[work] else None
+        return None
 
     def note(self) -> str:
         """What the ratios are, for the notes of a page."""
         if not self.variants:
             return "No speed is measured (`make speed`)."
         return (
-            f"Speeds are those of the variant of that name over the plain Transformer's, {self.size}, {self.hardware}, "
-            "from benchmarks/variants.json."
+            "Speeds are those of a system with the same attentions over those of a plain Transformer of equal size,"
+            f" {self.size}, {self.hardware}, from benchmarks/variants.json."
         )
+
+
+def fillings(slots: dict[str, Any]) -> dict[str, list[Any]]:
+    """What fills each slot, without how many layers there are."""
+    return {
+        slot: json.loads(f"[{','.join(sorted({json.dumps(one, sort_keys=True) for one in layers}))}]")
+        for slot, layers in slots.items()
+    }
 
 
 def read_speeds(path: Path) -> Speeds:
@@ -35,9 +47,9 @@ def read_speeds(path: Path) -> Speeds:
     found = read_json(path)
     try:
         speeds = Speeds(hardware=found["hardware"], size=found["size"], variants=found["variants"])
-        for variant in speeds.variants:
+        for variant in speeds.variants.values():
             for work in ("training", "decoding"):
-                speeds.ratio(variant, work)
+                speeds.ratio(variant["slots"], work)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path}: not what `make speed` writes ({type(error).__name__}: {error})") from None
     return speeds

@@ -9,7 +9,7 @@ from context_nmt.evaluation.markdown import format_results
 from context_nmt.evaluation.papers.figures import draw_gains
 from context_nmt.evaluation.papers.pages import format_papers
 from context_nmt.evaluation.papers.published import read_papers
-from context_nmt.evaluation.papers.replicas import set_beside
+from context_nmt.evaluation.papers.replicas import set_paper_beside
 from context_nmt.evaluation.papers.rows import COLUMNS as PAPER_COLUMNS
 from context_nmt.evaluation.papers.rows import paper_rows
 from context_nmt.evaluation.results import Results, read_results
@@ -26,9 +26,7 @@ def write_tables(experiment: Experiment) -> None:
     """Write results.*, papers.* and figures/ under metrics/; raises UserError for missing runs."""
     results, metrics = read_results(experiment), experiment.metrics
     papers = read_papers()
-    tables = {
-        name: [table for data in paper.tables if (table := set_beside(data, results))] for name, paper in papers.items()
-    }
+    tables = {name: set_paper_beside(paper, results) for name, paper in papers.items()}
     write_json(metrics / "results.json", results.as_json())
     _write_csv(metrics / "results.csv", COLUMNS, (_row(results, *names) for names in results.rows()))
     rows = (row for name, besides in tables.items() for beside in besides for row in paper_rows(name, beside))

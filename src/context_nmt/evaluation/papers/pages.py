@@ -1,6 +1,6 @@
 """The tables of papers, published and reproduced side by side, as a Markdown page."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from context_nmt.evaluation.markdown import DASH, mark, signed, table_header, table_row
 from context_nmt.evaluation.papers.published import COSTS, Column, Paper, Row
@@ -13,11 +13,11 @@ difference to the system's baseline, or x the ratio to it; a variant with anothe
 names it. ± is the sample standard deviation over seeds; † p < 0.05, ‡ p < 0.01, tested as results.md says.
 {speeds}"""
 REPLICA = """\
-**A replica on {corpus} {languages}**, other text than the paper's: its scores cannot be compared with the published
-ones; whether a system gains or loses against its baseline can."""
+**A replica on {corpus} {languages}**, other text than the paper's and models of another size: neither scores nor sizes
+can be compared with the published ones; what a system gains, loses and costs against its baseline can."""
 
 
-def format_papers(papers: Iterable[tuple[Paper, list[Beside]]], results: Results) -> str:
+def format_papers(papers: Sequence[tuple[Paper, list[Beside]]], results: Results) -> str:
     """Format the tables of papers that an experiment has systems of."""
     corpus = results.settings.corpus
     lines = [f"# Published and reproduced: {corpus.name}, {corpus.source}-{corpus.target}", ""]
@@ -78,9 +78,9 @@ def _reproduced(beside: Beside, row: Row, column: Column | None, measure: Measur
         return DASH
     other = f" to {beside.results.settings.label(cell.baseline)}" if cell.baseline else ""
     if measure.metric == "parameters":
-        added = cell.difference if column and column.difference else None
-        number = f"{cell.value:,.0f}" if added is None else f"{added:+,.0f}"
-        return number + (f" (x {cell.ratio:.2f}{other})" if cell.ratio else "")
+        added = [signed(cell.difference, 0)] if cell.difference is not None else []
+        ratio = [f"x {cell.ratio:.2f}{other}"] if cell.ratio else []
+        return f"{cell.value:,.0f}" + (f" ({'; '.join(added + ratio)})" if ratio else "")
     deviation = f" ± {cell.deviation:.2f}" if cell.seeds > 1 else ""
     gain = "" if cell.difference is None else f" ({signed(cell.difference)}{mark(cell.p)}{other})"
     return f"{cell.value:.2f}{deviation}{gain}"

@@ -82,6 +82,11 @@ class Table(Checked):
                 f"rows: {row.label!r} has baseline {row.baseline!r}; the variants of other rows are {variants}",
             )
 
+    @property
+    def has_scores(self) -> bool:
+        """Whether it is about more than sizes and speeds."""
+        return any(column.metric not in COSTS for column in self.columns)
+
     def row(self, variant: str) -> Row:
         """The row of a variant."""
         return next(row for row in self.rows if row.variant == variant)

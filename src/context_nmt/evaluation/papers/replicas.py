@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from context_nmt.evaluation.papers.published import COSTS, Column, Row, Table
+from context_nmt.evaluation.papers.published import COSTS, Column, Paper, Row, Table
 from context_nmt.evaluation.results import Results
 
 
@@ -43,7 +43,8 @@ class Beside:
         if variant is None or variant not in results.settings.variants:
             return None
         if measure.metric in COSTS and measure.metric != "parameters":
-            speed = results.speeds.ratio(variant, measure.metric.removesuffix("_speed"))
+            slots = results.models[variant]["slots"]
+            speed = results.speeds.ratio(slots, measure.metric.removesuffix("_speed"))
             return None if speed is None else Cell(speed)
         own = results.settings.variants[variant].baseline if row.baseline else None
         baseline = own if own != row.baseline else None
@@ -61,6 +62,14 @@ class Beside:
         return replace(cell, difference=gain.mean, p=gain.p, baseline=baseline) if gain else cell
 
 
+def set_paper_beside(paper: Paper, results: Results) -> list[Beside]:
+    """Find what an experiment has for a paper's tables: those on its own text, or replicas where it has none."""
+    found = [beside for table in paper.tables if (beside := set_beside(table, results))]
+    if any(beside.table.has_scores and not beside.is_replica for beside in found):
+        return [beside for beside in found if not beside.is_replica]
+    return [replace(beside, is_replica=True) for beside in found]
+
+
 def set_beside(table: Table, results: Results) -> Beside | None:
     """Find what an experiment has for a table; None if no variant of it is compared there with a baseline."""
     variants = results.settings.variants
@@ -72,8 +81,7 @@ def set_beside(table: Table, results: Results) -> Beside | None:
         (column, measure if measure not in found[place + 1 :] else None)
         for place, (column, measure) in enumerate(zip(table.columns, found, strict=True))
     ]
-    has_scores = any(column.metric not in COSTS for column in table.columns)
-    is_replica = has_scores and not any(measure and measure.test_set for measure in found)
+    is_replica = table.has_scores and not any(measure and measure.test_set for measure in found)
     if is_replica:
         measures = list(_replica_measures(table, results))
         if not measures:
