@@ -107,7 +107,7 @@ def test_a_key_like_no_other_gets_the_list_of_known_ones(tmp_path):
         ("corpus.tests", "test", "corpus.tests: input should be a valid array, not 'test'"),
         ("seeds", [1, "a"], "seeds.1: input should be a valid integer, not 'a'"),
         ("text", 3, "text: input should be an object, not 3"),
-        ("variants.first.slots", {"cross_attention": 3}, "variants.first.slots.cross_attention: input should be"),
+        ("variants.first.slots", {"cross_attention": 3}, "variants.first: slots.cross_attention is 3; it must be {"),
         ("model.dropout", float("nan"), "model.dropout: input should be a finite number, not nan"),
         ("training.schedule.peak_rate", float("inf"), "training.schedule.peak_rate: input should be a finite number"),
         # one of several words

@@ -176,7 +176,7 @@ def test_entries_that_share_a_layer_are_refused():
 @pytest.mark.parametrize("given", ["made_up", ["made_up"], None, [], [None], 3])
 def test_what_is_no_entry_is_refused(given):
     assert refusal({"slots": {"encoder_self_attention": given}}) == (
-        f"params.yaml: variants.one.slots.encoder_self_attention is {given!r}; it must be {{mechanism: NAME, …}} or a"
+        f"params.yaml: variants.one: slots.encoder_self_attention is {given!r}; it must be {{mechanism: NAME, …}} or a"
         " list of such entries"
     )
 

@@ -268,6 +268,14 @@ class VariantSettings(Checked):
     baseline: str | None = None
     test: Literal["bootstrap", "sign"] = "bootstrap"
 
+    def __post_init__(self) -> None:
+        for slot, given in self.slots.items():
+            entries = given if isinstance(given, list) else [given]
+            require(
+                len(entries) > 0 and all(isinstance(entry, dict) for entry in entries),
+                f"slots.{slot} is {given!r}; it must be {{mechanism: NAME, …}} or a list of such entries",
+            )
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainSettings(Checked):

@@ -100,13 +100,13 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return {**base, **changes, **nested}
 
 
-def _fill(slot: str, given: Any, model: ModelSettings, where: str) -> tuple[Filling, ...]:
+def _fill(
+    slot: str, given: dict[str, Any] | list[dict[str, Any]], model: ModelSettings, where: str
+) -> tuple[Filling, ...]:
     """Spread one slot's entry, or list of entries, over the layers; plain attention fills those that none picks."""
     count = model.encoder_layers if slot.startswith("encoder") else model.decoder_layers
     fillings: dict[int, Filling] = {}
     entries = {f"{where}[{i}]": one for i, one in enumerate(given)} if isinstance(given, list) else {where: given}
-    if not entries or not all(isinstance(entry, dict) for entry in entries.values()):
-        raise UserError(f"{where} is {given!r}; it must be {{mechanism: NAME, …}} or a list of such entries")
     for key, entry in entries.items():
         filled = _fillings(slot, entry, count, key)
         twice = sorted(set(filled) & set(fillings))
