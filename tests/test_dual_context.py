@@ -9,12 +9,10 @@ from small_models import HEADS, WIDTH, shake
 from torch.testing import assert_close
 
 from context_nmt.mechanisms import dual_context
-from context_nmt.models.counting import describe
 from context_nmt.models.planning import plan
 from context_nmt.transformer.attention import LayerContext
 
 EXACT = {"rtol": 0, "atol": 1e-10}
-BASE = {"width": 512, "feed_forward_width": 2048, "heads": 8, "encoder_layers": 6, "decoder_layers": 6}
 
 
 def slow(layer, r, mask, before):
@@ -65,25 +63,6 @@ def test_it_is_what_the_equations_say(kernel_size, causal):
 def test_every_kernel_size_keeps_the_contract(kernel_size, clause):
     for slot in dual_context.SLOTS:
         CHECKS[clause](dual_context, slot, Facts(settings={"kernel_size": kernel_size}))
-
-
-@pytest.mark.parametrize(
-    ("slots", "added"),
-    [
-        (["encoder_self_attention"], 12_598_272),
-        (["decoder_self_attention"], 12_598_272),
-        (["encoder_self_attention", "decoder_self_attention"], 25_196_544),
-    ],
-)
-def test_it_adds_the_parameters_that_the_paper_counts(slots, added):
-    more = {"model": BASE}
-    filled = plan(experiment(more=more, slots={slot: {"mechanism": "dual_context"} for slot in slots}), "one")
-    plain = plan(experiment(more=more), "plain")
-    counts = [
-        describe(one.training.model, source_vocabulary=100, target_vocabulary=100)["parameters"]
-        for one in (filled, plain)
-    ]
-    assert counts[0] - counts[1] == added
 
 
 def test_a_kernel_size_for_each_layer_and_plain_layers_beside():
