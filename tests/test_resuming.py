@@ -1,5 +1,6 @@
 """A training that is killed goes on, and ends as if nothing had happened."""
 
+import contextlib
 import hashlib
 import multiprocessing
 import random
@@ -38,7 +39,10 @@ def train_in(folder):
 
 def written(scratch):
     """The names of a training's complete files with their times, and of those that are being written."""
-    found = [(path.name, path.stat().st_mtime_ns) for path in scratch.glob("*/*") if path.exists()]
+    found = []
+    for path in scratch.glob("*/*"):
+        with contextlib.suppress(FileNotFoundError):  # renamed or removed since it was listed
+            found.append((path.name, path.stat().st_mtime_ns))
     return {one for one in found if not one[0].startswith(".")}, [name for name, _ in found if name.startswith(".")]
 
 
