@@ -75,6 +75,14 @@ def with_closed_gates(layer, plain):
     layer.output.load_state_dict(plain.output.state_dict())
 
 
+def with_the_global_gate(layer, plain):
+    """The gate lets the whole sentence through, and the window not at all."""
+    layer.load_state_dict(plain.state_dict(), strict=False)
+    with torch.no_grad():
+        layer.gate[0].weight.zero_()
+        layer.gate[0].bias.fill_(1e4)
+
+
 class KeysOfTheRawInput(MultiHeadAttention):
     """Keys and values of what the layer receives, before its norm."""
 
@@ -118,6 +126,12 @@ FACTS = {
         parameters=shortcut_parameters,
         equals=mechanism(KeysOfTheRawInput),
         neutral=without_shortcuts,
+    ),
+    "context_aware_cross_attention": Facts(
+        settings={"window": 1},
+        parameters=lambda place: plain_parameters(place) + place.width // place.heads + 1,
+        neutral=with_the_global_gate,
+        refused=(({"window": -1}, "window is -1; it must not be negative"),),
     ),
     "context_aware_self_attention": Facts(parameters=context_aware_parameters, neutral=with_closed_gates),
 }

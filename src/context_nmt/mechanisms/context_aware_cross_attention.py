@@ -1,0 +1,95 @@
+"""Context-aware cross-attention (Ding et al., COLING 2020): every head also looks closely around the word it aligns to.
+
+The paper's letters, for a query of a head and the source positions j, which see psi = q k_j / sqrt(d_k):
+
+    j*   = argmax_j psi_j                           the word that the head aligns the query to
+    loc  = psi where |j - j*| <= window, else -inf  2 window + 1 words at the most                              eq. 1
+    g    = sigmoid(w q / sqrt(d_k) + c)             a gate per head and query; w and c are the layer's, for all heads
+    a    = g softmax(psi) + (1 - g) softmax(loc)    then dropout, values, heads side by side and W_O            eq. 2
+
+Eq. 1 writes the target position i for j*; the text and the authors' code take the alignment. `center: target` is eq. 1.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from context_nmt.settings import Checked, require
+from context_nmt.transformer.attention import LayerContext, Place, linear, merge_heads, split_heads
+
+SLOTS = ("cross_attention",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Checked):
+    """Which words are near."""
+
+    window: int = 9  # positions to either side
+    center: Literal["alignment", "target"] = "alignment"
+
+    def __post_init__(self) -> None:
+        require(self.window >= 0, f"window is {self.window}; it must not be negative")
+
+
+def build(settings: Settings, place: Place) -> "ContextAwareCrossAttention":
+    """Build the attention of one layer."""
+    return ContextAwareCrossAttention(settings, place)
+
+
+class ContextAwareCrossAttention(nn.Module):
+    """Queries [B, T, D] -> [B, T, D]; hook `weights` to read a, [B, H, T, S], and `gate` for g, [B, H, T, 1]."""
+
+    def __init__(self, settings: Settings, place: Place) -> None:
+        super().__init__()
+        self.window, self.center, self.heads = settings.window, settings.center, place.heads
+        self.independent_queries = settings.center == "alignment"
+        self.query, self.key, self.value, self.output = (
+            linear(place.width, place.width, bias=place.bias) for _ in range(4)
+        )
+        gate = linear(place.width // place.heads, 1, bias=True)  # w, c
+        nn.init.normal_(gate.weight, std=0.02)
+        self.gate = nn.Sequential(gate, nn.Sigmoid())
+        self.dropout = place.attention_dropout
+        self.weights = nn.Identity()
+
+    def forward(self, queries: Tensor, context: LayerContext) -> Tensor:
+        """[B, T, D] -> [B, T, D]."""
+        keys, values = self._over_memory(context)
+        heads = split_heads(self.query(queries), self.heads)
+        psi = (heads @ keys.transpose(-2, -1) / math.sqrt(heads.size(-1))).masked_fill(~context.mask, -math.inf)
+        near = self._near(psi, context)
+        gate = self.gate(heads / math.sqrt(heads.size(-1)))
+        local = psi.masked_fill(~near, -math.inf).softmax(-1)
+        weights = self.weights(gate * psi.softmax(-1) + (1 - gate) * local)
+        weights = functional.dropout(weights, self.dropout, self.training)
+        return self.output(merge_heads(weights.to(values.dtype) @ values))
+
+    def _near(self, psi: Tensor, context: LayerContext) -> Tensor:
+        """Which source positions are at most `window` from the centre, bool [B, H or 1, T, S]."""
+        positions = torch.arange(psi.size(-1), device=psi.device)
+        if self.center == "alignment":
+            center = psi.argmax(-1, keepdim=True)
+        else:  # behind the end of a shorter source, its end
+            first = _steps_before(context)
+            rows = torch.arange(first, first + psi.size(-2), device=psi.device)[:, None]
+            center = rows.minimum(context.mask.sum(-1, keepdim=True) - 1)
+        return (positions - center).abs() <= self.window
+
+    def _over_memory(self, context: LayerContext) -> tuple[Tensor, Tensor]:
+        state = {} if context.state is None else context.state
+        if "keys" not in state:
+            memory = context.memory_states[-1]
+            state["keys"], state["values"] = (split_heads(to(memory), self.heads) for to in (self.key, self.value))
+        return state["keys"], state["values"]
+
+
+def _steps_before(context: LayerContext) -> int:
+    """How many positions decoding has left behind."""
+    if context.state is None:
+        return 0
+    context.state["position"] = 1 + context.state.get("position", -1)
+    return int(context.state["position"])
