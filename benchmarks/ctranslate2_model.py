@@ -9,13 +9,13 @@ from ctranslate2.specs import TransformerSpec
 from torch import nn
 
 from context_nmt.corpus.vocabulary import BEGIN, END, SPECIALS, UNKNOWN, Vocabulary
-from context_nmt.models.translation_model import TranslationModel
+from context_nmt.models.building import Model
 from context_nmt.transformer.embedding import sinusoids
 
 POSITIONS = 512
 
 
-def convert(model: TranslationModel, units: Vocabulary, heads: int, folder: Path) -> None:
+def convert(model: Model, units: Vocabulary, heads: int, folder: Path) -> None:
     """Convert a pre-norm model of plain attentions without biases, with sinusoids and one vocabulary."""
     layers = len(model.encoder.layers), len(model.decoder.layers)
     spec = TransformerSpec.from_config(layers, heads, pre_norm=True)

@@ -104,8 +104,10 @@ class UnitSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings(Checked):
-    """Size and layer conventions of the Transformer (Vaswani et al. 2017)."""
+    """Size and layer conventions of the Transformer (Vaswani et al. 2017), and what it models."""
 
+    # One target unit after the other, or the masked ones given the others (CMLM, Ghazvininejad et al. 2019).
+    kind: Literal["autoregressive", "masked"] = "autoregressive"
     width: int = 512
     feed_forward_width: int = 2048
     heads: int = 8
@@ -115,9 +117,10 @@ class ModelSettings(Checked):
     attention_bias: bool = False
     tying: Literal["none", "decoder", "all"] = "all"
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"
-    maximum_positions: int = 1024  # learned positions only
+    maximum_positions: int = 1024  # of learned positions, and of the lengths that a masked model predicts
     embedding_scale: bool = True  # embeddings times the square root of the width
-    embedding_initialisation: Literal["normal", "glorot"] = "normal"  # N(0, 1/width), or Glorot-uniform
+    embedding_initialisation: Literal["normal", "glorot", "bert"] = "normal"  # N(0, 1/width), uniform, N(0, 0.02)
+    initialisation: Literal["glorot", "bert"] = "glorot"  # bert: maps N(0, 0.02) but for queries, keys and values
     source_embedding_bias: bool = False  # a learned vector added to every source embedding
     activation: Literal["relu", "gelu"] = "relu"
     layer_norm_epsilon: float = 1e-5
@@ -175,6 +178,7 @@ class TrainingSettings(Checked):
     weight_decay: float = 0.0
     label_smoothing: float = 0.1
     clip_norm: float = 0.0  # 0 turns clipping off
+    mask_whole_targets: bool = True  # masked models: 1..N units of N are masked; else 1..N-1, as in Mask-Predict's code
     precision: Literal["fp32", "bf16"] = "fp32"
     validate_every: int = 1000  # updates; each validation saves a checkpoint
     validation_bleu: bool = False  # also decode the validation set greedily
@@ -212,7 +216,7 @@ class AveragingSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingSettings(Checked):
-    """Greedy (beam 1) or beam search."""
+    """Greedy (beam 1) or beam search; of masked models mask-predict."""
 
     beam: int = 4
     length_penalty: Literal["gnmt", "fairseq", "none"] = "gnmt"
@@ -223,8 +227,12 @@ class DecodingSettings(Checked):
     batch_tokens: int = 4096  # source tokens times beam
     precision: Literal["fp32", "bf16"] = "fp32"  # of the linear maps
     n_best: int = 1
+    iterations: int = 10  # masked models
+    length_beam: int = 5  # masked models: lengths that are tried
 
     def __post_init__(self) -> None:
+        require(self.iterations >= 1, f"iterations is {self.iterations}; it must be at least 1")
+        require(self.length_beam >= 1, f"length_beam is {self.length_beam}; it must be at least 1")
         require(self.beam >= 1, f"beam is {self.beam}; it must be at least 1")
         require(1 <= self.n_best <= self.beam, f"n_best is {self.n_best}; it must be in 1..beam ({self.beam})")
         require(self.batch_tokens >= 1, f"batch_tokens is {self.batch_tokens}; it must be at least 1")

@@ -1,7 +1,11 @@
-"""Log-probabilities of given translations: forced decoding."""
+"""Log-probabilities of given translations: forced decoding, or one unit masked at a time."""
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from context_nmt.corpus.batching import length_batches, pad
@@ -15,6 +19,8 @@ from context_nmt.decoding.in_batches import (
     in_batches,
     lengths_of,
 )
+from context_nmt.models.building import Model
+from context_nmt.models.masked_language_model import MASK, MaskedLanguageModel
 from context_nmt.models.processes import Processes
 from context_nmt.models.translation_model import TranslationModel
 
@@ -22,7 +28,7 @@ UNITS = 1024  # of a batch, padding included, on the longer side: its logits are
 
 
 def score_pairs(
-    model: TranslationModel,
+    model: Model,
     sources: Sentences,
     targets: Sentences,
     *,
@@ -32,6 +38,9 @@ def score_pairs(
     processes: Processes = ALONE,
 ) -> list[float]:
     """Return the log-probability of every target given its source, in nats: the sum over its units and END.
+
+    A masked model has no such probability. It gives the pseudo-log-likelihood (Salazar et al. 2020): the
+    log-probability of the length, and of each unit given all others.
 
     Pairs of equal ids are scored once, so that they tie exactly; rounding within a batch would tell them apart.
     See `in_batches` for the other arguments. Raises UserError for a sentence longer than the model's learned positions.
@@ -50,10 +59,7 @@ def score_pairs(
             pad(candidates, first=BEGIN),
             pad(candidates, last=END),
         )
-        source, inputs, labels = (torch.from_numpy(one).to(device) for one in ids)
-        logits = model.output(model(source, inputs)).flatten(0, 1)  # [B * T, V]
-        losses = cross_entropy(logits, labels.flatten(), ignore_index=PADDING, reduction="none")
-        return (-losses.view(labels.shape).double().sum(1)).tolist()
+        return SCORES[type(model)](model, *(torch.from_numpy(one).to(device) for one in ids)).tolist()
 
     cut = length_batches(source_lengths[distinct] + 1, target_lengths[distinct] + 1, tokens=UNITS)
     longest_first = [distinct[batch] for batch in reversed(cut)]  # so that memory runs out at once if it does
@@ -62,3 +68,32 @@ def score_pairs(
             score, longest_first, target_lengths, progress=progress, workers=workers, processes=processes
         )
     return [found[number] for number in equal]
+
+
+def _log_probabilities(model: TranslationModel, source: Tensor, inputs: Tensor, labels: Tensor) -> Tensor:
+    """Source ids [B, S], target ids with BEGIN in front and with END behind [B, T] -> [B]."""
+    return -_losses(model.output(model(source, inputs)), labels).sum(1)
+
+
+def _pseudo_log_likelihoods(model: MaskedLanguageModel, source: Tensor, inputs: Tensor, labels: Tensor) -> Tensor:
+    """The same; the inputs are of no use here."""
+    memory, lengths = model.encode_with_length(source)
+    count, longest = labels.shape
+    one = torch.eye(longest, dtype=torch.bool, device=labels.device)  # row i masks unit i
+    masked = labels[:, None].expand(-1, longest, -1).masked_fill(one & (labels != PADDING)[:, None], MASK)
+    states = model.decode(masked.flatten(0, 1), memory).view(count, longest, longest, -1)
+    of_units = -_losses(model.output(states.diagonal(dim1=1, dim2=2).transpose(1, 2)), labels).sum(1)
+    number = (labels != PADDING).sum(1, keepdim=True).clamp(max=lengths.size(1) - 1)
+    return of_units + lengths.double().log_softmax(-1).gather(1, number)[:, 0]
+
+
+def _losses(logits: Tensor, labels: Tensor) -> Tensor:
+    """Logits [B, T, V] and labels [B, T] -> negative log-likelihoods [B, T], 0 where the label is padding."""
+    losses = cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=PADDING, reduction="none")
+    return losses.view(labels.shape).double()
+
+
+SCORES: dict[type, Callable[[Any, Tensor, Tensor, Tensor], Tensor]] = {
+    TranslationModel: _log_probabilities,
+    MaskedLanguageModel: _pseudo_log_likelihoods,
+}

@@ -3,11 +3,11 @@
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import join_units
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.models.translation_model import TranslationModel
+from context_nmt.models.building import Model
 from context_nmt.settings import DecodingSettings
 
 
-def validation_bleu(model: TranslationModel, corpus: BinarizedCorpus) -> float:
+def validation_bleu(model: Model, corpus: BinarizedCorpus) -> float:
     """BLEU of greedy translations of the validation set, on its tokens as they are before BPE (truecased).
 
     Unknown words stay `<unk>`. It steers training and is no result: those come from the evaluate stage, with their

@@ -1,11 +1,13 @@
 """Builds a model from its plan; the only place that puts mechanisms into layers."""
 
-from typing import cast
+from collections.abc import Callable
+from typing import Any, cast
 
 from torch import nn
 
 from context_nmt.files import UserError
 from context_nmt.models import mechanisms
+from context_nmt.models.masked_language_model import MaskedLanguageModel
 from context_nmt.models.plans import ModelPlan
 from context_nmt.models.translation_model import TranslationModel
 from context_nmt.settings import ModelSettings
@@ -16,7 +18,10 @@ from context_nmt.transformer.layers import Decoder, DecoderLayer, Encoder, Encod
 ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU}
 
 
-def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) -> TranslationModel:
+Model = TranslationModel | MaskedLanguageModel
+
+
+def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) -> Model:
     """Build a model with fresh weights for vocabularies of these sizes.
 
     Raises UserError if all embeddings are tied and the vocabularies differ in size.
@@ -31,10 +36,10 @@ def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) ->
     source_table = target_table if model.tying == "all" else _table(model, source_vocabulary)
     output = nn.Linear(model.width, target_vocabulary, bias=False)
     output.weight = _table(model, target_vocabulary).weight if model.tying == "none" else target_table.weight
-    return TranslationModel(
-        source_embedding=_embedding(model, source_table, bias=model.source_embedding_bias),
-        target_embedding=_embedding(model, target_table),
-        encoder=Encoder(
+    parts = {
+        "source_embedding": _embedding(model, source_table, bias=model.source_embedding_bias),
+        "target_embedding": _embedding(model, target_table),
+        "encoder": Encoder(
             [
                 EncoderLayer(
                     self_attention=_attention(plan, "encoder_self_attention", layer),
@@ -45,7 +50,7 @@ def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) ->
             ],
             _final_norm(model),
         ),
-        decoder=Decoder(
+        "decoder": Decoder(
             [
                 DecoderLayer(
                     self_attention=_attention(plan, "decoder_self_attention", layer),
@@ -58,12 +63,39 @@ def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) ->
             ],
             _final_norm(model),
         ),
-        output=output,
-    )
+        "output": output,
+    }
+    built = KINDS[model.kind](model, parts)
+    if model.initialisation == "bert":
+        _draw_as_bert_does(built)
+    return built
+
+
+def _translation_model(_: ModelSettings, parts: dict[str, Any]) -> TranslationModel:
+    return TranslationModel(**parts)
+
+
+def _masked_language_model(model: ModelSettings, parts: dict[str, Any]) -> MaskedLanguageModel:
+    lengths = token_table(model.maximum_positions, model.width, model.embedding_initialisation)
+    return MaskedLanguageModel(**parts, length_embedding=lengths)
+
+
+KINDS: dict[str, Callable[[ModelSettings, dict[str, Any]], Model]] = {
+    "autoregressive": _translation_model,
+    "masked": _masked_language_model,
+}
+
+
+def _draw_as_bert_does(model: nn.Module) -> None:
+    """Linear maps from N(0, 0.02), but for those to queries, keys and values, as Mask-Predict does."""
+    for name, module in model.named_modules():
+        _, _, last = name.rpartition(".")
+        if isinstance(module, nn.Linear) and name != "output" and last not in ("query", "key", "value"):
+            nn.init.normal_(module.weight, std=0.02)
 
 
 def _table(model: ModelSettings, vocabulary: int) -> nn.Embedding:
-    return token_table(vocabulary, model.width, glorot=model.embedding_initialisation == "glorot")
+    return token_table(vocabulary, model.width, model.embedding_initialisation)
 
 
 def _embedding(model: ModelSettings, table: nn.Embedding, *, bias: bool = False) -> Embedding:

@@ -13,9 +13,8 @@ from torch import Tensor, nn
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import UserError, replacing
-from context_nmt.models.building import build
+from context_nmt.models.building import Model, build
 from context_nmt.models.plans import ModelPlan
-from context_nmt.models.translation_model import TranslationModel
 
 RUN_WEIGHTS = "model.safetensors"
 
@@ -78,7 +77,7 @@ def model_metadata(plan: ModelPlan, source_vocabulary: int, target_vocabulary: i
     return {"plan": plan.to_dict(), "vocabulary": {"source": source_vocabulary, "target": target_vocabulary}}
 
 
-def load_run(folder: Path, device: torch.device, corpus: BinarizedCorpus | None = None) -> TranslationModel:
+def load_run(folder: Path, device: torch.device, corpus: BinarizedCorpus | None = None) -> Model:
     """Load the model of a run's folder, in evaluation mode; raises UserError, also for vocabularies not its own."""
     path = folder / RUN_WEIGHTS
     weights, metadata = load(path)

@@ -8,11 +8,10 @@ import torch
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.experiment import Experiment, run_name
 from context_nmt.files import UserError, locked
-from context_nmt.models.building import build
+from context_nmt.models.building import Model, build
 from context_nmt.models.devices import device_named
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.models.processes import processes
-from context_nmt.models.translation_model import TranslationModel
 from context_nmt.training.resuming import fingerprint
 from context_nmt.training.trainer import Trainer
 
@@ -23,7 +22,7 @@ def train_run(
     seed: int,
     *,
     device: str,
-    validation_bleu: Callable[[TranslationModel, BinarizedCorpus], float],
+    validation_bleu: Callable[[Model, BinarizedCorpus], float],
 ) -> None:
     """Train a variant with a seed, or go on with a training that was killed.
 

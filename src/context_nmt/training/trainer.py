@@ -9,22 +9,25 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
+from context_nmt.corpus.batching import Indices
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import replacing_folder, write_json
 from context_nmt.models import checkpoints
+from context_nmt.models.building import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.models.processes import Processes
-from context_nmt.models.translation_model import TranslationModel
 from context_nmt.settings import TrainingSettings
 from context_nmt.training import resuming
-from context_nmt.training.batches import Pairs
+from context_nmt.training.batches import Batch, Pairs
 from context_nmt.training.curves import write_curve
+from context_nmt.training.examples import EXAMPLES
 from context_nmt.training.reporting import Reporter
 from context_nmt.training.updating import Totals, Updater
 
-Bleu = Callable[[TranslationModel], float]
+Bleu = Callable[[Model], float]
 
 SAVE_SECONDS = 600.0  # a kill loses no more than this, or what came after the last validation
 
@@ -34,7 +37,7 @@ class Trainer:
     """Trains one model; `run` leaves checkpoints and a learning curve."""
 
     plan: TrainingPlan
-    model: TranslationModel
+    model: Model
     corpus: BinarizedCorpus
     seed: int
     device: torch.device
@@ -61,10 +64,13 @@ class Trainer:
         shown = self.processes.first
         with Reporter(settings.maximum_updates, done=self.progress.update, shown=shown) as reporter:
             while not self._finished():
-                group = list(islice(stream, settings.accumulation))
-                batches = [training.load(batch) for _, batch in self.processes.share(group)]
-                totals = self.updater.update(self.progress.update + 1, batches)
                 self.progress.update += 1
+                group = list(islice(stream, settings.accumulation))
+                batches = [
+                    self._examples(training, batch, np.random.default_rng([self.seed, self.progress.update, place]))
+                    for place, (_, batch) in self.processes.share(list(enumerate(group)))
+                ]
+                totals = self.updater.update(self.progress.update, batches)
                 self.progress.totals.add(totals)
                 reporter.update(totals.tokens)
                 if self._validates():
@@ -87,6 +93,9 @@ class Trainer:
         source, target = self.corpus.parallel(split)
         return Pairs(source, target, maximum_length=maximum_length, device=self.device)
 
+    def _examples(self, pairs: Pairs, batch: Indices, random: np.random.Generator | None) -> Batch:
+        return EXAMPLES[self.plan.model.model.kind](pairs.load(batch), self.settings, random)
+
     def _finished(self) -> bool:
         return self.progress.update == self.settings.maximum_updates or self._out_of_patience()
 
@@ -97,7 +106,7 @@ class Trainer:
     def _validate(self, epoch: int, validation: Pairs) -> None:
         sums, training = Totals(), self.progress.totals
         for batch in self.processes.share(validation.batches(tokens=self.settings.batch_tokens)):
-            sums.add(self.updater.evaluate(validation.load(batch)))
+            sums.add(self.updater.evaluate(self._examples(validation, batch, None)))
         sums = sums.over(self.processes)
         row = {
             "update": self.progress.update,

@@ -9,14 +9,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.files import UserError
+from context_nmt.models.building import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.models.processes import Processes
-from context_nmt.models.translation_model import TranslationModel
-from context_nmt.settings import TrainingSettings
 from context_nmt.training.batches import Batch
-from context_nmt.training.losses import Loss, cross_entropy
+from context_nmt.training.losses import Loss
+from context_nmt.training.objectives import Objective
 from context_nmt.training.schedules import learning_rate
 
 
@@ -40,35 +39,13 @@ class Totals:
         return Totals(smoothed, likelihood, int(tokens))
 
 
-class Objective(nn.Module):
-    """A model up to its loss, as one module: several processes share the gradients of all that lies inside."""
-
-    def __init__(self, model: TranslationModel, settings: TrainingSettings) -> None:
-        super().__init__()
-        self.model = model
-        self.smoothing = settings.label_smoothing
-        self.lower_precision = settings.precision == "bf16"
-
-    def forward(self, source: Tensor, target_inputs: Tensor, targets: Tensor) -> Loss:
-        """A batch's ids [B, S], [B, T] and [B, T] -> its loss."""
-        with self._precision(source.device.type):
-            states = self.model(source, target_inputs)
-            weight = self.model.output.weight
-            return cross_entropy(states, weight, targets, smoothing=self.smoothing, padding=PADDING)
-
-    def _precision(self, device: str) -> AbstractContextManager[Any]:
-        return torch.autocast(device, dtype=torch.bfloat16) if self.lower_precision else nullcontext()
-
-
 class Updater:
     """A model and its optimiser; with several processes, each brings its share of an update's batches."""
 
-    def __init__(
-        self, plan: TrainingPlan, model: TranslationModel, *, seed: int, processes: Processes | None = None
-    ) -> None:
+    def __init__(self, plan: TrainingPlan, model: Model, *, seed: int, processes: Processes | None = None) -> None:
         self.plan, self.model, self.seed = plan, model, seed
         self.processes = processes or Processes()
-        self.objective = Objective(model, plan.training)
+        self.objective = Objective(model, plan)
         self.shared = self.processes.sharing_gradients(self.objective)
         self.optimizer = torch.optim.AdamW(
             model.parameters(),

@@ -1,6 +1,7 @@
 """Token embeddings with positions."""
 
 import math
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -51,13 +52,13 @@ class Embedding(nn.Module):
         return self.positions.weight[first : first + length]
 
 
-def token_table(vocabulary: int, width: int, *, glorot: bool = False) -> nn.Embedding:
-    """A table [V, D] with entries from N(0, 1/D), or Glorot-uniform ones."""
+def token_table(vocabulary: int, width: int, kind: Literal["normal", "glorot", "bert"] = "normal") -> nn.Embedding:
+    """A table [V, D] with entries from N(0, 1/D), Glorot-uniform ones, or such from N(0, 0.02) as BERT has them."""
     table = nn.Embedding(vocabulary, width)
-    if glorot:
+    if kind == "glorot":
         nn.init.xavier_uniform_(table.weight)
     else:
-        nn.init.normal_(table.weight, std=width**-0.5)
+        nn.init.normal_(table.weight, std=0.02 if kind == "bert" else width**-0.5)
     return table
 
 

@@ -1,0 +1,65 @@
+"""The conditional masked language model (Ghazvininejad et al. 2019, Mask-Predict): masked units given the others.
+
+No target begins with BEGIN here, so that its id is free to be the mask. A token in front of the source, which the
+decoder does not see, predicts how long the target is, END included.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from context_nmt.corpus.vocabulary import BEGIN, PADDING
+from context_nmt.transformer.embedding import Embedding
+from context_nmt.transformer.layers import Decoder, Encoder, Memory
+
+MASK = BEGIN
+
+
+class MaskedLanguageModel(nn.Module):
+    """p(masked target units | source, the other target units), and p(target length | source)."""
+
+    def __init__(
+        self,
+        *,
+        source_embedding: Embedding,
+        target_embedding: Embedding,
+        length_embedding: nn.Embedding,
+        encoder: Encoder,
+        decoder: Decoder,
+        output: nn.Linear,
+    ) -> None:
+        super().__init__()
+        self.source_embedding = source_embedding
+        self.target_embedding = target_embedding
+        self.length_embedding = length_embedding  # [0] stands before the source, [i] is what length i looks like
+        self.encoder = encoder
+        self.decoder = decoder
+        self.output = output
+
+    def forward(self, source: Tensor, target_inputs: Tensor) -> Tensor:
+        """Source ids [B, S], target ids with masks [B, T] -> decoder states [B, T, D]; see `output`."""
+        return self.decode(target_inputs, self.encode(source))
+
+    def encode(self, source: Tensor) -> Memory:
+        """Source ids [B, S] -> memory."""
+        return self.encode_with_length(source)[0]
+
+    def encode_with_length(self, source: Tensor) -> tuple[Memory, Tensor]:
+        """Source ids [B, S] -> memory, and logits [B, L] of target lengths 0, 1, …; 0 is impossible."""
+        token = self.source_embedding.dropout(self.length_embedding.weight[:1]).expand(len(source), 1, -1)
+        embedded = torch.cat([token, self.source_embedding(source)], dim=1)
+        padding = torch.cat([torch.ones_like(source[:, :1], dtype=torch.bool), source != PADDING], dim=1)
+        memory = self.encoder(embedded, padding)
+        lengths = memory.states[-1][:, 0] @ self.length_embedding.weight.T
+        lengths = lengths.index_fill(1, torch.zeros(1, dtype=torch.long, device=source.device), -torch.inf)
+        return Memory(tuple(states[:, 1:] for states in memory.states), memory.padding[:, 1:]), lengths
+
+    def decode(self, target_inputs: Tensor, memory: Memory) -> Tensor:
+        """Target ids with masks [B, T] -> decoder states [B, T, D]; every position sees all real ones."""
+        padding = target_inputs != PADDING
+        return self.decoder(
+            self.target_embedding(target_inputs),
+            padding=padding,
+            mask=padding[:, None, None, :],
+            causal=False,
+            memory=memory,
+        )

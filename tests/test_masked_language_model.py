@@ -1,0 +1,271 @@
+"""The conditional masked language model: what it sees, what it is trained on, how it translates and scores."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from small_models import LAYERS, SLOTS, VOCABULARY, WIDTH, sentences, small_model
+from tiny_training import RUN, column, make_experiment
+from torch.testing import assert_close
+
+from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
+from context_nmt.decoding.forced_scoring import score_pairs
+from context_nmt.decoding.translating import translate_ids
+from context_nmt.experiment import Experiment
+from context_nmt.models.averaging import average_run
+from context_nmt.models.checkpoints import load_run
+from context_nmt.models.masked_language_model import MASK
+from context_nmt.models.plans import Filling
+from context_nmt.settings import DecodingSettings, TrainingSettings
+from context_nmt.training.batches import Batch
+from context_nmt.training.examples import EXAMPLES
+from context_nmt.training.running import train_run
+
+EXACT = {"rtol": 0, "atol": 1e-10}
+CPU = torch.device("cpu")
+SOURCE = sentences(5, 3, 4, seed=1)
+TARGETS = sentences(4, 6, 2, seed=2)
+KIND = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 16, "attention_bias": True}
+MECHANISMS = {
+    "plain": {},
+    "cross": {"cross_attention": Filling(mechanism="context_aware_cross_attention", settings={"window": 1})},
+    "target": {
+        "cross_attention": Filling(
+            mechanism="context_aware_cross_attention", settings={"window": 1, "center": "target"}
+        )
+    },
+    "dual": {"encoder_self_attention": Filling(mechanism="dual_context")},
+    "dual decoder": {"decoder_self_attention": Filling(mechanism="dual_context", settings={"kernel_size": 3})},
+    "shortcuts": {slot: Filling(mechanism="lexical_shortcuts", settings={"feature_fusion": True}) for slot in SLOTS},
+    "aware": {"encoder_self_attention": Filling(mechanism="context_aware_self_attention")},
+    "aware decoder": {"decoder_self_attention": Filling(mechanism="context_aware_self_attention")},
+}
+EVERY = pytest.mark.parametrize("name", MECHANISMS)
+
+
+def masked_model(name="plain", **settings):
+    slots = {slot: (filling,) * LAYERS for slot, filling in MECHANISMS[name].items()}
+    return small_model(slots, **(KIND | settings))
+
+
+def test_every_position_sees_all_others():
+    model = masked_model()
+    states = model(SOURCE, TARGETS)
+    for position in range(4):
+        changed = TARGETS.clone()
+        changed[0, position] = 4 + (TARGETS[0, position] - 3) % 7
+        differs = (model(SOURCE, changed)[0] - states[0]).abs().amax(-1) > 1e-6
+        assert differs[:4].all()
+
+
+@EVERY
+def test_longer_padding_changes_nothing(name):
+    model = masked_model(name)
+    longer = [torch.nn.functional.pad(ids, (0, 3), value=PADDING) for ids in (SOURCE, TARGETS)]
+    real = TARGETS != PADDING
+    assert_close(model(*longer)[:, : TARGETS.size(1)][real], model(SOURCE, TARGETS)[real], **EXACT)
+    assert_close(model.encode_with_length(longer[0])[1], model.encode_with_length(SOURCE)[1], **EXACT)
+
+
+@EVERY
+def test_a_sentence_alone_is_what_it_is_in_a_batch(name):
+    model = masked_model(name)
+    source, targets = sentences(5, 5, seed=1), sentences(4, 4, seed=2)
+    for row in range(2):
+        assert_close(model(source[[row]], targets[[row]])[0], model(source, targets)[row], **EXACT)
+
+
+@EVERY
+def test_candidates_of_a_sentence_share_its_memory(name):
+    model = masked_model(name)
+    targets = sentences(4, 3, 5, 2, 2, 4, seed=3)
+    memory = model.encode(SOURCE[:2])
+    together = model.decode(targets, memory)
+    for row in range(6):
+        alone = model.decode(targets[[row]], model.encode(SOURCE[[row // 3]]))[0]
+        real = targets[row] != PADDING
+        assert_close(together[row][real], alone[real], **EXACT)
+
+
+def test_the_decoder_does_not_see_the_length_token():
+    model = masked_model()
+    memory = model.encode(SOURCE)
+    assert [states.shape for states in memory.states] == [(3, 5, WIDTH)] * (LAYERS + 1)
+    assert torch.equal(memory.padding, SOURCE != PADDING)
+
+
+def test_the_length_is_read_off_the_first_state():
+    """Row 0 stands in front of the source, without a position; the others are what the state is compared with."""
+    model = masked_model()
+    _, before = model.encode_with_length(SOURCE)
+    assert before.shape == (3, 16)
+    assert (before[:, 0] == -torch.inf).all()
+    with torch.no_grad():
+        model.length_embedding.weight[5] *= 2
+        _, after = model.encode_with_length(SOURCE)
+        changed = ~torch.isclose(after, before)
+        assert changed[:, 5].all()
+        assert not changed[:, [*range(1, 5), *range(6, 16)]].any()
+        model.length_embedding.weight[0] += 1
+        assert not torch.isclose(model.encode_with_length(SOURCE)[1], after)[:, 1:].any()
+
+
+def batch_of(*lengths):
+    ids = torch.full((len(lengths), max(lengths)), PADDING)
+    for row, length in enumerate(lengths):
+        ids[row, :length] = torch.arange(4, 4 + length)
+        ids[row, length - 1] = END
+    return Batch(source=ids, target_inputs=ids, targets=ids, tokens=sum(lengths))
+
+
+def examples(batch, seed, **settings):
+    random = None if seed is None else np.random.default_rng(seed)
+    return EXAMPLES["masked"](batch, TrainingSettings(**settings), random)
+
+
+def test_masked_units_are_predicted_and_the_others_seen():
+    batch = batch_of(6, 3, 9)
+    real = batch.targets != PADDING
+    for seed in range(20):
+        made = examples(batch, seed)
+        masked = made.target_inputs == MASK
+        assert torch.equal(made.targets != PADDING, masked)
+        assert torch.equal(made.targets[masked], batch.targets[masked])
+        assert torch.equal(made.target_inputs[~masked], batch.targets[~masked])
+        assert not masked[~real].any()
+        assert made.tokens == int(masked.sum())
+        assert masked.any(1).all()
+        assert torch.equal(made.source, batch.source)
+
+
+@pytest.mark.parametrize(("whole", "most"), [(True, 4), (False, 3)])
+def test_as_many_are_masked_as_drawn_evenly(whole, most):
+    batch = batch_of(*[4] * 200)
+    counts = torch.cat(
+        [(examples(batch, seed, mask_whole_targets=whole).target_inputs == MASK).sum(1) for seed in range(20)]
+    )
+    shares = torch.bincount(counts, minlength=5) / len(counts)
+    assert shares.tolist() == pytest.approx([0, *[1 / most] * most, *[0] * (4 - most)], abs=0.03)
+
+
+def test_every_position_is_masked_as_often_as_any_other():
+    batch = batch_of(*[5] * 200)
+    hidden = torch.stack([examples(batch, seed).target_inputs == MASK for seed in range(20)]).double().mean((0, 1))
+    assert hidden.tolist() == pytest.approx([0.6] * 5, abs=0.04)
+
+
+def test_a_target_of_one_unit_is_masked():
+    assert (examples(batch_of(1), 1, mask_whole_targets=False).target_inputs == MASK).all()
+
+
+def test_validation_masks_everything():
+    batch = batch_of(4, 2)
+    made = examples(batch, None)
+    assert torch.equal(made.target_inputs == MASK, batch.targets != PADDING)
+    assert torch.equal(made.targets, batch.targets)
+    assert made.tokens == 6
+
+
+TASK = {"width": 32, "kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 16}
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    """A model that has learned to reverse up to five digits."""
+    recipe = {"batch_tokens": 512, "maximum_updates": 900, "validate_every": 450, "maximum_sentence_length": 15}
+    experiment = make_experiment(
+        tmp_path_factory.mktemp("masked"), task="reverse", pairs=2000, longest=5, model=TASK, training=recipe
+    )
+    train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    average_run(experiment, "plain", 1)
+    return experiment
+
+
+def test_it_learns_to_reverse(learned):
+    model = load_run(learned.model(RUN), CPU)
+    corpus = Corpus(learned)
+    found = translate_ids(model, corpus.sources, DecodingSettings(iterations=4, length_beam=3), device=CPU)
+    right = [list(one[0].tokens) == list(target) for one, target in zip(found, corpus.targets, strict=True)]
+    assert np.mean(right) >= 0.9
+    assert column(learned, "valid_loss")[-1] < column(learned, "valid_loss")[0]
+
+
+class Corpus:
+    """The validation set of an experiment as lists of ids."""
+
+    def __init__(self, experiment):
+        from context_nmt.corpus.binarized import BinarizedCorpus
+
+        source, target = BinarizedCorpus(experiment.binarized).parallel("valid")
+        self.sources = [source[number] for number in range(len(source))]
+        self.targets = [target[number] for number in range(len(target))]
+
+
+def test_hypotheses_have_the_lengths_that_are_tried(learned):
+    model = load_run(learned.model(RUN), CPU)
+    source = Corpus(learned).sources[0]
+    settings = DecodingSettings(iterations=2, length_beam=4, n_best=4)
+    (found,) = translate_ids(model, [source], settings, device=CPU)
+    _, logits = model.encode_with_length(torch.tensor([[*source.tolist(), END]]))
+    assert len(found) == 4
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    lengths = {round(one.log_probability / one.score) for one in found}
+    assert lengths == {max(2, length) for length in logits.topk(4).indices[0].tolist()}
+    assert all({BEGIN, END, PADDING}.isdisjoint(one.tokens) for one in found)
+
+
+def test_it_does_not_matter_which_sentences_share_a_batch(learned):
+    model = load_run(learned.model(RUN), CPU)
+    sources = Corpus(learned).sources
+    settings = DecodingSettings(iterations=3, length_beam=2)
+    together = translate_ids(model, sources, settings, device=CPU)
+    alone = translate_ids(model, sources, dataclasses.replace(settings, batch_tokens=1), device=CPU)
+    assert [one[0].tokens for one in together] == [one[0].tokens for one in alone]
+
+
+@torch.no_grad()
+def test_the_pseudo_log_likelihood_masks_one_unit_at_a_time():
+    model = masked_model(maximum_positions=16)
+    sources = [np.array([5, 6, 7]), np.array([8, 4])]
+    targets = [np.array([9, 5]), np.array([4, 6, 8, 10])]
+    found = score_pairs(model, sources, targets, device=CPU)
+    for source, target, score in zip(sources, targets, found, strict=True):
+        ids = torch.tensor([[*source.tolist(), END]])
+        labels = torch.tensor([[*target.tolist(), END]])
+        _, lengths = model.encode_with_length(ids)
+        expected = lengths[0].log_softmax(-1)[labels.size(1)]
+        for position in range(labels.size(1)):
+            masked = labels.clone()
+            masked[0, position] = MASK
+            logits = model.output(model(ids, masked))[0, position]
+            expected = expected + logits.log_softmax(-1)[labels[0, position]]
+        assert score == pytest.approx(expected.item(), abs=1e-9)
+
+
+def test_a_killed_training_ends_in_the_same_numbers(tmp_path):
+    """Which units are masked depends on the seed and the update alone."""
+    recipe = {"maximum_updates": 6, "validate_every": 2, "maximum_sentence_length": 15, "accumulation": 2}
+    straight = make_experiment(tmp_path / "straight", model=TASK, training=recipe)
+    train_run(straight, "plain", 1, device="cpu", validation_bleu=None)
+    stopped = make_experiment(tmp_path / "stopped", model=TASK, training=recipe | {"validation_bleu": True})
+    whole = make_experiment(tmp_path / "whole", model=TASK, training=recipe | {"validation_bleu": True})
+    calls = []
+
+    def bleu(model, corpus):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return 0.0
+
+    with pytest.raises(KeyboardInterrupt):
+        train_run(stopped, "plain", 1, device="cpu", validation_bleu=bleu)
+    train_run(Experiment(stopped.folder), "plain", 1, device="cpu", validation_bleu=lambda *_: 0.0)
+    train_run(whole, "plain", 1, device="cpu", validation_bleu=lambda *_: 0.0)
+    assert column(stopped, "train_loss") == column(whole, "train_loss") == column(straight, "train_loss")
+
+
+def test_vocabulary_stays_as_it_is():
+    model = masked_model()
+    assert model.output.weight.shape == (VOCABULARY, WIDTH)
+    assert model.target_embedding.table.weight is model.output.weight
