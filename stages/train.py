@@ -13,6 +13,7 @@ from context_nmt.training.running import train_run
 def main(
     variant: Annotated[str, typer.Argument(help="A variant of params.yaml, as resolved by the plan stage.")],
     seed: Annotated[int, typer.Argument(help="Of the initial weights, dropout and the order of batches.")],
+    distilled: Annotated[bool, typer.Option(help="Learn the teacher's translations in runs/distilled.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
 ) -> None:
     """Train one variant with one seed on the binarized corpus, or go on with a training that was stopped.
@@ -30,7 +31,7 @@ def main(
 
     Example: python -m stages.train transformer 1
     """
-    train_run(Experiment(), variant, seed, device=device, validation_bleu=validation_bleu)
+    train_run(Experiment(), variant, seed, device=device, distilled=distilled, validation_bleu=validation_bleu)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ significance: {resamples: 20}
 variants:
   plain: {}
   small: {model: {feed_forward_width: 8}, baseline: plain}
-train: {bitext: [plain, small]}
+train: {bitext: [plain, small], teachers: [], distilled: []}
 seeds: [1]
 focus: plain
 """

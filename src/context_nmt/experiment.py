@@ -11,6 +11,7 @@ metrics/                        small files, kept in git
     focus.json                  the results of one variant, for `dvc metrics diff`
 runs/                           large files, kept in the DVC cache
     tokenized/  subwords/  binarized/
+    distilled/                  the teacher's translations of the training source
     training/VARIANT-SEED/      checkpoints
     models/VARIANT-SEED/        one run, complete: weights, settings and what its text needs
     decoded/VARIANT-SEED/       TEST.subwords.txt
@@ -76,6 +77,11 @@ class Experiment:
     @property
     def binarized(self) -> Path:
         return self.runs / "binarized"
+
+    @property
+    def distilled(self) -> Path:
+        """The training target as the teacher has it."""
+        return self.runs / "distilled"
 
     def plan(self, variant: str, part: str) -> Path:
         """`part` is training, averaging or decoding."""

@@ -289,7 +289,18 @@ class VariantSettings(Checked):
 class TrainSettings(Checked):
     """What each variant is trained on; every variant stands in exactly one list."""
 
-    bitext: tuple[str, ...] = ()
+    bitext: tuple[str, ...] = ()  # the text as it is
+    teachers: tuple[str, ...] = ()  # one variant of bitext at most: its run with the first seed translates the source
+    distilled: tuple[str, ...] = ()  # the source with the teacher's translations
+
+    def __post_init__(self) -> None:
+        require(len(self.teachers) < 2, f"teachers names {list(self.teachers)}; there can be one")
+        absent = sorted(set(self.teachers) - set(self.bitext))
+        require(not absent, f"teachers: {absent} is not trained on bitext ({list(self.bitext)})")
+        require(
+            not self.distilled or len(self.teachers) == 1,
+            f"distilled names {list(self.distilled)}, but teachers names no teacher",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -337,14 +348,15 @@ class ExperimentSettings(Checked):
         for seed in self.seeds:
             require(0 <= seed < 2**32, f"seeds: {seed} is not in 0..4294967295")
         require(self.focus in self.variants, f"focus: no variant {self.focus!r}; there are {list(self.variants)}")
-        unknown = sorted(set(self.train.bitext) - set(self.variants))
-        require(not unknown, f"train.bitext: no variant {unknown}; there are {list(self.variants)}")
+        for name in ("bitext", "distilled"):
+            unknown = sorted(set(getattr(self.train, name)) - set(self.variants))
+            require(not unknown, f"train.{name}: no variant {unknown}; there are {list(self.variants)}")
         for name, variant in self.variants.items():
             require(
                 re.fullmatch(r"\w[\w-]*", name, re.ASCII) is not None,
                 f"variants: {name!r} names files; it must be made of letters, digits, _ and -, and not start with -",
             )
-            times = self.train.bitext.count(name)
+            times = (*self.train.bitext, *self.train.distilled).count(name)
             require(times == 1, f"variants.{name} stands in {times} lists under train; it must stand in exactly one")
             require(
                 variant.baseline is None or (variant.baseline in self.variants and variant.baseline != name),

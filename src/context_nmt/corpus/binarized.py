@@ -39,7 +39,7 @@ def binarize(subwords: Path, destination: Path, corpus: CorpusSettings, units: U
             vocabulary = Vocabulary.build(side_counts, units.words if units.kind == "words" else None)
             vocabulary.save(folder / f"vocabulary.{language}.txt")
             for split in splits:
-                _write_tokens(subwords / f"{split}.{language}", folder, vocabulary)
+                write_tokens(subwords / f"{split}.{language}", folder, vocabulary)
         names = {"train": corpus.train, "validation": corpus.validation, "tests": list(corpus.tests)}
         names["contrastive"] = list(corpus.contrastive)
         write_json(folder / "corpus.json", {"source": corpus.source, "target": corpus.target, **names})
@@ -48,7 +48,8 @@ def binarize(subwords: Path, destination: Path, corpus: CorpusSettings, units: U
             written.parallel(split)
 
 
-def _write_tokens(text: Path, folder: Path, vocabulary: Vocabulary) -> None:
+def write_tokens(text: Path, folder: Path, vocabulary: Vocabulary) -> None:
+    """Write the ids of a file of units into `folder`, under the file's name."""
     lengths = (sum(map(bool, line.split(" "))) for line in iterate_lines(text))
     offsets = np.frombuffer(array("q", accumulate(lengths, initial=0)), dtype=np.int64)
     ids = chain.from_iterable(map(vocabulary.ids, iterate_lines(text)))
@@ -106,10 +107,13 @@ def _open(path: Path) -> NDArray[Any]:
 
 
 class BinarizedCorpus:
-    """A folder that `binarize` wrote; raises UserError for one that it did not."""
+    """A folder that `binarize` wrote; raises UserError for one that it did not.
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    `training_target` is a folder with another target side of the training set: translations of its source.
+    """
+
+    def __init__(self, folder: Path, *, training_target: Path | None = None):
+        self.folder, self.training_target = folder, training_target
         names = read_json(folder / "corpus.json")
         self.source: str = names["source"]
         self.target: str = names["target"]
@@ -130,11 +134,16 @@ class BinarizedCorpus:
         """What a training reads: vocabularies, and the training and validation sets."""
         splits = (self.train, self.validation)
         files = [path for split in splits for path in sorted(self.folder.glob(f"{split}.*.npy"))]
+        if self.training_target is not None:
+            replaced = f"{self.train}.{self.target}."
+            files = [path for path in files if not path.name.startswith(replaced)]
+            files += sorted(self.training_target.glob(f"{replaced}*.npy"))
         return sorted(self.folder.glob("vocabulary.*.txt")) + files
 
     def side(self, split: str, language: str) -> TokenFile:
         """Open the sentences of one side; raises UserError for an unknown split or language."""
-        return TokenFile(self.folder, f"{split}.{language}")
+        translated = self.training_target if (split, language) == (self.train, self.target) else None
+        return TokenFile(translated or self.folder, f"{split}.{language}")
 
     def parallel(self, split: str) -> tuple[TokenFile, TokenFile]:
         """Open source and target of a split; raises UserError when their numbers of sentences differ."""

@@ -35,6 +35,11 @@ class VariantPlan:
 def write_plans(experiment: Experiment) -> None:
     """Resolve every variant and write its plans; all are resolved before the first is written."""
     plans = {variant: plan(experiment.settings, variant) for variant in experiment.settings.variants}
+    for teacher in experiment.settings.train.teachers:
+        if plans[teacher].training.model.model.kind != "autoregressive":
+            raise UserError(
+                f"params.yaml: train.teachers: {teacher} is a masked model; a teacher translates by beam search"
+            )
     for variant, resolved in plans.items():
         resolved.training.write(experiment.plan(variant, "training"))
         write_json(experiment.plan(variant, "averaging"), dataclasses.asdict(resolved.averaging))
@@ -77,10 +82,11 @@ def _check_together(units: UnitSettings, model: ModelSettings, training: Trainin
             f"{where}: model.tying is all, but units.joint is false: one table cannot hold two vocabularies;"
             " set model.tying to decoder or none, or units.joint to true"
         )
-    if model.positions == "learned" and training.maximum_sentence_length >= model.maximum_positions:
+    limited = model.positions == "learned" or model.kind == "masked"
+    if limited and training.maximum_sentence_length >= model.maximum_positions:
         raise UserError(
             f"{where}: training.maximum_sentence_length is {training.maximum_sentence_length}; with learned positions"
-            f" it must be below model.maximum_positions ({model.maximum_positions}), for END takes one"
+            f" or a masked model it must be below model.maximum_positions ({model.maximum_positions}), for END takes one"
         )
     if training.schedule.kind == "cosine" and training.schedule.warmup >= training.maximum_updates:
         raise UserError(

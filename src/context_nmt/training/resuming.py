@@ -16,6 +16,7 @@ CODE = (
     "transformer",
     "models/building.py",
     "models/checkpoints.py",
+    "models/masked_language_model.py",
     "models/processes.py",
     "models/translation_model.py",
     "training",

@@ -22,16 +22,18 @@ def train_run(
     seed: int,
     *,
     device: str,
+    distilled: bool = False,
     validation_bleu: Callable[[Model, BinarizedCorpus], float],
 ) -> None:
     """Train a variant with a seed, or go on with a training that was killed.
 
+    With `distilled`, on what the distill stage has made of the training target.
     `validation_bleu` is called where the plan asks for it. Raises UserError for a run that another process trains, and
     for processes that cannot share the batches of an update.
     """
     path = experiment.plan(variant, "training")
     plan = TrainingPlan.read(path)
-    corpus = BinarizedCorpus(experiment.binarized)
+    corpus = BinarizedCorpus(experiment.binarized, training_target=experiment.distilled if distilled else None)
     run = run_name(variant, seed)
     where = device_named(device)
     scratch = experiment.scratch(run)

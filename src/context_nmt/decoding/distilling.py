@@ -1,0 +1,93 @@
+"""Sequence-level distillation (Kim and Rush 2016): a teacher's translations take the place of the training target."""
+
+import hashlib
+import json
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import context_nmt
+from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile, write_tokens
+from context_nmt.decoding.running import read_settings
+from context_nmt.decoding.translating import translate_ids
+from context_nmt.decoding.workers import usable
+from context_nmt.experiment import Experiment, run_name
+from context_nmt.files import iterate_lines, replacing_folder, sha256, write_json, write_lines
+from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
+from context_nmt.models.devices import device_named
+from context_nmt.models.processes import processes
+
+SHARD = 10_000  # sentences; a kill loses no more than one shard
+
+
+def distill_run(experiment: Experiment, teacher: str, seed: int, *, device: str, shard: int = SHARD) -> None:
+    """Translate the training source with a run into `runs/distilled`: the same number of lines in the same order.
+
+    The search is the teacher's own. Shards that are done stay in `runs/scratch` until all are, and a killed
+    distillation goes on behind them. Where torchrun started several processes, they share the work.
+    """
+    path = experiment.plan(teacher, "decoding")
+    settings, corpus, run = read_settings(path), BinarizedCorpus(experiment.binarized), run_name(teacher, seed)
+    where = device_named(device)
+    model = load_run(experiment.model(run), where, corpus)
+    source = corpus.side(corpus.train, corpus.source)
+    weights = experiment.model(run) / RUN_WEIGHTS
+    scratch = experiment.scratch(f"distilled-{run}") / _fingerprint([path, weights, *corpus.training_files()], shard)
+    shards = [scratch / f"{start:010d}.txt" for start in range(0, len(source), shard)]
+    with processes(where) as group:
+        began, missing = time.monotonic(), [path for path in shards if not path.is_file()]
+        for done, part in enumerate(missing):
+            start = int(part.stem)
+            sentences = Part(source, start, min(start + shard, len(source)))
+            found = translate_ids(
+                model,
+                sentences,
+                settings,
+                device=where,
+                progress=f"{run} from {start + 1:,} of {len(source):,}" if group.first else None,
+                workers=usable(where),
+                processes=group,
+            )
+            if group.first:
+                units = corpus.target_vocabulary
+                write_lines(part, (units.text(best[0].tokens) for best in found))
+                left = (time.monotonic() - began) / (done + 1) * (len(missing) - done - 1)
+                print(f"{len(missing) - done - 1} shards left, about {left / 60:.0f} minutes", file=sys.stderr)
+    if not group.first:
+        return
+    name = f"{corpus.train}.{corpus.target}"
+    with replacing_folder(experiment.distilled) as folder:
+        write_lines(folder / name, (line for path in shards for line in iterate_lines(path)))
+        write_tokens(folder / name, folder, corpus.target_vocabulary)
+        write_json(folder / "distilled.json", {"teacher": run, "sentences": len(source)})
+        BinarizedCorpus(experiment.binarized, training_target=folder).parallel(corpus.train)
+    shutil.rmtree(experiment.scratch(f"distilled-{run}"))
+
+
+class Part:
+    """Sentences `start` to `end` of a file."""
+
+    def __init__(self, sentences: TokenFile, start: int, end: int) -> None:
+        self.sentences, self.start, self.end = sentences, start, end
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    def __getitem__(self, number: int) -> NDArray[np.integer]:
+        return self.sentences[self.start + number]
+
+
+def _fingerprint(files: list[Path], shard: int) -> str:
+    """Name what translations depend on: model, search, text, code, and where shards are cut."""
+    package = Path(context_nmt.__file__).parent
+    code = [path for folder in ("transformer", "decoding", "mechanisms") for path in _python_files(package / folder)]
+    return hashlib.sha256(json.dumps([shard, *map(sha256, [*files, *code])]).encode()).hexdigest()[:16]
+
+
+def _python_files(folder: Path) -> Iterator[Path]:
+    yield from sorted(folder.rglob("*.py"))

@@ -1,0 +1,35 @@
+"""Translates the training text with a teacher."""
+
+from typing import Annotated
+
+import typer
+
+from context_nmt.command_line import run
+from context_nmt.decoding.distilling import distill_run
+from context_nmt.experiment import Experiment
+
+
+def main(
+    teacher: Annotated[str, typer.Argument(help="A variant of params.yaml that is trained on the bitext.")],
+    seed: Annotated[int, typer.Argument(help="The seed of its run; the pipeline takes the first of params.yaml.")],
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+) -> None:
+    """Translate the training source with a teacher: what variants under train.distilled learn instead of the target.
+
+    Reads metrics/plans/TEACHER/decoding.json, runs/models/TEACHER-SEED and runs/binarized; params.yaml is not read. A
+    distillation that was stopped goes on behind the shards that are done.
+
+    Writes
+
+        runs/distilled/TRAIN.LANGUAGE               the translations in BPE units, a line per line of the source
+        runs/distilled/TRAIN.LANGUAGE.tokens.npy    the same as ids, see `python -m stages.binarize --help`
+        runs/distilled/TRAIN.LANGUAGE.offsets.npy
+        runs/distilled/distilled.json               the teacher's run, the number of sentences
+
+    Example: python -m stages.distill transformer 1
+    """
+    distill_run(Experiment(), teacher, seed, device=device)
+
+
+if __name__ == "__main__":
+    run(main)
