@@ -85,8 +85,8 @@ def _check_together(units: UnitSettings, model: ModelSettings, training: Trainin
     limited = model.positions == "learned" or model.kind == "masked"
     if limited and training.maximum_sentence_length >= model.maximum_positions:
         raise UserError(
-            f"{where}: training.maximum_sentence_length is {training.maximum_sentence_length}; with learned positions"
-            f" or a masked model it must be below model.maximum_positions ({model.maximum_positions}), for END takes one"
+            f"{where}: training.maximum_sentence_length is {training.maximum_sentence_length}; with learned positions,"
+            f" or kind masked, it must be below model.maximum_positions ({model.maximum_positions}), for END takes one"
         )
     if training.schedule.kind == "cosine" and training.schedule.warmup >= training.maximum_updates:
         raise UserError(
