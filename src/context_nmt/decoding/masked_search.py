@@ -25,13 +25,7 @@ def search(model: MaskedLanguageModel, source: Tensor, settings: DecodingSetting
     if logits.isnan().any():
         raise UserError("the model's output is not a number; did its training diverge?")
     lengths = logits.topk(min(settings.length_beam, logits.size(1) - 1)).indices.clamp(min=SHORTEST)  # [B, K]
-    tokens, log_probabilities = mask_predict(
-        lambda targets, wanted: _best(model, memory, targets, wanted),
-        lengths.flatten(),
-        iterations=settings.iterations,
-        mask=MASK,
-        padding=PADDING,
-    )
+    tokens, log_probabilities = predict(model, memory, lengths.flatten(), settings.iterations)
     sums = log_probabilities.sum(1).view(lengths.shape)
     scores = sums / lengths
     rows = tokens.view(*lengths.shape, -1)
@@ -42,6 +36,17 @@ def search(model: MaskedLanguageModel, source: Tensor, settings: DecodingSetting
         ]
         for sentence in range(len(source))
     ]
+
+
+def predict(model: MaskedLanguageModel, memory: Memory, lengths: Tensor, iterations: int) -> tuple[Tensor, Tensor]:
+    """Targets of given lengths [B * K], K in a row for each sentence -> their units and log-probabilities [B * K, T]."""
+    return mask_predict(
+        lambda targets, wanted: _best(model, memory, targets, wanted),
+        lengths,
+        iterations=iterations,
+        mask=MASK,
+        padding=PADDING,
+    )
 
 
 def _best(model: MaskedLanguageModel, memory: Memory, targets: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
