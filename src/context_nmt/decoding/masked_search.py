@@ -1,5 +1,7 @@
 """Mask-predict with a masked language model: several lengths for each sentence, side by side."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
@@ -21,25 +23,45 @@ def search(model: MaskedLanguageModel, source: Tensor, settings: DecodingSetting
     The lengths are the most probable ones, `settings.length_beam` of them, END included. Of the prediction every END is
     left out, wherever it stands.
     """
-    memory, logits = model.encode_with_length(source)
-    if logits.isnan().any():
-        raise UserError("the model's output is not a number; did its training diverge?")
-    lengths = logits.topk(min(settings.length_beam, logits.size(1) - 1)).indices.clamp(min=SHORTEST)  # [B, K]
-    tokens, log_probabilities = predict(model, memory, lengths.flatten(), settings.iterations)
-    sums = log_probabilities.sum(1).view(lengths.shape)
-    scores = sums / lengths
-    rows = tokens.view(*lengths.shape, -1)
+    tried = _try(model, source, settings)
+    scores = tried.sums / tried.lengths
     return [
         [
-            Hypothesis(_without_specials(rows[sentence, k]), float(sums[sentence, k]), float(scores[sentence, k]))
-            for k in scores[sentence].argsort(descending=True, stable=True)[: settings.n_best].tolist()
+            Hypothesis(_without_specials(tried.tokens[row, k]), float(tried.sums[row, k]), float(scores[row, k]))
+            for k in scores[row].argsort(descending=True, stable=True)[: settings.n_best].tolist()
         ]
-        for sentence in range(len(source))
+        for row in range(len(source))
     ]
 
 
+def best_lengths(model: MaskedLanguageModel, source: Tensor, settings: DecodingSettings) -> Tensor:
+    """Source ids [B, S] -> the lengths [B] of the best hypotheses, END included."""
+    tried = _try(model, source, settings)
+    best = (tried.sums / tried.lengths).argmax(1, keepdim=True)
+    return tried.lengths.gather(1, best)[:, 0]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A hypothesis for each of K lengths."""
+
+    lengths: Tensor  # [B, K]
+    tokens: Tensor  # [B, K, T]
+    sums: Tensor  # [B, K] of log-probabilities
+
+
+def _try(model: MaskedLanguageModel, source: Tensor, settings: DecodingSettings) -> Tried:
+    memory, logits = model.encode_with_length(source)
+    if logits.isnan().any():
+        raise UserError("the model's output is not a number; did its training diverge?")
+    lengths = logits.topk(min(settings.length_beam, logits.size(1) - 1)).indices.clamp(min=SHORTEST)
+    tokens, log_probabilities = predict(model, memory, lengths.flatten(), settings.iterations)
+    sums = log_probabilities.sum(1).view(lengths.shape)
+    return Tried(lengths, tokens.view(*lengths.shape, -1), sums)
+
+
 def predict(model: MaskedLanguageModel, memory: Memory, lengths: Tensor, iterations: int) -> tuple[Tensor, Tensor]:
-    """Targets of given lengths [B * K], K in a row for each sentence -> their units and log-probabilities [B * K, T]."""
+    """Lengths [B * K], K in a row for each sentence -> units and log-probabilities of the targets [B * K, T]."""
     return mask_predict(
         lambda targets, wanted: _best(model, memory, targets, wanted),
         lengths,

@@ -1,0 +1,1 @@
+"""What goes on inside trained models, read by hooks from outside."""

@@ -1,0 +1,25 @@
+"""How many n-grams of translations are right, by n (Ding et al. 2020, figure 2b)."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+LONGEST = 10
+
+
+def ngram_accuracy(hypotheses: Iterable[str], references: Iterable[str], longest: int = LONGEST) -> dict[int, float]:
+    """Per cent of a test set's n-grams that stand in the reference of their line, each as often as it does there.
+
+    Clipped n-gram precision over all lines, by n from 1; 0 where no line has n tokens. Tokens stand between spaces.
+    """
+    right, all_of = Counter[int](), Counter[int]()
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        given, wanted = hypothesis.split(), reference.split()
+        for n in range(1, longest + 1):
+            found = _ngrams(given, n)
+            all_of[n] += found.total()
+            right[n] += (found & _ngrams(wanted, n)).total()
+    return {n: 100 * right[n] / all_of[n] if all_of[n] else 0.0 for n in range(1, longest + 1)}
+
+
+def _ngrams(tokens: list[str], n: int) -> Counter[tuple[str, ...]]:
+    return Counter(tuple(tokens[start : start + n]) for start in range(len(tokens) - n + 1))
