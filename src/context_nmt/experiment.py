@@ -7,6 +7,7 @@ metrics/                        small files, kept in git
     hypotheses/VARIANT-SEED/TEST.{tokenized,detokenized}.txt
     scores/VARIANT-SEED.json    pairs/VARIANT-SEED.json    significance/VARIANT-SEED.json    models.json
     contrastive/VARIANT-SEED.json    accuracies on contrastive sets
+    analyses/VARIANT-SEED.json  what was read off a run by hooks
     results.json  results.md  results.csv  papers.md  papers.csv  figures/
     focus.json                  the results of one variant, for `dvc metrics diff`
 runs/                           large files, kept in the DVC cache
@@ -118,6 +119,9 @@ class Experiment:
 
     def contrastive_outcomes(self, run: str) -> Path:
         return self.runs / "contrastive" / run
+
+    def analyses(self, run: str) -> Path:
+        return self.metrics / "analyses" / f"{run}.json"
 
     def significance(self, run: str) -> Path:
         return self.metrics / "significance" / f"{run}.json"
