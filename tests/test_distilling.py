@@ -1,0 +1,119 @@
+"""Distillation: the teacher's translations of the training source, shard by shard, and students that learn them."""
+
+import numpy as np
+import pytest
+from tiny_training import RUN, column, make_experiment
+
+from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.decoding import distilling
+from context_nmt.decoding.distilling import distill_run
+from context_nmt.experiment import Experiment
+from context_nmt.files import UserError, read_json, read_lines, write_json
+from context_nmt.models.averaging import average_run
+from context_nmt.training.running import train_run
+
+TRAINING = {"maximum_updates": 20, "validate_every": 10}
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory):
+    """A teacher of digits that has hardly learnt anything."""
+    experiment = make_experiment(tmp_path_factory.mktemp("taught"), pairs=50, training=TRAINING)
+    train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    average_run(experiment, "plain", 1)
+    return experiment
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """The numbers of sentences that were translated, call by call."""
+    made, translate = [], distilling.translate_ids
+
+    def counted(model, sentences, *rest, **more):
+        made.append(len(sentences))
+        return translate(model, sentences, *rest, **more)
+
+    monkeypatch.setattr(distilling, "translate_ids", counted)
+    return made
+
+
+def test_every_line_has_its_translation_in_its_place(taught, calls):
+    distill_run(taught, "plain", 1, device="cpu", shard=50)
+    whole = read_lines(taught.distilled / "train.yy")
+    distill_run(taught, "plain", 1, device="cpu", shard=7)
+    assert calls == [50, *[7] * 7, 1]
+    assert read_lines(taught.distilled / "train.yy") == whole
+    assert len(whole) == 50
+    corpus = BinarizedCorpus(taught.binarized, training_target=taught.distilled)
+    source, target = corpus.parallel("train")
+    assert len(source) == len(target) == 50
+    assert [corpus.target_vocabulary.text(target[number]) for number in range(50)] == whole
+    assert read_json(taught.distilled / "distilled.json") == {"teacher": RUN, "sentences": 50}
+    assert not taught.scratch(f"distilled-{RUN}").exists()
+
+
+def test_a_stopped_distillation_goes_on_behind_the_shards_that_are_done(taught, calls, monkeypatch):
+    counted = distilling.translate_ids
+
+    def stop(*given, **more):
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return counted(*given, **more)
+
+    monkeypatch.setattr(distilling, "translate_ids", stop)
+    with pytest.raises(KeyboardInterrupt):
+        distill_run(taught, "plain", 1, device="cpu", shard=10)
+    monkeypatch.setattr(distilling, "translate_ids", counted)
+    distill_run(taught, "plain", 1, device="cpu", shard=10)
+    assert calls == [10] * 5
+
+
+def test_another_search_starts_anew(taught, calls, monkeypatch):
+    path = taught.plan("plain", "decoding")
+    settings = read_json(path)
+    counted = distilling.translate_ids
+
+    def stop(*given, **more):
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return counted(*given, **more)
+
+    monkeypatch.setattr(distilling, "translate_ids", stop)
+    with pytest.raises(KeyboardInterrupt):
+        distill_run(taught, "plain", 1, device="cpu", shard=25)
+    monkeypatch.setattr(distilling, "translate_ids", counted)
+    write_json(path, settings | {"beam": 1})
+    distill_run(taught, "plain", 1, device="cpu", shard=25)
+    write_json(path, settings)
+    assert calls == [25] * 3
+
+
+def test_a_student_learns_what_the_teacher_says(taught, tmp_path):
+    """With a teacher that always says the same, a student's training loss is lower than on the bitext."""
+    distill_run(taught, "plain", 1, device="cpu")
+    losses = {}
+    for distilled in (False, True):
+        experiment = make_experiment(tmp_path / str(distilled), pairs=50, training=TRAINING)
+        if distilled:
+            lines = ["7 7 7"] * 50
+            (experiment.distilled).mkdir(parents=True)
+            (experiment.distilled / "train.yy").write_text("\n".join(lines) + "\n")
+            vocabulary = BinarizedCorpus(experiment.binarized).target_vocabulary
+            distilling.write_tokens(experiment.distilled / "train.yy", experiment.distilled, vocabulary)
+        train_run(experiment, "plain", 1, device="cpu", distilled=distilled, validation_bleu=None)
+        losses[distilled] = column(experiment, "train_loss")[-1]
+    assert losses[True] < losses[False] - 0.5
+
+
+def test_a_student_without_a_distilled_text_is_told_so(tmp_path):
+    experiment = make_experiment(tmp_path, pairs=20, training=TRAINING)
+    with pytest.raises(UserError, match=r"distilled.train\.yy\.offsets\.npy: no such file"):
+        train_run(Experiment(experiment.folder), "plain", 1, device="cpu", distilled=True, validation_bleu=None)
+
+
+def test_the_lines_are_those_of_the_source_s_order(taught):
+    distill_run(taught, "plain", 1, device="cpu", shard=13)
+    source, _ = BinarizedCorpus(taught.binarized).parallel("train")
+    one = distilling.Part(source, 13, 26)
+    assert len(one) == 13
+    assert all(np.array_equal(one[number], source[13 + number]) for number in range(13))
