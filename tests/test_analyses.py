@@ -50,13 +50,12 @@ def slow(model, corpus, inputs_of):
     for number in range(len(source)):
         ids = torch.tensor([[*source[number].tolist(), END]])
         kept = [[] for _ in range(LAYERS)]
+        attentions = [layer.cross_attention for layer in model.decoder.layers]
         handles = [
-            (
-                layer.cross_attention.weights
-                if hasattr(layer.cross_attention, "gate")
-                else layer.cross_attention.attend.weights
-            ).register_forward_hook(lambda _, __, output, store=store: store.append(output))
-            for layer, store in zip(model.decoder.layers, kept, strict=True)
+            (one.weights if hasattr(one, "gate") else one.attend.weights).register_forward_hook(
+                lambda _, __, output, store=store: store.append(output)
+            )
+            for one, store in zip(attentions, kept, strict=True)
         ]
         inputs_of(ids, target[number].tolist())
         for handle in handles:
