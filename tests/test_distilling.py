@@ -107,7 +107,7 @@ def test_a_student_learns_what_the_teacher_says(taught, tmp_path):
 
 def test_a_student_without_a_distilled_text_is_told_so(tmp_path):
     experiment = make_experiment(tmp_path, pairs=20, training=TRAINING)
-    with pytest.raises(UserError, match=r"distilled.train\.yy\.offsets\.npy: no such file"):
+    with pytest.raises(UserError, match=r"distilled.train\.yy\.tokens\.npy: no such file"):
         train_run(Experiment(experiment.folder), "plain", 1, device="cpu", distilled=True, validation_bleu=None)
 
 
