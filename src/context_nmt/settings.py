@@ -234,7 +234,11 @@ class DecodingSettings(Checked):
         require(self.iterations >= 1, f"iterations is {self.iterations}; it must be at least 1")
         require(self.length_beam >= 1, f"length_beam is {self.length_beam}; it must be at least 1")
         require(self.beam >= 1, f"beam is {self.beam}; it must be at least 1")
-        require(1 <= self.n_best <= self.beam, f"n_best is {self.n_best}; it must be in 1..beam ({self.beam})")
+        require(
+            1 <= self.n_best <= max(self.beam, self.length_beam),
+            f"n_best is {self.n_best}; it must be in 1..beam ({self.beam}), of a masked model in 1..length_beam"
+            f" ({self.length_beam})",
+        )
         require(self.batch_tokens >= 1, f"batch_tokens is {self.batch_tokens}; it must be at least 1")
         require(self.maximum_length_ratio >= 0, f"maximum_length_ratio is {self.maximum_length_ratio}")
         require(
@@ -335,6 +339,7 @@ class ExperimentSettings(Checked):
     significance: SignificanceSettings = SignificanceSettings()
     variants: dict[str, VariantSettings]
     train: TrainSettings
+    rescored: tuple[str, ...] = ()  # masked variants: of their candidates, one per length, the teacher also chooses
     seeds: tuple[int, ...]
     focus: str
 
@@ -351,6 +356,15 @@ class ExperimentSettings(Checked):
         for name in ("bitext", "distilled"):
             unknown = sorted(set(getattr(self.train, name)) - set(self.variants))
             require(not unknown, f"train.{name}: no variant {unknown}; there are {list(self.variants)}")
+        require(
+            not self.rescored or len(self.train.teachers) == 1,
+            f"rescored names {list(self.rescored)}, but train.teachers names no teacher",
+        )
+        for name in self.rescored:
+            require(name in self.variants, f"rescored: no variant {name!r}; there are {list(self.variants)}")
+            require(self.rescored.count(name) == 1, f"rescored repeats {name!r}")
+            kind = self.variants[name].model.get("kind", self.model.kind)
+            require(kind == "masked", f"rescored: {name!r} is {kind}; only a masked variant has a candidate per length")
         for name, variant in self.variants.items():
             require(
                 re.fullmatch(r"\w[\w-]*", name, re.ASCII) is not None,

@@ -22,6 +22,7 @@ from context_nmt.decoding.in_batches import (
 )
 from context_nmt.decoding.linear_maps import prepared
 from context_nmt.decoding.search import Hypothesis, beam_search
+from context_nmt.files import UserError
 from context_nmt.models.building import Model
 from context_nmt.models.masked_language_model import MaskedLanguageModel
 from context_nmt.models.processes import Processes
@@ -43,11 +44,14 @@ def translate_ids(
 
     A sentence of no units is translated, too: the model then sees END alone. See `in_batches` for `progress`, `workers`
     and `processes`.
-    Raises UserError for a sentence that is longer than the model's learned positions.
+    Raises UserError for a sentence that is longer than the model's learned positions, and for more hypotheses than the
+    search has.
     """
     lengths = lengths_of(sentences)
     check_positions(model.source_embedding.positions, lengths, "sentence")
     kind = SEARCHES[type(model)]
+    if settings.n_best > kind.width(settings):
+        raise UserError(f"decoding.n_best is {settings.n_best}; this model's search has {kind.width(settings)}")
 
     def translate(batch: Lengths) -> list[list[Hypothesis]]:
         source = torch.from_numpy(pad([sentences[number] for number in batch], last=END)).to(device)
