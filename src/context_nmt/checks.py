@@ -98,7 +98,8 @@ def _missing_keys(pipeline: Path, parameters: Path) -> Iterator[str]:
     """DVC stops at a key of its `params` that is missing, even one with defaults for all that it holds."""
     stages, given = read_yaml(pipeline)["stages"], read_yaml(parameters)
     for key in sorted({key for stage in stages.values() for key in stage.get("params", [])} - set(given)):
-        yield f"{parameters}: {key}: dvc.yaml reads this key; write `{key}: {{}}` for its defaults"
+        empty = "[]" if key == "rescored" else "{}"
+        yield f"{parameters}: {key}: dvc.yaml reads this key; write `{key}: {empty}` for its defaults"
     for stage in sorted({"train", "decode"} - set(given.get("launch") or {})):
         yield f"{parameters}: launch.{stage}: dvc.yaml reads this key; write `launch: {{{stage}: python}}`"
     if "bitext" not in given["train"]:

@@ -7,6 +7,7 @@ metrics/                        small files, kept in git
     hypotheses/VARIANT-SEED/TEST.{tokenized,detokenized}.txt
     scores/VARIANT-SEED.json    pairs/VARIANT-SEED.json    significance/VARIANT-SEED.json    models.json
     contrastive/VARIANT-SEED.json    accuracies on contrastive sets
+    hypotheses/rescored/  scores/rescored/    the same of what a teacher chose, see `rescored_name`
     analyses/VARIANT-SEED.json  what was read off a run by hooks
     results.json  results.md  results.csv  papers.md  papers.csv  figures/
     focus.json                  the results of one variant, for `dvc metrics diff`
@@ -30,6 +31,11 @@ from context_nmt.settings import ExperimentSettings
 def run_name(variant: str, seed: int) -> str:
     """The name of one run: a variant with a seed."""
     return f"{variant}-{seed}"
+
+
+def rescored_name(run: str) -> str:
+    """The name under which the translations lie that a teacher chose among a run's candidates."""
+    return f"rescored/{run}"
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,11 @@ per target token. {speeds}
   (Collins et al. 2005); two-sided."""
 
 
-def format_results(results: Results) -> str:
-    """Format tables per test set and contrastive set, differences to baselines, what marks mean, and all signatures."""
+def format_results(results: Results, sections: Iterable[str] = ()) -> str:
+    """Format tables per test set and contrastive set, differences to baselines, what marks mean, and all signatures.
+
+    `sections` are the lines of further ones, which come before the notes.
+    """
     settings = results.settings
     corpus, seeds = settings.corpus, ", ".join(map(str, settings.seeds))
     lines = [
@@ -36,6 +39,7 @@ def format_results(results: Results) -> str:
             lines += _tests(results, test_set)
     for name in results.contrastive_sets:
         lines += ["", f"## {name} (contrastive)", "", *_accuracies(results, name)]
+    lines += sections
     significance = settings.significance
     notes = NOTES.format(
         metric=significance.metric,

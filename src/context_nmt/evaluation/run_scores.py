@@ -12,12 +12,16 @@ from context_nmt.settings import ExperimentSettings
 
 
 def score_run(experiment: Experiment, variant: str, seed: int) -> None:
-    """Write {test_set: {metric: {"score", "signature"}}} of one run, groups of test sets included.
+    """Write the scores of one run; raises UserError for an unknown variant or seed, and as `score_hypotheses` does."""
+    score_hypotheses(experiment, checked_run(experiment.settings, variant, seed))
 
-    Raises UserError for an unknown variant or seed, missing files and line counts that differ.
+
+def score_hypotheses(experiment: Experiment, run: str) -> None:
+    """Write {test_set: {metric: {"score", "signature"}}} under this name, groups of test sets included.
+
+    Raises UserError for missing files and line counts that differ.
     """
     settings = experiment.settings
-    run = checked_run(settings, variant, seed)
     scores = {test: _score_test(experiment, run, test) for test in settings.corpus.tests}
     for group, members in settings.corpus.groups.items():
         scores[group] = _mean([scores[member] for member in members], members)

@@ -12,6 +12,7 @@ from context_nmt.evaluation.papers.published import read_papers
 from context_nmt.evaluation.papers.replicas import set_paper_beside
 from context_nmt.evaluation.papers.rows import COLUMNS as PAPER_COLUMNS
 from context_nmt.evaluation.papers.rows import paper_rows
+from context_nmt.evaluation.rescored import format_rescored
 from context_nmt.evaluation.results import Results, read_results
 from context_nmt.experiment import Experiment
 from context_nmt.files import read_json, replacing, replacing_folder, write_json
@@ -32,7 +33,8 @@ def write_tables(experiment: Experiment) -> None:
     rows = (row for name, besides in tables.items() for beside in besides for row in paper_rows(name, beside))
     _write_csv(metrics / "papers.csv", PAPER_COLUMNS, rows)
     page = format_papers([(papers[name], besides) for name, besides in tables.items()], results)
-    for path, text in ((metrics / "results.md", format_results(results)), (metrics / "papers.md", page)):
+    tested = format_results(results, format_rescored(experiment, results))
+    for path, text in ((metrics / "results.md", tested), (metrics / "papers.md", page)):
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8", newline="")
     with replacing_folder(metrics / "figures") as folder:

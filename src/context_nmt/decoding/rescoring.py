@@ -1,0 +1,61 @@
+"""Noisy parallel decoding (Gu et al. 2018): a masked model has a candidate per length, and a teacher chooses.
+
+The teacher's log-probability of a candidate is divided by its units, END included: the sum would choose short ones.
+"""
+
+import dataclasses
+
+import numpy as np
+import torch
+
+from context_nmt.decoding.forced_scoring import score_pairs
+from context_nmt.decoding.in_batches import ALONE, Sentences
+from context_nmt.decoding.search import Hypothesis
+from context_nmt.decoding.translating import translate_ids
+from context_nmt.files import UserError
+from context_nmt.models.building import Model
+from context_nmt.models.masked_language_model import MaskedLanguageModel
+from context_nmt.models.processes import Processes
+from context_nmt.models.translation_model import TranslationModel
+from context_nmt.settings import DecodingSettings
+
+
+def rescore_ids(
+    model: Model,
+    teacher: Model,
+    sentences: Sentences,
+    settings: DecodingSettings,
+    *,
+    device: torch.device,
+    progress: str | None = None,
+    workers: int | None = None,
+    processes: Processes = ALONE,
+) -> list[Hypothesis]:
+    """Return the teacher's choice for every sentence; of equals the one that the model itself prefers.
+
+    See `in_batches` for `progress`, `workers` and `processes`. Raises UserError for a model that has no candidates of
+    several lengths, a teacher that has no log-probabilities, and sentences or candidates too long for either.
+    """
+    if not isinstance(model, MaskedLanguageModel):
+        raise UserError("the model is autoregressive; only a masked one has a candidate per length to choose among")
+    if not isinstance(teacher, TranslationModel):
+        raise UserError("the teacher is a masked model; only an autoregressive one has the log-probability of a text")
+    all_lengths = dataclasses.replace(settings, n_best=settings.length_beam)
+    candidates = translate_ids(
+        model, sentences, all_lengths, device=device, progress=progress, workers=workers, processes=processes
+    )
+    numbers = [number for number, found in enumerate(candidates) for _ in found]
+    texts = [one.tokens for found in candidates for one in found]
+    sums = score_pairs(
+        teacher,
+        [sentences[number] for number in numbers],
+        [np.array(tokens, dtype=np.int64) for tokens in texts],
+        device=device,
+        progress=progress and f"{progress}, teacher",
+        workers=workers,
+        processes=processes,
+    )
+    rescored: list[list[Hypothesis]] = [[] for _ in candidates]
+    for number, tokens, total in zip(numbers, texts, sums, strict=True):
+        rescored[number].append(Hypothesis(tokens, total, total / (len(tokens) + 1)))
+    return [max(found, key=lambda one: one.score) for found in rescored]
