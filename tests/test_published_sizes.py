@@ -12,11 +12,15 @@ from context_nmt.models.planning import plan
 from context_nmt.parameters import read_parameters
 
 ROOT = Path(__file__).parents[1]
-LEXICAL, DUAL, AWARE = (f"wmt14-en-de-{paper}" for paper in ("lexical-shortcuts", "dual-contextual", "context-aware"))
-VOCABULARY = {LEXICAL: 41_138, DUAL: 41_138, AWARE: 28_558}  # units on either side; those that fit what is published
+LEXICAL, DUAL, AWARE, CROSS = (
+    f"wmt14-en-de-{paper}" for paper in ("lexical-shortcuts", "dual-contextual", "context-aware", "cross-attention")
+)
+# Units on either side: those that fit what is published; Mask-Predict's own number.
+VOCABULARY = {LEXICAL: 41_138, DUAL: 41_138, AWARE: 28_558, CROSS: 32_768}
 SQUARE = 512**2
+TABLES = 3 * 1024 * 512  # of a masked model: positions on either side, and lengths
 
-PUBLISHED = {  # in all; Ampomah et al. give no total that we know of
+PUBLISHED = {  # in all; Ampomah et al. and Ding et al. give no total that we know of
     LEXICAL: {  # Emelin et al., table 5, in thousands
         "transformer": 65_166,
         "lexical_shortcuts": 71_470,
@@ -83,6 +87,15 @@ ADDED = {  # to `transformer`, or to `transformer_big`, of the experiment
         "context_aware_keys": 18_886_668 // 2,
         "context_aware_without_gates": 18_886_668 - 6 * 2 * (2 * 512 + 1),
     },
+    CROSS: {  # of a layer the 64 weights of its gate and, as in the authors' code, a bias; the equation has none
+        "transformer": 0,
+        "transformer_big": 0,
+        **dict.fromkeys(("cmlm", "cmlm_raw"), TABLES),
+        **dict.fromkeys(("ccan", "ccan_raw", "ccan_target"), TABLES + 6 * 65),
+        **{f"ccan_window_{window}": TABLES + 6 * 65 for window in (3, 5, 7, 11)},
+        **dict.fromkeys(("ccan_layers_1", "ccan_layers_6"), TABLES + 65),
+        **dict.fromkeys(("ccan_layers_1_3", "ccan_layers_4_6"), TABLES + 3 * 65),
+    },
 }
 
 
@@ -114,6 +127,14 @@ def test_every_system_adds_the_parameters_that_its_paper_counts(experiment):
 def test_all_parameters_together_round_to_what_is_published(experiment, unit):
     found = {variant: unit * round(counts(experiment)[variant] / 1000 / unit) for variant in PUBLISHED[experiment]}
     assert found == PUBLISHED[experiment]
+
+
+def test_the_masked_model_has_what_mask_predict_has_but_for_unused_positions():
+    """The layers of a post-norm Transformer with biases, one table of units, and the tables of 10,000 there."""
+    square, inner = 512 * 512 + 512, 2 * 512 * 2048 + 2048 + 512
+    layers = 6 * (4 * square + inner + 2 * 1024) + 6 * (8 * square + inner + 3 * 1024)
+    assert layers == 44_138_496
+    assert counts(CROSS)["cmlm"] == layers + 512 * VOCABULARY[CROSS] + TABLES
 
 
 @pytest.mark.parametrize(
@@ -157,9 +178,72 @@ def test_conventions(experiment, norm, epsilon, bias, tying, tokens, kind):
         assert model.source_embedding_bias == (experiment == AWARE)
 
 
+def test_conventions_of_masked_models():
+    """Those of the authors' script and code, a copy of Mask-Predict."""
+    read = settings(CROSS)
+    masked = [variant for variant in read.variants if not variant.startswith("transformer")]
+    assert len(masked) == len(read.variants) - 2
+    for variant in masked:
+        chosen = plan(read, variant)
+        model, training = chosen.training.model.model, chosen.training.training
+        assert (model.kind, model.norm, model.activation, model.positions) == ("masked", "post", "gelu", "learned")
+        assert (model.layer_norm_epsilon, model.attention_bias, model.tying) == (1e-12, True, "all")
+        assert (model.initialisation, model.embedding_initialisation) == ("bert", "bert")
+        assert (model.dropout, model.embedding_dropout, model.embedding_scale) == (0.2, 0.2, False)
+        assert (model.attention_dropout, model.feed_forward_dropout) == (0, 0)
+        assert (training.adam_beta1, training.adam_beta2, training.adam_epsilon) == (0.9, 0.999, 1e-6)
+        assert (training.weight_decay, training.label_smoothing, training.clip_norm) == (0.01, 0.1, 0)
+        assert (training.batch_tokens * training.accumulation, training.maximum_updates) == (4 * 8 * 8192, 300_000)
+        rate = training.schedule
+        assert (rate.kind, rate.warmup, rate.initial_rate, rate.peak_rate) == (
+            "inverse_square_root",
+            10_000,
+            1e-7,
+            5e-4,
+        )
+        assert (chosen.averaging.select, chosen.averaging.count) == ("best", 3)
+        assert (chosen.decoding.iterations, chosen.decoding.length_beam) == (10, 5)
+        assert read.variants[variant].test == "sign"
+
+
+def test_students_learn_from_the_big_model():
+    read = settings(CROSS)
+    assert read.train.teachers == ("transformer_big",)
+    assert {variant for variant in read.variants if variant.endswith("_raw")} == {"cmlm_raw", "ccan_raw"}
+    assert set(read.train.bitext) == {"transformer", "transformer_big", "cmlm_raw", "ccan_raw"}
+    teacher = plan(read, "transformer_big").training
+    model, training = teacher.model.model, teacher.training
+    assert (model.kind, model.width, model.heads, model.norm) == ("autoregressive", 1024, 16, "post")
+    assert training.batch_tokens * training.accumulation == 458_752
+    assert (training.adam_beta2, training.adam_epsilon, training.weight_decay) == (0.98, 1e-8, 0)
+
+
+@pytest.mark.parametrize(
+    ("variant", "layers", "window", "center"),
+    [
+        *((f"ccan_window_{window}", range(6), window, "alignment") for window in (3, 5, 7, 11)),
+        ("ccan", range(6), 9, "alignment"),
+        ("ccan_layers_1", [0], 9, "alignment"),
+        ("ccan_layers_1_3", [0, 1, 2], 9, "alignment"),
+        ("ccan_layers_6", [5], 9, "alignment"),
+        ("ccan_layers_4_6", [3, 4, 5], 9, "alignment"),
+        ("ccan_target", range(6), 9, "target"),
+    ],
+)
+def test_windows_and_layers_are_those_of_table_3(variant, layers, window, center):
+    slots = plan(settings(CROSS), variant).training.model.slots
+    filled = {
+        (slot, number): filling.settings
+        for slot, fillings in slots.items()
+        for number, filling in enumerate(fillings)
+        if filling.settings
+    }
+    assert filled == {("cross_attention", number): {"window": window, "center": center} for number in layers}
+
+
 @pytest.mark.parametrize(
     ("experiment", "dropouts"),
-    [(LEXICAL, (0.1, 0.3, 0.1, 0.1)), (AWARE, (0.3, 0.3, 0.0, 0.0))],
+    [(LEXICAL, (0.1, 0.3, 0.1, 0.1)), (AWARE, (0.3, 0.3, 0.0, 0.0)), (CROSS, (0.3, 0.3, 0.0, 0.0))],
 )
 def test_dropout_of_the_big_models(experiment, dropouts):
     model = plan(settings(experiment), "transformer_big").training.model.model
@@ -177,6 +261,10 @@ def test_every_system_is_trained_as_its_baseline_is():
             elif variant.startswith("transformer"):  # another size
                 assert chosen.baseline == "transformer"
                 assert not chosen.slots
+            elif variant == "cmlm":  # another kind of model
+                assert chosen.baseline in read.train.teachers
+            elif variant == "cmlm_raw":  # another text
+                assert plan(read, variant) == plan(read, str(chosen.baseline))
             else:
                 own, other = plan(read, variant), plan(read, chosen.baseline)
                 assert own.training.model.slots != other.training.model.slots
