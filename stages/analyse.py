@@ -20,8 +20,10 @@ def main(
     metrics/hypotheses/VARIANT-SEED; params.yaml is not read. Writes
 
         metrics/analyses/VARIANT-SEED.json    for each test set
-            locality    entropy of cross-attention in bits, by decoder layer; how much of it is local, where it is gated
-            ngrams      per cent of the n-grams that the reference has, for n = 1 to 10
+            locality_entropy                of cross-attention, in bits, over all decoder layers; of one with _LAYER
+            locality_entropy_of_mean_map    the same of the map that is the mean over heads
+            local_share_LAYER               how much of the attention is local, where it is gated
+            ngram_accuracy_N                per cent of the n-grams that the reference has, for n = 1 to 10
 
     Example: python -m stages.analyse transformer 1
     """

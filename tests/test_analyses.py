@@ -6,16 +6,23 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from small_models import LAYERS, small_model
-from tiny_training import make_experiment
+from small_models import LAYERS, WIDTH, small_model
+from tiny_training import RUN, make_experiment
+from torch import nn
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding import masked_search
 from context_nmt.evaluation.analyses.locality import locality
 from context_nmt.evaluation.analyses.ngrams import ngram_accuracy
+from context_nmt.evaluation.analyses.running import analyse_run
+from context_nmt.files import UserError, read_json, write_lines
+from context_nmt.models.averaging import average_run
+from context_nmt.models.checkpoints import load_run
 from context_nmt.models.plans import Filling
 from context_nmt.settings import DecodingSettings
+from context_nmt.training.running import train_run
+from context_nmt.transformer.attention import ScaledDotProduct
 
 SETTINGS = DecodingSettings(iterations=3, length_beam=2)
 GATED = {"cross_attention": (Filling(mechanism="context_aware_cross_attention", settings={"window": 1}),) * LAYERS}
@@ -71,18 +78,23 @@ def slow(model, corpus, inputs_of):
     return [(sum(one) / len(one), sum(other) / len(other)) for one, other in layers]
 
 
+def measures(layers):
+    """By name: of each layer, and the means over layers."""
+    names = ("locality_entropy", "locality_entropy_of_mean_map")
+    overall = {name: sum(layer[place] for layer in layers) / LAYERS for place, name in enumerate(names)}
+    return overall | {
+        f"{name}_{number}": layer[place]
+        for number, layer in enumerate(layers, start=1)
+        for place, name in enumerate(names)
+    }
+
+
 @torch.no_grad()
 def test_locality_of_an_autoregressive_model_is_read_on_the_reference(corpus):
     model = model_for(corpus)
     found = locality(model, corpus, "valid", SETTINGS)
     expected = slow(model, corpus, lambda ids, target: model(ids, torch.tensor([[BEGIN, *target]])))
-    for layer, (single, mean) in zip(found["layers"], expected, strict=True):
-        assert layer == {
-            "entropy": pytest.approx(single, abs=1e-9),
-            "entropy_of_mean_map": pytest.approx(mean, abs=1e-9),
-            "local": None,
-        }
-    assert found["entropy"] == pytest.approx(sum(single for single, _ in expected) / LAYERS, abs=1e-9)
+    assert found == pytest.approx(measures(expected), abs=1e-6)
 
 
 @torch.no_grad()
@@ -94,10 +106,8 @@ def test_locality_of_a_masked_model_is_that_of_its_last_iteration(corpus):
         lengths = masked_search.best_lengths(model, ids, SETTINGS)
         masked_search.predict(model, model.encode(ids), lengths, SETTINGS.iterations)
 
-    for layer, (single, mean) in zip(found["layers"], slow(model, corpus, run), strict=True):
-        assert layer["entropy"] == pytest.approx(single, abs=1e-9)
-        assert layer["entropy_of_mean_map"] == pytest.approx(mean, abs=1e-9)
-        assert 0 < layer["local"] < 1
+    assert all(0 < found.pop(f"local_share_{number}") < 1 for number in range(1, LAYERS + 1))
+    assert found == pytest.approx(measures(slow(model, corpus, run)), abs=1e-6)
 
 
 @torch.no_grad()
@@ -106,17 +116,72 @@ def test_the_local_share_is_one_less_the_gate(corpus):
     for number, layer in enumerate(model.decoder.layers, start=1):
         layer.cross_attention.gate[0].weight.zero_()
         layer.cross_attention.gate[0].bias.fill_(math.log(number))  # 1/2, 2/3
-    shares = [layer["local"] for layer in locality(model, corpus, "valid", SETTINGS)["layers"]]
-    assert shares == pytest.approx([1 / 2, 1 / 3], abs=1e-9)
+    found = locality(model, corpus, "valid", SETTINGS)
+    assert [found["local_share_1"], found["local_share_2"]] == pytest.approx([1 / 2, 1 / 3], abs=1e-6)
+
+
+class Opaque(nn.Module):
+    """An attention whose `weights` and `gate` are something else than those that are read."""
+
+    def __init__(self, width, shown):
+        super().__init__()
+        self.weights, self.gate = nn.Identity() if shown else nn.Linear(width, width), nn.Identity()
+
+    def forward(self, queries, context):
+        shown = torch.full((len(queries), 1, queries.size(1), context.memory_states[-1].size(1)), 0.5)
+        self.weights(shown if isinstance(self.weights, nn.Identity) else queries)
+        return self.gate(queries)
+
+
+@pytest.mark.parametrize("shown", [True, False])
+@torch.no_grad()
+def test_an_attention_that_shows_no_weights_has_no_measures(corpus, shown):
+    """The first layer is as ever; nothing is said of all layers where one has no weights."""
+    model = model_for(corpus)
+    before = locality(model, corpus, "valid", SETTINGS)
+    model.decoder.layers[1].cross_attention = Opaque(WIDTH, shown).double()
+    found = locality(model, corpus, "valid", SETTINGS)
+    first = ("locality_entropy_1", "locality_entropy_of_mean_map_1")
+    assert {name: found[name] for name in first} == {name: before[name] for name in first}
+    others = {
+        "locality_entropy",
+        "locality_entropy_2",
+        "locality_entropy_of_mean_map",
+        "locality_entropy_of_mean_map_2",
+    }
+    assert set(found) == set(first) | (others if shown else set())
+
+
+def test_two_weights_are_not_told_apart(corpus):
+    model = model_for(corpus)
+    model.decoder.layers[0].cross_attention.more = ScaledDotProduct(dropout=0.0)
+    assert set(locality(model, corpus, "valid", SETTINGS)) == {"locality_entropy_2", "locality_entropy_of_mean_map_2"}
 
 
 def test_ngrams_by_hand():
+    """Of a b c, a a a right are a, b, a, a; a b, a a; nothing; and there is no 4-gram."""
     found = ngram_accuracy(["a b c", "a a a"], ["a b d", "a a"], longest=4)
-    assert found == {1: 100 * 4 / 6, 2: 100 * 2 / 4, 3: 0.0, 4: 0.0}
+    assert found == {1: pytest.approx(100 * 4 / 6, abs=1e-6), 2: 50.0, 3: 0.0}
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=12).map(" ".join), min_size=1, max_size=5))
 def test_a_text_has_all_its_own_ngrams(lines):
     longest = max(len(line.split()) for line in lines)
-    found = ngram_accuracy(lines, lines)
-    assert all(value == (100 if n <= longest else 0) for n, value in found.items())
+    assert ngram_accuracy(lines, lines) == dict.fromkeys(range(1, min(longest, 10) + 1), 100)
+
+
+def test_a_run_s_analyses_are_those_of_its_model_and_of_its_translations(tmp_path):
+    experiment = make_experiment(tmp_path, pairs=12)
+    train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    average_run(experiment, "plain", 1)
+    hypotheses = experiment.hypotheses(RUN) / "valid.tokenized.txt"
+    write_lines(experiment.tokenized / "valid.yy.cased", ["1 2 3"] * 40)
+    write_lines(hypotheses, ["1 2 4"] * 40)
+    analyse_run(experiment, "plain", 1, device="cpu")
+    corpus = BinarizedCorpus(experiment.binarized)
+    model = load_run(experiment.model(RUN), torch.device("cpu"), corpus)
+    accuracies = {"ngram_accuracy_1": 66.666667, "ngram_accuracy_2": 50.0, "ngram_accuracy_3": 0.0}
+    assert read_json(experiment.analyses(RUN)) == {"valid": locality(model, corpus, "valid", SETTINGS) | accuracies}
+    write_lines(hypotheses, ["1 2 4"] * 39)
+    with pytest.raises(UserError, match=r"valid\.yy\.cased has 40 lines, .*valid\.tokenized\.txt has 39"):
+        analyse_run(experiment, "plain", 1, device="cpu")

@@ -9,7 +9,8 @@ LONGEST = 10
 def ngram_accuracy(hypotheses: Iterable[str], references: Iterable[str], longest: int = LONGEST) -> dict[int, float]:
     """Per cent of a test set's n-grams that stand in the reference of their line, each as often as it does there.
 
-    Clipped n-gram precision over all lines, by n from 1; 0 where no line has n tokens. Tokens stand between spaces.
+    Clipped n-gram precision over all lines, by n from 1; an n is left out if no line has n tokens, which stand between
+    spaces.
     """
     right, all_of = Counter[int](), Counter[int]()
     for hypothesis, reference in zip(hypotheses, references, strict=True):
@@ -18,7 +19,7 @@ def ngram_accuracy(hypotheses: Iterable[str], references: Iterable[str], longest
             found = _ngrams(given, n)
             all_of[n] += found.total()
             right[n] += (found & _ngrams(wanted, n)).total()
-    return {n: 100 * right[n] / all_of[n] if all_of[n] else 0.0 for n in range(1, longest + 1)}
+    return {n: round(100 * right[n] / count, 6) for n, count in all_of.items() if count}
 
 
 def _ngrams(tokens: list[str], n: int) -> Counter[tuple[str, ...]]:

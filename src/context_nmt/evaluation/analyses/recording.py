@@ -40,20 +40,18 @@ def recording(model: nn.Module, names: list[str]) -> Iterator[Outputs]:
 
 def recorded(
     model: Model, corpus: BinarizedCorpus, split: str, names: list[str], settings: DecodingSettings
-) -> Iterator[tuple[Outputs, Tensor, Tensor]]:
-    """Yield for each batch of a split what the submodules put out, and real source and target tokens [B, S], [B, T].
+) -> Iterator[tuple[Outputs, Tensor]]:
+    """Yield for each batch of a split what the submodules put out, and which target positions are real, [B, T].
 
     An autoregressive model is given the reference; a masked one its own best length, and its outputs are those of the
-    last iteration.
+    last iteration. Raises UserError for a sentence longer than the model's learned positions.
     """
     sources, targets = corpus.parallel(split)
     device = next(model.parameters()).device
     with evaluating(model), recording(model, names) as outputs:
         for batch in length_batches(sources.lengths + 1, targets.lengths + 1, tokens=TOKENS):
             source = torch.from_numpy(pad([sources[number] for number in batch], last=END)).to(device)
-            references = [targets[number] for number in batch]
-            real = RUNS[type(model)](model, source, references, settings)
-            yield outputs, source != PADDING, real
+            yield outputs, RUNS[type(model)](model, source, [targets[number] for number in batch], settings)
 
 
 def _teacher_forced(model: TranslationModel, source: Tensor, references: list[Ids], _: DecodingSettings) -> Tensor:
@@ -63,6 +61,7 @@ def _teacher_forced(model: TranslationModel, source: Tensor, references: list[Id
 
 
 def _last_iteration(model: MaskedLanguageModel, source: Tensor, _: list[Ids], settings: DecodingSettings) -> Tensor:
+    # once more with the best length alone: a sixth of the work, and no outputs of other candidates to tell apart
     lengths = masked_search.best_lengths(model, source, settings)
     tokens = masked_search.predict(model, model.encode(source), lengths, settings.iterations)[0]
     return tokens != PADDING
