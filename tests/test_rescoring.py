@@ -1,0 +1,245 @@
+"""A teacher chooses among a masked model's candidates: which it takes, what is written, what is refused."""
+
+import dataclasses
+import shutil
+
+import made_up_experiment
+import numpy as np
+import pytest
+import torch
+import yaml
+from small_models import VOCABULARY, small_model
+from tiny_training import MODEL, TRAINING, digits
+
+from context_nmt.corpus.binarized import binarize
+from context_nmt.corpus.subwords import segment_corpus
+from context_nmt.corpus.text_chain import write_hypotheses
+from context_nmt.corpus.tokenizing import tokenize_corpus
+from context_nmt.corpus.vocabulary import BEGIN, END
+from context_nmt.decoding.rescoring import rescore_ids
+from context_nmt.decoding.running import decode_run
+from context_nmt.decoding.translating import translate_ids
+from context_nmt.evaluation.rescored import format_rescored
+from context_nmt.evaluation.results import read_results
+from context_nmt.evaluation.run_rescored import rescore_run
+from context_nmt.evaluation.run_scores import score_hypotheses, score_run
+from context_nmt.evaluation.tables import write_tables
+from context_nmt.experiment import Experiment, rescored_name
+from context_nmt.files import UserError, read_json, read_lines, write_lines
+from context_nmt.models.averaging import average_run
+from context_nmt.models.planning import write_plans
+from context_nmt.settings import DecodingSettings
+from context_nmt.training.running import train_run
+
+CPU = torch.device("cpu")
+KIND = {"kind": "masked", "positions": "learned", "maximum_positions": 16}
+
+
+def made_up_sentences(count):
+    random = np.random.default_rng(3)
+    return [random.integers(4, VOCABULARY, random.integers(1, 8)) for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small_model(**KIND)
+
+
+@pytest.fixture(scope="module")
+def teacher():
+    return small_model(width=12)
+
+
+def settings(**changes):
+    return DecodingSettings(**({"iterations": 3, "length_beam": 5} | changes))
+
+
+@torch.no_grad()
+def log_probability(teacher, source, tokens):
+    ids, inputs = torch.tensor([[*source, END]]), torch.tensor([[BEGIN, *tokens]])
+    predicted = teacher.output(teacher(ids, inputs))[0].log_softmax(-1)
+    return sum(float(predicted[place, unit]) for place, unit in enumerate([*tokens, END]))
+
+
+def test_the_choice_is_that_of_a_slow_loop(model, teacher):
+    """By the mean: the sum, and the model itself, would choose others."""
+    sentences = made_up_sentences(40)
+    found = rescore_ids(model, teacher, sentences, settings(batch_tokens=64), device=CPU)
+    by_sum, own = [], []
+    for sentence, one in zip(sentences, found, strict=True):
+        (candidates,) = translate_ids(model, [sentence], settings(n_best=5), device=CPU)
+        sums = [log_probability(teacher, sentence, candidate.tokens) for candidate in candidates]
+        means = [total / (len(candidate.tokens) + 1) for total, candidate in zip(sums, candidates, strict=True)]
+        best = int(np.argmax(np.round(means, 9)))
+        assert one.tokens == candidates[best].tokens
+        assert one.log_probability == pytest.approx(sums[best], abs=1e-9)
+        assert one.score == pytest.approx(means[best], abs=1e-9)
+        by_sum.append(candidates[int(np.argmax(sums))].tokens)
+        own.append(candidates[0].tokens)
+    chosen = [one.tokens for one in found]
+    assert chosen != by_sum
+    assert chosen != own
+
+
+def test_with_one_length_nothing_changes(model, teacher):
+    sentences, one_length = made_up_sentences(20), settings(length_beam=1)
+    own = translate_ids(model, sentences, one_length, device=CPU)
+    found = rescore_ids(model, teacher, sentences, one_length, device=CPU)
+    assert [one.tokens for one in found] == [candidates[0].tokens for candidates in own]
+
+
+def test_workers_change_nothing(model, teacher):
+    sentences = made_up_sentences(20)
+    alone, shared = (
+        rescore_ids(model, teacher, sentences, settings(batch_tokens=64), device=CPU, workers=workers)
+        for workers in (1, 2)
+    )
+    assert alone == shared
+
+
+def test_models_of_the_wrong_kind_are_refused(model, teacher):
+    sentences = made_up_sentences(2)
+    with pytest.raises(UserError, match="the model is autoregressive; only a masked one has a candidate per length"):
+        rescore_ids(teacher, teacher, sentences, settings(), device=CPU)
+    with pytest.raises(UserError, match="the teacher is a masked model; only an autoregressive one"):
+        rescore_ids(model, model, sentences, settings(), device=CPU)
+
+
+def test_as_many_are_given_as_the_search_has(model, teacher):
+    sentences = made_up_sentences(3)
+    for one, most in ((model, 5), (teacher, 2)):
+        narrow = settings(beam=2, length_beam=5)
+        found = translate_ids(one, sentences, dataclasses.replace(narrow, n_best=most), device=CPU)
+        assert [len(hypotheses) for hypotheses in found] == [most] * 3
+    with pytest.raises(UserError, match=r"decoding\.n_best is 3; this model's search has 2"):
+        translate_ids(teacher, sentences, dataclasses.replace(narrow, n_best=3), device=CPU)
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory):
+    """A student and its teacher, hardly trained, on digits to be reversed."""
+    experiment = Experiment(tmp_path_factory.mktemp("rescoring"))
+    masked = {"kind": "masked", "positions": "learned", "maximum_positions": 32}
+    parameters = {
+        "root": ".",
+        "corpus": {"name": "digits", "source": "xx", "target": "yy", "tests": ["valid", "test"]},
+        "units": {"merges": 2},
+        "model": MODEL,
+        "training": TRAINING | {"maximum_updates": 30, "validate_every": 30, "maximum_sentence_length": 30},
+        "averaging": {"count": 1},
+        "variants": {"teacher": {}, "student": {"label": "Student", "model": masked}},
+        "train": {"bitext": ["teacher", "student"], "teachers": ["teacher"]},
+        "rescored": ["student"],
+        "seeds": [1],
+        "focus": "teacher",
+    }
+    experiment.parameters.write_text(yaml.safe_dump(parameters, sort_keys=False), encoding="utf-8")
+    corpus, units = experiment.settings.corpus, experiment.settings.units
+    for seed, (split, count) in enumerate({"train": 200, "valid": 20, "test": 30}.items()):
+        lines = digits(count, seed, longest=6)
+        write_lines(experiment.corpus / f"{split}.xx", lines)
+        write_lines(experiment.corpus / f"{split}.yy", [line[::-1] for line in lines])
+    tokenize_corpus(experiment.corpus, experiment.tokenized, corpus, experiment.settings.text)
+    segment_corpus(experiment.tokenized, experiment.subwords, corpus, units)
+    binarize(experiment.subwords, experiment.binarized, corpus, units)
+    write_plans(experiment)
+    for variant in ("teacher", "student"):
+        train_run(experiment, variant, 1, device="cpu", validation_bleu=None)
+        average_run(experiment, variant, 1)
+        decode_run(experiment, variant, 1, device="cpu")
+        run = f"{variant}-1"
+        text, decoded = experiment.model(run) / "text", experiment.decoded(run)
+        write_hypotheses(text, experiment.binarized, decoded, experiment.hypotheses(run))
+        score_run(experiment, variant, 1)
+    rescore_run(experiment, "student", 1, "teacher", device="cpu")
+    return experiment
+
+
+def test_a_run_s_choices_lie_where_those_of_runs_do(experiment):
+    name = rescored_name("student-1")
+    own, chosen = experiment.hypotheses("student-1"), experiment.hypotheses(name)
+    assert sorted(path.name for path in chosen.iterdir()) == sorted(path.name for path in own.iterdir())
+    lines = [read_lines(folder / "test.detokenized.txt") for folder in (own, chosen)]
+    assert len(lines[0]) == len(lines[1]) == 30
+    assert lines[0] != lines[1]
+    assert read_json(experiment.scores(name)).keys() == {"valid", "test"}
+
+
+def test_the_scores_are_those_that_any_run_with_these_translations_gets(experiment, tmp_path):
+    again = Experiment(tmp_path / "again")
+    shutil.copytree(experiment.folder, again.folder)
+    written = read_json(again.scores(rescored_name("student-1")))
+    shutil.rmtree(again.hypotheses("student-1"))
+    again.hypotheses(rescored_name("student-1")).rename(again.hypotheses("student-1"))
+    score_run(again, "student", 1)
+    assert read_json(again.scores("student-1")) == written
+
+
+def test_a_teacher_with_other_units_is_refused(experiment, tmp_path):
+    other = Experiment(tmp_path / "other")
+    shutil.copytree(experiment.folder, other.folder)
+    vocabulary = other.model("teacher-1") / "text" / "vocabulary.yy.txt"
+    vocabulary.write_text(vocabulary.read_text().replace("7", "seven"))
+    with pytest.raises(UserError, match=r"vocabulary\.yy\.txt: differs from the vocabulary that .*teacher-1"):
+        rescore_run(other, "student", 1, "teacher", device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rescored": ["teacher"]}, "rescored: 'teacher' is autoregressive; only a masked variant has a candidate per"),
+        ({"rescored": ["studnet"]}, r"rescored: no variant 'studnet'; there are \['teacher', 'student'\]"),
+        ({"rescored": ["student", "student"]}, "rescored repeats 'student'"),
+        ({"rescored": "student"}, "rescored: input should be a valid array, not 'student'"),
+        (
+            {"train": {"bitext": ["teacher", "student"]}},
+            r"rescored names \['student'\], but train\.teachers names no teacher",
+        ),
+        ({"decoding": {"n_best": 6}}, r"n_best is 6; it must be in 1\.\.beam \(4\), of a masked model in 1\.\.length_"),
+    ],
+)
+def test_a_wrong_key_is_one_clear_error(experiment, tmp_path, changes, message):
+    parameters = yaml.safe_load(experiment.parameters.read_text()) | changes
+    other = Experiment(tmp_path)
+    other.parameters.write_text(yaml.safe_dump(parameters, sort_keys=False))
+    with pytest.raises(UserError, match=rf"params\.yaml: .*{message}") as error:
+        write_plans(other)
+    assert "\n" not in str(error.value)
+
+
+def test_a_variant_or_teacher_that_is_not_there_is_named(experiment):
+    with pytest.raises(UserError, match=r"no variant 'cmlm'; params\.yaml has under variants: teacher, student"):
+        rescore_run(experiment, "cmlm", 1, "teacher", device="cpu")
+    with pytest.raises(UserError, match=r"no variant 'big'; params\.yaml has under variants: teacher, student"):
+        rescore_run(experiment, "student", 1, "big", device="cpu")
+
+
+def test_the_page_shows_the_choice_beside_the_model_s_own(tmp_path):
+    variants = made_up_experiment.PARAMETERS["variants"]
+    masked = variants["gauss"] | {"model": {"kind": "masked"}}
+    train = made_up_experiment.PARAMETERS["train"] | {"teachers": ["transformer"]}
+    experiment = made_up_experiment.make_experiment(
+        tmp_path, variants=variants | {"gauss": masked}, train=train, rescored=["gauss"]
+    )
+    made_up_experiment.evaluate_all(experiment)
+    for seed in (1, 2):
+        name = rescored_name(f"gauss-{seed}")
+        for test in ("dev", "test"):
+            for kind in ("tokenized", "detokenized"):
+                write_lines(experiment.hypotheses(name) / f"{test}.{kind}.txt", made_up_experiment.REFERENCE)
+        score_hypotheses(experiment, name)
+    write_tables(experiment)
+    page = (experiment.metrics / "results.md").read_text()
+    section = page.split("\n## Rescored by the teacher\n")[1].split("\n## ")[0]
+    assert "Transformer (seed 1) finds most" in section
+    own = [read_json(experiment.scores(f"gauss-{seed}"))["both"]["sacrebleu"]["score"] for seed in (1, 2)]
+    rows = [line for line in section.split("\n") if line.startswith("| Gauss \\| half | ")]
+    assert [line.split(" | ")[1] for line in rows] == [rows[0].split(" | ")[1]] * 3
+    assert f"100.00 (+{100 - np.mean(own):.2f})" in rows[2]
+    nothing = dataclasses.replace(
+        read_results(experiment), settings=dataclasses.replace(experiment.settings, rescored=())
+    )
+    assert list(format_rescored(experiment, nothing)) == []
+    experiment.scores(rescored_name("gauss-2")).unlink()
+    with pytest.raises(UserError, match=r"rescored.gauss-2\.json"):
+        write_tables(experiment)
