@@ -51,7 +51,7 @@ check: $(INSTALLED)  ## lint, formatting, types, the copies of dvc.yaml and ever
 	mypy
 	python -m stages.check
 
-speed: .venv/speed.installed  ## measure speed and memory beside other programs, about 35 minutes (ROUNDS=…)
+speed: .venv/speed.installed  ## after repro: measure speed and memory beside other programs, about 40 minutes (ROUNDS=…)
 	test -d data/multi30k || dvc repro data/dvc.yaml:download@multi30k
 	python -m benchmarks $(if $(ROUNDS),--rounds $(ROUNDS))
 

@@ -1,28 +1,34 @@
 """Measures all parts in one run and keeps the figures."""
 
-from benchmarks import machine, report, variants
+from benchmarks import iterations, machine, report, variants
 from benchmarks.command_line import ROUNDS, Rounds
 from benchmarks.decoding import decoding
 from benchmarks.segment_text import bpe
 from benchmarks.side_by_side import side_by_side
+from benchmarks.systems import systems_of
 from benchmarks.tokenize_text import tokenize
 from benchmarks.training import training
 from context_nmt.command_line import run
+from context_nmt.experiment import Experiment
 
 
 def main(rounds: Rounds = ROUNDS) -> None:
     """Measure training, decoding, text stages and runs side by side on this machine; other load spoils the figures.
 
-    Writes
+    Reads the trained systems of the default experiment (`make repro`). Writes
 
         benchmarks/results.json
         benchmarks/README.md
         benchmarks/variants.json   what the tables of experiments print of speeds
+        benchmarks/iterations.json, iterations.svg   BLEU and speed of mask-predict
         README.md                  the table between its two marks
     """
+    systems = systems_of(Experiment())  # before the half hour, for it may be missing
     parts = [part(rounds) for part in (training, decoding, tokenize, bpe, side_by_side, variants.variants)]
     variants.write(parts[-1])
     report.write(machine.describe(), parts)
+    iterations.write(iterations.iterations(rounds, systems), report.FOLDER)
+    report.write_page()
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def write(machine: dict[str, Any], parts: list[Part]) -> None:
     """Write results.json, README.md beside it, and the table in the project's README.md."""
     values = {"machine": machine, "parts": [part.to_dict() for part in parts]}
     write_json(FOLDER / "results.json", values)
-    write_lines(FOLDER / "README.md", page(read_json(FOLDER / "results.json")))
+    write_page()
     before, _, rest = README.read_text(encoding="utf-8").partition(START + "\n")
     _, found, after = rest.partition(STOP + "\n")
     if found:
@@ -45,8 +45,14 @@ def write(machine: dict[str, Any], parts: list[Part]) -> None:
         write_lines(README, f"{before}{START}\n{table}\n{STOP}\n{after}".removesuffix("\n").split("\n"))
 
 
-def page(values: dict[str, Any]) -> list[str]:
-    """The lines of benchmarks/README.md."""
+def write_page(folder: Path = FOLDER) -> None:
+    """Write README.md from results.json and the iterations*.json beside it."""
+    trade_offs = {path.stem: read_json(path) for path in sorted(folder.glob("iterations*.json"))}
+    write_lines(folder / "README.md", page(read_json(folder / "results.json"), trade_offs))
+
+
+def page(values: dict[str, Any], trade_offs: dict[str, dict[str, Any]]) -> list[str]:
+    """The lines of benchmarks/README.md; trade-offs by the names of their files."""
     lines = ["# Speed and memory", "", "Written by `make speed`; the same values are in `results.json`.", ""]
     lines += [machine_line(values["machine"]), ""]
     lines += [
@@ -55,12 +61,14 @@ def page(values: dict[str, Any]) -> list[str]:
     lines += ["round; shown are its median, its least and its greatest value."]
     for part in values["parts"]:
         lines += ["", *section(part)]
+    for name, trade_off in trade_offs.items():
+        lines += ["", *trade_off_section(name, trade_off)]
     return lines
 
 
 def machine_line(machine: dict[str, Any]) -> str:
     """The machine in one sentence."""
-    versions = ("python", "torch", "numpy", "ctranslate2", "sacremoses", "subword-nmt")
+    versions = ("python", "torch", "numpy", "ctranslate2", "sacrebleu", "sacremoses", "subword-nmt")
     named = ", ".join(f"{name} {machine[name]}" for name in versions if name in machine)
     return (
         f"{machine['processor']} (family/model {machine['family_and_model']}), {machine['cores']} cores,"
@@ -101,6 +109,35 @@ def _variants(variants: dict[str, dict[str, Any]]) -> list[str]:
             cells += [f"{one[work]['median']:.2f}", f"{one[work]['least']:.2f} to {one[work]['greatest']:.2f}"]
         lines.append(f"| {' | '.join(cells)} | {one['flops']:.3f} | {one['time_over_flops']:.2f} |")
     return [*lines, ""]
+
+
+def trade_off_section(name: str, values: dict[str, Any]) -> list[str]:
+    """What BLEU each search reaches at what speed, as the part `iterations` measured it."""
+    base, modes = values["searches"][0], values["modes"]
+    alone, batched = (f"{modes[mode]['sentences']:,} sentences" for mode in ("alone", "batched"))
+    titles = [f"{values['corpus']}, {values['test_set']}", "BLEU"]
+    for mode in ("one at a time", "batched"):
+        titles += [f"{mode}, sentences/s", f"/ {base['search']}", "least to greatest"]
+    lines = [f"## Iterations of mask-predict, {values['corpus']}", "", f"![BLEU against speed]({name}.svg)", ""]
+    lines += [f"| {' | '.join(titles)} |", f"| --- |{' ---: |' * (len(titles) - 1)}"]
+    for one in values["searches"]:
+        cells = [f"{values['systems'][one['system']]['label']}, {one['search']}", f"{one['bleu']:.2f}"]
+        for mode in modes:
+            relative = one[mode]["relative"]
+            spread = f"{relative['minimum']:.2f} to {relative['maximum']:.2f}"
+            cells += [f"{one[mode]['median']:,g}", f"{relative['median']:.2f}", spread]
+        lines.append(f"| {' | '.join(cells)} |")
+    systems = [values["systems"][system] for system in dict.fromkeys(one["system"] for one in values["searches"])]
+    runs = ", ".join(f"{one['run']} ({one['size']}, {one['parameters']:,})" for one in systems)
+    notes = [
+        machine_line(values["machine"]),
+        f"Runs (parameters): {runs}.",
+        f"BLEU of the whole test set, translated in batches: {values['signature']}.",
+        f"A round is {alone} one at a time, on one thread, and {batched} batched, in {modes['batched']['threads']}"
+        f" processes of one thread; {values['rounds']} rounds.",
+        *values["notes"],
+    ]
+    return [*lines, "", *(f"- {note}" for note in notes)]
 
 
 def summary(values: dict[str, Any]) -> list[str]:

@@ -1,0 +1,207 @@
+"""Measures mask-predict with few and with many iterations beside beam search, and the BLEU of each."""
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+
+from benchmarks import machine, report
+from benchmarks.command_line import ROUNDS, Rounds
+from benchmarks.rounds import CORES, Contender, Measured, Work, measure, ratio
+from benchmarks.systems import MASKED, ROOT, SEED, TEACHER, Systems, systems_of
+from benchmarks.trade_off import draw
+from context_nmt.command_line import run
+from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.text_chain import TextChain
+from context_nmt.decoding.translating import translate_ids
+from context_nmt.evaluation.scores import Score, score_raw
+from context_nmt.experiment import Experiment
+from context_nmt.files import write_json
+from context_nmt.models.checkpoints import load_run
+from context_nmt.settings import DecodingSettings
+
+BEAMS = (4, 1)  # speeds are relative to the first
+ITERATIONS = (1, 4, 10)
+SENTENCES = 100  # that are translated one at a time, from all over the test set
+WARM_UP = 8  # sentences before the first round
+PACKAGES = ("torch", "numpy", "sacrebleu")
+
+
+@dataclass(frozen=True)
+class Search:
+    """One way of one system to translate."""
+
+    system: str
+    name: str
+    settings: DecodingSettings
+
+
+def searches(systems: Systems) -> list[Search]:
+    """Beam search, greedy search, mask-predict, and the most iterations of the system beside."""
+    found = []
+    for beam in BEAMS:
+        settings = dataclasses.replace(systems.search(systems.teacher), beam=beam)
+        found.append(Search(systems.teacher, "greedy" if beam == 1 else f"beam {beam}", settings))
+    numbers_of: dict[str, tuple[int, ...]] = {systems.masked: ITERATIONS}
+    if systems.beside is not None:
+        numbers_of.setdefault(systems.beside, ITERATIONS[-1:])
+    for system, numbers in numbers_of.items():
+        for number in numbers:
+            settings = dataclasses.replace(systems.search(system), iterations=number)
+            found.append(Search(system, f"{number} iteration{'s' if number > 1 else ''}", settings))
+    return found
+
+
+def iterations(rounds: int, systems: Systems, sentences: int = SENTENCES) -> dict[str, Any]:
+    """Compare the searches, one sentence at a time and in batches."""
+    total = len(systems.references)
+    modes = {
+        "alone": {"sentences": min(sentences, total), "threads": 1},
+        "batched": {"sentences": total, "threads": CORES},
+    }
+    compared = searches(systems)
+    contenders = [_contender(systems, search, mode, **how) for mode, how in modes.items() for search in compared]
+    measured = measure("iterations", contenders, rounds)
+    scores = [_score(systems, search.system, measured[_name(search, "batched")].output) for search in compared]
+    corpus = systems.experiment.settings.corpus
+    return {
+        "corpus": f"{corpus.name} {corpus.source}-{corpus.target}",
+        "test_set": systems.test,
+        "machine": machine.describe(PACKAGES),
+        "rounds": rounds,
+        "modes": modes,
+        "systems": {system: _described(systems, system) for system in dict.fromkeys(one.system for one in compared)},
+        "signature": scores[0]["signature"],
+        "searches": [
+            {"system": search.system, "search": search.name, "bleu": score["score"]}
+            | {mode: _speed(measured, search, compared[0], mode) for mode in modes}
+            for search, score in zip(compared, scores, strict=True)
+        ],
+        "notes": _notes(systems, compared, measured),
+    }
+
+
+def _contender(systems: Systems, search: Search, mode: str, *, sentences: int, threads: int) -> Contender:
+    settings = dataclasses.replace(search.settings, batch_tokens=1) if mode == "alone" else search.settings
+    arguments = (
+        systems.folder(search.system),
+        systems.experiment.binarized,
+        systems.test,
+        settings,
+        sentences,
+        threads,
+    )
+    name = _name(search, mode)
+    return Contender(name=name, prepare=_translating, arguments=arguments, unit="sentences", threads=threads)
+
+
+def _name(search: Search, mode: str) -> str:
+    return f"{search.system}, {search.name}, {mode}"
+
+
+@contextmanager
+def _translating(
+    run: Path, binarized: Path, test: str, settings: DecodingSettings, sentences: int, threads: int
+) -> Iterator[Work]:
+    """Rounds of so many sentences; more threads are as many processes that share the batches."""
+    device, corpus = torch.device("cpu"), BinarizedCorpus(binarized)
+    model = load_run(run, device, corpus)
+    source = corpus.side(test, corpus.source)
+    given = [source[number] for number in chosen(len(source), sentences)]
+
+    def work(count: int = sentences) -> tuple[float, list[str]]:
+        found = translate_ids(model, given[:count], settings, device=device, workers=threads)
+        return count, [corpus.target_vocabulary.text(best[0].tokens) for best in found]
+
+    work(min(WARM_UP, sentences))
+    yield work
+
+
+def chosen(total: int, count: int) -> list[int]:
+    """The numbers of `count` sentences, evenly spread."""
+    return [number * total // count for number in range(count)]
+
+
+def _score(systems: Systems, system: str, units: list[str]) -> Score:
+    chain = TextChain(systems.folder(system) / "text")
+    text = list(chain.target_text(chain.target_tokens(units)))
+    return score_raw(text, [systems.references])["sacrebleu"]
+
+
+def _speed(measured: dict[str, Measured], search: Search, base: Search, mode: str) -> dict[str, Any]:
+    """Sentences a second, and how many times those of the base they are, round by round."""
+    own = measured[_name(search, mode)]
+    relative = ratio(measured, _name(search, mode), _name(base, mode)).to_dict()
+    return own.to_dict() | {
+        "milliseconds": round(1000 / own.median, 3),
+        "relative": {key: relative[key] for key in ("median", "minimum", "maximum")},
+    }
+
+
+def _described(systems: Systems, system: str) -> dict[str, Any]:
+    model, corpus = systems.model(system), systems.corpus
+    weights = load_run(systems.folder(system), torch.device("cpu"), corpus).parameters()
+    return {
+        "label": systems.experiment.settings.label(system),
+        "run": systems.folder(system).name,
+        "seed": systems.seed,
+        "size": f"d_model {model.width}, {model.encoder_layers}+{model.decoder_layers} layers",
+        "parameters": sum(weight.numel() for weight in weights),
+    }
+
+
+def _notes(systems: Systems, compared: list[Search], measured: dict[str, Measured]) -> list[str]:
+    same = []
+    for search in compared:
+        alone, batched = (measured[_name(search, mode)].output for mode in ("alone", "batched"))
+        pairs = zip(alone, [batched[number] for number in chosen(len(batched), len(alone))], strict=True)
+        same.append(sum(one == other for one, other in pairs) / len(alone))
+    settings = compared[-1].settings
+    return [
+        f"Mask-predict tries {settings.length_beam} lengths of each sentence and takes the most probable translation.",
+        f"Batches hold {compared[0].settings.batch_tokens:,} source tokens times beam or lengths, as the plan has it."
+        " Loading the model is not in the time.",
+        f"Alone, a sentence is translated as in a batch: {min(same):.1%} of the lines are identical, or more.",
+    ]
+
+
+def write(values: dict[str, Any], folder: Path, name: str = "iterations") -> None:
+    """Write the figures and their picture."""
+    write_json(folder / f"{name}.json", values)
+    draw(values, folder / f"{name}.svg")
+
+
+def main(
+    rounds: Rounds = ROUNDS,
+    experiment: Annotated[Path, typer.Option(help="The folder of an experiment that has been run.")] = Path(),
+    teacher: Annotated[str, typer.Option(help="Its autoregressive system.")] = TEACHER,
+    masked: Annotated[str, typer.Option(help="Its masked system.")] = MASKED,
+    beside: Annotated[str | None, typer.Option(help="Another masked system; ccan, where there is one.")] = None,
+    seed: Annotated[int, typer.Option(help="The seed of their runs.")] = SEED,
+    test: Annotated[str | None, typer.Option(help="A test set; else the first that is not the validation set.")] = None,
+    sentences: Annotated[int, typer.Option(min=1, help="How many are translated one at a time.")] = SENTENCES,
+) -> None:
+    """Measure speed and BLEU of mask-predict with 1, 4 and 10 iterations and of beam 4, in about five minutes.
+
+    Reads runs/models, runs/binarized and the text of an experiment (`make repro`). Writes
+
+        benchmarks/iterations.json   iterations-NAME.json for experiments/NAME
+        benchmarks/iterations.svg
+        benchmarks/README.md         their table, beside those of the other parts
+
+    Example: python -m benchmarks.iterations --experiment experiments/multi30k-en-de --rounds 3
+    """
+    systems = systems_of(Experiment(experiment), teacher=teacher, masked=masked, beside=beside, seed=seed, test=test)
+    folder = experiment.resolve()
+    values = iterations(rounds, systems, sentences)
+    write(values, report.FOLDER, "iterations" if folder == ROOT else f"iterations-{folder.name}")
+    report.write_page()
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,100 @@
+"""The trained systems of an experiment whose decoding is compared, and the text that they translate."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.decoding.running import read_settings
+from context_nmt.evaluation.parallel_text import read_parallel
+from context_nmt.experiment import Experiment, run_name
+from context_nmt.files import UserError
+from context_nmt.models.checkpoints import RUN_WEIGHTS
+from context_nmt.models.planning import plan
+from context_nmt.settings import DecodingSettings, ModelSettings
+
+ROOT = Path(__file__).parents[1]
+TEACHER, MASKED, BESIDE, SEED = "transformer", "cmlm", "ccan", 1
+
+
+@dataclass(frozen=True)
+class Systems:
+    """An autoregressive system, a masked one and perhaps another masked one, by the names of their variants."""
+
+    experiment: Experiment
+    teacher: str
+    masked: str
+    beside: str | None
+    seed: int
+    test: str
+
+    @property
+    def corpus(self) -> BinarizedCorpus:
+        return BinarizedCorpus(self.experiment.binarized)
+
+    @property
+    def references(self) -> list[str]:
+        """The raw target side of the test set; raises UserError where it is missing or shorter than the source."""
+        corpus = self.experiment.settings.corpus
+        sides = (self.experiment.corpus / f"{self.test}.{language}" for language in (corpus.source, corpus.target))
+        return read_parallel(*sides)[1]
+
+    def folder(self, system: str) -> Path:
+        """Where a system's run lies."""
+        return self.experiment.model(run_name(system, self.seed))
+
+    def model(self, system: str) -> ModelSettings:
+        return plan(self.experiment.settings, system).training.model.model
+
+    def search(self, system: str) -> DecodingSettings:
+        """How a system's plan has it translate, the best hypothesis alone."""
+        return dataclasses.replace(read_settings(self.folder(system) / "decoding.json"), n_best=1)
+
+
+def systems_of(
+    experiment: Experiment,
+    *,
+    teacher: str = TEACHER,
+    masked: str = MASKED,
+    beside: str | None = None,
+    seed: int = SEED,
+    test: str | None = None,
+) -> Systems:
+    """Choose what is left out: `beside` is ccan where there is one, `test` the first that is not the validation set.
+
+    Raises UserError for a system or test set that the experiment does not have, or has not trained or prepared.
+    """
+    settings = experiment.settings
+    tests = settings.corpus.tests
+    if test is None:
+        test = next((name for name in tests if name != settings.corpus.validation), tests[0])
+    if test not in tests:
+        raise UserError(f"--test is {test!r}; {experiment.parameters} has {', '.join(tests)}")
+    if beside is None and BESIDE in settings.variants:
+        beside = BESIDE
+    systems = Systems(experiment, teacher, masked, beside, seed, test)
+    _check(systems, "teacher", teacher, "autoregressive")
+    _check(systems, "masked", masked, "masked")
+    if beside is not None:
+        _check(systems, "beside", beside, "masked")
+    if not (experiment.binarized / "corpus.json").is_file():
+        raise UserError(f"{experiment.binarized}: not there; {_remedy(experiment)}")
+    if len(systems.references) != len(systems.corpus.side(test, systems.corpus.source)):
+        raise UserError(f"{experiment.binarized}: {test} is not that of {experiment.corpus}; {_remedy(experiment)}")
+    return systems
+
+
+def _check(systems: Systems, option: str, system: str, kind: str) -> None:
+    experiment = systems.experiment
+    if system not in experiment.settings.variants:
+        known = ", ".join(experiment.settings.variants)
+        raise UserError(f"--{option} is {system!r}; {experiment.parameters} has {known}")
+    if (found := systems.model(system).kind) != kind:
+        raise UserError(f"--{option} is {system!r}, whose model.kind is {found}; it must be {kind}")
+    if not (systems.folder(system) / RUN_WEIGHTS).is_file():
+        raise UserError(f"{systems.folder(system)}: not there; {_remedy(experiment)}")
+
+
+def _remedy(experiment: Experiment) -> str:
+    folder = experiment.folder.resolve()
+    return f"run `make repro{'' if folder == ROOT else f' NAME={folder.name}'}` first"

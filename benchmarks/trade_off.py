@@ -1,0 +1,59 @@
+"""Draws BLEU against speed from what the part `iterations` measured."""
+
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullLocator
+
+from context_nmt.evaluation.figures import COLOURS, LINES, MARKERS, panels_of
+
+TITLES = {"alone": "one sentence at a time", "batched": "batched"}
+ABOVE, BELOW = (0, 8), (0, -15)  # points between a marker and its label
+
+
+def draw(values: dict[str, Any], path: Path) -> None:
+    """Draw a panel per mode, a marker and a line per system, bars from least to greatest."""
+    with panels_of(path, len(TITLES), height=4.2) as (figure, panels):
+        for panel, (mode, title) in zip(panels, TITLES.items(), strict=True):
+            for number, system in enumerate(dict.fromkeys(one["system"] for one in values["searches"])):
+                found = [one for one in values["searches"] if one["system"] == system]
+                _draw_system(panel, found, mode, number, values["systems"][system]["label"])
+            panel.axvline(1, color="0.6", linewidth=0.8, zorder=0)
+            panel.set_xscale("log")
+            panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
+            panel.xaxis.set_major_formatter("{x:g}")
+            panel.xaxis.set_minor_locator(NullLocator())
+            panel.margins(x=0.2, y=0.2)
+            panel.set_title(title, fontsize=10)
+            panel.set_xlabel(f"Sentences/s over those of {values['searches'][0]['search']}")
+            panel.set_ylabel(f"BLEU (sacrebleu, {values['test_set']})")
+            panel.grid(alpha=0.3)
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
+        figure.suptitle(f"BLEU and speed of decoding, {values['corpus']}")
+
+
+def _draw_system(panel: Axes, found: list[dict[str, Any]], mode: str, number: int, label: str) -> None:
+    speeds = [one[mode]["relative"] for one in found]
+    if len(found) == 1:
+        label = f"{label}, {found[0]['search']}"
+    medians, scores = [speed["median"] for speed in speeds], [one["bleu"] for one in found]
+    panel.errorbar(
+        medians,
+        scores,
+        xerr=[
+            [speed["median"] - speed["minimum"] for speed in speeds],
+            [speed["maximum"] - speed["median"] for speed in speeds],
+        ],
+        color=COLOURS[number],
+        marker=MARKERS[number],
+        linestyle=LINES[number],
+        linewidth=1,
+        markersize=7,
+        capsize=3,
+        label=label,
+    )
+    for one, speed, score in zip(found, medians, scores, strict=True):
+        if len(found) > 1:
+            place = ABOVE if number == 0 and one is found[0] else BELOW
+            panel.annotate(one["search"], (speed, score), place, textcoords="offset points", ha="center", fontsize=8)

@@ -1,0 +1,184 @@
+"""The benchmark of mask-predict: what takes part and what is reported; its speeds here are made up."""
+
+import sys
+from dataclasses import asdict
+
+import pytest
+import sacrebleu
+import yaml
+from tiny_training import digits, make_experiment
+
+from benchmarks import iterations, report
+from benchmarks.rounds import CORES, Measured
+from benchmarks.systems import systems_of
+from context_nmt.command_line import run
+from context_nmt.corpus.text_chain import write_hypotheses
+from context_nmt.decoding.running import decode_run
+from context_nmt.experiment import Experiment
+from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
+from context_nmt.models.averaging import average_run
+from context_nmt.models.planning import write_plans
+from context_nmt.settings import SideSettings, UnitSettings
+from context_nmt.training.running import train_run
+
+SENTENCES = 12
+MASKED = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 16}
+VARIANTS = {
+    "transformer": {"label": "Teacher"},
+    "cmlm": {"label": "CMLM", "model": MASKED, "decoding": {"length_beam": 3}},
+    "ccan": {
+        "label": "CCAN",
+        "model": MASKED,
+        "slots": {"cross_attention": {"mechanism": "context_aware_cross_attention", "window": 3}},
+    },
+}
+SEARCHES = [
+    ("transformer", "beam 4"),
+    ("transformer", "greedy"),
+    ("cmlm", "1 iteration"),
+    ("cmlm", "4 iterations"),
+    ("cmlm", "10 iterations"),
+    ("ccan", "10 iterations"),
+]
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory):
+    """Tiny systems that have hardly learnt to copy digits, with the text around them."""
+    training = {"maximum_updates": 150, "validate_every": 150, "maximum_sentence_length": 15}
+    made = make_experiment(tmp_path_factory.mktemp("digits"), training=training)
+    parameters = yaml.safe_load(made.parameters.read_text())
+    parameters |= {"variants": VARIANTS, "train": {"bitext": list(VARIANTS)}, "focus": "cmlm"}
+    made.parameters.write_text(yaml.safe_dump(parameters))
+    side = asdict(SideSettings(pretokenized=True, truecase=False))
+    sides = {role: {"language": language, **side} for role, language in (("source", "xx"), ("target", "yy"))}
+    write_json(made.tokenized / "moses.json", sides)
+    write_json(made.subwords / "units.json", asdict(UnitSettings(kind="words")))
+    made = Experiment(made.folder)
+    for language in ("xx", "yy"):
+        write_lines(made.corpus / f"valid.{language}", digits(40, 1, longest=6))
+    write_plans(made)
+    for variant in VARIANTS:
+        train_run(made, variant, 1, device="cpu", validation_bleu=None)
+        average_run(made, variant, 1)
+    return made
+
+
+@pytest.fixture(scope="module")
+def contenders():
+    """Everything that took part, in its order."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def values(experiment, contenders):
+    """A report of two rounds in which each contender is slower than the one before."""
+
+    def made_up(part, given, rounds):
+        measured = {}
+        for number, one in enumerate(given, start=1):
+            contenders.append(one)
+            with one.prepare(*one.arguments) as work:
+                amount, output = work()
+            assert amount == len(output)
+            measured[one.name] = Measured(
+                one.unit, [60.0 / number / turn for turn in range(1, rounds + 1)], 1.0, output
+            )
+        return measured
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(iterations, "measure", made_up)
+        return iterations.iterations(2, systems_of(experiment), SENTENCES)
+
+
+def test_every_search_takes_part_alone_and_in_batches(values, contenders):
+    assert [(one["system"], one["search"]) for one in values["searches"]] == SEARCHES
+    assert len({one.name for one in contenders}) == len(contenders) == 2 * len(SEARCHES)
+    for number, one in enumerate(contenders):
+        folder, _, test, settings, sentences, threads = one.arguments
+        system, search = SEARCHES[number % len(SEARCHES)]
+        alone = number < len(SEARCHES)
+        assert folder.name == f"{system}-1"
+        assert (test, sentences, threads) == ("valid", *((SENTENCES, 1) if alone else (40, CORES)))
+        assert one.threads == threads
+        assert (settings.batch_tokens == 1) is alone
+        if system == "transformer":
+            assert settings.beam == {"beam 4": 4, "greedy": 1}[search]
+        else:
+            assert settings.iterations == int(search.split()[0])
+            assert settings.length_beam == (3 if system == "cmlm" else 5)
+
+
+def test_speeds_are_relative_to_beam_search_of_the_same_kind(values):
+    for mode, first in (("alone", 1), ("batched", 1 + len(SEARCHES))):
+        for number, one in enumerate(values["searches"]):
+            assert one[mode]["relative"]["median"] == pytest.approx(first / (first + number), abs=1e-3)
+        assert values["searches"][0][mode]["rounds"] == [float(f"{60 / first / turn:.4g}") for turn in (1, 2)]
+
+
+def test_bleu_is_what_the_pipeline_finds(experiment, values):
+    plans = {"transformer": "beam 4", "cmlm": "10 iterations", "ccan": "10 iterations"}
+    scores = {(one["system"], one["search"]): one["bleu"] for one in values["searches"]}
+    reference = read_lines(experiment.corpus / "valid.yy")
+    for variant, search in plans.items():
+        name = f"{variant}-1"
+        decode_run(experiment, variant, 1, device="cpu")
+        text, folder = experiment.model(name) / "text", experiment.hypotheses(name)
+        write_hypotheses(text, experiment.binarized, experiment.decoded(name), folder)
+        bleu = sacrebleu.corpus_bleu(read_lines(folder / "valid.detokenized.txt"), [reference], force=True)
+        assert bleu.score > 0
+        assert scores[variant, search] == pytest.approx(bleu.score, abs=1e-4)
+    assert values["signature"].startswith("nrefs:1|case:mixed")
+
+
+def test_sentences_come_from_the_whole_test_set():
+    assert iterations.chosen(1003, 4) == [0, 250, 501, 752]
+    assert iterations.chosen(3, 3) == [0, 1, 2]
+
+
+def test_the_picture_and_the_table_are_written_and_the_picture_is_the_same_again(values, tmp_path):
+    iterations.write(values, tmp_path, "iterations-digits")
+    picture = (tmp_path / "iterations-digits.svg").read_bytes()
+    for text in ("one sentence at a time", "batched", "beam 4", "greedy", "1 iteration", "4 iterations", "Teacher"):
+        assert f"<!-- {text} -->".encode() in picture
+    assert b"<!-- CCAN, 10 iterations -->" in picture
+    again = read_json(tmp_path / "iterations-digits.json")
+    iterations.write(again, tmp_path, "again")
+    assert (tmp_path / "again.svg").read_bytes() == picture
+    (tmp_path / "again.json").unlink()
+    write_json(tmp_path / "results.json", {"machine": values["machine"], "parts": []})
+    report.write_page(tmp_path)
+    page = read_lines(tmp_path / "README.md")
+    assert "![BLEU against speed](iterations-digits.svg)" in page
+    rows = [line for line in page if line.startswith(("| Teacher, ", "| CMLM, ", "| CCAN, "))]
+    assert len(rows) == len(SEARCHES)
+    bleu = values["searches"][1]["bleu"]
+    assert rows[1] == f"| Teacher, greedy | {bleu:.2f} | 22.5 | 0.50 | 0.50 to 0.50 | 5.625 | 0.88 | 0.88 to 0.88 |"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"masked": "other"}, r"--masked is 'other'; .*params\.yaml has ccan, cmlm, transformer"),
+        ({"teacher": "cmlm"}, r"--teacher is 'cmlm', whose model\.kind is masked; it must be autoregressive"),
+        ({"beside": "transformer"}, r"--beside is 'transformer', whose model\.kind is autoregressive"),
+        ({"test": "train"}, r"--test is 'train'; .*params\.yaml has valid"),
+        ({"seed": 2}, r"runs/models/transformer-2: not there; run `make repro NAME=.*` first"),
+    ],
+)
+def test_what_is_asked_for_in_vain_is_named(experiment, options, message):
+    with pytest.raises(UserError, match=message):
+        systems_of(experiment, **options)
+
+
+def test_systems_that_are_not_trained_are_one_line(tmp_path, monkeypatch, capsys):
+    make_experiment(tmp_path / "untrained")
+    given = ["iterations", "--experiment", str(tmp_path / "untrained"), "--teacher", "plain"]
+    monkeypatch.setattr(sys, "argv", given)
+    with pytest.raises(SystemExit) as left:
+        run(iterations.main)
+    assert left.value.code == 1
+    told = capsys.readouterr().err
+    assert told.startswith("error: ")
+    assert told.endswith("runs/models/plain-1: not there; run `make repro NAME=untrained` first\n")
+    assert told.count("\n") == 1
