@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from context_nmt.checks import check_before_run, check_experiments
 from context_nmt.files import UserError
@@ -74,6 +75,14 @@ def test_a_link_instead_of_a_copy_is_found(project):
         ("corpus:", "corpus: [", "not YAML"),
         ("decode: python}", "}", "launch.decode: dvc.yaml reads this key; write `launch: {decode: python}`"),
         ("units:", "#", "units: dvc.yaml reads this key; write `units: {}`"),
+        ("  teachers: [transformer]", "  #", r"train: distilled names \[.*'cmlm'.*\], but teachers names no teacher"),
+        ("  teachers: [transformer]", "  teachers: [cmlm]", r"teachers: \['cmlm'\] is not trained on bitext"),
+        ("  teachers: [transformer]", "  teachers: [transfomer]", r"teachers: \['transfomer'\] is not trained on"),
+        (
+            "      kind: masked",
+            "      kind: mask",
+            "variants.cmlm.model: kind: input should be 'autoregressive' or 'masked', not 'mask'",
+        ),
     ],
 )
 def test_a_params_file_that_cannot_run_is_found_and_named(project, old, new, message):
@@ -81,6 +90,44 @@ def test_a_params_file_that_cannot_run_is_found_and_named(project, old, new, mes
     with pytest.raises(UserError, match=message) as error:
         check_experiments(project)
     assert str(error.value).startswith(str(project / "experiments/one"))
+
+
+def test_teachers_and_students_are_lists_even_when_nobody_is_one(project):
+    path = project / "experiments/one/params.yaml"
+    drop(path, "teachers", "distilled")
+    with pytest.raises(UserError) as error:
+        check_experiments(project)
+    assert [line.removeprefix(f"{path}: ") for line in str(error.value).split("\n")] == [
+        "train.teachers: dvc.yaml reads this list; write `teachers: []` if it is empty",
+        "train.distilled: dvc.yaml reads this list; write `distilled: []` if it is empty",
+    ]
+
+
+def test_a_teacher_without_students_is_found(project):
+    path = project / "experiments/one/params.yaml"
+    drop(path, "distilled")
+    edit(path, "  teachers:", "  distilled: []\n  teachers:")
+    with pytest.raises(UserError, match="transformer would translate the training text for nobody; name its students"):
+        check_experiments(project)
+
+
+def test_a_masked_teacher_is_found(project):
+    edit(project / "experiments/one/params.yaml", "\nmodel:\n", "\nmodel:\n  kind: masked\n")
+    with pytest.raises(
+        UserError, match=r"train\.teachers: transformer is a masked model; a teacher translates by beam"
+    ):
+        check_experiments(project)
+
+
+def drop(path, *lists):
+    """Take lists under `train` out of a params.yaml, with the variants that only they name."""
+    yaml = YAML()
+    parameters = yaml.load(path)
+    for name in lists:
+        for variant in parameters["train"].pop(name):
+            if variant not in parameters["train"]["bitext"]:
+                del parameters["variants"][variant]
+    yaml.dump(parameters, path)
 
 
 def test_every_problem_gets_a_line(project):

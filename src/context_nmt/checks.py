@@ -1,4 +1,4 @@
-"""What `make check` asks of the experiments: equal copies of dvc.yaml, and variants that can be built."""
+"""What `make check` asks of the experiments: equal copies of dvc.yaml, teachers, and variants that can be built."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,6 +81,7 @@ def find_problems(root: Path, folder: Path) -> Iterator[str]:
     expected = "." if folder == root else "../.."
     if settings.root != expected:
         yield f"{path}: root is {settings.root!r}; here it must be {expected!r}"
+    yield from _teacher_problems(settings, path)
     for variant in settings.variants:
         yield from _variant_problems(settings, variant, path)
 
@@ -102,8 +103,21 @@ def _missing_keys(pipeline: Path, parameters: Path) -> Iterator[str]:
         yield f"{parameters}: {key}: dvc.yaml reads this key; write `{key}: {empty}` for its defaults"
     for stage in sorted({"train", "decode"} - set(given.get("launch") or {})):
         yield f"{parameters}: launch.{stage}: dvc.yaml reads this key; write `launch: {{{stage}: python}}`"
-    if "bitext" not in given["train"]:
-        yield f"{parameters}: train.bitext: dvc.yaml reads this list; write `bitext: []` if it is empty"
+    for name in ("bitext", "teachers", "distilled"):
+        if name not in given["train"]:
+            yield f"{parameters}: train.{name}: dvc.yaml reads this list; write `{name}: []` if it is empty"
+
+
+def _teacher_problems(settings: ExperimentSettings, path: Path) -> Iterator[str]:
+    """A teacher that no stage could use, or that would translate the training text for nobody."""
+    for teacher in settings.train.teachers:
+        if settings.variants[teacher].model.get("kind", settings.model.kind) != "autoregressive":
+            yield f"{path}: train.teachers: {teacher} is a masked model; a teacher translates by beam search"
+        if not settings.train.distilled and not settings.rescored:
+            yield (
+                f"{path}: train.teachers: {teacher} would translate the training text for nobody; name its students"
+                " under train.distilled, or write `teachers: []`"
+            )
 
 
 def _variant_problems(settings: ExperimentSettings, variant: str, path: Path) -> Iterator[str]:
