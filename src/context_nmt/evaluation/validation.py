@@ -8,7 +8,7 @@ from context_nmt.settings import DecodingSettings
 
 
 def validation_bleu(model: Model, corpus: BinarizedCorpus) -> float:
-    """BLEU of greedy translations of the validation set, on its tokens as they are before BPE (truecased).
+    """BLEU of the validation set on its tokens as they are before BPE (truecased): greedy, or of the best length.
 
     Unknown words stay `<unk>`. It steers training and is no result: those come from the evaluate stage, with their
     signatures. The variant's search settings have no part in it.
@@ -17,7 +17,7 @@ def validation_bleu(model: Model, corpus: BinarizedCorpus) -> float:
 
     source, target = corpus.parallel(corpus.validation)
     device = next(model.parameters()).device
-    hypotheses = translate_ids(model, source, DecodingSettings(beam=1), device=device)
+    hypotheses = translate_ids(model, source, DecodingSettings(beam=1, length_beam=1), device=device)
     units = corpus.target_vocabulary
     best = [join_units(units.text(sentence[0].tokens)) for sentence in hypotheses]
     references = [join_units(units.text(target[index].tolist())) for index in range(len(target))]
