@@ -1,11 +1,13 @@
 """The conditional masked language model: what it sees, what it is trained on, how it translates and scores."""
 
 import dataclasses
+import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
-from small_models import LAYERS, SLOTS, VOCABULARY, WIDTH, sentences, small_model
+from small_models import LAYERS, SLOTS, VOCABULARY, WIDTH, sentences, small_model, small_plan
 from tiny_training import RUN, column, make_experiment
 from torch.testing import assert_close
 
@@ -16,10 +18,11 @@ from context_nmt.experiment import Experiment
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.masked_language_model import MASK
-from context_nmt.models.plans import Filling
+from context_nmt.models.plans import Filling, TrainingPlan
 from context_nmt.settings import DecodingSettings, TrainingSettings
 from context_nmt.training.batches import Batch
 from context_nmt.training.examples import EXAMPLES
+from context_nmt.training.objectives import Objective
 from context_nmt.training.running import train_run
 
 EXACT = {"rtol": 0, "atol": 1e-10}
@@ -222,6 +225,84 @@ def test_it_does_not_matter_which_sentences_share_a_batch(learned):
     together = translate_ids(model, sources, settings, device=CPU)
     alone = translate_ids(model, sources, dataclasses.replace(settings, batch_tokens=1), device=CPU)
     assert [one[0].tokens for one in together] == [one[0].tokens for one in alone]
+
+
+def slowly(model, source, length, iterations):
+    """Mask-predict of one sentence and one length, a unit at a time: units and their log-probabilities."""
+    tokens, certainty, chosen = [MASK] * length, [0.0] * length, set(range(length))
+    for iteration in range(iterations):
+        if iteration:
+            count = max(1, math.floor(Fraction(length * (iterations - iteration), iterations)))
+            chosen = set(sorted(range(length), key=lambda position: certainty[position])[:count])
+        seen = torch.tensor([[MASK if position in chosen else tokens[position] for position in range(length)]])
+        logits = model.output(model(source, seen))[0].log_softmax(-1)
+        logits[:, [PADDING, MASK]] = -torch.inf
+        for position in chosen:
+            tokens[position] = int(logits[position].argmax())
+            certainty[position] = float(logits[position].max())
+    return tokens, certainty
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("iterations", [1, 4])
+@pytest.mark.parametrize("name", ["plain", "cross"])
+def test_mask_predict_is_what_a_slow_one_finds_for_each_sentence_and_length_alone(name, iterations):
+    model = masked_model(name)
+    sources = [np.array([5, 6, 7, 4]), np.array([8]), np.array([4, 9, 9, 10, 5, 6, 7])]
+    settings = DecodingSettings(iterations=iterations, length_beam=4, n_best=4)
+    found = translate_ids(model, sources, settings, device=CPU)
+    for units, hypotheses in zip(sources, found, strict=True):
+        source = torch.tensor([[*units.tolist(), END]])
+        _, lengths = model.encode_with_length(source)
+        expected = []
+        for length in lengths[0].topk(4).indices.clamp(min=2).tolist():
+            tokens, certainty = slowly(model, source, length, iterations)
+            kept = tuple(unit for unit in tokens if unit != END)
+            expected.append((sum(certainty) / length, sum(certainty), kept))
+        expected.sort(key=lambda one: -one[0])
+        assert [one.tokens for one in hypotheses] == [tokens for _, _, tokens in expected]
+        assert [one.score for one in hypotheses] == pytest.approx([score for score, _, _ in expected], abs=1e-6)
+        assert [one.log_probability for one in hypotheses] == pytest.approx([sum_ for _, sum_, _ in expected], abs=1e-5)
+
+
+def loss_of(model, batch, smoothing):
+    plan = TrainingPlan(model=small_plan(**KIND), training=TrainingSettings(label_smoothing=smoothing), files={})
+    return Objective(model, plan)(batch.source, batch.target_inputs, batch.targets)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_loss_is_of_masked_units_and_of_the_length(smoothing):
+    model = masked_model()
+    made = examples(batch_of(6, 3, 5), 1)
+    loss = loss_of(model, made, smoothing)
+    units = lengths = smoothed = 0.0
+    for source, inputs, targets in zip(made.source, made.target_inputs, made.targets, strict=True):
+        real = int((inputs != PADDING).sum())
+        memory, logits = model.encode_with_length(source[None, :real])
+        lengths -= float(logits[0].log_softmax(-1)[real])
+        states = model.decode(inputs[None, :real], memory)
+        for position in range(real):
+            if inputs[position] == MASK:
+                log_probabilities = model.output(states)[0, position].log_softmax(-1)
+                units -= float(log_probabilities[targets[position]])
+                smoothed -= float(log_probabilities.mean())
+    assert loss.tokens == int((made.target_inputs == MASK).sum()) < 14
+    assert loss.negative_log_likelihood == pytest.approx(units, abs=1e-6)
+    assert float(loss.smoothed) == pytest.approx((1 - smoothing) * units + smoothing * smoothed + lengths, abs=1e-6)
+
+
+@torch.no_grad()
+def test_the_validation_loss_is_that_of_fully_masked_targets(learned):
+    """Nothing of the target is seen, END not either."""
+    model, corpus = load_run(learned.model(RUN), CPU), Corpus(learned)
+    total = units = 0.0
+    for source, target in zip(corpus.sources, corpus.targets, strict=True):
+        labels = torch.tensor([*target.tolist(), END])
+        states = model(torch.tensor([[*source.tolist(), END]]), torch.full((1, len(labels)), MASK))
+        total += float(torch.nn.functional.cross_entropy(model.output(states)[0], labels, reduction="sum"))
+        units += len(labels)
+    assert column(learned, "valid_nll")[-1] == pytest.approx(total / units, rel=1e-4)
 
 
 @torch.no_grad()
