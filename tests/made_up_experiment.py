@@ -46,7 +46,7 @@ SPEEDS = {
 
 
 def make_experiment(folder: Path, **changes: object) -> Experiment:
-    """Write params.yaml, references, outputs, curves, models.json and speeds; score nothing yet."""
+    """Write params.yaml, references, outputs, analyses, curves, models.json and speeds; score nothing yet."""
     experiment = Experiment(folder)
     experiment.parameters.write_text(yaml.safe_dump(PARAMETERS | changes, sort_keys=False), encoding="utf-8")
     settings = experiment.settings
@@ -61,6 +61,8 @@ def make_experiment(folder: Path, **changes: object) -> Experiment:
                 write_lines(experiment.hypotheses(run) / f"{test}.tokenized.txt", lines)
                 write_lines(experiment.hypotheses(run) / f"{test}.detokenized.txt", lines)
             write_lines(experiment.curve(run), curve(number, seed))
+            measured = measures(variant, number, seed)
+            write_json(experiment.analyses(run), dict.fromkeys(settings.corpus.tests, measured))
     write_json(
         experiment.metrics / "models.json",
         {
@@ -104,6 +106,19 @@ def output(every: int, seed: int) -> list[str]:
         line if number % every else line.replace("small birds", "big fish") for number, line in enumerate(REFERENCE)
     ]
     return [lines[0], lines[1].replace("sing", "sit"), *lines[2:]] if seed == 2 else lines
+
+
+def measures(variant: str, number: int, seed: int) -> dict[str, float]:
+    """Two layers whose entropies differ by a bit; only `gauss` is gated, and `alone` does not show its second layer."""
+    shift = 0.1 * number + (0.01, -0.01)[seed % 2]
+    found = {f"ngram_accuracy_{n}": 90 - 5 * n + 2 * shift for n in range(1, 11)}
+    for name, first in (("locality_entropy", 1.0), ("locality_entropy_of_mean_map", 2.0)):
+        found[f"{name}_1"] = first + shift
+        if variant != "alone":
+            found |= {f"{name}_2": first + 1 + shift, name: first + 0.5 + shift}
+    if variant == "gauss":
+        found |= {"local_share_1": 0.25 + shift, "local_share_2": 0.5 + shift}
+    return found
 
 
 def curve(number: int, seed: int) -> list[str]:

@@ -7,6 +7,7 @@ import matplotlib
 import pytest
 from made_up_experiment import PARAMETERS, evaluate_all, make_experiment
 
+from context_nmt.evaluation.analysed.figures import draw_analyses
 from context_nmt.evaluation.figures import draw_learning_curves, draw_scores
 from context_nmt.evaluation.results import read_results
 from context_nmt.files import UserError, write_lines
@@ -41,6 +42,28 @@ def test_learning_curves_show_every_variant_once(experiment, tmp_path):
     )
 
 
+def test_analyses_have_a_panel_for_every_system_that_has_something(experiment, tmp_path):
+    assert draw_analyses(read_results(experiment), tmp_path) == ["locality_entropy", "local_share", "ngram_accuracy"]
+    shown = {name: texts(tmp_path / f"{name}.svg") for name in ("locality_entropy", "local_share", "ngram_accuracy")}
+    systems = ["Transformer", "Gauss | half", "again", "alone"]
+    assert [text for text in shown["locality_entropy"] if text in systems] == systems
+    assert {"dev", "test", "the system's baseline", "decoder layer", "bits"} <= set(shown["locality_entropy"])
+    assert [text for text in shown["local_share"] if text in systems] == ["Gauss | half"]
+    assert "the system's baseline" not in shown["local_share"]  # it has no gate
+    gains = [text for text in shown["ngram_accuracy"] if text in systems or text.startswith("against")]
+    assert gains == ["Gauss | half", "against Transformer", "again", "against Transformer"]
+
+
+@pytest.mark.parametrize("name", ["locality_entropy", "ngram_accuracy"])
+def test_test_sets_differ_without_colour(experiment, tmp_path, name):
+    draw_analyses(read_results(experiment), tmp_path)
+    picture = (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
+    legend = picture.split('id="legend_1"')[1]
+    shapes = dict(re.findall(r'<path id="(m\w+)" d="([^"]+)"', picture))
+    markers = [shapes[found] for found in re.findall(r'<use xlink:href="#(m\w+)"', legend)]
+    assert len(markers) == len(set(markers)) == 2
+
+
 def test_lines_differ_without_colour(experiment, tmp_path):
     draw_learning_curves(experiment, tmp_path / "curves.svg")
     picture = (tmp_path / "curves.svg").read_text(encoding="utf-8")
@@ -73,9 +96,12 @@ def test_a_curve_without_bleu_gets_no_panel_for_it(tmp_path):
     assert "Validation BLEU (greedy)" not in texts(tmp_path / "curves.svg")
 
 
-@pytest.mark.parametrize("name", ["bleu", "curves"])
+@pytest.mark.parametrize("name", ["bleu", "curves", "analyses"])
 def test_same_bytes_whatever_the_user_s_settings(experiment, tmp_path, name):
     def draw(path):
+        if name == "analyses":
+            draw_analyses(read_results(experiment), path.with_suffix(""))
+            return (path.with_suffix("") / "locality_entropy.svg").read_bytes()
         draw_scores(read_results(experiment), path) if name == "bleu" else draw_learning_curves(experiment, path)
         return path.read_bytes()
 

@@ -172,9 +172,27 @@ def test_a_table_whose_baselines_alone_ran_is_left_out(tmp_path, results):
 
 
 def test_a_replica_has_the_metric_that_its_table_asks_for(tmp_path, results):
-    page = page_of(read(tmp_path, columns_0={"test_set": "elsewhere"}, replica="chrf"), results)
+    page = page_of(read(tmp_path, columns_0={"test_set": "elsewhere"}, replica=["chrf"]), results)
     assert cells(page, "Gauss")[1][-1] == "birds both, chrf"
-    assert "Bird songs" not in page_of(read(tmp_path, columns_0={"test_set": "elsewhere"}, replica="senses"), results)
+    assert "Bird songs" not in page_of(read(tmp_path, columns_0={"test_set": "elsewhere"}, replica=["senses"]), results)
+
+
+def test_what_the_analyses_have_measured_is_a_column_like_a_score(tmp_path, results):
+    entropy = {"metric": "locality_entropy", "decimals": 2}
+    row, header = cells(page_of(read(tmp_path, columns_0=entropy), results), "Gauss")
+    assert row[header.index("reproduced, locality_entropy")] == "1.60 ± 0.01 (+0.10)"
+    share = {"metric": "local_share_2"}
+    row, header = cells(page_of(read(tmp_path, columns_0=share), results), "Gauss")
+    assert row[header.index("reproduced, local_share_2")] == "0.60 ± 0.01"  # the baseline has none
+
+
+def test_a_replica_may_have_several_metrics_and_leaves_out_what_there_is_not(tmp_path, results):
+    metrics = ["locality_entropy", "local_share_7", "chrf"]
+    page = page_of(read(tmp_path, columns_0={"test_set": "elsewhere"}, replica=metrics), results)
+    assert cells(page, "Gauss")[1][-5:] == [
+        *("birds dev, locality_entropy", "birds dev, chrf", "birds test, locality_entropy", "birds test, chrf"),
+        "birds both, chrf",
+    ]
 
 
 def test_a_picture_has_the_gains_of_every_compared_system(tmp_path, results):
@@ -193,6 +211,12 @@ def test_a_picture_has_no_gain_over_another_baseline(tmp_path):
     variants = PARAMETERS["variants"] | {"gauss": {"baseline": "alone"}}
     results = read_results(evaluate_all(make_experiment(tmp_path, variants=variants, seeds=[1])))
     paper = read(tmp_path)
+    draw_gains(paper, [set_beside(paper.tables[0], results)], tmp_path / "birds.svg")
+    assert not (tmp_path / "birds.svg").exists()
+
+
+def test_bits_are_not_drawn_among_gains_in_bleu(tmp_path, results):
+    paper = read(tmp_path, columns_0={"metric": "locality_entropy"}, columns_1={"metric": "ngram_accuracy_3"})
     draw_gains(paper, [set_beside(paper.tables[0], results)], tmp_path / "birds.svg")
     assert not (tmp_path / "birds.svg").exists()
 
@@ -253,6 +277,25 @@ def test_published_numbers_add_up():
     assert all(abs(one - other) < 0.03 for one, other in pairwise(speeds))
 
 
+def test_published_numbers_of_two_tables_agree():
+    tables = {table.id: table for table in read_papers()["context_aware_cross_attention"].tables}
+    for variant in ("transformer_big", "cmlm", "ccan"):
+        second, fourth = (tables[name].row(variant).published for name in ("Table 2", "Table 4"))
+        assert {name: second[name] for name in ("en_de", "zh_en")} == {
+            name: fourth[name] for name in ("en_de", "zh_en")
+        }
+    for variant in ("cmlm", "ccan"):
+        assert len({tables[f"Table 3, {side}"].row(variant).published["bleu"] for side in ("left", "right")}) == 1
+    own = tables["Table 4"].row("ccan")
+    assert [tables["Table 4"].published_gain(own, column) for column in tables["Table 4"].columns] == [
+        0.4,
+        0.5,
+        0.6,
+        0.5,
+    ]
+    assert set(own.marks) == {"en_de", "zh_en", "ja_en"}
+
+
 def test_every_system_of_a_paper_is_a_variant_of_an_experiment():
     paths = [ROOT / "params.yaml", *ROOT.glob("experiments/*/params.yaml")]
     variants = {variant for path in paths for variant in read_parameters(path).variants}
@@ -261,14 +304,17 @@ def test_every_system_of_a_paper_is_a_variant_of_an_experiment():
 
 
 def test_tables_of_an_experiment_have_all_papers(tmp_path):
-    names = ["transformer", "dual_context_encoder", "context_aware_encoder", "lexical_shortcuts_fusion"]
+    names = ["transformer", "dual_context_encoder", "context_aware_encoder", "lexical_shortcuts_fusion", "cmlm", "ccan"]
     variants = {name: {"baseline": "transformer"} if number else {} for number, name in enumerate(names)}
+    variants["ccan"] = {"baseline": "cmlm", "test": "sign"}
     experiment = make_experiment(tmp_path, variants=variants, train={"bitext": names}, focus="transformer")
     write_tables(evaluate_all(experiment))
     page = (experiment.metrics / "papers.md").read_text(encoding="utf-8")
     for paper in read_papers().values():
         assert f"## {paper.name}\n" in page
-    assert page.count("### Table 3") == 1  # of the small Transformer nothing ran
+    assert page.count("### Table 3:") == 1  # of the small Transformer nothing ran
+    assert "### Figure 2b" in page
+    assert "### Figure 2a" not in page  # no system is gated
     assert "ContraWSD" not in page
     assert page.count("**A replica on birds en-de**") == page.count("### ")
     with (experiment.metrics / "papers.csv").open(encoding="utf-8", newline="") as file:
@@ -285,10 +331,13 @@ def test_tables_of_an_experiment_have_all_papers(tmp_path):
     assert float(replica["reproduced"]) > 80
     assert sorted(path.name for path in (experiment.metrics / "figures").iterdir()) == [
         "bleu.svg",
+        "context_aware_cross_attention.svg",
         "context_aware_self_attention.svg",
         "dual_contextual.svg",
         "learning_curves.svg",
         "lexical_shortcuts.svg",
+        "locality_entropy.svg",
+        "ngram_accuracy.svg",
     ]
 
 

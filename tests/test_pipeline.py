@@ -117,13 +117,13 @@ def ran(output):
 
 
 def of_variant(variant):
-    stages = ("train", "average", "decode", "contrast", "detokenize", "evaluate", "significance")
+    stages = ("train", "average", "decode", "contrast", "detokenize", "evaluate", "analyse", "significance")
     return {f"{stage}@{variant}-1" for stage in stages}
 
 
 FIRST = {"tokenize", "bpe", "binarize"}
 LAST = {"pair", "tables", "focus"}
-COMPARED = ("contrast", "evaluate", "significance")  # targets that leave out the tables, for time
+COMPARED = ("contrast", "evaluate", "analyse", "significance")  # targets that leave out the tables, for time
 
 
 @pytest.fixture(scope="module")

@@ -224,6 +224,76 @@ def test_contrastive_sets_stand_beside_the_test_sets(tmp_path):
         write_tables(experiment)
 
 
+def test_measures_of_analyses_have_means_and_differences_as_scores_have(experiment):
+    results = read_results(experiment)
+    assert results.summary("gauss", "dev", "locality_entropy_2") == {"mean": 2.1, "deviation": 0.0141, "seeds": 2}
+    assert results.difference("gauss", "dev", "locality_entropy_2").mean == 0.1
+    assert results.difference("gauss", "dev", "locality_entropy_2").p is None
+    assert results.difference("gauss", "dev", "local_share_1") is None  # the Transformer has no gate
+    assert results.values("alone", "dev", "locality_entropy") == []
+    assert results.values("gauss", "both", "locality_entropy") == []  # a group has no analyses
+    assert results.numbers("dev", "locality_entropy") == [1, 2]
+    assert results.numbers("dev", "ngram_accuracy") == list(range(1, 11))
+    assert "locality_entropy" not in results.metrics("dev")
+
+
+def test_a_page_shows_what_goes_on_inside(experiment):
+    page = (experiment.metrics / "analyses.md").read_text(encoding="utf-8")
+    entropy = table_rows(page, "Locality entropy")
+    assert entropy[0] == "| System | all layers | all layers, mean map | layer 1 | layer 2 |"
+    assert entropy[3] == (
+        "| Gauss \\| half | 1.600 ± 0.014 (+0.100) | 2.600 ± 0.014 (+0.100)"
+        " | 1.100 ± 0.014 (+0.100) | 2.100 ± 0.014 (+0.100) |"
+    )
+    assert entropy[5] == "| alone | - | - | 1.300 ± 0.014 | - |"
+    local = table_rows(page, "Local cross-attention")
+    assert local[2] == "| Gauss \\| half | 0.350 ± 0.014 | 0.600 ± 0.014 |"
+    assert [row.split(" |")[0] for row in local] == ["| System", "| ---", "| Gauss \\| half"] * 2  # dev, test
+    accuracy = table_rows(page, "N-gram accuracy")
+    assert accuracy[0].endswith("| n = 9 | n = 10 |")
+    assert accuracy[3].endswith("| 40.20 ± 0.03 (+0.20) |")
+    for name in ("locality_entropy", "local_share", "ngram_accuracy"):
+        assert f"(figures/{name}.svg)" in page
+        assert (experiment.metrics / f"figures/{name}.svg").is_file()
+    assert "[analyses.md](analyses.md)" in (experiment.metrics / "results.md").read_text(encoding="utf-8")
+    with (experiment.metrics / "analyses.csv").open(encoding="utf-8", newline="") as file:
+        rows = {(row["variant"], row["test_set"], row["metric"]): row for row in csv.DictReader(file)}
+    assert len(rows) == 2 * (4 * 16 + 2 - 4)  # of `alone` 4 are not known, of `gauss` there are 2 more
+    row = rows["gauss", "test", "locality_entropy"]
+    assert (row["mean"], row["deviation"], row["seeds"], row["difference"]) == ("1.6", "0.0141", "2", "0.1")
+
+
+def test_what_no_system_has_is_said(tmp_path):
+    """One system, without a baseline, a gate or attention that is shown."""
+    variants = {"transformer": {}}
+    experiment = make_experiment(tmp_path, variants=variants, train={"bitext": ["transformer"]}, focus="transformer")
+    for seed in (1, 2):
+        write_json(
+            experiment.analyses(f"transformer-{seed}"), {test: {"ngram_accuracy_1": 50} for test in ("dev", "test")}
+        )
+    write_tables(evaluate_all(experiment))
+    page = (experiment.metrics / "analyses.md").read_text(encoding="utf-8")
+    assert "No system shows its cross-attention." in page
+    assert "No system has a gate between global and local cross-attention." in page
+    assert "| Transformer" not in page
+    assert table_rows(page, "N-gram accuracy")[2] == "| transformer | 50.00 ± 0.00 |"
+    assert "figures/" not in page
+    assert sorted(path.name for path in (experiment.metrics / "figures").iterdir()) == [
+        "bleu.svg",
+        "learning_curves.svg",
+    ]
+
+
+def test_analyses_that_are_missing_are_named(tmp_path):
+    experiment = evaluate_all(make_experiment(tmp_path))
+    write_json(experiment.analyses("gauss-2"), {"dev": {}})
+    with pytest.raises(UserError, match=r"gauss-2\.json has no analyses of \['test'\]; run the analyse stage again"):
+        write_tables(experiment)
+    experiment.analyses("gauss-2").unlink()
+    with pytest.raises(UserError, match=r"analyses/gauss-2\.json: no such file"):
+        write_tables(experiment)
+
+
 def test_focus_is_flat(experiment):
     write_focus(experiment)
     focus = json.loads((experiment.metrics / "focus.json").read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ metrics/                        small files, kept in git
     contrastive/VARIANT-SEED.json    accuracies on contrastive sets
     hypotheses/rescored/  scores/rescored/    the same of what a teacher chose, see `rescored_name`
     analyses/VARIANT-SEED.json  what was read off a run by hooks
-    results.json  results.md  results.csv  papers.md  papers.csv  figures/
+    results.json  results.md  results.csv  analyses.md  analyses.csv  papers.md  papers.csv  figures/
     focus.json                  the results of one variant, for `dvc metrics diff`
 runs/                           large files, kept in the DVC cache
     tokenized/  subwords/  binarized/

@@ -45,7 +45,7 @@ def draw_scores(results: Results, path: Path) -> None:
             panel.set_title(test_set, fontsize=10)
             panel.set_xlabel(f"BLEU ({metric})")
             panel.grid(axis="x", alpha=0.3)
-        figure.suptitle(f"Scores, {_corpus(settings)}")
+        figure.suptitle(f"Scores, {corpus_name(settings)}")
         bars = f"; bars: standard deviation over {len(settings.seeds)} seeds" if len(settings.seeds) > 1 else ""
         figure.supxlabel(f"filled: compared with a baseline; open: without one{bars}", fontsize=8)
 
@@ -94,7 +94,7 @@ def draw_learning_curves(experiment: Experiment, path: Path) -> None:
         lines, labels = panels[0].get_legend_handles_labels()
         legend = dict(zip(labels, lines, strict=True))  # one entry for the runs of a variant
         figure.legend(legend.values(), legend, loc="outside lower center", ncols=4, fontsize=8)
-        figure.suptitle(f"Learning curves, {_corpus(settings)}")
+        figure.suptitle(f"Learning curves, {corpus_name(settings)}")
 
 
 def _line_styles(settings: ExperimentSettings) -> dict[str, dict[str, Any]]:
@@ -125,7 +125,8 @@ def _logarithmic(panel: Axes) -> None:
     panel.yaxis.set_minor_locator(NullLocator())
 
 
-def _corpus(settings: ExperimentSettings) -> str:
+def corpus_name(settings: ExperimentSettings) -> str:
+    """The corpus and its direction, for titles."""
     return f"{settings.corpus.name} {settings.corpus.source}-{settings.corpus.target}"
 
 

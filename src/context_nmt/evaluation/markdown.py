@@ -29,7 +29,8 @@ def format_results(results: Results, sections: Iterable[str] = ()) -> str:
     lines = [
         f"# Results: {corpus.name}, {corpus.source}-{corpus.target}",
         "",
-        f"Seeds: {seeds}. Written by the tables stage; results.json and results.csv hold the same numbers.",
+        f"Seeds: {seeds}. Written by the tables stage; results.json and results.csv hold the same numbers."
+        " What goes on inside the systems stands in [analyses.md](analyses.md).",
     ]
     for test_set in results.test_sets:
         members = corpus.groups.get(test_set)
@@ -58,20 +59,21 @@ def _scores(results: Results, test_set: str) -> Iterator[str]:
         model, baseline = results.models[variant], results.settings.variants[variant].baseline
         flops = model["flops_per_target_token"]
         ratio = f"{flops / results.models[baseline]['flops_per_target_token']:.2f}" if baseline else DASH
-        cells = [_score(results, variant, test_set, metric) for metric in metrics]
+        cells = [score_cell(results, variant, test_set, metric) for metric in metrics]
         speeds = [results.speeds.ratio(model["slots"], work) for work in ("training", "decoding")]
         costs = [f"{model['parameters']:,}", f"{flops / 1e6:,.1f}", ratio]
         costs += [DASH if speed is None else f"{speed:.2f}" for speed in speeds]
         yield table_row([results.settings.label(variant), *costs, *cells])
 
 
-def _score(results: Results, variant: str, test_set: str, metric: str) -> str:
+def score_cell(results: Results, variant: str, test_set: str, metric: str, decimals: int = 2) -> str:
+    """The mean over seeds, its deviation, and the difference to the baseline with its mark."""
     summary, difference = results.summary(variant, test_set, metric), results.difference(variant, test_set, metric)
     if summary is None:
         return DASH
-    deviation = f" ± {summary['deviation']:.2f}" if summary["seeds"] > 1 else ""
-    gain = f" ({signed(difference.mean)}{mark(difference.p)})" if difference else ""
-    return f"{summary['mean']:.2f}{deviation}{gain}"
+    deviation = f" ± {summary['deviation']:.{decimals}f}" if summary["seeds"] > 1 else ""
+    gain = f" ({signed(difference.mean, decimals)}{mark(difference.p)})" if difference else ""
+    return f"{summary['mean']:.{decimals}f}{deviation}{gain}"
 
 
 def _accuracies(results: Results, name: str) -> Iterator[str]:
@@ -84,7 +86,7 @@ def _accuracies(results: Results, name: str) -> Iterator[str]:
         counts = [f"{metric.removeprefix(name + '_')}, {results.items(name, metric):,} items" for metric in chosen]
         yield from table_header(["System", *counts])
         for variant in results.settings.variants:
-            cells = [_score(results, variant, name, metric) for metric in chosen]
+            cells = [score_cell(results, variant, name, metric) for metric in chosen]
             yield table_row([results.settings.label(variant), *cells])
 
 

@@ -1,5 +1,6 @@
 """Collects what the runs of an experiment scored: means over seeds, and differences to the baseline."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,6 +36,7 @@ class Results:
     comparisons: dict[str, list[dict[str, Any]]]  # variant: per seed {test_set: comparison}
     models: dict[str, dict[str, Any]]
     speeds: Speeds
+    analyses: dict[str, list[dict[str, dict[str, float]]]]  # variant: per seed {test_set: {measure: value}}
 
     @cached_property
     def test_sets(self) -> list[str]:
@@ -51,10 +53,25 @@ class Results:
         found = {metric for runs in self.scores.values() for run in runs for metric in run[test_set]}
         return [metric for metric in METRICS if metric in found] + sorted(found - set(METRICS))
 
+    def measures(self, test_set: str) -> list[str]:
+        """What the analysis of any run has measured on a test set, `MEASURE` or `MEASURE_NUMBER`; none of a group."""
+        found = {name for runs in self.analyses.values() for run in runs for name in run.get(test_set, ())}
+        return sorted(found, key=lambda name: re.sub(r"\d+$", lambda number: f"{number[0]:0>9}", name))
+
+    def numbers(self, test_set: str, measure: str) -> list[int]:
+        """The numbers of a measure, which are layers or lengths."""
+        found = [re.fullmatch(rf"{measure}_(\d+)", name) for name in self.measures(test_set)]
+        return [int(match[1]) for match in found if match]
+
+    def has(self, test_set: str, metric: str) -> bool:
+        """Whether any run has this metric or measure on a test set."""
+        return metric in self.metrics(test_set) or metric in self.measures(test_set)
+
     def values(self, variant: str, test_set: str, metric: str) -> list[float]:
-        """One score per seed; empty if a run of the variant lacks the metric."""
-        runs = [run[test_set] for run in self.scores[variant]]
-        return [run[metric]["score"] for run in runs] if all(metric in run for run in runs) else []
+        """One score or measure per seed; empty if a run of the variant lacks it."""
+        scores = [run[test_set][metric]["score"] for run in self.scores[variant] if metric in run[test_set]]
+        found = scores or [run[test_set][metric] for run in self.analyses[variant] if metric in run.get(test_set, ())]
+        return found if len(found) == len(self.settings.seeds) else []
 
     def summary(self, variant: str, test_set: str, metric: str) -> dict[str, Any] | None:
         """Mean, sample standard deviation (0 for a single seed) and number of seeds."""
@@ -65,7 +82,7 @@ class Results:
         return {"mean": round(fmean(values), 4), "deviation": round(deviation, 4), "seeds": len(values)}
 
     def difference(self, variant: str, test_set: str, metric: str) -> Difference | None:
-        """The gain over the baseline; None without a baseline or without scores of both."""
+        """The gain over the baseline; None without a baseline or without values of both."""
         baseline = self.settings.variants[variant].baseline
         if baseline is None:
             return None
@@ -90,6 +107,14 @@ class Results:
         found = [run[contrastive_set].get(metric) for runs in self.scores.values() for run in runs]
         return max((score["items"] for score in found if score), default=0)
 
+    def measured_rows(self) -> Iterator[tuple[str, str, str]]:
+        """Every (variant, test set, measure) that there is."""
+        for variant in self.settings.variants:
+            for test_set in self.test_sets:
+                for measure in self.measures(test_set):
+                    if self.values(variant, test_set, measure):
+                        yield variant, test_set, measure
+
     def rows(self) -> Iterator[tuple[str, str, str]]:
         """Every (variant, test or contrastive set, metric)."""
         for variant in self.settings.variants:
@@ -111,7 +136,10 @@ class Results:
 
 
 def read_results(experiment: Experiment) -> Results:
-    """Read scores/, contrastive/, significance/ and models.json of metrics/, and speeds; raises UserError for a gap."""
+    """Read scores/, contrastive/, significance/, analyses/ and models.json of metrics/, and speeds.
+
+    Raises UserError for a gap.
+    """
     settings = experiment.settings
     runs = {variant: [run_name(variant, seed) for seed in settings.seeds] for variant in settings.variants}
     path = experiment.metrics / "models.json"
@@ -128,6 +156,7 @@ def read_results(experiment: Experiment) -> Results:
         },
         models={variant: models[variant] for variant in settings.variants},
         speeds=read_speeds(experiment.speeds),
+        analyses={variant: [_read_analyses(experiment, run) for run in names] for variant, names in runs.items()},
     )
 
 
@@ -144,6 +173,16 @@ def _read_scores(experiment: Experiment, run: str) -> dict[str, Any]:
         if absent:
             raise UserError(f"{path} has no scores of {absent}; run the {stage} stage again")
         found |= scores
+    return found
+
+
+def _read_analyses(experiment: Experiment, run: str) -> dict[str, dict[str, float]]:
+    """One run's measures on all test sets."""
+    path = experiment.analyses(run)
+    found: dict[str, dict[str, float]] = read_json(path)
+    absent = [name for name in experiment.settings.corpus.tests if name not in found]
+    if absent:
+        raise UserError(f"{path} has no analyses of {absent}; run the analyse stage again")
     return found
 
 

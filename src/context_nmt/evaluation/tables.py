@@ -4,6 +4,8 @@ import csv
 from collections.abc import Iterable
 from pathlib import Path
 
+from context_nmt.evaluation.analysed.figures import draw_analyses
+from context_nmt.evaluation.analysed.page import format_analyses
 from context_nmt.evaluation.figures import draw_learning_curves, draw_scores
 from context_nmt.evaluation.markdown import format_results
 from context_nmt.evaluation.papers.figures import draw_gains
@@ -24,24 +26,29 @@ COLUMNS = (
 
 
 def write_tables(experiment: Experiment) -> None:
-    """Write results.*, papers.* and figures/ under metrics/; raises UserError for missing runs."""
+    """Write results.*, analyses.*, papers.* and figures/ under metrics/; raises UserError for missing runs."""
     results, metrics = read_results(experiment), experiment.metrics
     papers = read_papers()
     tables = {name: set_paper_beside(paper, results) for name, paper in papers.items()}
     write_json(metrics / "results.json", results.as_json())
     _write_csv(metrics / "results.csv", COLUMNS, (_row(results, *names) for names in results.rows()))
+    _write_csv(metrics / "analyses.csv", COLUMNS, (_row(results, *names) for names in results.measured_rows()))
     rows = (row for name, besides in tables.items() for beside in besides for row in paper_rows(name, beside))
     _write_csv(metrics / "papers.csv", PAPER_COLUMNS, rows)
-    page = format_papers([(papers[name], besides) for name, besides in tables.items()], results)
-    tested = format_results(results, format_rescored(experiment, results))
-    for path, text in ((metrics / "results.md", tested), (metrics / "papers.md", page)):
-        with replacing(path) as temporary:
-            temporary.write_text(text, encoding="utf-8", newline="")
     with replacing_folder(metrics / "figures") as folder:
         draw_scores(results, folder / "bleu.svg")
         draw_learning_curves(experiment, folder / "learning_curves.svg")
+        pictures = draw_analyses(results, folder)
         for name, besides in tables.items():
             draw_gains(papers[name], besides, folder / f"{name}.svg")
+    pages = {
+        "results.md": format_results(results, format_rescored(experiment, results)),
+        "analyses.md": format_analyses(results, pictures),
+        "papers.md": format_papers([(papers[name], besides) for name, besides in tables.items()], results),
+    }
+    for name, text in pages.items():
+        with replacing(metrics / name) as temporary:
+            temporary.write_text(text, encoding="utf-8", newline="")
 
 
 def _write_csv(path: Path, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from context_nmt.evaluation.figures import COLOURS, panels_of
-from context_nmt.evaluation.papers.published import COSTS, Paper, Row
+from context_nmt.evaluation.papers.published import Paper, Row, is_score
 from context_nmt.evaluation.papers.replicas import Beside
 
 PUBLISHED: dict[str, Any] = {
@@ -46,8 +46,8 @@ def draw_gains(paper: Paper, tables: list[Beside], path: Path) -> None:
 
 def _rows(beside: Beside) -> list[tuple[Row, list[float], list[float]]]:
     """Rows that are compared with a baseline: published gains, and ours over the same one."""
-    columns = [column for column, _ in beside.columns if column and column.metric not in COSTS]
-    measures = [measure for _, measure in beside.columns if measure and measure.test_set]
+    columns = [column for column, _ in beside.columns if column and is_score(column.metric)]
+    measures = [measure for _, measure in beside.columns if measure and is_score(measure.metric)]
     rows = []
     for row in beside.table.rows:
         published = [beside.table.published_gain(row, column) for column in columns]

@@ -11,6 +11,16 @@ from context_nmt.settings import Checked, require
 
 PAPERS = Path(__file__).parent
 COSTS = ("parameters", "training_speed", "decoding_speed")  # metrics of a system, not of its output on a test set
+MEASURED = (
+    "locality_entropy",
+    "local_share",
+    "ngram_accuracy",
+)  # how metrics begin that the analyse stage has measured
+
+
+def is_score(metric: str) -> bool:
+    """Whether a metric is a score of translations, with which gains can be drawn."""
+    return metric not in COSTS and not metric.startswith(MEASURED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +29,7 @@ class Column(Checked):
 
     id: str
     label: str
-    metric: str  # as in results.json, or one of COSTS
+    metric: str  # as in results.json or analyses.csv, or one of COSTS
     test_set: str | None = None  # as an experiment names it; of scores alone
     languages: str | None = None  # SOURCE-TARGET; the table's if unset
     difference: bool = False  # what is published is the difference to the row's baseline
@@ -62,7 +72,7 @@ class Table(Checked):
     title: str
     source: str  # where in the paper the numbers stand, and what has to be known about them
     languages: str | None = None
-    replica: str | None = None  # the metric for experiments on other text; the one of significance tests if unset
+    replica: tuple[str, ...] = ()  # metrics for experiments on other text; the one of significance tests if unset
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
 

@@ -9,7 +9,7 @@ from context_nmt.evaluation.results import Results
 
 @dataclass(frozen=True)
 class Measure:
-    """What an experiment has measured for a column: a score on a test set, or a cost."""
+    """What an experiment has for a column: a score or measure on a test set, or a cost."""
 
     metric: str
     test_set: str | None = None  # None: a cost
@@ -99,13 +99,13 @@ def _measure(table: Table, column: Column, results: Results) -> Measure | None:
         elsewhere = any((other.languages or table.languages) == languages for other in others)
         return Measure(column.metric) if matches or not elsewhere else None
     here = column.test_set in (*results.test_sets, *results.contrastive_sets)
-    if not (matches and here and column.metric in results.metrics(str(column.test_set))):
+    if not (matches and here and results.has(str(column.test_set), column.metric)):
         return None
     return Measure(column.metric, column.test_set)
 
 
 def _replica_measures(table: Table, results: Results) -> Iterator[Measure]:
-    metric = table.replica or results.settings.significance.metric
     for name in (*results.test_sets, *results.contrastive_sets):
-        if metric in results.metrics(name):
-            yield Measure(metric, name)
+        for metric in table.replica or (results.settings.significance.metric,):
+            if results.has(name, metric):
+                yield Measure(metric, name)

@@ -1,0 +1,1 @@
+"""What the analyses of all runs have measured, as a page and as pictures."""
