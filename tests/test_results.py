@@ -294,6 +294,13 @@ def test_analyses_that_are_missing_are_named(tmp_path):
         write_tables(experiment)
 
 
+def test_comparisons_that_are_missing_are_named(tmp_path):
+    experiment = evaluate_all(make_experiment(tmp_path))
+    write_json(experiment.significance("again-2"), {"test": {}})
+    with pytest.raises(UserError, match=r"again-2\.json has no comparisons of \['dev'\]; run the significance stage"):
+        write_tables(experiment)
+
+
 def test_focus_is_flat(experiment):
     write_focus(experiment)
     focus = json.loads((experiment.metrics / "focus.json").read_text(encoding="utf-8"))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
+from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
@@ -147,42 +148,38 @@ def read_results(experiment: Experiment) -> Results:
     missing = [variant for variant in settings.variants if variant not in models]
     if missing:
         raise UserError(f"{path} does not describe {missing}; run the describe stage again")
-    scores = {variant: [_read_scores(experiment, run) for run in names] for variant, names in runs.items()}
+    read = {
+        variant: [_read_run(experiment, run, compared=settings.variants[variant].baseline is not None) for run in names]
+        for variant, names in runs.items()
+    }
+    scores, comparisons, analyses = (
+        {variant: [run[place] for run in found] for variant, found in read.items()} for place in range(3)
+    )
     return Results(
         settings=settings,
         scores=scores,
-        comparisons={
-            variant: [read_json(experiment.significance(run)) for run in names] for variant, names in runs.items()
-        },
+        comparisons=comparisons,
         models={variant: models[variant] for variant in settings.variants},
         speeds=read_speeds(experiment.speeds),
-        analyses={variant: [_read_analyses(experiment, run) for run in names] for variant, names in runs.items()},
+        analyses=analyses,
     )
 
 
-def _read_scores(experiment: Experiment, run: str) -> dict[str, Any]:
-    """One run's scores on all test sets, groups and contrastive sets."""
+def _read_run(experiment: Experiment, run: str, *, compared: bool) -> tuple[dict[str, Any], ...]:
+    """A run's scores on all test sets, groups and contrastive sets, its comparisons and its analyses."""
     corpus = experiment.settings.corpus
-    found: dict[str, Any] = {}
-    for path, stage, names in (
-        (experiment.scores(run), "evaluate", (*corpus.tests, *corpus.groups)),
-        (experiment.contrastive(run), "contrast", corpus.contrastive),
-    ):
-        scores = read_json(path) if names else {}
-        absent = [name for name in names if name not in scores]
-        if absent:
-            raise UserError(f"{path} has no scores of {absent}; run the {stage} stage again")
-        found |= scores
-    return found
+    scores = _read(experiment.scores(run), "scores", (*corpus.tests, *corpus.groups), "evaluate")
+    accuracies = _read(experiment.contrastive(run), "scores", corpus.contrastive, "contrast")
+    comparisons = _read(experiment.significance(run), "comparisons", corpus.tests if compared else (), "significance")
+    return scores | accuracies, comparisons, _read(experiment.analyses(run), "analyses", corpus.tests, "analyse")
 
 
-def _read_analyses(experiment: Experiment, run: str) -> dict[str, dict[str, float]]:
-    """One run's measures on all test sets."""
-    path = experiment.analyses(run)
-    found: dict[str, dict[str, float]] = read_json(path)
-    absent = [name for name in experiment.settings.corpus.tests if name not in found]
+def _read(path: Path, what: str, names: tuple[str, ...], stage: str) -> dict[str, Any]:
+    """A file that must have these names, which a stage has written; {} if there are none."""
+    found: dict[str, Any] = read_json(path) if names else {}
+    absent = [name for name in names if name not in found]
     if absent:
-        raise UserError(f"{path} has no analyses of {absent}; run the analyse stage again")
+        raise UserError(f"{path} has no {what} of {absent}; run the {stage} stage again")
     return found
 
 
