@@ -37,7 +37,14 @@ significance: {resamples: 20}
 variants:
   plain: {}
   small: {model: {feed_forward_width: 8}, baseline: plain}
-train: {bitext: [plain, small], teachers: [], distilled: []}
+  student:
+    model: {kind: masked, positions: learned, maximum_positions: 32}
+    training: {maximum_sentence_length: 30}
+    slots: {cross_attention: {mechanism: context_aware_cross_attention, window: 1}}
+    decoding: {iterations: 3, length_beam: 2}
+    baseline: plain
+train: {bitext: [plain, small], teachers: [plain], distilled: [student]}
+rescored: [student]
 seeds: [1]
 focus: plain
 """
@@ -94,7 +101,7 @@ class Project:
 
     def repro(self, *options):
         """The stages that `dvc repro` ran."""
-        return ran(self.run("dvc", "repro", *options))
+        return set(ran(self.run("dvc", "repro", *options)))
 
     def edit(self, old, new):
         path = self.folder / "params.yaml"
@@ -113,17 +120,26 @@ class Project:
 
 
 def ran(output):
-    return {name.removeprefix("dvc.yaml:") for name in re.findall(r"^Running stage '(.*)':", output, re.MULTILINE)}
+    """The stages that ran, in their order."""
+    return [name.removeprefix("dvc.yaml:") for name in re.findall(r"^Running stage '(.*)':", output, re.MULTILINE)]
+
+
+COMPARED = ("contrast", "evaluate", "significance")  # targets that leave out tables and analyses, for time
+
+
+def compared(variant):
+    """What these targets run of one variant."""
+    train = "train_distilled" if variant == "student" else "train"
+    return {f"{stage}@{variant}-1" for stage in (train, "average", "decode", "detokenize", *COMPARED)}
 
 
 def of_variant(variant):
-    stages = ("train", "average", "decode", "contrast", "detokenize", "evaluate", "analyse", "significance")
-    return {f"{stage}@{variant}-1" for stage in stages}
+    return compared(variant) | {f"analyse@{variant}-1"}
 
 
 FIRST = {"tokenize", "bpe", "binarize"}
 LAST = {"pair", "tables", "focus"}
-COMPARED = ("contrast", "evaluate", "analyse", "significance")  # targets that leave out the tables, for time
+RESCORED = {"rescore@student-1-plain"}
 
 
 @pytest.fixture(scope="module")
@@ -167,13 +183,14 @@ def project(folder):
 def finished(project, folder):
     """The project after one `dvc repro`, committed; and a clone that was made before it."""
     project.before = project.clone(folder / "before")
-    project.all_stages = project.repro()
+    project.order = ran(project.run("dvc", "repro"))
     project.commit("results")
     return project
 
 
 def test_one_command_runs_every_stage_and_leaves_the_tables(finished):
-    assert finished.all_stages == FIRST | LAST | {"plan", "describe"} | of_variant("plain") | of_variant("small")
+    variants = of_variant("plain") | of_variant("small") | of_variant("student") | {"distill@plain"} | RESCORED
+    assert set(finished.order) == FIRST | LAST | {"plan", "describe"} | variants
     results = finished.json("metrics/results.json")
     assert results["small"]["test"]["sacrebleu"]["seeds"] == 1
     assert results["small"]["model"]["parameters"] < results["plain"]["model"]["parameters"]
@@ -183,6 +200,15 @@ def test_one_command_runs_every_stage_and_leaves_the_tables(finished):
     }
     assert "plain" in (finished.folder / "metrics/results.md").read_text()
     assert list((finished.folder / "metrics/figures").glob("*.svg"))
+
+
+def test_the_teacher_comes_before_its_translations_and_these_before_the_student(finished):
+    chain = ("train@plain-1", "average@plain-1", "distill@plain", "train_distilled@student-1", "decode@student-1")
+    assert sorted(chain, key=finished.order.index) == list(chain)
+    taught, sources = (finished.folder / path for path in ("runs/distilled/train.yy", "runs/subwords/train.xx"))
+    assert taught.read_text().count("\n") == sources.read_text().count("\n") == 300
+    assert finished.json("runs/distilled/distilled.json") == {"teacher": "plain-1", "sentences": 300}
+    assert "ngram_accuracy_1" in finished.json("metrics/analyses/student-1.json")["test"]
 
 
 def test_results_are_in_git_and_the_rest_is_not(finished):
@@ -216,7 +242,7 @@ def test_focus_and_metrics_diff_compare_two_variants(finished):
         output = finished.run(
             "dvc", "exp", "run", "--name", f"view-{variant}", "--set-param", f"focus={variant}", "focus"
         )
-        assert ran(output) <= {"focus"}
+        assert set(ran(output)) <= {"focus"}
     shown = json.loads(finished.run("dvc", "metrics", "diff", "--json", "view-plain", "view-small"))
     assert {"metrics/focus.json"} == set(shown)
     assert any("parameters" in name for name in shown["metrics/focus.json"])
@@ -247,18 +273,26 @@ def test_two_workers_take_experiments_from_the_queue(finished):
 def test_an_experiment_on_one_variant_runs_only_its_stages(finished):
     change = "variants.small.model.feed_forward_width=12"
     output = finished.run("dvc", "exp", "run", "--set-param", change, *COMPARED)
-    assert ran(output) == {"plan", "pair"} | of_variant("small")
+    assert set(ran(output)) == {"plan", "pair"} | compared("small")
 
 
-def test_editing_a_baseline_runs_its_stages_and_the_comparisons_with_it(finished):
+def test_editing_a_student_leaves_its_teacher_alone(finished):
+    finished.edit("training: {maximum_sentence_length: 30}", "training: {maximum_sentence_length: 29}")
+    assert finished.repro("decode") == {"plan"} | {
+        f"{stage}@student-1" for stage in ("train_distilled", "average", "decode")
+    }
+
+
+def test_editing_the_teacher_runs_it_and_its_students_and_the_comparisons_with_it(finished):
     finished.edit("plain: {}", "plain: {training: {maximum_updates: 15}, averaging: {count: 1}}")
-    assert finished.repro(*COMPARED) == {"plan", "pair", "significance@small-1"} | of_variant("plain")
+    taught = {"distill@plain"} | compared("student") | RESCORED
+    assert finished.repro(*COMPARED) == {"plan", "pair", "significance@small-1"} | compared("plain") | taught
 
 
 def test_editing_the_search_trains_nothing(finished):
-    finished.edit("decoding: {beam: 2}", "decoding: {beam: 1}")
-    repeated = finished.repro("decode")
-    assert repeated == {"plan", "decode@plain-1", "decode@small-1"}
+    finished.edit("small: {", "small: {decoding: {beam: 1}, ")
+    finished.edit("iterations: 3", "iterations: 2")
+    assert finished.repro("decode") == {"plan", "decode@small-1", "decode@student-1"}
 
 
 def test_a_new_mechanism_trains_the_variants_that_use_it_and_no_other(finished):
