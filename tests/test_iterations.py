@@ -45,7 +45,7 @@ SEARCHES = [
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory):
     """Tiny systems that have hardly learnt to copy digits, with the text around them."""
-    training = {"maximum_updates": 150, "validate_every": 150, "maximum_sentence_length": 15}
+    training = {"maximum_updates": 150, "validate_every": 150, "maximum_sentence_length": 14}
     made = make_experiment(tmp_path_factory.mktemp("digits"), training=training)
     parameters = yaml.safe_load(made.parameters.read_text())
     parameters |= {"variants": VARIANTS, "train": {"bitext": list(VARIANTS)}, "focus": "cmlm"}

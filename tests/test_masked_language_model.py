@@ -176,7 +176,7 @@ TASK = {"width": 32, "kind": "masked", "norm": "post", "positions": "learned", "
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
     """A model that has learned to reverse up to five digits."""
-    recipe = {"batch_tokens": 512, "maximum_updates": 900, "validate_every": 450, "maximum_sentence_length": 15}
+    recipe = {"batch_tokens": 512, "maximum_updates": 900, "validate_every": 450, "maximum_sentence_length": 14}
     experiment = make_experiment(
         tmp_path_factory.mktemp("masked"), task="reverse", pairs=2000, longest=5, model=TASK, training=recipe
     )
@@ -326,7 +326,7 @@ def test_the_pseudo_log_likelihood_masks_one_unit_at_a_time():
 
 def test_a_killed_training_ends_in_the_same_numbers(tmp_path):
     """Which units are masked depends on the seed and the update alone."""
-    recipe = {"maximum_updates": 6, "validate_every": 2, "maximum_sentence_length": 15, "accumulation": 2}
+    recipe = {"maximum_updates": 6, "validate_every": 2, "maximum_sentence_length": 14, "accumulation": 2}
     straight = make_experiment(tmp_path / "straight", model=TASK, training=recipe)
     train_run(straight, "plain", 1, device="cpu", validation_bleu=None)
     stopped = make_experiment(tmp_path / "stopped", model=TASK, training=recipe | {"validation_bleu": True})

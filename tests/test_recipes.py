@@ -78,7 +78,10 @@ def test_more_checkpoints_than_are_kept_cannot_be_averaged(variant, words):
 @pytest.mark.parametrize(
     ("variant", "words"),
     [
-        ({"model": {"positions": "learned", "maximum_positions": 256}}, "must be below model.maximum_positions (256)"),
+        (
+            {"model": {"positions": "learned", "maximum_positions": 256}},
+            "must be at most model.maximum_positions (256) less 1",
+        ),
         (
             {"training": {"schedule": {"kind": "cosine", "warmup": 20}, "maximum_updates": 20}},
             "training.schedule.warmup is 20; with kind cosine it must be below training.maximum_updates (20)",

@@ -60,13 +60,19 @@ class ContextAwareCrossAttention(nn.Module):
         """[B, T, D] -> [B, T, D]."""
         keys, values = self._over_memory(context)
         heads = split_heads(self.query(queries), self.heads)
-        psi = (heads @ keys.transpose(-2, -1) / math.sqrt(heads.size(-1))).masked_fill(~context.mask, -math.inf)
-        near = self._near(psi, context)
-        gate = self.gate(heads / math.sqrt(heads.size(-1)))
-        local = psi.masked_fill(~near, -math.inf).softmax(-1)
-        weights = self.weights(gate * psi.softmax(-1) + (1 - gate) * local)
+        with torch.autocast(queries.device.type, enabled=False):  # rounding would move windows
+            precision = torch.promote_types(heads.dtype, torch.float32)
+            weights = self._weights(heads.to(precision), keys.to(precision), context)
         weights = functional.dropout(weights, self.dropout, self.training)
         return self.output(merge_heads(weights.to(values.dtype) @ values))
+
+    def _weights(self, heads: Tensor, keys: Tensor, context: LayerContext) -> Tensor:
+        """Queries [B, H, T, D/H] and keys [B, H, S, D/H] -> a [B, H, T, S]."""
+        heads = heads / math.sqrt(heads.size(-1))
+        psi = (heads @ keys.transpose(-2, -1)).masked_fill(~context.mask, -math.inf)
+        gate = self.gate(heads)
+        local = psi.masked_fill(~self._near(psi, context), -math.inf).softmax(-1)
+        return self.weights(gate * psi.softmax(-1) + (1 - gate) * local)
 
     def _near(self, psi: Tensor, context: LayerContext) -> Tensor:
         """Which source positions are at most `window` from the centre, bool [B, H or 1, T, S]."""

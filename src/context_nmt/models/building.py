@@ -87,10 +87,12 @@ KINDS: dict[str, Callable[[ModelSettings, dict[str, Any]], Model]] = {
 
 
 def _draw_as_bert_does(model: nn.Module) -> None:
-    """Linear maps from N(0, 0.02), but for those to queries, keys and values, as Mask-Predict does."""
+    """Linear maps from N(0, 0.02), but for queries, keys and values, as Mask-Predict does: Glorot as of one map."""
     for name, module in model.named_modules():
         _, _, last = name.rpartition(".")
-        if isinstance(module, nn.Linear) and name != "output" and last not in ("query", "key", "value"):
+        if isinstance(module, nn.Linear) and last in ("query", "key", "value"):
+            nn.init.xavier_uniform_(module.weight, gain=0.5**0.5)  # of a map from D to 3 D
+        elif isinstance(module, nn.Linear) and name != "output":
             nn.init.normal_(module.weight, std=0.02)
 
 

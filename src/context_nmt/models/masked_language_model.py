@@ -45,7 +45,7 @@ class MaskedLanguageModel(nn.Module):
 
     def encode_with_length(self, source: Tensor) -> tuple[Memory, Tensor]:
         """Source ids [B, S] -> memory, and logits [B, L] of target lengths 0, 1, …; 0 is impossible."""
-        token = self.source_embedding.dropout(self.length_embedding.weight[:1]).expand(len(source), 1, -1)
+        token = self.source_embedding.dropout(self.length_embedding.weight[:1].expand(len(source), 1, -1))
         embedded = torch.cat([token, self.source_embedding(source)], dim=1)
         padding = torch.cat([torch.ones_like(source[:, :1], dtype=torch.bool), source != PADDING], dim=1)
         memory = self.encoder(embedded, padding)

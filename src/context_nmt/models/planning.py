@@ -83,10 +83,12 @@ def _check_together(units: UnitSettings, model: ModelSettings, training: Trainin
             " set model.tying to decoder or none, or units.joint to true"
         )
     limited = model.positions == "learned" or model.kind == "masked"
-    if limited and training.maximum_sentence_length >= model.maximum_positions:
+    taken = 2 if model.kind == "masked" else 1
+    if limited and training.maximum_sentence_length > model.maximum_positions - taken:
         raise UserError(
             f"{where}: training.maximum_sentence_length is {training.maximum_sentence_length}; with learned positions,"
-            f" or kind masked, it must be below model.maximum_positions ({model.maximum_positions}), for END takes one"
+            f" or kind masked, it must be at most model.maximum_positions ({model.maximum_positions}) less {taken}:"
+            f" END takes one{' and length 0 another' if taken == 2 else ''}"
         )
     if training.schedule.kind == "cosine" and training.schedule.warmup >= training.maximum_updates:
         raise UserError(

@@ -67,7 +67,7 @@ class Trainer:
                 self.progress.update += 1
                 group = list(islice(stream, settings.accumulation))
                 batches = [
-                    self._examples(training, batch, np.random.default_rng([self.seed, self.progress.update, place]))
+                    self._examples(training, batch, np.random.default_rng([self.seed, self.progress.update, place, 1]))
                     for place, (_, batch) in self.processes.share(list(enumerate(group)))
                 ]
                 totals = self.updater.update(self.progress.update, batches)
