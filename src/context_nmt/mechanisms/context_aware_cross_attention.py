@@ -60,7 +60,7 @@ class ContextAwareCrossAttention(nn.Module):
         """[B, T, D] -> [B, T, D]."""
         keys, values = self._over_memory(context)
         heads = split_heads(self.query(queries), self.heads)
-        with torch.autocast(queries.device.type, enabled=False):  # rounding would move windows
+        with torch.autocast("cuda" if queries.is_cuda else "cpu", enabled=False):  # rounding would move windows
             precision = torch.promote_types(heads.dtype, torch.float32)
             weights = self._weights(heads.to(precision), keys.to(precision), context)
         weights = functional.dropout(weights, self.dropout, self.training)
