@@ -284,6 +284,14 @@ def test_what_no_system_has_is_said(tmp_path):
     ]
 
 
+def test_what_one_run_lacks_its_system_lacks(tmp_path):
+    experiment = evaluate_all(make_experiment(tmp_path))
+    write_json(experiment.analyses("again-2"), {test: {} for test in ("dev", "test")})
+    write_tables(experiment)
+    page = (experiment.metrics / "analyses.md").read_text(encoding="utf-8")
+    assert table_rows(page, "Locality entropy")[4] == "| again | - | - | - | - |"
+
+
 def test_analyses_that_are_missing_are_named(tmp_path):
     experiment = evaluate_all(make_experiment(tmp_path))
     write_json(experiment.analyses("gauss-2"), {"dev": {}})
