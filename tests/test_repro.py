@@ -118,6 +118,15 @@ def test_stages_run_side_by_side_in_dvcs_order_and_once(project):
     assert log(project) == ran
 
 
+def test_what_most_others_wait_for_starts_first(project):
+    stages = {name: {"cmd": f"echo > {name}", "outs": [name]} for name in ("alone", "beside", "teacher")}
+    stages["student"] = {"cmd": "echo > student", "deps": ["teacher"], "outs": ["student"]}
+    (project / "dvc.yaml").write_text(yaml.safe_dump({"stages": stages}))
+    status, lines = finish(start(project, "", "--jobs", "2"))
+    assert status == 0, lines
+    assert lines[0] == "teacher | started"
+
+
 def test_a_stage_that_fails_stops_the_others(project):
     status, lines = finish(start(project, FAILING, "--jobs", "2"))
     assert status == 1

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
@@ -53,11 +52,12 @@ def _run_side_by_side(pipeline: str, jobs: int, children: "Children") -> bool:
     if not changed:
         return False
     stages, edges = _graph(pipeline)
-    ready, started = deque[str](), set[str]()
+    ready, started = list[str](), set[str]()
     while True:
         ready.extend(without_ancestors(changed, {*changed, *children.running}, edges))
         while ready and len(children.running) < jobs:
-            stage = ready.popleft()
+            stage = max(ready, key=lambda stage: len(_behind({stage}, edges)))  # what most others wait for
+            ready.remove(stage)
             started.add(stage)
             children.start(stage, ["dvc", "--wait-for-lock", "repro", "--quiet", "--single-item", stage])
         if not children.running:
@@ -69,12 +69,17 @@ def _run_side_by_side(pipeline: str, jobs: int, children: "Children") -> bool:
 
 def without_ancestors(stages: list[str], unfinished: set[str], edges: Edges) -> list[str]:
     """Those of the stages that depend on no unfinished one, directly or not."""
-    blocked: set[str] = set()
-    found = unfinished
-    while found:
-        found = {after for before, after in edges if before in found} - blocked
-        blocked |= found
+    blocked = _behind(unfinished, edges)
     return [stage for stage in stages if stage not in blocked]
+
+
+def _behind(stages: set[str], edges: Edges) -> set[str]:
+    """All that depend on one of the stages, directly or not."""
+    behind, found = set[str](), stages
+    while found:
+        found = {after for before, after in edges if before in found} - behind
+        behind |= found
+    return behind
 
 
 def _changed(*targets: str) -> list[str]:

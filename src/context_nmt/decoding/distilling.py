@@ -5,7 +5,6 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +22,16 @@ from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
 
 SHARD = 10_000  # sentences; a kill loses no more than one shard
+CODE = (
+    "transformer",
+    "mechanisms",
+    "models/building.py",
+    "models/masked_language_model.py",
+    "models/processes.py",
+    "models/translation_model.py",
+    "decoding",
+    "corpus/batching.py",
+)
 
 
 def distill_run(experiment: Experiment, teacher: str, seed: int, *, device: str, shard: int = SHARD) -> None:
@@ -36,8 +45,9 @@ def distill_run(experiment: Experiment, teacher: str, seed: int, *, device: str,
     where = device_named(device)
     model = load_run(experiment.model(run), where, corpus)
     source = corpus.side(corpus.train, corpus.source)
-    weights = experiment.model(run) / RUN_WEIGHTS
-    scratch = experiment.scratch(f"distilled-{run}") / _fingerprint([path, weights, *corpus.training_files()], shard)
+    files = [path, experiment.model(run) / RUN_WEIGHTS, *sorted(corpus.folder.glob("vocabulary.*.txt"))]
+    files += sorted(corpus.folder.glob(f"{corpus.train}.{corpus.source}.*.npy"))
+    scratch = experiment.scratch(f"distilled-{run}") / _fingerprint(files, shard)
     shards = [scratch / f"{start:010d}.txt" for start in range(0, len(source), shard)]
     with processes(where) as group:
         began, missing = time.monotonic(), [path for path in shards if not path.is_file()]
@@ -85,9 +95,5 @@ class Part:
 def _fingerprint(files: list[Path], shard: int) -> str:
     """Name what translations depend on: model, search, text, code, and where shards are cut."""
     package = Path(context_nmt.__file__).parent
-    code = [path for folder in ("transformer", "decoding", "mechanisms") for path in _python_files(package / folder)]
+    code = [file for part in CODE for file in sorted((package / part).rglob("*.py")) or [package / part]]
     return hashlib.sha256(json.dumps([shard, *map(sha256, [*files, *code])]).encode()).hexdigest()[:16]
-
-
-def _python_files(folder: Path) -> Iterator[Path]:
-    yield from sorted(folder.rglob("*.py"))
