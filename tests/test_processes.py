@@ -33,9 +33,14 @@ def train_by_two(experiment):
     )
 
 
-def test_two_processes_train_as_one(tmp_path):
-    """Dropout, clipping, accumulation and validation included; sums are rounded in another order."""
-    changes = {"model": {"dropout": 0.3}, "training": {"accumulation": 4, "clip_norm": 1.0}}
+MASKED = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 32}
+
+
+@pytest.mark.parametrize("kind", [{}, MASKED], ids=["autoregressive", "masked"])
+def test_two_processes_train_as_one(tmp_path, kind):
+    """Dropout, clipping, accumulation, validation and masks included; sums are rounded in another order."""
+    training = {"accumulation": 4, "clip_norm": 1.0, "maximum_sentence_length": 30}
+    changes = {"model": {"dropout": 0.3, **kind}, "training": training}
     one = train(tmp_path / "one", **changes)
     two = make_experiment(tmp_path / "two", **changes)
     result = train_by_two(two)

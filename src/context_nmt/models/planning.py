@@ -58,6 +58,9 @@ def plan(experiment: ExperimentSettings, variant: str) -> VariantPlan:
         raise UserError(
             f"{where}: averaging.count is {averaging.count}, but training.keep_{averaging.select} keeps only {kept}"
         )
+    decoding = _override(experiment.decoding, chosen.decoding, f"{where}.decoding")
+    if variant in experiment.rescored and decoding.length_beam == 1:
+        raise UserError(f"{where}: decoding.length_beam is 1; under rescored the teacher needs more to choose among")
     _check_together(experiment.units, model, training, where)
     slots: dict[str, tuple[Filling, ...]] = {
         slot: _fill(slot, chosen.slots.get(slot, {"mechanism": PLAIN}), model, f"{where}.slots.{slot}")
@@ -71,7 +74,7 @@ def plan(experiment: ExperimentSettings, variant: str) -> VariantPlan:
             files={f"mechanisms/{name}.py": sha256(mechanisms.file(name)) for name in used},
         ),
         averaging=averaging,
-        decoding=_override(experiment.decoding, chosen.decoding, f"{where}.decoding"),
+        decoding=decoding,
     )
 
 
