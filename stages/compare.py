@@ -18,7 +18,10 @@ def main(
         bool, typer.Option("--tokenized", help="The files hold tokens: compare them as they are.")
     ] = False,
     metric: Annotated[
-        str | None, typer.Option(help="sacrebleu (raw text), bleu_tokenized or bleu_lowercased (--tokenized).")
+        str | None,
+        typer.Option(
+            help="sacrebleu (raw text); bleu_tokenized, bleu_compound_split or bleu_lowercased (--tokenized)."
+        ),
     ] = None,
     resamples: Annotated[int, typer.Option(help="How often the test set is drawn again.")] = 1000,
     sample_ratio: Annotated[float, typer.Option(help="Size of a resample; compare-mt's own default is 0.5.")] = 1.0,

@@ -165,6 +165,22 @@ def test_another_baseline_than_the_paper_s_is_named(tmp_path):
     assert row[header.index("parameters here")] == "2,000,000 (−2,000,000; x 0.50 to alone)"  # noqa: RUF001
 
 
+def test_settings_that_are_not_the_paper_s_stand_beside_the_label(tmp_path, results):
+    def labels(layers, wanted):
+        models = results.models | {"gauss": results.models["gauss"] | {"slots": {"slot": layers, "other": [{}]}}}
+        page = page_of(read(tmp_path, rows_2={"settings": wanted}), replace(results, models=models))
+        return [line.split(" | ")[0].removeprefix("| ") for line in page.split("\n") if line.startswith("| Gauss")]
+
+    assert labels([{"window": 9}] * 2, {"window": 9}) == ["Gauss"]
+    assert labels([{"window": 2}] * 2, {"window": 9}) == ["Gauss (here: window 2)"]
+    assert labels([{"window": 2}, {"window": 9, "size": 3}], {"window": 9, "size": 4}) == [
+        "Gauss (here: window 2, 9; size 3)"
+    ]
+    assert labels([{"window": 2}], {}) == labels([{}], {"window": 9}) == ["Gauss"]
+    page = page_of(read(tmp_path, rows_2={"settings": {}}, rows_3={"settings": {"window": 9}}), results)
+    assert "| never run |" in page
+
+
 def test_a_table_whose_baselines_alone_ran_is_left_out(tmp_path, results):
     page = page_of(read(tmp_path, rows_2={"variant": "other"}, rows_3={"baseline": "other"}), results)
     assert "|" not in page
@@ -205,6 +221,11 @@ def test_a_picture_has_the_gains_of_every_compared_system(tmp_path, results):
     assert not {"Transformer", "someone else"} & set(found)
     draw_gains(paper, [beside], tmp_path / "birds.svg")
     assert (tmp_path / "birds.svg").read_bytes() == picture
+    slots = {"slots": {"slot": [{"window": 2}]}}
+    other = replace(results, models=results.models | {"gauss": results.models["gauss"] | slots})
+    paper = read(tmp_path, columns_0={"test_set": "newstest2014"}, rows_2={"settings": {"window": 9}})
+    draw_gains(paper, [set_beside(paper.tables[0], other)], tmp_path / "birds.svg")
+    assert "<!-- Gauss (here: window 2) -->" in (tmp_path / "birds.svg").read_text(encoding="utf-8")
 
 
 def test_a_picture_has_no_gain_over_another_baseline(tmp_path):
@@ -238,6 +259,7 @@ def test_there_is_no_picture_of_published_gains_alone(tmp_path, results):
         ({"rows_2": {"marks": {"speed": "about", "bleu2": "x"}}}, r"marks has \['bleu2'\], for which nothing"),
         ({"rows_2": {"baseline": "transfomer"}}, r"'Gauss' has baseline 'transfomer'; the variants of other rows are"),
         ({"rows_2": {"variant": "gauss-1"}}, r"variant is 'gauss-1'; it must be made of letters, digits and _"),
+        ({"rows_0": {"settings": {"window": 9}}}, r"settings is \{'window': 9\}, but no variant is named"),
         ({"rows_3": {"variant": "gauss"}}, r"variants repeats a name"),
         ({"columns_1": {"id": "bleu"}}, r"columns repeats a name"),
         ({"columns_3": {"test_set": "test"}}, r"test_set is 'test'; training_speed has none"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from context_nmt.evaluation.papers.published import is_score, read_papers
 from context_nmt.models.building import build
 from context_nmt.models.planning import plan
 from context_nmt.parameters import read_parameters
@@ -192,7 +193,7 @@ def test_conventions_of_masked_models():
         assert (model.dropout, model.embedding_dropout, model.embedding_scale) == (0.2, 0.2, False)
         assert (model.attention_dropout, model.feed_forward_dropout) == (0, 0)
         assert (training.adam_beta1, training.adam_beta2, training.adam_epsilon) == (0.9, 0.999, 1e-6)
-        assert (training.weight_decay, training.label_smoothing, training.clip_norm) == (0.01, 0.1, 0)
+        assert (training.weight_decay, training.label_smoothing, training.clip_norm) == (0.01, 0.1, 25)
         assert (training.batch_tokens * training.accumulation, training.maximum_updates) == (4 * 8 * 8192, 300_000)
         rate = training.schedule
         assert (rate.kind, rate.warmup, rate.initial_rate, rate.peak_rate) == (
@@ -211,6 +212,8 @@ def test_students_learn_from_the_big_model():
     assert read.train.teachers == ("transformer_big",)
     assert {variant for variant in read.variants if variant.endswith("_raw")} == {"cmlm_raw", "ccan_raw"}
     assert set(read.train.bitext) == {"transformer", "transformer_big", "cmlm_raw", "ccan_raw"}
+    for variant in ("transformer", "transformer_big"):
+        assert plan(read, variant).training.training.clip_norm == 0
     teacher = plan(read, "transformer_big").training
     model, training = teacher.model.model, teacher.training
     assert (model.kind, model.width, model.heads, model.norm) == ("autoregressive", 1024, 16, "post")
@@ -239,6 +242,48 @@ def test_windows_and_layers_are_those_of_table_3(variant, layers, window, center
         if filling.settings
     }
     assert filled == {("cross_attention", number): {"window": window, "center": center} for number in layers}
+
+
+@pytest.mark.parametrize(
+    ("experiment", "paper"),
+    [
+        (LEXICAL, "lexical_shortcuts"),
+        (DUAL, "dual_contextual"),
+        (AWARE, "context_aware_self_attention"),
+        (CROSS, "context_aware_cross_attention"),
+    ],
+)
+def test_every_table_of_the_paper_can_show_marks(experiment, paper):
+    """The metric that is tested is that of a column, in each table with scores of the experiment's test sets."""
+    read = settings(experiment)
+    shown = {
+        table.id: {column.metric for column in table.columns if is_tested(read, table, column)}
+        for table in read_papers()[paper].tables
+    }
+    assert any(shown.values())
+    for metrics in shown.values():
+        assert not metrics or read.significance.metric in metrics
+
+
+def is_tested(read, table, column):
+    """Whether a column has a score of a test set of the experiment."""
+    languages = column.languages or table.languages
+    return languages == "en-de" and column.test_set in read.corpus.tests and is_score(column.metric)
+
+
+def test_rows_name_settings_that_their_systems_have():
+    rows = [row for paper in read_papers().values() for table in paper.tables for row in table.rows if row.settings]
+    found = {}
+    for row in rows:
+        slots = plan(settings(CROSS), row.variant).training.model.slots
+        found[row.variant] = [
+            {name: filling.settings[name] for name in row.settings}
+            for fillings in slots.values()
+            for filling in fillings
+            if filling.settings
+        ]
+        assert found[row.variant] == [row.settings] * 6
+    assert set(found) == {"ccan", "ccan_target"}
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,17 @@ def test_marks_need_significance_with_every_seed(experiment, tmp_path):
     assert "‡)" in table_rows(page, "test")[3]
 
 
+@pytest.mark.parametrize("metric", ["sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"])
+def test_the_tested_metric_has_the_mark_and_no_other(tmp_path, metric):
+    settings = {"metric": metric, "resamples": 25, "seed": 1}
+    results = read_results(evaluate_all(make_experiment(tmp_path, significance=settings, seeds=[1])))
+    tested = [name for name in results.metrics("test") if results.difference("gauss", "test", name).p is not None]
+    assert tested == [metric]
+    comparison, score = results.comparisons["gauss"][0]["test"], results.scores["gauss"][0]["test"][metric]
+    assert comparison["system"] == score["score"]
+    assert comparison["signature"].removesuffix("|text:raw") == score["signature"]
+
+
 def test_seeds_that_disagree_on_who_is_better_get_no_mark(tmp_path):
     """Both seeds differ significantly from the baseline, one up and one down."""
     experiment = make_experiment(tmp_path)

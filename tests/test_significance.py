@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from context_nmt.evaluation.run_significance import compare_files, file_settings
+from context_nmt.evaluation.scores import score_tokenized
 from context_nmt.evaluation.significance import compare
 from context_nmt.files import UserError
 from context_nmt.settings import SignificanceSettings
@@ -67,6 +68,23 @@ def test_the_metric_decides_what_counts_as_a_difference():
     assert compared(upper, REFERENCE, SignificanceSettings(metric="bleu_lowercased", resamples=10))["difference"] == 0
 
 
+def test_compounds_are_split_on_all_three_sides_before_either_test():
+    """The baseline errs in one half of a compound; the other half is right only where the compound is split."""
+    reference = [line.replace("small birds", "bird-house") for line in REFERENCE]
+    baseline = [line.replace("-house", "-cage") if number % 3 == 0 else line for number, line in enumerate(reference)]
+    settings = SignificanceSettings(metric="bleu_compound_split", resamples=200)
+    result = compared(reference, baseline, settings, references=(reference,))
+    assert result["metric"] == "bleu_compound_split"
+    assert result["system"] == 100
+    assert (result["sign"]["better"], result["bootstrap"]["wins"]) == (20, 1)
+    whole = compared(reference, baseline, references=(reference,))
+    assert whole["system"] == 100
+    assert result["baseline"] > whole["baseline"]
+    for lines, name in ((reference, "system"), (baseline, "baseline")):
+        score = score_tokenized(lines, [reference], text="as-given")["bleu_compound_split"]
+        assert (result[name], result["signature"]) == (score["score"], score["signature"])
+
+
 def test_further_references_are_used():
     result = compared(WORSE, REFERENCE, references=(REFERENCE, WORSE))
     assert result["system"] == result["baseline"] == 100
@@ -92,7 +110,7 @@ def test_same_bytes_again_and_nothing_left_behind(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"metric": "sacrebleu"}, "metric 'sacrebleu' is not for tokenised text; allowed: bleu_tokenized"),
+        ({"metric": "sacrebleu"}, "metric 'sacrebleu' is not for tokenised text; allowed: bleu_tokenized, bleu_comp"),
         ({"metric": "bleu_tokenized", "tokenized": False}, "not for raw text; allowed: sacrebleu"),
         ({"resamples": 0}, "resamples is 0"),
         ({"seed": 0}, "seed is 0"),

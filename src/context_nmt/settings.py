@@ -252,7 +252,7 @@ class DecodingSettings(Checked):
 class SignificanceSettings(Checked):
     """Paired bootstrap resampling (Koehn 2004) or the sign test of Collins et al. (2005)."""
 
-    metric: Literal["sacrebleu", "bleu_tokenized", "bleu_lowercased"] = "sacrebleu"
+    metric: Literal["sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"] = "sacrebleu"
     resamples: int = 1000
     sample_ratio: float = 1.0  # size of a resample relative to the test set; compare-mt's own default is 0.5
     seed: int = 12345

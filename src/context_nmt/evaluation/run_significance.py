@@ -44,7 +44,7 @@ def file_settings(
     *, tokenized: bool, metric: str | None, resamples: int, sample_ratio: float, seed: int
 ) -> SignificanceSettings:
     """Settings of a comparison of files; raises UserError for a value that is not allowed."""
-    allowed = ("bleu_tokenized", "bleu_lowercased") if tokenized else ("sacrebleu",)
+    allowed = ("bleu_tokenized", "bleu_compound_split", "bleu_lowercased") if tokenized else ("sacrebleu",)
     chosen = metric or allowed[0]
     if chosen not in allowed:
         text = "tokenised" if tokenized else "raw"

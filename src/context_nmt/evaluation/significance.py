@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from sacrebleu.significance import PairedTest
 from scipy.stats import binomtest
 
-from context_nmt.evaluation.scores import bleu_metric
+from context_nmt.evaluation.scores import bleu_metric, split_compounds
 from context_nmt.files import UserError
 from context_nmt.settings import SignificanceSettings
 
@@ -55,6 +55,10 @@ def compare(
     Raises UserError for a sample ratio that leaves no sentence.
     """
     metric = bleu_metric(settings.metric)
+    if settings.metric == "bleu_compound_split":
+        texts = (system, baseline, *references)
+        system, baseline, *references = ([split_compounds(line) for line in lines] for lines in texts)
+        text += "|compounds:split"
     statistics = {
         "system": np.array(metric._extract_corpus_statistics(system, references), dtype=np.int64),
         "baseline": np.array(metric._extract_corpus_statistics(baseline, references), dtype=np.int64),

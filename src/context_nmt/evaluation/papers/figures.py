@@ -29,7 +29,7 @@ def draw_gains(paper: Paper, tables: list[Beside], path: Path) -> None:
     heights = [1.2 + 0.3 * len(rows) for _, rows in shown.values()]
     with panels_of(path, len(shown), heights=heights) as (figure, panels):
         for panel, (beside, rows) in zip(panels, shown.values(), strict=True):
-            _draw(panel, rows)
+            _draw(panel, beside, rows)
             panel.set_title(f"{beside.table.id}: {beside.table.title}", fontsize=10, loc="left")
         corpus = tables[0].results.settings.corpus
         figure.suptitle(paper.name)
@@ -60,11 +60,11 @@ def _rows(beside: Beside) -> list[tuple[Row, list[float], list[float]]]:
     return rows
 
 
-def _draw(panel: Axes, rows: list[tuple[Row, list[float], list[float]]]) -> None:
+def _draw(panel: Axes, beside: Beside, rows: list[tuple[Row, list[float], list[float]]]) -> None:
     for place, (_, published, ours) in enumerate(rows):
         panel.plot(published, [place - 0.12] * len(published), **PUBLISHED)
         panel.plot(ours, [place + 0.12] * len(ours), **REPRODUCED)
     panel.axvline(0, color="black", linewidth=0.8)
-    panel.set_yticks(range(len(rows)), [row.label for row, _, _ in rows], fontsize=9)
+    panel.set_yticks(range(len(rows)), [beside.label(row) for row, _, _ in rows], fontsize=9)
     panel.set_ylim(len(rows) - 0.5, -0.5)
     panel.grid(axis="x", alpha=0.3)

@@ -41,7 +41,7 @@ def _lines(beside: Beside) -> Iterator[str]:
         titles += [_title(beside, measure)] if measure else []
     yield from table_header(titles)
     for row in beside.table.rows:
-        cells = [row.label]
+        cells = [beside.label(row)]
         for column, measure in beside.columns:
             cells += [_published(beside, row, column)] if column else []
             cells += [_reproduced(beside, row, column, measure)] if measure else []

@@ -54,6 +54,7 @@ class Row(Checked):
     baseline: str | None = None  # the variant of the row that this one is compared with
     published: dict[str, float] = field(default_factory=dict)  # by column; what is not known is left out
     marks: dict[str, str] = field(default_factory=dict)  # what the paper says beside a number, by column
+    settings: dict[str, int] = field(default_factory=dict)  # of its mechanism, where a small experiment has others
 
     def __post_init__(self) -> None:
         require(
@@ -62,6 +63,10 @@ class Row(Checked):
         )
         lost = sorted(set(self.marks) - set(self.published))
         require(not lost, f"marks has {lost}, for which nothing is published")
+        require(
+            not self.settings or self.variant is not None,
+            f"settings is {self.settings}, but no variant is named of which they could be",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,6 +37,18 @@ class Beside:
     columns: tuple[tuple[Column | None, Measure | None], ...]
     is_replica: bool  # the experiment has other test sets than the paper
 
+    def label(self, row: Row) -> str:
+        """The row's label, and the settings of this experiment's own system that are not the paper's."""
+        model = self.results.models.get(row.variant or "", {"slots": {}})
+        fillings = [filling for layers in model["slots"].values() for filling in layers]
+        own = {name: {filling[name] for filling in fillings if name in filling} for name in row.settings}
+        others = [
+            f"{name} {', '.join(map(str, sorted(values, key=str)))}"
+            for name, values in own.items()
+            if values not in (set(), {row.settings[name]})
+        ]
+        return f"{row.label} (here: {'; '.join(others)})" if others else row.label
+
     def cell(self, row: Row, measure: Measure) -> Cell | None:
         """What the experiment has measured of a row's system; None if it has no such variant or number."""
         results, variant = self.results, row.variant
