@@ -121,9 +121,7 @@ def test_a_masked_teacher_is_found(project):
 
 def test_a_teacher_that_has_nothing_to_choose_among_is_found(project):
     edit(project / "experiments/one/params.yaml", "\nrescored: []", "\nrescored: [cmlm]")
-    with pytest.raises(
-        UserError, match=r"cmlm: decoding\.length_beam is 1; under rescored the teacher needs"
-    ):
+    with pytest.raises(UserError, match=r"cmlm: decoding\.length_beam is 1; under rescored the teacher needs"):
         check_experiments(project)
 
 
