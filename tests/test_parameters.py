@@ -55,7 +55,7 @@ def message(path):
 @pytest.mark.parametrize("folder", experiments(ROOT), ids=lambda folder: folder.name)
 def test_every_params_file_of_this_project_loads(folder):
     settings = read_parameters(folder / "params.yaml")
-    assert set(settings.train.bitext) == set(settings.variants)
+    assert {*settings.train.bitext, *settings.train.distilled} == set(settings.variants)
 
 
 def test_what_is_not_given_has_its_default(tmp_path):
@@ -71,7 +71,7 @@ def test_what_is_not_given_has_its_default(tmp_path):
     ("key", "nearest", "known"),
     [
         ("modle", "model", "root, launch, corpus"),
-        ("model.head", "heads", "width, feed_forward_width, heads"),
+        ("model.head", "heads", "kind, width, feed_forward_width, heads"),
         ("training.schedule.warm_up", "warmup", "kind, warmup, factor"),
         ("text.source.truecas", "truecase", "pretokenized, script"),
         ("variants.first.lable", "label", "label, slots, model"),
