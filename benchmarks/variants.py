@@ -50,6 +50,7 @@ def variants(rounds: int) -> Part:
         ratios=[Ratio(f"{worst.of}, speed times FLOPs", worst.to, worst.rounds, worst.wanted)],
         variants={
             name: {
+                "kind": _described(name)["kind"],
                 "slots": fillings(_described(name)["slots"]),
                 **{work: _spread(speeds[name][work]) for work in UNITS},
                 "flops": round(flops[name], 3),

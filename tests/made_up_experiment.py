@@ -36,11 +36,17 @@ SPEEDS = {
     "size": "width 4",
     "variants": {
         "plain": {
+            "kind": "autoregressive",
             "slots": {"slot": [{"mechanism": "transformer"}]},
             "training": {"median": 1},
             "decoding": {"median": 1},
         },
-        "normal": {"slots": {"slot": [{"mechanism": "gauss"}]}, "training": {"median": 0.8123}, "decoding": None},
+        "normal": {
+            "kind": "autoregressive",
+            "slots": {"slot": [{"mechanism": "gauss"}]},
+            "training": {"median": 0.8123},
+            "decoding": None,
+        },
     },
 }
 
@@ -67,6 +73,7 @@ def make_experiment(folder: Path, **changes: object) -> Experiment:
         experiment.metrics / "models.json",
         {
             variant: {
+                "kind": "autoregressive",
                 "parameters": 1_000_000 * number,
                 "flops_per_target_token": 6_000_000 * number,
                 "slots": {"slot": [{"mechanism": variant}] * 3},

@@ -365,7 +365,7 @@ def test_tables_of_an_experiment_have_all_papers(tmp_path):
 
 def test_speeds_that_are_missing_or_malformed_are_named(tmp_path):
     experiment = evaluate_all(make_experiment(tmp_path))
-    broken = {"slots": {}, "training": {"mean": 1}}
+    broken = {"kind": "autoregressive", "slots": {}, "training": {"mean": 1}}
     write_json(experiment.speeds, SPEEDS | {"variants": {"gauss": broken}})
     with pytest.raises(UserError, match=r"variants\.json: not what `make speed` writes \(KeyError: 'median'\)"):
         read_results(experiment)

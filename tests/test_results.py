@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import pytest
 from made_up_experiment import PARAMETERS, REFERENCE, evaluate_all, make_experiment, output, write_contrastive
@@ -175,6 +176,13 @@ def test_markdown_shows_what_a_reader_needs(experiment):
     assert "Seeds: 1, 2." in page
     assert "100 resamples of 100%" in " ".join(page.split())
     assert page.count("`nrefs:1|") == 5
+
+
+def test_a_masked_model_has_not_the_speed_of_an_autoregressive_one(experiment):
+    results = read_results(experiment)
+    masked = results.models["gauss"] | {"kind": "masked"}
+    page = format_results(replace(results, models=results.models | {"gauss": masked}))
+    assert table_rows(page, "test\n")[3].startswith("| Gauss \\| half | 2,000,000 | 12.0 | 2.00 | - | - |")
 
 
 def test_a_score_with_another_signature_shows(tmp_path):

@@ -60,7 +60,7 @@ def _scores(results: Results, test_set: str) -> Iterator[str]:
         flops = model["flops_per_target_token"]
         ratio = f"{flops / results.models[baseline]['flops_per_target_token']:.2f}" if baseline else DASH
         cells = [score_cell(results, variant, test_set, metric) for metric in metrics]
-        speeds = [results.speeds.ratio(model["slots"], work) for work in ("training", "decoding")]
+        speeds = [results.speeds.ratio(model, work) for work in ("training", "decoding")]
         costs = [f"{model['parameters']:,}", f"{flops / 1e6:,.1f}", ratio]
         costs += [DASH if speed is None else f"{speed:.2f}" for speed in speeds]
         yield table_row([results.settings.label(variant), *costs, *cells])

@@ -10,17 +10,17 @@ from context_nmt.files import UserError, read_json
 
 @dataclass(frozen=True)
 class Speeds:
-    """What was measured on one machine; a system is known by what fills its slots, whatever its name."""
+    """What was measured on one machine; a system is known by its kind and what fills its slots, whatever its name."""
 
     hardware: str
     size: str  # of the models that were measured
     variants: dict[str, dict[str, Any]]
 
-    def ratio(self, slots: dict[str, Any], work: str) -> float | None:
-        """The median of a speed over the Transformer's; `work` is training or decoding, slots are those of describe."""
-        wanted = fillings(slots)
+    def ratio(self, model: dict[str, Any], work: str) -> float | None:
+        """The median of a speed over the Transformer's; a model is what describe says, `work` training or decoding."""
+        wanted = model["kind"], fillings(model["slots"])
         for measured in self.variants.values():
-            if measured["slots"] == wanted:
+            if (measured["kind"], measured["slots"]) == wanted:
                 return float(measured[work]["median"]) if measured[work] else None
         return None
 
@@ -49,7 +49,7 @@ def read_speeds(path: Path) -> Speeds:
         speeds = Speeds(hardware=found["hardware"], size=found["size"], variants=found["variants"])
         for variant in speeds.variants.values():
             for work in ("training", "decoding"):
-                speeds.ratio(variant["slots"], work)
+                speeds.ratio(variant, work)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path}: not what `make speed` writes ({type(error).__name__}: {error})") from None
     return speeds

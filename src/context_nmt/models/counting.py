@@ -13,7 +13,7 @@ SENTENCE_LENGTH = 25  # units on either side, about the mean of WMT newstest set
 
 
 def describe(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) -> dict[str, Any]:
-    """Parameters in all and by part, FLOPs per target token, and what fills each slot of each layer.
+    """Kind, parameters in all and by part, FLOPs per target token, and what fills each slot of each layer.
 
     FLOPs are those of training: the matrix products of one forward and backward pass over a sentence pair of 25 and
     25 units (fewer if the model has no more learned positions), divided by the target units; a multiplication and an
@@ -32,6 +32,7 @@ def describe(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int)
         part = _part(name)
         parts[part] = parts.get(part, 0) + parameter.numel()
     return {
+        "kind": plan.model.kind,
         "parameters": sum(parts.values()),
         "parameters_by_part": parts,
         "flops_per_target_token": round(counter.get_total_flops() / length),

@@ -55,8 +55,7 @@ class Beside:
         if variant is None or variant not in results.settings.variants:
             return None
         if measure.metric in COSTS and measure.metric != "parameters":
-            slots = results.models[variant]["slots"]
-            speed = results.speeds.ratio(slots, measure.metric.removesuffix("_speed"))
+            speed = results.speeds.ratio(results.models[variant], measure.metric.removesuffix("_speed"))
             return None if speed is None else Cell(speed)
         own = results.settings.variants[variant].baseline if row.baseline else None
         baseline = own if own != row.baseline else None
