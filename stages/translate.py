@@ -12,7 +12,9 @@ from context_nmt.decoding.running import translate_text
 
 def main(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run: runs/models/VARIANT-SEED.")],
-    beam: Annotated[int | None, typer.Option(help="Hypotheses per sentence; 1 is greedy. Default: the run's.")] = None,
+    beam: Annotated[
+        int | None, typer.Option(help="Hypotheses per sentence, of a masked run lengths. Default: the run's.")
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
 ) -> None:
     """Translate UTF-8 text on standard input to standard output, one line per line; an empty line stays empty.

@@ -125,6 +125,22 @@ def test_a_teacher_that_has_nothing_to_choose_among_is_found(project):
         check_experiments(project)
 
 
+def test_an_alias_is_found(project):
+    path = project / "experiments/one/params.yaml"
+    edit(path, "\naveraging: {", "\naveraging: &shared {")
+    edit(path, "    label: Transformer\n", "    label: Transformer\n    averaging: *shared\n")
+    with pytest.raises(UserError, match=r"line \d+: \*shared is an alias, which `dvc exp run -S` breaks"):
+        check_experiments(project)
+
+
+@pytest.mark.parametrize(("kind", "search"), [("masked", "length_beam"), ("autoregressive", "beam")])
+def test_more_hypotheses_than_are_searched_are_found(project, kind, search):
+    changes = f"\ndecoding: {{n_best: 3, beam: {3 if kind == 'masked' else 2}, length_beam: 3, "
+    edit(project / "experiments/one/params.yaml", "\ndecoding: {beam: 4, ", changes)
+    with pytest.raises(UserError, match=rf"n_best is 3; with kind {kind} it must be at most decoding\.{search} \("):
+        check_experiments(project)
+
+
 def drop(path, *lists):
     """Take lists under `train` out of a params.yaml, with the variants that only they name."""
     yaml = YAML()

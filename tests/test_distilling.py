@@ -1,10 +1,12 @@
 """Distillation: the teacher's translations of the training source, shard by shard, and students that learn them."""
 
-import numpy as np
+from pathlib import Path
+
 import pytest
+import yaml
 from tiny_training import RUN, column, make_experiment
 
-from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.binarized import BinarizedCorpus, write_tokens
 from context_nmt.decoding import distilling
 from context_nmt.decoding.distilling import distill_run
 from context_nmt.experiment import Experiment
@@ -12,6 +14,7 @@ from context_nmt.files import UserError, read_json, read_lines, write_json
 from context_nmt.models.averaging import average_run
 from context_nmt.training.running import train_run
 
+ROOT = Path(__file__).parents[1]
 TRAINING = {"maximum_updates": 20, "validate_every": 10}
 
 
@@ -88,9 +91,8 @@ def test_another_search_starts_anew(taught, calls, monkeypatch):
     assert calls == [25] * 3
 
 
-def test_a_student_learns_what_the_teacher_says(taught, tmp_path):
+def test_a_student_learns_what_the_teacher_says(tmp_path):
     """With a teacher that always says the same, a student's training loss is lower than on the bitext."""
-    distill_run(taught, "plain", 1, device="cpu")
     losses = {}
     for distilled in (False, True):
         experiment = make_experiment(tmp_path / str(distilled), pairs=50, training=TRAINING)
@@ -99,7 +101,7 @@ def test_a_student_learns_what_the_teacher_says(taught, tmp_path):
             (experiment.distilled).mkdir(parents=True)
             (experiment.distilled / "train.yy").write_text("\n".join(lines) + "\n")
             vocabulary = BinarizedCorpus(experiment.binarized).target_vocabulary
-            distilling.write_tokens(experiment.distilled / "train.yy", experiment.distilled, vocabulary)
+            write_tokens(experiment.distilled / "train.yy", experiment.distilled, vocabulary)
         train_run(experiment, "plain", 1, device="cpu", distilled=distilled, validation_bleu=None)
         losses[distilled] = column(experiment, "train_loss")[-1]
     assert losses[True] < losses[False] - 0.5
@@ -111,9 +113,8 @@ def test_a_student_without_a_distilled_text_is_told_so(tmp_path):
         train_run(Experiment(experiment.folder), "plain", 1, device="cpu", distilled=True, validation_bleu=None)
 
 
-def test_the_lines_are_those_of_the_source_s_order(taught):
-    distill_run(taught, "plain", 1, device="cpu", shard=13)
-    source, _ = BinarizedCorpus(taught.binarized).parallel("train")
-    one = distilling.Part(source, 13, 26)
-    assert len(one) == 13
-    assert all(np.array_equal(one[number], source[13 + number]) for number in range(13))
+def test_the_fingerprint_covers_the_code_that_the_pipeline_says_distillation_depends_on():
+    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+    package = "${root}/src/context_nmt/"
+    code = {path.removeprefix(package) for path in stages["distill"]["deps"] if path.startswith(package)}
+    assert code == {*distilling.CODE} - {"mechanisms"}  # the plan has the hashes of those that are used

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import torch
+import yaml
 
 from context_nmt.corpus.miniature.contrasts import CONTRASTIVE_SETS
 from context_nmt.corpus.miniature.generation import read_entry
@@ -74,6 +75,7 @@ def find_problems(root: Path, folder: Path) -> Iterator[str]:
     path = folder / "params.yaml"
     try:
         settings = read_parameters(path)
+        yield from _alias_problems(path)
         yield from _missing_keys(root / "dvc.yaml", path)
     except UserError as error:
         yield str(error)
@@ -93,6 +95,16 @@ def _copy_problems(original: Path, copy: Path) -> Iterator[str]:
         yield f"{copy}: no such file; copy it: cp {original} {copy.parent}/"
     elif copy.read_bytes() != original.read_bytes():
         yield f"{copy}: differs from {original}; copy it again: cp {original} {copy.parent}/"
+
+
+def _alias_problems(parameters: Path) -> Iterator[str]:
+    """`dvc exp run -S` writes into what an alias shares: another variant changes with it, or the change is lost."""
+    with parameters.open(encoding="utf-8") as file:
+        for event in yaml.parse(file, yaml.SafeLoader):
+            if isinstance(event, yaml.AliasEvent):
+                line = event.start_mark.line + 1 if event.start_mark else 0
+                name = f"{parameters}: line {line}: *{event.anchor}"
+                yield f"{name} is an alias, which `dvc exp run -S` breaks; write it out"
 
 
 def _missing_keys(pipeline: Path, parameters: Path) -> Iterator[str]:

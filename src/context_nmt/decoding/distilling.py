@@ -7,11 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 import context_nmt
-from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile, write_tokens
+from context_nmt.corpus.binarized import BinarizedCorpus, write_tokens
 from context_nmt.decoding.running import read_settings
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import usable
@@ -53,10 +50,9 @@ def distill_run(experiment: Experiment, teacher: str, seed: int, *, device: str,
         began, missing = time.monotonic(), [path for path in shards if not path.is_file()]
         for done, part in enumerate(missing):
             start = int(part.stem)
-            sentences = Part(source, start, min(start + shard, len(source)))
             found = translate_ids(
                 model,
-                sentences,
+                [source[number] for number in range(start, min(start + shard, len(source)))],
                 settings,
                 device=where,
                 progress=f"{run} from {start + 1:,} of {len(source):,}" if group.first else None,
@@ -77,19 +73,6 @@ def distill_run(experiment: Experiment, teacher: str, seed: int, *, device: str,
         write_json(folder / "distilled.json", {"teacher": run, "sentences": len(source)})
         BinarizedCorpus(experiment.binarized, training_target=folder).parallel(corpus.train)
     shutil.rmtree(experiment.scratch(f"distilled-{run}"))
-
-
-class Part:
-    """Sentences `start` to `end` of a file."""
-
-    def __init__(self, sentences: TokenFile, start: int, end: int) -> None:
-        self.sentences, self.start, self.end = sentences, start, end
-
-    def __len__(self) -> int:
-        return self.end - self.start
-
-    def __getitem__(self, number: int) -> NDArray[np.integer]:
-        return self.sentences[self.start + number]
 
 
 def _fingerprint(files: list[Path], shard: int) -> str:

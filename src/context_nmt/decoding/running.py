@@ -85,7 +85,7 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
     if beam is not None:
         if beam < 1:
             raise UserError(f"--beam is {beam}; it must be at least 1")
-        settings = dataclasses.replace(settings, beam=beam)
+        settings = dataclasses.replace(settings, beam=beam, length_beam=beam)
     from context_nmt.corpus.text_chain import TextChain  # decoding runs without the text tools
 
     where = device_named(device)

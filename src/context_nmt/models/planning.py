@@ -59,6 +59,12 @@ def plan(experiment: ExperimentSettings, variant: str) -> VariantPlan:
             f"{where}: averaging.count is {averaging.count}, but training.keep_{averaging.select} keeps only {kept}"
         )
     decoding = _override(experiment.decoding, chosen.decoding, f"{where}.decoding")
+    name = "length_beam" if model.kind == "masked" else "beam"
+    if decoding.n_best > getattr(decoding, name):
+        raise UserError(
+            f"{where}: decoding.n_best is {decoding.n_best}; with kind {model.kind} it must be at most"
+            f" decoding.{name} ({getattr(decoding, name)})"
+        )
     if variant in experiment.rescored and decoding.length_beam == 1:
         raise UserError(f"{where}: decoding.length_beam is 1; under rescored the teacher needs more to choose among")
     _check_together(experiment.units, model, training, where)

@@ -11,7 +11,7 @@ from context_nmt.evaluation.figures import COLOURS, LINES, MARKERS, corpus_name,
 from context_nmt.evaluation.results import Results
 
 Points = list[tuple[int, float, float]]  # number, mean, deviation over seeds
-BASELINE: dict[str, Any] = {"color": "0.6", "linewidth": 3.5, "alpha": 0.5}
+BASELINE: dict[str, Any] = {"color": "0.6", "linewidth": 3.5, "alpha": 0.5, "marker": "o", "markersize": 8}
 
 
 @dataclass(frozen=True)
