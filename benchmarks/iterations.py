@@ -13,7 +13,7 @@ import typer
 from benchmarks import machine, report
 from benchmarks.command_line import ROUNDS, Rounds
 from benchmarks.rounds import CORES, Contender, Measured, Work, measure, ratio
-from benchmarks.systems import MASKED, ROOT, SEED, TEACHER, Systems, systems_of
+from benchmarks.systems import ROOT, SEED, Systems, systems_of
 from benchmarks.trade_off import draw
 from context_nmt.command_line import run
 from context_nmt.corpus.binarized import BinarizedCorpus
@@ -179,9 +179,9 @@ def write(values: dict[str, Any], folder: Path, name: str = "iterations") -> Non
 def main(
     rounds: Rounds = ROUNDS,
     experiment: Annotated[Path, typer.Option(help="The folder of an experiment that has been run.")] = Path(),
-    teacher: Annotated[str, typer.Option(help="Its autoregressive system.")] = TEACHER,
-    masked: Annotated[str, typer.Option(help="Its masked system.")] = MASKED,
-    beside: Annotated[str | None, typer.Option(help="Another masked system; ccan, where there is one.")] = None,
+    teacher: Annotated[str | None, typer.Option(help="Its autoregressive system; else its teacher.")] = None,
+    masked: Annotated[str | None, typer.Option(help="Its masked system; else the first under train.distilled.")] = None,
+    beside: Annotated[str | None, typer.Option(help="Another masked system; else the next one there, if any.")] = None,
     seed: Annotated[int, typer.Option(help="The seed of their runs.")] = SEED,
     test: Annotated[str | None, typer.Option(help="A test set; else the first that is not the validation set.")] = None,
     sentences: Annotated[int, typer.Option(min=1, help="How many are translated one at a time.")] = SENTENCES,

@@ -1,6 +1,7 @@
 """The trained systems of an experiment whose decoding is compared, and the text that they translate."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from context_nmt.models.planning import plan
 from context_nmt.settings import DecodingSettings, ModelSettings
 
 ROOT = Path(__file__).parents[1]
-TEACHER, MASKED, BESIDE, SEED = "transformer", "cmlm", "ccan", 1
+SEED = 1
 
 
 @dataclass(frozen=True)
@@ -54,15 +55,16 @@ class Systems:
 def systems_of(
     experiment: Experiment,
     *,
-    teacher: str = TEACHER,
-    masked: str = MASKED,
+    teacher: str | None = None,
+    masked: str | None = None,
     beside: str | None = None,
     seed: int = SEED,
     test: str | None = None,
 ) -> Systems:
-    """Choose what is left out: `beside` is ccan where there is one, `test` the first that is not the validation set.
+    """Choose what is left out: the teacher, the first masked student, the next one beside it where there is one.
 
-    Raises UserError for a system or test set that the experiment does not have, or has not trained or prepared.
+    The test set is then the first that is not the validation set. Raises UserError for a system or test set that the
+    experiment does not have, or has not trained or prepared.
     """
     settings = experiment.settings
     tests = settings.corpus.tests
@@ -70,8 +72,10 @@ def systems_of(
         test = next((name for name in tests if name != settings.corpus.validation), tests[0])
     if test not in tests:
         raise UserError(f"--test is {test!r}; {experiment.parameters} has {', '.join(tests)}")
-    if beside is None and BESIDE in settings.variants:
-        beside = BESIDE
+    students = [one for one in settings.train.distilled if plan(settings, one).training.model.model.kind == "masked"]
+    teacher = teacher or _first(settings.train.teachers, experiment, "teacher", "train.teachers names none")
+    masked = masked or _first(students, experiment, "masked", "train.distilled names no masked variant")
+    beside = beside or next((one for one in students if one != masked), None)
     systems = Systems(experiment, teacher, masked, beside, seed, test)
     _check(systems, "teacher", teacher, "autoregressive")
     _check(systems, "masked", masked, "masked")
@@ -82,6 +86,12 @@ def systems_of(
     if len(systems.references) != len(systems.corpus.side(test, systems.corpus.source)):
         raise UserError(f"{experiment.binarized}: {test} is not that of {experiment.corpus}; {_remedy(experiment)}")
     return systems
+
+
+def _first(found: Sequence[str], experiment: Experiment, option: str, lack: str) -> str:
+    if not found:
+        raise UserError(f"--{option} is missing; {experiment.parameters}: {lack}")
+    return found[0]
 
 
 def _check(systems: Systems, option: str, system: str, kind: str) -> None:

@@ -24,21 +24,22 @@ from context_nmt.training.running import train_run
 SENTENCES = 12
 MASKED = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 16}
 VARIANTS = {
-    "transformer": {"label": "Teacher"},
-    "cmlm": {"label": "CMLM", "model": MASKED, "decoding": {"length_beam": 3}},
-    "ccan": {
+    "plain": {"label": "Teacher"},
+    "masked": {"label": "CMLM", "model": MASKED, "decoding": {"length_beam": 3}},
+    "gated": {
         "label": "CCAN",
         "model": MASKED,
         "slots": {"cross_attention": {"mechanism": "context_aware_cross_attention", "window": 3}},
     },
 }
+TRAIN = {"bitext": ["plain"], "teachers": ["plain"], "distilled": ["masked", "gated"]}
 SEARCHES = [
-    ("transformer", "beam 4"),
-    ("transformer", "greedy"),
-    ("cmlm", "1 iteration"),
-    ("cmlm", "4 iterations"),
-    ("cmlm", "10 iterations"),
-    ("ccan", "10 iterations"),
+    ("plain", "beam 4"),
+    ("plain", "greedy"),
+    ("masked", "1 iteration"),
+    ("masked", "4 iterations"),
+    ("masked", "10 iterations"),
+    ("gated", "10 iterations"),
 ]
 
 
@@ -48,7 +49,7 @@ def experiment(tmp_path_factory):
     training = {"maximum_updates": 150, "validate_every": 150, "maximum_sentence_length": 14}
     made = make_experiment(tmp_path_factory.mktemp("digits"), training=training)
     parameters = yaml.safe_load(made.parameters.read_text())
-    parameters |= {"variants": VARIANTS, "train": {"bitext": list(VARIANTS)}, "focus": "cmlm"}
+    parameters |= {"variants": VARIANTS, "train": TRAIN, "focus": "masked"}
     made.parameters.write_text(yaml.safe_dump(parameters))
     side = asdict(SideSettings(pretokenized=True, truecase=False))
     sides = {role: {"language": language, **side} for role, language in (("source", "xx"), ("target", "yy"))}
@@ -102,11 +103,11 @@ def test_every_search_takes_part_alone_and_in_batches(values, contenders):
         assert (test, sentences, threads) == ("valid", *((SENTENCES, 1) if alone else (40, CORES)))
         assert one.threads == threads
         assert (settings.batch_tokens == 1) is alone
-        if system == "transformer":
+        if system == "plain":
             assert settings.beam == {"beam 4": 4, "greedy": 1}[search]
         else:
             assert settings.iterations == int(search.split()[0])
-            assert settings.length_beam == (3 if system == "cmlm" else 5)
+            assert settings.length_beam == (3 if system == "masked" else 5)
 
 
 def test_speeds_are_relative_to_beam_search_of_the_same_kind(values):
@@ -117,7 +118,7 @@ def test_speeds_are_relative_to_beam_search_of_the_same_kind(values):
 
 
 def test_bleu_is_what_the_pipeline_finds(experiment, values):
-    plans = {"transformer": "beam 4", "cmlm": "10 iterations", "ccan": "10 iterations"}
+    plans = {"plain": "beam 4", "masked": "10 iterations", "gated": "10 iterations"}
     scores = {(one["system"], one["search"]): one["bleu"] for one in values["searches"]}
     reference = read_lines(experiment.corpus / "valid.yy")
     for variant, search in plans.items():
@@ -156,14 +157,36 @@ def test_the_picture_and_the_table_are_written_and_the_picture_is_the_same_again
     assert rows[1] == f"| Teacher, greedy | {bleu:.2f} | 22.5 | 0.50 | 0.50 to 0.50 | 5.625 | 0.88 | 0.88 to 0.88 |"
 
 
+def test_systems_are_the_teacher_and_its_first_students_unless_others_are_given(experiment):
+    def chosen(**options):
+        systems = systems_of(experiment, **options)
+        return systems.teacher, systems.masked, systems.beside
+
+    assert chosen() == ("plain", "masked", "gated")
+    assert chosen(masked="gated") == ("plain", "gated", "masked")
+    assert chosen(beside="masked") == ("plain", "masked", "masked")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, r"--teacher is missing; .*params\.yaml: train\.teachers names none"),
+        ({"teacher": "plain"}, r"--masked is missing; .*params\.yaml: train\.distilled names no masked variant"),
+    ],
+)
+def test_without_students_the_systems_have_to_be_given(tmp_path, given, message):
+    with pytest.raises(UserError, match=message):
+        systems_of(make_experiment(tmp_path / "alone"), **given)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"masked": "other"}, r"--masked is 'other'; .*params\.yaml has ccan, cmlm, transformer"),
-        ({"teacher": "cmlm"}, r"--teacher is 'cmlm', whose model\.kind is masked; it must be autoregressive"),
-        ({"beside": "transformer"}, r"--beside is 'transformer', whose model\.kind is autoregressive"),
+        ({"masked": "other"}, r"--masked is 'other'; .*params\.yaml has gated, masked, plain"),
+        ({"teacher": "masked"}, r"--teacher is 'masked', whose model\.kind is masked; it must be autoregressive"),
+        ({"beside": "plain"}, r"--beside is 'plain', whose model\.kind is autoregressive"),
         ({"test": "train"}, r"--test is 'train'; .*params\.yaml has valid"),
-        ({"seed": 2}, r"runs/models/transformer-2: not there; run `make repro NAME=.*` first"),
+        ({"seed": 2}, r"runs/models/plain-2: not there; run `make repro NAME=.*` first"),
     ],
 )
 def test_what_is_asked_for_in_vain_is_named(experiment, options, message):
@@ -173,7 +196,7 @@ def test_what_is_asked_for_in_vain_is_named(experiment, options, message):
 
 def test_systems_that_are_not_trained_are_one_line(tmp_path, monkeypatch, capsys):
     make_experiment(tmp_path / "untrained")
-    given = ["iterations", "--experiment", str(tmp_path / "untrained"), "--teacher", "plain"]
+    given = ["iterations", "--experiment", str(tmp_path / "untrained"), "--teacher", "plain", "--masked", "plain"]
     monkeypatch.setattr(sys, "argv", given)
     with pytest.raises(SystemExit) as left:
         run(iterations.main)
