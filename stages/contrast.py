@@ -17,7 +17,8 @@ def main(
     """See how often one run finds the right translation of a contrastive item more probable than every wrong one.
 
     Reads runs/models/VARIANT-SEED, and from runs/binarized and runs/tokenized the sets that corpus.contrastive names;
-    params.yaml is not read. A tie counts one half. Categories are those of the items, and "all".
+    params.yaml is not read. A tie counts one half. Categories are those of the items, and "all". A masked run judges by
+    pseudo-log-likelihood: each unit, END included, masked alone, and the length.
 
     Writes
 

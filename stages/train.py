@@ -18,9 +18,10 @@ def main(
 ) -> None:
     """Train one variant with one seed on the binarized corpus, or go on with a training that was stopped.
 
-    Reads metrics/plans/VARIANT/training.json and runs/binarized; params.yaml is not read. Each validation saves a
-    checkpoint; the last `training.keep_last` and the best `training.keep_best` stay. Until they are averaged,
-    runs/scratch/VARIANT-SEED holds what a killed training goes on from; the same command ends with the same bytes.
+    Reads metrics/plans/VARIANT/training.json, runs/binarized and, with --distilled, runs/distilled in place of the
+    training target; params.yaml is not read. Each validation saves a checkpoint; the last `training.keep_last` and the
+    best `training.keep_best` stay. Until they are averaged, runs/scratch/VARIANT-SEED holds what a killed training goes
+    on from; the same command ends with the same bytes.
     Processes that torchrun starts share the batches of an update (training.accumulation).
 
     Writes

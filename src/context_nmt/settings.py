@@ -181,7 +181,8 @@ class TrainingSettings(Checked):
     mask_whole_targets: bool = True  # masked models: 1..N units of N are masked; else 1..N-1, as in Mask-Predict's code
     precision: Literal["fp32", "bf16"] = "fp32"
     validate_every: int = 1000  # updates; each validation saves a checkpoint
-    validation_bleu: bool = False  # also decode the validation set greedily
+    # Also decode the validation set: greedily, masked models in 10 iterations of one length, whatever `decoding` says.
+    validation_bleu: bool = False
     select_by: Literal["loss", "bleu"] = "loss"  # what "best" means, for early stopping and best checkpoints
     patience: int | None = None  # stop after this many validations without a better one
     keep_last: int = 5
@@ -218,13 +219,14 @@ class AveragingSettings(Checked):
 class DecodingSettings(Checked):
     """Greedy (beam 1) or beam search; of masked models mask-predict."""
 
+    # Masked models have no use for the keys from here to maximum_length_offset.
     beam: int = 4
     length_penalty: Literal["gnmt", "fairseq", "none"] = "gnmt"
     length_penalty_weight: float = 0.6
     stop: Literal["exact", "beam"] = "exact"  # when no other hypothesis can win; when as many as the beam have ended
     maximum_length_ratio: float = 1.5  # longest output: ratio * source length + offset, in units
     maximum_length_offset: int = 20
-    batch_tokens: int = 4096  # source tokens times beam
+    batch_tokens: int = 4096  # source tokens times beam, of masked models times length_beam
     precision: Literal["fp32", "bf16"] = "fp32"  # of the linear maps
     n_best: int = 1
     iterations: int = 10  # masked models
@@ -309,8 +311,9 @@ class TrainSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchSettings(Checked):
-    """The command in front of `-m stages.train` and `-m stages.decode`; another one runs these stages again.
+    """The commands in front of `-m stages.NAME`; another one runs these stages again, and so distils again.
 
+    `train` is that of all trainings, `decode` that of decode, distill, rescore, contrast and analyse, for example
     `python`, `env OMP_NUM_THREADS=1 python`, `torchrun --nproc-per-node 8`, `srun --ntasks-per-node 1 torchrun …`
     """
 
