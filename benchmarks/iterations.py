@@ -194,7 +194,7 @@ def main(
         benchmarks/iterations.svg
         benchmarks/README.md         their table, beside those of the other parts
 
-    Example: python -m benchmarks.iterations --experiment experiments/multi30k-en-de --rounds 3
+    Example: python -m benchmarks.iterations --experiment experiments/multi30k-en-de-masked --rounds 3
     """
     systems = systems_of(Experiment(experiment), teacher=teacher, masked=masked, beside=beside, seed=seed, test=test)
     folder = experiment.resolve()

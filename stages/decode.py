@@ -14,7 +14,7 @@ def main(
     seed: Annotated[int, typer.Argument(help="The seed of the run.")],
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
 ) -> None:
-    """Translate every test set of the binarized corpus with one run: by greedy or beam search, if masked by mask-predict.
+    """Translate every test set of the binarized corpus with one run, by greedy or beam search or mask-predict.
 
     Reads metrics/plans/VARIANT/decoding.json, runs/models/VARIANT-SEED and runs/binarized; params.yaml is not read.
 
