@@ -42,7 +42,7 @@ train: {bitext: [plain, other]}
 seeds: [1]
 focus: plain
 """
-OF_A_RUN = ("train", "average", "decode", "detokenize", "evaluate")
+OF_A_RUN = ("train", "average", "decode", "detokenize", "evaluate", "analyse")
 SCORE = ("--hypothesis", "metrics/hypotheses/plain-1/valid.detokenized.txt", "--reference", "data/toy/valid.yy")
 COMPARE = ("--system", "data/toy/valid.xx", "--baseline", "data/toy/valid.yy", "--reference", "data/toy/valid.yy")
 STAGES = [  # all, in their order
@@ -125,7 +125,7 @@ CROSS = ("variants", "plain", "slots", "cross_attention")
 OWN = "multi_head_attention"
 PARAMETERS = [
     (("modle",), {}, "modle: unknown key; did you mean 'model'? (known: root, "),
-    (("model", "widht"), 8, "model.widht: unknown key; did you mean 'width'? (known: width, "),
+    (("model", "widht"), 8, "model.widht: unknown key; did you mean 'width'? (known: kind, width, "),
     (("training", "schedule", "warm_up"), 8, "training.schedule.warm_up: unknown key; did you mean 'warmup'?"),
     (("launch", "trian"), "python", "launch.trian: unknown key; did you mean 'train'? (known: train, decode)"),
     (("launch", "train"), " ", "launch: train is ' '; it must be a command"),

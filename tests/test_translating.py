@@ -128,7 +128,7 @@ def test_no_sentences(model: TranslationModel) -> None:
 
 def test_batches_hold_every_sentence_once_within_the_limit() -> None:
     lengths = np.array([3, 0, 50, 7, 7, 1, 0, 12])
-    cut = list(batches(lengths, DecodingSettings(beam=2, batch_tokens=48)))
+    cut = list(batches(lengths, 48, 2))
     assert sorted(np.concatenate(cut).tolist()) == list(range(8))
     assert cut[0].tolist() == [2]  # too long for any batch
     for batch in cut[1:]:
