@@ -14,6 +14,7 @@ def main() -> None:
         runs/binarized/vocabulary.LANGUAGE.txt      one unit a line; its id is the line's number, from 0
         runs/binarized/SPLIT.LANGUAGE.tokens.npy    all ids, one sentence behind the other
         runs/binarized/SPLIT.LANGUAGE.offsets.npy   where each sentence starts
+        runs/binarized/SPLIT.documents              where documents start, for splits that say so
 
     Example: python -m stages.binarize
     """

@@ -15,6 +15,7 @@ def main() -> None:
     Writes
 
         runs/subwords/SPLIT.LANGUAGE                   units; one that a word goes on behind ends in "@@"
+        runs/subwords/SPLIT.documents                  where documents start, for splits that say so
         runs/subwords/codes.joint or codes.LANGUAGE    the merges
         runs/subwords/vocabulary.LANGUAGE              units of the training text with their counts
         runs/subwords/units.json                       the settings

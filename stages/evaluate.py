@@ -16,8 +16,9 @@ def main(
     """Score one run of the experiment in the current folder on all its test sets and groups of test sets.
 
     Reads metrics/hypotheses/VARIANT-SEED/, the raw references data/CORPUS/TEST.LANGUAGE and their tokens
-    runs/tokenized/TEST.LANGUAGE.cased. Where there is a data/CORPUS/TEST.bound.LANGUAGE, the best that a system can do
-    that sees one sentence at a time, its score stands beside, with the share of it that the run reaches. Writes
+    runs/tokenized/TEST.LANGUAGE.cased; of further references, which count in every score, TEST.LANGUAGE.1 and so on.
+    Where there is a data/CORPUS/TEST.bound.LANGUAGE, the best that a system can do that sees one sentence at a time,
+    its score stands beside, with the share of it that the run reaches. Writes
 
         metrics/scores/VARIANT-SEED.json    {TEST: {METRIC: {"score": float, "signature": str}}}
 

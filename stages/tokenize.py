@@ -17,10 +17,12 @@ def main() -> None:
 
         runs/tokenized/SPLIT.LANGUAGE            tokens, truecased
         runs/tokenized/SPLIT.LANGUAGE.cased      validation and test sets: tokens in their original case
+        runs/tokenized/SPLIT.LANGUAGE.1.cased    the same of further references, data/NAME/SPLIT.LANGUAGE.1, .2, …
         runs/tokenized/truecaser.LANGUAGE.json   casing statistics of the training text
         runs/tokenized/moses.json                the settings, from which the chain is replayed
+        runs/tokenized/SPLIT.documents           where documents start, if data/NAME/SPLIT.documents says so
         runs/tokenized/SET.LANGUAGE              contrastive sets (data/NAME/SET.SOURCE-TARGET.jsonl): distinct pairs
-        runs/tokenized/SET.items.json            which pairs are an item's right and wrong ones
+        runs/tokenized/SET.items.json            which pairs are an item's right and wrong ones and its context
         runs/tokenized/cleaning.json             training pairs read, kept and dropped, by reason
 
     Example: python -m stages.tokenize

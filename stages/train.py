@@ -14,14 +14,17 @@ def main(
     variant: Annotated[str, typer.Argument(help="A variant of params.yaml, as resolved by the plan stage.")],
     seed: Annotated[int, typer.Argument(help="Of the initial weights, dropout and the order of batches.")],
     distilled: Annotated[bool, typer.Option(help="Learn the teacher's translations in runs/distilled.")] = False,
+    start: Annotated[
+        str | None, typer.Option(help="A variant whose run with the same seed has the weights to start from.")
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
 ) -> None:
     """Train one variant with one seed on the binarized corpus, or go on with a training that was stopped.
 
-    Reads metrics/plans/VARIANT/training.json, runs/binarized and, with --distilled, runs/distilled in place of the
-    training target; params.yaml is not read. Each validation saves a checkpoint; the last `training.keep_last` and the
-    best `training.keep_best` stay. Until they are averaged, runs/scratch/VARIANT-SEED holds what a killed training goes
-    on from; the same command ends with the same bytes.
+    Reads metrics/plans/VARIANT/training.json, runs/binarized, with --distilled runs/distilled in place of the training
+    target, and with --start runs/models/START-SEED; params.yaml is not read. Each validation saves a checkpoint; the
+    last `training.keep_last` and the best `training.keep_best` stay. Until they are averaged, runs/scratch/VARIANT-SEED
+    holds what a killed training goes on from; the same command ends with the same bytes.
     Processes that torchrun starts share the batches of an update (training.accumulation).
 
     Writes
@@ -32,7 +35,15 @@ def main(
 
     Example: python -m stages.train transformer 1
     """
-    train_run(Experiment(), variant, seed, device=device, distilled=distilled, validation_bleu=validation_bleu)
+    train_run(
+        Experiment(),
+        variant,
+        seed,
+        device=device,
+        distilled=distilled,
+        start=start,
+        validation_bleu=validation_bleu,
+    )
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from small_models import LAYERS, SLOTS
+from small_models import LAYERS, OUTPUT_SLOTS, SLOTS
 from torch import nn
 
 from context_nmt.mechanisms import multi_head_attention
@@ -122,3 +122,12 @@ def mechanism(attention, settings=multi_head_attention.Settings):
         return attention(width=place.width, heads=place.heads, bias=place.bias, dropout=place.attention_dropout)
 
     return SimpleNamespace(SLOTS=SLOTS, Settings=settings, build=build)
+
+
+def output_mechanism(build):
+    """A mechanism behind a stack; `build` gets the place alone."""
+    return SimpleNamespace(
+        SLOTS=OUTPUT_SLOTS,
+        Settings=multi_head_attention.Settings,
+        build=lambda _, place: build(place),
+    )

@@ -69,6 +69,7 @@ def make_experiment(folder: Path, **changes: object) -> Experiment:
             write_lines(experiment.curve(run), curve(number, seed))
             measured = measures(variant, number, seed)
             write_json(experiment.analyses(run), dict.fromkeys(settings.corpus.tests, measured))
+            write_json(experiment.discourse(run), {})
     write_json(
         experiment.metrics / "models.json",
         {

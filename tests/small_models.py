@@ -4,16 +4,21 @@ from typing import get_args
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from context_nmt.corpus.vocabulary import BEGIN, PADDING
 from context_nmt.models.building import build
+from context_nmt.models.document_model import DocumentModel, KnownSentences, source_states
 from context_nmt.models.planning import PLAIN
 from context_nmt.models.plans import Filling, ModelPlan
-from context_nmt.models.translation_model import TranslationModel
-from context_nmt.settings import ModelSettings, Slot
+from context_nmt.models.translation_model import DecodingState, TranslationModel
+from context_nmt.settings import LayerSlot, ModelSettings, OutputSlot
+from context_nmt.transformer.layers import Memory
+from context_nmt.transformer.sentence_context import SentenceContext
 
 WIDTH, HEADS, LAYERS, VOCABULARY = 8, 2, 2, 11
-SLOTS: tuple[str, ...] = get_args(Slot)
+SLOTS: tuple[str, ...] = get_args(LayerSlot)
+OUTPUT_SLOTS: tuple[str, ...] = get_args(OutputSlot)
 SIZES = {
     "width": WIDTH,
     "feed_forward_width": 12,
@@ -38,6 +43,44 @@ def small_model(slots: dict[str, tuple[Filling, ...]] | None = None, **settings:
     torch.manual_seed(1)
     model = build(small_plan(slots, **settings), source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
     return shake(model.double()).eval()
+
+
+class InADocument(nn.Module):
+    """A document model whose every sentence has the same two sentences before it."""
+
+    source, targets = torch.tensor([[4, 5, 6, 2], [7, 8, 2, 0]]), torch.tensor([[1, 9, 10], [1, 4, 0]])
+    previous = torch.tensor([[-1, -1], [-1, 0]])
+
+    def __init__(self, model: DocumentModel) -> None:
+        super().__init__()
+        self.model = model
+        self.encoder, self.decoder, self.output = model.encoder, model.decoder, model.output
+
+    def forward(self, source: Tensor, targets: Tensor) -> Tensor:
+        previous = torch.cat([self.previous, torch.tensor([[0, 1]]).expand(len(source), 2)])
+        return self.model(_stacked(self.source, source), _stacked(self.targets, targets), previous)[
+            2:, : targets.size(1)
+        ]
+
+    def context(self, count: int) -> SentenceContext:
+        alone = self.model.encode_alone(self.source)
+        before = KnownSentences(source_states(self.source, alone)).before(self.previous)
+        known = self.model.remembered(self.source, alone, self.model.with_context(alone, before), self.targets)
+        return known.before(torch.tensor([[0, 1]]).expand(count, 2))
+
+    def encode(self, source: Tensor) -> Memory:
+        return self.model.with_context(self.model.encode_alone(source), self.context(len(source)))
+
+    def start(self, memory: Memory) -> DecodingState:
+        return self.model.start(memory, self.context(len(memory.padding)))
+
+    def step(self, tokens: Tensor, state: DecodingState) -> tuple[Tensor, DecodingState]:
+        return self.model.step(tokens, state)
+
+
+def _stacked(first: Tensor, second: Tensor) -> Tensor:
+    width = max(first.size(1), second.size(1))
+    return torch.cat([functional.pad(ids, (0, width - ids.size(1)), value=PADDING) for ids in (first, second)])
 
 
 def shake(model: nn.Module) -> nn.Module:

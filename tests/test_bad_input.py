@@ -42,7 +42,7 @@ train: {bitext: [plain, other]}
 seeds: [1]
 focus: plain
 """
-OF_A_RUN = ("train", "average", "decode", "detokenize", "evaluate", "analyse")
+OF_A_RUN = ("train", "average", "decode", "detokenize", "evaluate", "analyse", "discourse")
 SCORE = ("--hypothesis", "metrics/hypotheses/plain-1/valid.detokenized.txt", "--reference", "data/toy/valid.yy")
 COMPARE = ("--system", "data/toy/valid.xx", "--baseline", "data/toy/valid.yy", "--reference", "data/toy/valid.yy")
 STAGES = [  # all, in their order
@@ -83,6 +83,7 @@ def finished(tmp_path_factory):
         lines = [f"balo {number % 7} tak fenu {number % 5} ." for number in range(count)]
         (folder / f"data/toy/{split}.xx").write_text("\n".join(lines) + "\n")
         (folder / f"data/toy/{split}.yy").write_text("\n".join(line[::-1] for line in lines) + "\n")
+    (folder / "data/toy/valid.documents").write_text("0\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for name, *arguments in STAGES:

@@ -258,6 +258,22 @@ def test_a_wrong_generated_corpus_is_found_before_the_run(project, entry, messag
             check()
 
 
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("mine: {}", "corpora.mine: format: this key is required"),
+        ("mine: {format: txt}", "corpora.mine: format: "),
+        ("mine: {format: text, licence: x, homepage: x, documents: 3}", "corpora.mine: format text has no documents"),
+    ],
+)
+def test_a_wrong_entry_to_download_is_found_before_the_run(project, entry, message):
+    """DVC reads the format of every entry, and stops without one."""
+    edit(project / "data/params.yaml", "corpora:\n", f"corpora:\n  {entry}\n")
+    for check in (lambda: check_experiments(project), lambda: check_before_run(project, project)):
+        with pytest.raises(UserError, match=re.escape(message)):
+            check()
+
+
 def test_a_new_experiment_on_another_generated_corpus_keeps_recipe_splits_and_sets(project):
     edit(project / "data/params.yaml", "generated:\n", "generated:\n  large: {seed: 2}\n")
     settings = read_parameters(create_experiment(project, "two", corpus="large") / "params.yaml")

@@ -17,3 +17,11 @@ def test_the_transformer_comes_close_to_the_bound_and_has_no_leak(folder):
     assert results["senses"]["senses_beside"]["mean"] >= 95
     assert results["pronouns"]["pronouns_cross"]["mean"] == 50
     assert results["senses"]["senses_cross"]["mean"] == 50
+
+
+@pytest.mark.parametrize("variant", ["han_encoder", "han_joint"])
+def test_what_reads_previous_sentences_understands_pronouns_that_need_them(variant):
+    results = read_json(ROOT / "metrics/results.json")
+    read, blind = (results[name]["pronouns"] for name in (variant, "transformer"))
+    assert read["pronouns_cross"]["mean"] >= blind["pronouns_cross"]["mean"] + 25
+    assert read["pronouns_within"]["mean"] >= blind["pronouns_within"]["mean"] - 1

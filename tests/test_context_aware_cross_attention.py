@@ -65,7 +65,10 @@ def test_a_window_by_hand():
     """One head of width 1 sees keys 1, 5, 3 and 2: the second is the centre, and a window of 1 leaves out the last."""
     settings = mechanism.Settings(window=1)
     layer = mechanism.build(
-        settings, Place(slot=SLOT, layer=1, width=1, heads=1, bias=False, dropout=0.0, attention_dropout=0.0)
+        settings,
+        Place(
+            slot=SLOT, layer=1, width=1, feed_forward_width=1, heads=1, bias=False, dropout=0.0, attention_dropout=0.0
+        ),
     ).double()
     for parameter in layer.parameters():
         parameter.data.fill_(1)
@@ -123,7 +126,9 @@ def test_an_open_gate_is_the_plain_attention_exactly():
 
 
 def test_a_layer_of_the_paper_has_65_parameters_more():
-    place = Place(slot=SLOT, layer=1, width=512, heads=8, bias=True, dropout=0.0, attention_dropout=0.0)
+    place = Place(
+        slot=SLOT, layer=1, width=512, feed_forward_width=2048, heads=8, bias=True, dropout=0.0, attention_dropout=0.0
+    )
     layers = mechanism.build(mechanism.Settings(), place), multi_head_attention.build(None, place)
     counts = [sum(parameter.numel() for parameter in layer.parameters()) for layer in layers]
     assert counts[0] - counts[1] == 65

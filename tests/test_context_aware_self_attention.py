@@ -72,6 +72,7 @@ def test_it_is_what_the_equations_say(context, mixed_into, gate, causal):
             slot=DECODER if causal else ENCODER,
             layer=depth,
             width=WIDTH,
+            feed_forward_width=12,
             heads=HEADS,
             bias=True,
             dropout=0.0,
@@ -98,7 +99,16 @@ def test_every_context_keeps_the_contract(context, settings, clause):
 def test_gates_can_be_read_from_outside():
     layer = mechanism.build(
         mechanism.Settings(gate="head"),
-        Place(slot=ENCODER, layer=1, width=WIDTH, heads=HEADS, bias=True, dropout=0.0, attention_dropout=0.0),
+        Place(
+            slot=ENCODER,
+            layer=1,
+            width=WIDTH,
+            feed_forward_width=12,
+            heads=HEADS,
+            bias=True,
+            dropout=0.0,
+            attention_dropout=0.0,
+        ),
     )
     read = []
     layer.key.gate.register_forward_hook(lambda _, __, output: read.append(output))

@@ -22,7 +22,7 @@ from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding.forced_scoring import score_pairs
-from context_nmt.evaluation.contrasting import contrast_run, judge
+from context_nmt.evaluation.contrasting import candidates, contrast_run, judge
 from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
 from context_nmt.models.averaging import average_run
 from context_nmt.settings import CorpusSettings, TextSettings, UnitSettings
@@ -41,8 +41,7 @@ def write_set(path, *items):
 
 def test_each_pair_stands_once(tmp_path):
     other = {"source": "It slept.", "right": "Es schlief.", "wrong": ["Er schlief.", "Sie schlief."]}
-    context = {"source": ["One."], "target": ["Eins."]}
-    path = write_set(tmp_path / "set.jsonl", HE | {"mirror": 2, "context": context}, other, SHE | {"mirror": 0})
+    path = write_set(tmp_path / "set.jsonl", HE | {"mirror": 2}, other, SHE | {"mirror": 0})
     pairs, index = read_contrastive_set(path)
     assert pairs == [
         ("It was old.", "Er war alt."),
@@ -52,10 +51,23 @@ def test_each_pair_stands_once(tmp_path):
         ("It slept.", "Sie schlief."),
     ]
     assert index["items"] == [
-        {"right": 0, "wrong": [1], "categories": ["cross"]},
-        {"right": 2, "wrong": [3, 4], "categories": []},
-        {"right": 1, "wrong": [0], "categories": ["cross"]},
+        {"right": 0, "wrong": [1], "categories": ["cross"], "context": []},
+        {"right": 2, "wrong": [3, 4], "categories": [], "context": []},
+        {"right": 1, "wrong": [0], "categories": ["cross"], "context": []},
     ]
+
+
+def test_pairs_of_contexts_stand_once_behind_those_of_items(tmp_path):
+    table, door = ("I saw the table.", "Ich sah den Tisch."), ("I saw the door.", "Ich sah die Tür.")
+    scored = (SHE["source"], SHE["right"])  # stands among the pairs of items, too
+    contexts = [
+        {"source": [source for source, _ in pairs], "target": [target for _, target in pairs]}
+        for pairs in ([door, table], [table, scored, door])
+    ]
+    path = write_set(tmp_path / "set.jsonl", HE | {"context": contexts[0]}, SHE | {"context": contexts[1]})
+    pairs, index = read_contrastive_set(path)
+    assert pairs == [("It was old.", "Er war alt."), scored, door, table]
+    assert [item["context"] for item in index["items"]] == [[2, 3], [3, 1, 2]]
 
 
 @pytest.mark.parametrize(
@@ -79,6 +91,7 @@ def test_each_pair_stands_once(tmp_path):
         (HE | {"categories": ["x_normalized"]}, "must not end in '_normalized'"),
         (HE | {"categories": ["x", "x"]}, "categories repeats one"),
         (HE | {"context": {"source": ["a"]}}, "context: source has 1 sentences and target 0"),
+        (HE | {"context": {"source": ["a"], "target": ["b\nc"]}}, r"context: 'b\\nc' is not one line of text"),
         (HE | {"mirror": "0"}, "mirror: .*integer"),
         (HE | {"mirror": -1}, "mirror is -1"),
         (HE | {"mirror": 7}, "mirror is 7, but line 8 is no item"),
@@ -204,8 +217,10 @@ def test_what_is_longer_than_learned_positions_is_refused():
 
 
 def judged(tmp_path, items, scores):
+    items = [{"context": [], **item} for item in items]
     write_json(tmp_path / "set.items.json", {"sha256": "0123456789abcdef" * 4, "items": items})
-    return judge(tmp_path / "set.items.json", scores)
+    of_pairs = {ending: {((), number): score for number, score in enumerate(of)} for ending, of in scores.items()}
+    return judge(tmp_path / "set.items.json", of_pairs)
 
 
 def test_an_item_counts_if_it_beats_every_wrong_one(tmp_path):
@@ -238,9 +253,16 @@ def test_mirrors_give_exactly_one_half(tmp_path_factory, scores):
     assert found["set_cross"]["score"] == 50.0
 
 
-def test_scores_of_another_set_are_refused(tmp_path):
-    with pytest.raises(UserError, match=r"set\.items\.json: has 3 pairs, but 2 were scored; run the text stages again"):
-        judged(tmp_path, [{"right": 0, "wrong": [2], "categories": []}], {"": [0.0, 1.0]})
+@pytest.mark.parametrize(("context", "pairs"), [([], 3), ([3, 4], 5), ([1], 3)])
+def test_the_pairs_of_another_set_are_refused(tmp_path, context, pairs):
+    index = tmp_path / "set.items.json"
+    items = [{"right": 0, "wrong": [2], "categories": [], "context": context}]
+    write_json(index, {"sha256": "0123456789abcdef" * 4, "items": items})
+    assert candidates(index, pairs) == [(tuple(context), 0), (tuple(context), 2)]
+    for other in (pairs - 1, pairs + 1):
+        message = rf"set\.items\.json: has {pairs} pairs, but there are {other}; run the text stages again"
+        with pytest.raises(UserError, match=message):
+            candidates(index, other)
 
 
 @pytest.fixture(scope="module")
@@ -260,6 +282,7 @@ def add_set(experiment):
             "right": f"{a} {b}",
             "wrong": [f"{a} {(b + more) % 10}" for more in (1, 3, 5)],
             "categories": ["last"],
+            "context": {"source": [f"{b} {a} {b}"], "target": [f"{a} {b} {a}"]},
         }
         for a in range(10)
         for b in range(10)

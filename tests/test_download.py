@@ -17,6 +17,7 @@ import pytest
 import sacrebleu.utils
 import yaml
 
+from context_nmt.corpus.contrastive import read_contrastive_set
 from context_nmt.corpus.download import download_corpus, read_entry
 from context_nmt.files import UserError, locked, read_json, read_lines
 
@@ -123,7 +124,7 @@ def zipped(members: dict[str, bytes]) -> bytes:
 def download(mirror: Path, files: list[dict[str, Any]], *, place: str | None = None, **entry: Any) -> Path:
     data = mirror.parent / "data"
     data.mkdir(exist_ok=True)
-    entry = {"licence": "none", "homepage": "none", "files": files, **entry}
+    entry = {"format": "text", "licence": "none", "homepage": "none", "files": files, **entry}
     (data / "params.yaml").write_text(yaml.safe_dump({"corpora": {"toy": entry}}))
     download_corpus(data, "toy", mirror=str(mirror) if place is None else place)
     return data / "toy"
@@ -375,12 +376,35 @@ def test_every_entry_of_the_project_is_well_formed() -> None:
         read_entry(ENTRIES, "mulit30k")
 
 
-def test_multi30k_is_what_its_entry_says(tmp_path: Path) -> None:
+MULTI30K = {"train": 29000, "val": 1014, "test_2016_flickr": 1000}
+CHATS = {"train": (13845, 550), "train_agent": (7629, 550), "train_customer": (6216, 548)}
+CHATS |= {"dev": (1902, 78), "dev_agent": (1040, 78), "dev_customer": (862, 78)}
+CHATS |= {"test": (2100, 78), "test_agent": (1133, 78), "test_customer": (967, 78)}
+
+
+@pytest.mark.parametrize(
+    ("corpus", "lines"),
+    [
+        ("multi30k", {f"{split}.{language}": n for split, n in MULTI30K.items() for language in ("en", "de", "fr")}),
+        (
+            "bcontrast",
+            {
+                f"{split}.{ending}": sentences if ending != "documents" else chats
+                for split, (sentences, chats) in CHATS.items()
+                for ending in ("en", "de", "documents")
+            },
+        ),
+        ("discourse_mt", {"anaphora.en-fr.jsonl": 200, "lexical_choice.en-fr.jsonl": 200}),
+    ],
+)
+def test_a_corpus_is_what_its_entry_says(tmp_path: Path, corpus: str, lines: dict[str, int]) -> None:
     mirror = os.environ.get("DATA_MIRROR")
     if not mirror:
         pytest.skip("DATA_MIRROR names no mirror of the corpora")
     (tmp_path / "params.yaml").write_text(ENTRIES.read_text())
-    download_corpus(tmp_path, "multi30k", mirror=mirror)
-    lengths = {path.name: len(read_lines(path)) for path in (tmp_path / "multi30k").iterdir()}
-    splits = {"train": 29000, "val": 1014, "test_2016_flickr": 1000}
-    assert lengths == {f"{split}.{language}": n for split, n in splits.items() for language in ("en", "de", "fr")}
+    download_corpus(tmp_path, corpus, mirror=mirror)
+    assert {path.name: len(read_lines(path)) for path in (tmp_path / corpus).iterdir()} == lines
+    for path in (tmp_path / corpus).glob("*.jsonl"):
+        pairs, index = read_contrastive_set(path)
+        assert all(len(item["context"]) == 1 for item in index["items"])
+        assert len(pairs) > 200

@@ -27,6 +27,7 @@ BARE = {"torch", "numpy", "yaml", "typer", "rich", "safetensors"}
 REST = [
     "compare_mt",
     "dvc",
+    "jieba",
     "matplotlib",
     "nltk",
     "pydantic",
@@ -35,6 +36,8 @@ REST = [
     "sacrebleu",
     "sacremoses",
     "scipy",
+    "sklearn",
+    "stop_words",
     "subword_nmt",
 ]
 ON_A_BARE_MACHINE = [
@@ -47,7 +50,8 @@ ON_A_BARE_MACHINE = [
     *("evaluation/contrasting.py", "files.py", "settings.py", "experiment.py", "command_line.py"),
 ]
 WITHOUT_TORCH = ["tokenize", "bpe", "binarize", "detokenize", "download", "pair", "score", "evaluate", "significance"]
-WITHOUT_TORCH += ["tables", "focus", "compare", "experiment", "describe_corpus", "sample_corpus"]
+WITHOUT_TORCH += ["tables", "focus", "compare", "experiment", "describe_corpus", "sample_corpus", "discourse"]
+WITHOUT_TORCH += ["segment_chinese"]
 
 FILES = {path: path.relative_to(LIBRARY) for path in sorted(LIBRARY.rglob("*.py")) if path != LIBRARY / "__init__.py"}
 FILES |= {path: path.relative_to(ROOT) for path in sorted((ROOT / "stages").glob("*.py"))}

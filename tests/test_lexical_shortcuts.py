@@ -49,7 +49,16 @@ def slow(layer, queries, shortcuts, states, mask):
 @pytest.mark.parametrize("depth", [1, 2, 4])
 def test_it_is_what_the_equations_say(depth, slot, feature_fusion, lexical):
     torch.manual_seed(depth)
-    place = Place(slot=slot, layer=depth, width=WIDTH, heads=HEADS, bias=True, dropout=0.0, attention_dropout=0.0)
+    place = Place(
+        slot=slot,
+        layer=depth,
+        width=WIDTH,
+        feed_forward_width=12,
+        heads=HEADS,
+        bias=True,
+        dropout=0.0,
+        attention_dropout=0.0,
+    )
     settings = mechanism.Settings(feature_fusion=feature_fusion, lexical=lexical)
     layer = shake(mechanism.build(settings, place).double()).eval()
     queries, *states = torch.randn(5, 4, WIDTH, dtype=torch.float64)

@@ -19,14 +19,27 @@ from broken_attentions import (
     StateInTheModule,
     TwoPositionsInAStep,
     mechanism,
+    output_mechanism,
 )
 from contract import CHECKS, NAME, SOURCE, TARGETS, Facts, experiment, installed, small_place, sublayers
-from small_models import HEADS, LAYERS, SLOTS, WIDTH, sentences, shake, small_model, step_by_step
+from small_models import (
+    HEADS,
+    LAYERS,
+    OUTPUT_SLOTS,
+    SLOTS,
+    WIDTH,
+    InADocument,
+    sentences,
+    shake,
+    small_model,
+    step_by_step,
+)
 from torch.nn import functional
 from torch.testing import assert_close
 
 from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.mechanisms import multi_head_attention
+from context_nmt.mechanisms.hierarchical_attention import Norm
 from context_nmt.models import mechanisms
 from context_nmt.models.planning import PLAIN, plan
 from context_nmt.models.plans import Filling
@@ -112,6 +125,36 @@ def without_shortcuts(layer, plain):
             fused.projection.bias[WIDTH:] = projection.bias
 
 
+def hierarchical_parameters(place):
+    """Two attentions with biases, the gate, the feed-forward and five norms (papers' 4,730,880 at 512 and 2048)."""
+    width, hidden = place.width, place.feed_forward_width
+    return 2 * 4 * (width**2 + width) + 2 * width**2 + width + 2 * width * hidden + hidden + width + 5 * 2 * width
+
+
+def with_a_closed_gate(layer, norm):
+    """Nothing of the context."""
+    layer.output_norm.load_state_dict(norm.state_dict())
+    shut(layer, None)
+
+
+def shut(layer, _):
+    with torch.no_grad():
+        layer.gate[0].weight.zero_()
+        layer.gate[0].bias.fill_(-1e4)
+
+
+class OutputNorm(Norm):
+    """HAN's output norm alone."""
+
+    def forward(self, states, _):
+        return super().forward(states)
+
+
+class Nothing(torch.nn.Module):
+    def forward(self, states, _):
+        return states
+
+
 # A new mechanism adds its entry here.
 FACTS = {
     PLAIN: Facts(parameters=plain_parameters, neutral=copy_weights),
@@ -133,6 +176,20 @@ FACTS = {
         neutral=with_the_global_gate,
         refused=(({"window": -1}, "window is -1; it must not be negative"),),
     ),
+    "hierarchical_attention": Facts(
+        settings={"sentences": 2},
+        parameters=hierarchical_parameters,
+        equals=output_mechanism(lambda place: OutputNorm(place.width)),
+        neutral=with_a_closed_gate,
+        refused=(({"sentences": 0}, "sentences is 0; it must be at least 1"),),
+    ),
+    "cache_memory": Facts(
+        settings={"cells": 3, "sentences": 2},
+        parameters=lambda place: 3 * place.width**2 + place.width,
+        equals=output_mechanism(lambda _: Nothing()),
+        neutral=shut,
+        refused=(({"cells": 0}, "cells is 0; it must be at least 1"),),
+    ),
     "context_aware_self_attention": Facts(parameters=context_aware_parameters, neutral=with_closed_gates),
 }
 
@@ -146,7 +203,7 @@ def test_the_contract(name, slot, clause):
 
 
 def test_every_slot_can_be_filled():
-    assert {slot for _, slot in TENANTS} == set(SLOTS)
+    assert {slot for _, slot in TENANTS} == {*SLOTS, *OUTPUT_SLOTS}
     assert set(FACTS) <= set(mechanisms.names())
 
 
@@ -273,13 +330,17 @@ def test_all_layers_see_the_embeddings_as_dropout_left_them(recorded):
             assert slot != "cross_attention" or context.memory_states[0] is embedded["encoder"]
 
 
-# Where dropout acts inside an attention; that of its output is the layer's.
-DROPPING = {"dual_context": {"dropout", "attention_dropout"}}
+# Where dropout acts inside a mechanism; that of an attention's output is the layer's.
+DROPPING = {
+    "dual_context": {"dropout", "attention_dropout"},
+    "hierarchical_attention": {"dropout", "attention_dropout"},
+    "cache_memory": set(),
+}
 
 
 @pytest.mark.parametrize("setting", ["dropout", "attention_dropout"])
 @pytest.mark.parametrize(("name", "slot"), TENANTS)
-def test_dropout_inside_an_attention(name, slot, setting):
+def test_dropout_inside_a_mechanism(name, slot, setting):
     mechanism = mechanisms.load(name)
     place = dataclasses.replace(small_place(slot, bias=False), layer=2, **{setting: 0.5})
     layer = shake(mechanism.build(mechanism.Settings(), place))
@@ -287,6 +348,9 @@ def test_dropout_inside_an_attention(name, slot, setting):
     seen = states if slot == "cross_attention" else ()
     mask, padding = torch.ones(1, 1, 1, 5, dtype=torch.bool), torch.ones(1, 5, dtype=torch.bool)
     context = LayerContext(states, states, mask, causal=False, padding=padding, memory_states=seen)
+    if slot in OUTPUT_SLOTS:
+        context = InADocument(small_model({slot: (Filling(mechanism=name),)}).float()).context(1)
+        context = dataclasses.replace(context, own_crossed=states[-1])
     drops = setting in DROPPING.get(name, {"attention_dropout"})
     assert torch.equal(layer(states[-1], context), layer(states[-1], context)) != drops
     layer.eval()

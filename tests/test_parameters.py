@@ -55,7 +55,7 @@ def message(path):
 @pytest.mark.parametrize("folder", experiments(ROOT), ids=lambda folder: folder.name)
 def test_every_params_file_of_this_project_loads(folder):
     settings = read_parameters(folder / "params.yaml")
-    assert {*settings.train.bitext, *settings.train.distilled} == set(settings.variants)
+    assert set(settings.train.everything) == set(settings.variants)
 
 
 def test_what_is_not_given_has_its_default(tmp_path):
@@ -120,7 +120,7 @@ def test_a_key_like_no_other_gets_the_list_of_known_ones(tmp_path):
             "variants.first.slots",
             {"self_attention": {}},
             "variants.first.slots.self_attention: input should be 'encoder_self_attention', 'decoder_self_attention'"
-            " or 'cross_attention', not 'self_attention'",
+            ", 'cross_attention', 'encoder_output' or 'decoder_output', not 'self_attention'",
         ),
         ("variants.first.test", "t", "variants.first.test: input should be 'bootstrap' or 'sign', not 't'"),
         # missing

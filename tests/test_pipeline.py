@@ -43,7 +43,11 @@ variants:
     slots: {cross_attention: {mechanism: context_aware_cross_attention, window: 1}}
     decoding: {iterations: 3, length_beam: 2}
     baseline: plain
-train: {bitext: [plain, small], teachers: [plain], distilled: [student]}
+  reader:
+    slots: {encoder_output: {mechanism: hierarchical_attention, sentences: 1}}
+    baseline: plain
+train: {bitext: [plain, small], teachers: [plain], distilled: [student], document: [reader], document_start: plain,
+  continued: []}
 rescored: [student]
 seeds: [1]
 focus: plain
@@ -67,6 +71,7 @@ def write_corpus(folder):
         sources, targets = zip(*toy_pairs(count, seed), strict=True)
         (folder / f"{split}.xx").write_text("\n".join(sources) + "\n")
         (folder / f"{split}.yy").write_text("\n".join(targets) + "\n")
+        (folder / f"{split}.documents").write_text("".join(f"{first}\n" for first in range(0, count, 3)))
     (folder / "verbs.xx-yy.jsonl").write_text("".join(json.dumps(item) + "\n" for item in contrastive_items()))
 
 
@@ -129,12 +134,12 @@ COMPARED = ("contrast", "evaluate", "significance")  # targets that leave out ta
 
 def compared(variant):
     """What these targets run of one variant."""
-    train = "train_distilled" if variant == "student" else "train"
+    train = {"student": "train_distilled", "reader": "train_document"}.get(variant, "train")
     return {f"{stage}@{variant}-1" for stage in (train, "average", "decode", "detokenize", *COMPARED)}
 
 
 def of_variant(variant):
-    return compared(variant) | {f"analyse@{variant}-1"}
+    return compared(variant) | {f"analyse@{variant}-1", f"discourse@{variant}-1"}
 
 
 FIRST = {"tokenize", "bpe", "binarize"}
@@ -189,7 +194,7 @@ def finished(project, folder):
 
 
 def test_one_command_runs_every_stage_and_leaves_the_tables(finished):
-    variants = of_variant("plain") | of_variant("small") | of_variant("student") | {"distill@plain"} | RESCORED
+    variants = set().union(*map(of_variant, ("plain", "small", "student", "reader")), {"distill@plain"}, RESCORED)
     assert set(finished.order) == FIRST | LAST | {"plan", "describe"} | variants
     results = finished.json("metrics/results.json")
     assert results["small"]["test"]["sacrebleu"]["seeds"] == 1
@@ -199,6 +204,8 @@ def test_one_command_runs_every_stage_and_leaves_the_tables(finished):
         f"verbs_{category}{ending}" for category in ("all", "mirrored", "plain") for ending in ("", "_normalized")
     }
     assert "plain" in (finished.folder / "metrics/results.md").read_text()
+    assert set(finished.json("metrics/discourse/plain-1.json")) == {"valid", "test"}
+    assert "## test" in (finished.folder / "metrics/discourse.md").read_text()
     assert list((finished.folder / "metrics/figures").glob("*.svg"))
 
 
@@ -209,6 +216,8 @@ def test_the_teacher_comes_before_its_translations_and_these_before_the_student(
     assert taught.read_text().count("\n") == sources.read_text().count("\n") == 300
     assert finished.json("runs/distilled/distilled.json") == {"teacher": "plain-1", "sentences": 300}
     assert "ngram_accuracy_1" in finished.json("metrics/analyses/student-1.json")["test"]
+    continued = ("average@plain-1", "train_document@reader-1", "decode@reader-1")
+    assert sorted(continued, key=finished.order.index) == list(continued)
 
 
 def test_results_are_in_git_and_the_rest_is_not(finished):
@@ -285,7 +294,7 @@ def test_editing_a_student_leaves_its_teacher_alone(finished):
 
 def test_editing_the_teacher_runs_it_and_its_students_and_the_comparisons_with_it(finished):
     finished.edit("plain: {}", "plain: {training: {maximum_updates: 15}, averaging: {count: 1}}")
-    taught = {"distill@plain"} | compared("student") | RESCORED
+    taught = {"distill@plain"} | compared("student") | compared("reader") | RESCORED
     assert finished.repro(*COMPARED) == {"plan", "pair", "significance@small-1"} | compared("plain") | taught
 
 

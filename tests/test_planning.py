@@ -119,7 +119,7 @@ def test_a_slot_that_the_mechanism_does_not_fit_is_refused():
 def test_an_unknown_slot_is_refused():
     message = refusal({"slots": {"encoder_attention": {"mechanism": "made_up"}}})
     assert message.startswith("params.yaml: variants.one.slots.encoder_attention")
-    assert "'encoder_self_attention', 'decoder_self_attention' or 'cross_attention'" in message
+    assert "'decoder_self_attention', 'cross_attention', 'encoder_output' or 'decoder_output'" in message
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,6 @@ def test_each_batch_of_an_update_has_a_dropout_of_its_own(tmp_path):
     pairs = Pairs(*corpus.parallel("train"), maximum_length=None, device=torch.device("cpu"))
     batch = pairs.load(pairs.kept[:20])
     seen = []
-    model.decoder.register_forward_hook(lambda module, given, states: seen.append(states.detach().clone()))
+    model.decoder.register_forward_hook(lambda module, given, states: seen.append(states.states.detach().clone()))
     Updater(plan, model, seed=1).update(1, [batch, batch])
     assert not torch.equal(seen[0], seen[1])

@@ -80,12 +80,15 @@ def test_validation_bleu_is_that_of_words(tmp_path, monkeypatch):
     vocabulary = SimpleNamespace(text=lambda ids: " ".join(units[number] for number in ids))
     target = [np.array(sentence) for sentence in ([4, 5, 6, 7, 8, 9], [6, 5, 4, 5, 7])]
     corpus = SimpleNamespace(
-        validation="valid", parallel=lambda split: {"valid": ("sources", target)}[split], target_vocabulary=vocabulary
+        documents=lambda split: None,
+        validation="valid",
+        parallel=lambda split: {"valid": ("sources", target)}[split],
+        target_vocabulary=vocabulary,
     )
     outputs = [(4, 5, 6, 7, 8, 9), (6, 5, 4, 5, 8)]  # ab c d e f. | c b ab e, one word of nine wrong
     greedy = []
 
-    def translated(model, source, settings, *, device):
+    def translated(model, source, settings, *, documents, device):
         greedy.append((source, settings.beam))
         return [[SimpleNamespace(tokens=tokens), SimpleNamespace(tokens=(6,))] for tokens in outputs]
 

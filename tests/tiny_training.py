@@ -41,6 +41,17 @@ def digits(count: int, seed: int, *, longest: int) -> list[str]:
     return [" ".join(made_up.choices("0123456789", k=made_up.randint(1, longest))) for _ in range(count)]
 
 
+def _previous(lines: list[str]) -> list[str]:
+    return [f"{line} {lines[number - 1] if number % 3 else line}" for number, line in enumerate(lines)]
+
+
+TASKS: dict[str, Callable[[list[str]], list[str]]] = {
+    "copy": list,
+    "reverse": lambda lines: [line[::-1] for line in lines],
+    "previous": _previous,
+}
+
+
 def make_experiment(
     folder: Path,
     *,
@@ -50,8 +61,12 @@ def make_experiment(
     model: dict[str, Any] | None = None,
     training: dict[str, Any] | None = None,
     averaging: dict[str, Any] | None = None,
+    variants: dict[str, Any] | None = None,
 ) -> Experiment:
-    """Write params.yaml, plans and a binarized corpus; its one variant is `plain`."""
+    """Write params.yaml, plans and a binarized corpus; its one variant is `plain`, unless others are given.
+
+    Under the task `previous` a target is a digit and the one of the sentence before, in documents of three.
+    """
     experiment = Experiment(folder)
     parameters = {
         "root": ".",
@@ -59,17 +74,19 @@ def make_experiment(
         "model": MODEL | (model or {}),
         "training": TRAINING | (training or {}),
         "averaging": {"count": 1} | (averaging or {}),
-        "variants": {"plain": {}},
-        "train": {"bitext": ["plain"]},
+        "variants": variants or {"plain": {}},
+        "train": {"bitext": list(variants or ["plain"])},
         "seeds": [1],
-        "focus": "plain",
+        "focus": next(iter(variants or ["plain"])),
     }
     folder.mkdir(parents=True, exist_ok=True)
     experiment.parameters.write_text(yaml.safe_dump(parameters), encoding="utf-8")
     for seed, (split, count) in enumerate({"train": pairs, "valid": 40}.items()):
-        lines = digits(count, seed, longest=longest)
+        lines = digits(count, seed, longest=1 if task == "previous" else longest)
         write_lines(experiment.subwords / f"{split}.xx", lines)
-        write_lines(experiment.subwords / f"{split}.yy", lines if task == "copy" else [line[::-1] for line in lines])
+        write_lines(experiment.subwords / f"{split}.yy", TASKS[task](lines))
+        if task == "previous":
+            write_lines(experiment.subwords / f"{split}.documents", map(str, range(0, count, 3)))
     binarize(experiment.subwords, experiment.binarized, experiment.settings.corpus, experiment.settings.units)
     write_json(experiment.tokenized / "moses.json", {})
     write_json(experiment.subwords / "units.json", {})

@@ -6,8 +6,9 @@ from pathlib import Path
 import torch
 import yaml
 
+from context_nmt.corpus import download
+from context_nmt.corpus.miniature import generation
 from context_nmt.corpus.miniature.contrasts import CONTRASTIVE_SETS
-from context_nmt.corpus.miniature.generation import read_entry
 from context_nmt.files import UserError
 from context_nmt.models.building import build
 from context_nmt.models.planning import plan
@@ -50,7 +51,7 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
     known = [*data["generated"], *data["corpora"]]
     if name not in known and not (root / "data" / name).is_dir():
         yield f"{parameters}: corpus.name: no corpus {name!r}; make the folder data/{name}, or use {', '.join(known)}"
-    if name in data["generated"]:
+    if name in known:
         yield from _data_problems(root / "data" / "params.yaml")
     own = sorted(set(corpus.contrastive) - (set(CONTRASTIVE_SETS) if name in data["generated"] else set()))
     if name in known and own:  # DVC would remove them without a word
@@ -61,11 +62,13 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
 
 
 def _data_problems(parameters: Path) -> Iterator[str]:
-    for corpus in read_yaml(parameters)["generated"]:
-        try:
-            read_entry(parameters, corpus)
-        except UserError as error:
-            yield str(error)
+    data = read_yaml(parameters)
+    for corpora, read in ((data["generated"], generation.read_entry), (data["corpora"], download.read_entry)):
+        for corpus in corpora:
+            try:
+                read(parameters, corpus)
+            except UserError as error:
+                yield str(error)
 
 
 def find_problems(root: Path, folder: Path) -> Iterator[str]:
@@ -115,7 +118,7 @@ def _missing_keys(pipeline: Path, parameters: Path) -> Iterator[str]:
         yield f"{parameters}: {key}: dvc.yaml reads this key; write `{key}: {empty}` for its defaults"
     for stage in sorted({"train", "decode"} - set(given.get("launch") or {})):
         yield f"{parameters}: launch.{stage}: dvc.yaml reads this key; write `launch: {{{stage}: python}}`"
-    for name in ("bitext", "teachers", "distilled"):
+    for name in ("bitext", "teachers", "distilled", "document", "continued"):
         if name not in given["train"]:
             yield f"{parameters}: train.{name}: dvc.yaml reads this list; write `{name}: []` if it is empty"
 

@@ -9,7 +9,8 @@ metrics/                        small files, kept in git
     contrastive/VARIANT-SEED.json    accuracies on contrastive sets
     hypotheses/rescored/  scores/rescored/    the same of what a teacher chose, see `rescored_name`
     analyses/VARIANT-SEED.json  what was read off a run by hooks
-    results.json  results.md  results.csv  analyses.md  analyses.csv  papers.md  papers.csv  figures/
+    discourse/VARIANT-SEED.json pronouns, nouns, cohesion and coherence of translated documents
+    results.json  results.md  results.csv  analyses.md  analyses.csv  papers.md  papers.csv  figures/  discourse.md
     focus.json                  the results of one variant, for `dvc metrics diff`
 runs/                           large files, kept in the DVC cache
     tokenized/  subwords/  binarized/
@@ -128,6 +129,9 @@ class Experiment:
 
     def analyses(self, run: str) -> Path:
         return self.metrics / "analyses" / f"{run}.json"
+
+    def discourse(self, run: str) -> Path:
+        return self.metrics / "discourse" / f"{run}.json"
 
     def significance(self, run: str) -> Path:
         return self.metrics / "significance" / f"{run}.json"

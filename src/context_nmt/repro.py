@@ -1,7 +1,8 @@
 """Runs what is not up to date of an experiment, independent stages side by side; `dvc repro` runs one at a time.
 
 DVC keeps the graph and decides what has changed; this module only starts `dvc repro --single-item` for each stage that
-has changed while nothing that it depends on has.
+has changed or is behind one, as soon as all before it are done. (Asking DVC again after each stage what has changed is
+slow: it reads the lock once for every stage that is named.)
 """
 
 import json
@@ -47,24 +48,17 @@ def reproduce(folder: Path, jobs: int | None) -> None:
 
 
 def _run_side_by_side(pipeline: str, jobs: int, children: "Children") -> bool:
-    """Run all stages that have changed; returns whether there was any."""
-    changed = _changed("--with-deps", pipeline)
-    if not changed:
-        return False
-    stages, edges = _graph(pipeline)
-    ready, started = list[str](), set[str]()
-    while True:
-        ready.extend(without_ancestors(changed, {*changed, *children.running}, edges))
-        while ready and len(children.running) < jobs:
-            stage = max(ready, key=lambda stage: len(_behind({stage}, edges)))  # what most others wait for
-            ready.remove(stage)
-            started.add(stage)
+    """Run what has changed and what is behind it, where DVC decides anew; returns whether anything had changed."""
+    changed = set(json.loads(_output("dvc", "--wait-for-lock", "status", "--json", "--with-deps", pipeline)))
+    edges = _edges(pipeline) if changed else []
+    left = sorted(changed | _behind(changed, edges), key=lambda stage: (-len(_behind({stage}, edges)), stage))
+    while left or children.running:  # first what most others wait for
+        ready = without_ancestors(left, {*left, *children.running}, edges)
+        for stage in ready[: jobs - len(children.running)]:
+            left.remove(stage)
             children.start(stage, ["dvc", "--wait-for-lock", "repro", "--quiet", "--single-item", stage])
-        if not children.running:
-            return True
         children.wait()
-        left = [stage for stage in stages if stage not in started and not ready]
-        changed = _changed(*without_ancestors(left, set(children.running), edges))  # DVC sees no stage half done
+    return bool(changed)
 
 
 def without_ancestors(stages: list[str], unfinished: set[str], edges: Edges) -> list[str]:
@@ -82,17 +76,9 @@ def _behind(stages: set[str], edges: Edges) -> set[str]:
     return behind
 
 
-def _changed(*targets: str) -> list[str]:
-    if not targets:  # DVC would take that for all stages
-        return []
-    output = _output("dvc", "--wait-for-lock", "status", "--json", *targets)
-    return sorted(json.loads(output))
-
-
-def _graph(pipeline: str) -> tuple[list[str], Edges]:
+def _edges(pipeline: str) -> Edges:
     dot = _output("dvc", "--wait-for-lock", "dag", "--dot", pipeline)
-    stages = re.findall(r'^"([^"]+)";$', dot, re.MULTILINE)
-    return stages, re.findall(r'^"([^"]+)" -> "([^"]+)";$', dot, re.MULTILINE)
+    return re.findall(r'^"([^"]+)" -> "([^"]+)";$', dot, re.MULTILINE)
 
 
 def _output(*command: str) -> str:

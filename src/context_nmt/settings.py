@@ -4,7 +4,11 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-Slot = Literal["encoder_self_attention", "decoder_self_attention", "cross_attention"]
+LayerSlot = Literal["encoder_self_attention", "decoder_self_attention", "cross_attention"]  # in every layer
+OutputSlot = Literal["encoder_output", "decoder_output"]  # behind a stack, over the sentences before; most are empty
+Slot = Literal[
+    "encoder_self_attention", "decoder_self_attention", "cross_attention", "encoder_output", "decoder_output"
+]
 
 
 def require(condition: bool, message: str) -> None:
@@ -229,6 +233,7 @@ class DecodingSettings(Checked):
     batch_tokens: int = 4096  # source tokens times beam, of masked models times length_beam
     precision: Literal["fp32", "bf16"] = "fp32"  # of the linear maps
     n_best: int = 1
+    reference_context: bool = False  # models of documents see references in place of their own earlier translations
     iterations: int = 10  # masked models
     length_beam: int = 5  # masked models: lengths that are tried
 
@@ -298,8 +303,26 @@ class TrainSettings(Checked):
     bitext: tuple[str, ...] = ()  # the text as it is
     teachers: tuple[str, ...] = ()  # one variant of bitext at most: its run with the first seed translates the source
     distilled: tuple[str, ...] = ()  # the source with the teacher's translations
+    document: tuple[str, ...] = ()  # the text as it is, from the run of `document_start` with the same seed
+    document_start: str | None = None
+    continued: tuple[str, ...] = ()  # the same, from `continued_start`, which may itself be under document
+    continued_start: str | None = None
+
+    @property
+    def everything(self) -> tuple[str, ...]:
+        """The variants of all lists."""
+        return (*self.bitext, *self.distilled, *self.document, *self.continued)
 
     def __post_init__(self) -> None:
+        for name, earlier in {
+            "document": (*self.bitext, *self.distilled),
+            "continued": (*self.bitext, *self.distilled, *self.document),
+        }.items():
+            start, begun = getattr(self, f"{name}_start"), getattr(self, name)
+            require(
+                not begun or start in earlier,
+                f"{name}_start is {start!r}; what {list(begun)} start from must be one of {list(earlier)}",
+            )
         require(len(self.teachers) < 2, f"teachers names {list(self.teachers)}; there can be one")
         absent = sorted(set(self.teachers) - set(self.bitext))
         require(not absent, f"teachers: {absent} is not trained on bitext ({list(self.bitext)})")
@@ -356,7 +379,7 @@ class ExperimentSettings(Checked):
         for seed in self.seeds:
             require(0 <= seed < 2**32, f"seeds: {seed} is not in 0..4294967295")
         require(self.focus in self.variants, f"focus: no variant {self.focus!r}; there are {list(self.variants)}")
-        for name in ("bitext", "distilled"):
+        for name in ("bitext", "distilled", "document", "continued"):
             unknown = sorted(set(getattr(self.train, name)) - set(self.variants))
             require(not unknown, f"train.{name}: no variant {unknown}; there are {list(self.variants)}")
         require(
@@ -373,7 +396,7 @@ class ExperimentSettings(Checked):
                 re.fullmatch(r"\w[\w-]*", name, re.ASCII) is not None,
                 f"variants: {name!r} names files; it must be made of letters, digits, _ and -, and not start with -",
             )
-            times = (*self.train.bitext, *self.train.distilled).count(name)
+            times = self.train.everything.count(name)
             require(times == 1, f"variants.{name} stands in {times} lists under train; it must stand in exactly one")
             require(
                 variant.baseline is None or (variant.baseline in self.variants and variant.baseline != name),

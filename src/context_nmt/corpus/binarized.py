@@ -4,6 +4,7 @@ corpus.json                   {"source", "target": languages; "train", "validati
 vocabulary.LANGUAGE.txt       one unit a line, its id is the line's number from 0
 SPLIT.LANGUAGE.tokens.npy     the ids of all sentences, one behind the other, without END (uint16, or int32)
 SPLIT.LANGUAGE.offsets.npy    int64, sentence i is tokens[offsets[i] : offsets[i + 1]]
+SPLIT.documents               the number of each document's first sentence, from 0; only of a split with documents
 """
 
 from array import array
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from context_nmt.corpus.documents import copy_documents, documents_file, read_documents
 from context_nmt.corpus.vocabulary import Vocabulary, count_units
 from context_nmt.files import UserError, iterate_lines, read_json, replacing_folder, write_json
 from context_nmt.settings import CorpusSettings, UnitSettings
@@ -27,7 +29,7 @@ def binarize(subwords: Path, destination: Path, corpus: CorpusSettings, units: U
     """Write the folder `destination` from the files `subwords/SPLIT.LANGUAGE`, whole or not at all.
 
     The vocabulary of a side holds the units of its training text, or of both sides' together if `units.joint`.
-    Raises UserError for missing files and for sides of unequal length.
+    Raises UserError for missing files, for sides of unequal length and for documents that do not fit them.
     """
     sides = (corpus.source, corpus.target)
     splits = tuple(dict.fromkeys((corpus.train, corpus.validation, *corpus.tests, *corpus.contrastive)))
@@ -45,7 +47,7 @@ def binarize(subwords: Path, destination: Path, corpus: CorpusSettings, units: U
         write_json(folder / "corpus.json", {"source": corpus.source, "target": corpus.target, **names})
         written = BinarizedCorpus(folder)
         for split in splits:
-            written.parallel(split)
+            copy_documents(subwords, folder, split, len(written.parallel(split)[0]))
 
 
 def write_tokens(text: Path, folder: Path, vocabulary: Vocabulary) -> None:
@@ -131,14 +133,15 @@ class BinarizedCorpus:
         return Vocabulary.load(self.folder / f"vocabulary.{self.target}.txt")
 
     def training_files(self) -> list[Path]:
-        """What a training reads: vocabularies, and the training and validation sets."""
+        """What a training reads: vocabularies, and the training and validation sets with their documents."""
         splits = (self.train, self.validation)
         files = [path for split in splits for path in sorted(self.folder.glob(f"{split}.*.npy"))]
         if self.training_target is not None:
             replaced = f"{self.train}.{self.target}."
             files = [path for path in files if not path.name.startswith(replaced)]
             files += sorted(self.training_target.glob(f"{replaced}*.npy"))
-        return sorted(self.folder.glob("vocabulary.*.txt")) + files
+        documents = [path for split in splits if (path := documents_file(self.folder, split)).exists()]
+        return sorted(self.folder.glob("vocabulary.*.txt")) + files + documents
 
     def side(self, split: str, language: str) -> TokenFile:
         """Open the sentences of one side; raises UserError for an unknown split or language."""
@@ -152,3 +155,10 @@ class BinarizedCorpus:
             counts = f"{len(source)} in {self.source}, {len(target)} in {self.target}"
             raise UserError(f"{split}: the two sides have unequal numbers of sentences: {counts}")
         return source, target
+
+    def documents(self, split: str) -> list[range] | None:
+        """Give the numbers of each document's sentences; None for a split without boundaries.
+
+        Raises UserError for boundaries that do not fit its number of sentences.
+        """
+        return read_documents(self.folder, split, len(self.side(split, self.source)))

@@ -9,13 +9,13 @@ A set is a file `NAME.SOURCE-TARGET.jsonl` of raw text with one item a line:
 0, of the item with the same source and candidates of which another one is right.
 
 Its distinct pairs of a source and a candidate go through the text stages as a parallel text of the set's name, and
-`NAME.items.json` says which of them belong to an item, as line numbers from 0:
+behind them the distinct pairs that stand in contexts. `NAME.items.json` says which of them belong to an item, as line
+numbers from 0:
 
-    {"sha256": of the set, "items": [{"categories": ["cross"], "right": 0, "wrong": [1]}]}
+    {"sha256": of the set, "items": [{"categories": ["cross"], "right": 0, "wrong": [1], "context": [2]}]}
 
 So each pair is scored once, and of two candidates in an item and its mirror a system without context gets exactly one
-half. A system that reads context will need its sentences, too: as further pairs of this text, whose line numbers are
-the items' `context`.
+half.
 """
 
 import json
@@ -41,6 +41,12 @@ class Context(Checked):
     def __post_init__(self) -> None:
         lengths = len(self.source), len(self.target)
         require(lengths[0] == lengths[1], f"source has {lengths[0]} sentences and target {lengths[1]}")
+        for text in (*self.source, *self.target):
+            require("\n" not in text, f"{text!r} is not one line of text")
+
+    @property
+    def pairs(self) -> list[Pair]:
+        return list(zip(self.source, self.target, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +91,7 @@ def read_contrastive_set(path: Path) -> tuple[list[Pair], dict[str, Any]]:
                 f" the same source and candidates, another right one, and {number} as its mirror"
             )
     numbers: dict[Pair, int] = {}
-    entries = [
+    entries: list[dict[str, Any]] = [
         {
             "right": numbers.setdefault((item.source, item.right), len(numbers)),
             "wrong": [numbers.setdefault((item.source, wrong), len(numbers)) for wrong in item.wrong],
@@ -93,6 +99,8 @@ def read_contrastive_set(path: Path) -> tuple[list[Pair], dict[str, Any]]:
         }
         for item in items
     ]
+    for entry, item in zip(entries, items, strict=True):
+        entry["context"] = [numbers.setdefault(pair, len(numbers)) for pair in item.context.pairs]
     return list(numbers), {"sha256": sha256(path), "items": entries}
 
 

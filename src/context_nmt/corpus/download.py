@@ -1,21 +1,24 @@
-"""Fetches the corpora of data/params.yaml into folders of plain text, `CORPUS/SPLIT.LANGUAGE`."""
+"""Fetches the corpora of data/params.yaml into folders of plain text, `CORPUS/SPLIT.LANGUAGE`.
 
-import gzip
+Where it is known which document a sentence is of, `CORPUS/SPLIT.documents` says so, see `corpus.documents`.
+"""
+
 import re
 import shutil
-import stat
 import tarfile
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import Literal
 from urllib.parse import urlsplit
 
-from context_nmt.corpus.fetching import CHUNK, SACREBLEU, fetch
+from context_nmt.corpus.fetching import SACREBLEU, fetch
+from context_nmt.corpus.formats.bcontrast import write_chats
+from context_nmt.corpus.formats.discourse_mt import write_discourse_set
+from context_nmt.corpus.formats.text import unpack_texts
+from context_nmt.corpus.formats.tvsub import write_subtitles
 from context_nmt.files import FULL, UserError, iterate_lines, locked, replacing_folder
 from context_nmt.parameters import check, read_yaml
 from context_nmt.settings import Checked, require
@@ -25,17 +28,16 @@ BROKEN = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
 
 @dataclass(frozen=True, kw_only=True)
 class DownloadFile(Checked):
-    """One file of the network: a text, packed with gzip or not, or a tar or zip archive of texts."""
+    """One file of the network."""
 
     url: str
     sha256: str | None  # of the file as it is downloaded; null: recorded at the first download
-    to: str | None = None  # SPLIT.LANGUAGE, where a text goes
-    members: dict[str, str] = field(default_factory=dict)  # of an archive: member -> SPLIT.LANGUAGE
+    to: str | None = None  # text: SPLIT.LANGUAGE; bcontrast: SPLIT; discourse_mt: the name of the set
+    members: dict[str, str] = field(default_factory=dict)  # text, of an archive: member -> SPLIT.LANGUAGE
 
     def __post_init__(self) -> None:
-        require((self.to is None) == bool(self.members), "give either to (a text) or members (an archive)")
         for name in self.outputs:
-            require(re.fullmatch(r"\w[\w-]*\.\w[\w-]*", name) is not None, f"{name!r} is no SPLIT.LANGUAGE")
+            require(re.fullmatch(r"\w[\w-]*(\.\w[\w-]*)?", name) is not None, f"{name!r} is no SPLIT.LANGUAGE")
         require(bool(self.name), f"{self.url!r} does not end in the name of a file")
 
     @property
@@ -44,7 +46,7 @@ class DownloadFile(Checked):
 
     @property
     def outputs(self) -> list[str]:
-        return list(self.members.values()) if self.to is None else [self.to]
+        return [*self.members.values(), *([] if self.to is None else [self.to])]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,14 +72,37 @@ class SacrebleuSet(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusEntry(Checked):
-    """Where one corpus comes from; texts that go into one file stand in it in the order of the entry."""
+    """Where one corpus comes from; texts that go into one file stand in it in the order of the entry.
 
+    `text` is for texts, packed with gzip or not, and tar and zip archives of them; each other format is that of one
+    corpus, see the file of its name in `corpus/formats`, which data/dvc.yaml reads it for, too.
+    """
+
+    format: Literal["text", "bcontrast", "discourse_mt", "tvsub"]
     licence: str
     homepage: str
     files: tuple[DownloadFile, ...] = ()
     sacrebleu: tuple[SacrebleuSet, ...] = ()
+    documents: int | None = None  # tvsub: only so many training documents, from the first on
 
     def __post_init__(self) -> None:
+        for file in self.files:
+            if self.format == "text":
+                require(
+                    (file.to is None) == bool(file.members),
+                    f"{file.name}: give either to (a text) or members (an archive)",
+                )
+                for name in file.outputs:
+                    require("." in name, f"{file.name}: {name!r} is no SPLIT.LANGUAGE")
+            else:
+                require(not file.members, f"{file.name}: format {self.format} has no members")
+                needed = self.format != "tvsub"
+                require(
+                    (file.to is not None) == needed, f"{file.name}: {self.format} {'needs' if needed else 'has no'} to"
+                )
+                require("." not in (file.to or ""), f"{file.name}: to is {file.to!r}; it must be a name without a '.'")
+        require(self.documents is None or self.format == "tvsub", f"format {self.format} has no documents")
+        require(self.documents is None or self.documents >= 1, f"documents is {self.documents}; it must be at least 1")
         names = [file.name for file in self.files]
         require(bool(names or self.sacrebleu), "an entry needs files or sacrebleu")
         require(len(set(names)) == len(names), f"two files have one name: {sorted(names)}")
@@ -108,60 +133,37 @@ def download_corpus(data: Path, corpus: str, *, mirror: str | None) -> None:
         for file in (*entry.files, *(file for test in entry.sacrebleu for file in test.files)):
             places = [f"{mirror.rstrip('/')}/{corpus}/{file.name}"] if mirror else []
             fetch([*places, file.url], downloads / file.name, file.sha256, checksums)
-            _unpack(downloads / file.name, file, folder)
+            _unpack(downloads / file.name, file, folder, entry)
         _check_parallel(folder, corpus)
         shutil.rmtree(downloads, ignore_errors=True)
 
 
-def _unpack(path: Path, file: DownloadFile, folder: Path) -> None:
+def _unpack(path: Path, file: DownloadFile, folder: Path, entry: CorpusEntry) -> None:
     try:
-        if file.to is not None:
-            with gzip.open(path) if file.name.endswith(".gz") else path.open("rb") as text:
-                _append(text, folder / file.to)
-        elif zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                for member, output in file.members.items():
-                    if stat.S_ISLNK(archive.getinfo(member).external_attr >> 16):
-                        raise KeyError(f"{member!r} is not a plain file of the archive")
-                    with archive.open(member) as text:
-                        _append(text, folder / output)
-        else:
-            with tarfile.open(path) as archive:
-                for member, output in file.members.items():
-                    with _plain_member(archive, member) as text:
-                        _append(text, folder / output)
+        match entry.format:
+            case "text":
+                unpack_texts(path, folder, to=file.to, members=file.members)
+            case "bcontrast":
+                write_chats(path, folder, str(file.to))
+            case "discourse_mt":
+                write_discourse_set(path, folder, str(file.to))
+            case "tvsub":
+                write_subtitles(path, folder, entry.documents)
     except KeyError as error:
         raise UserError(f"{file.url}: {error.args[0]}") from None
     except BROKEN as error:
         if isinstance(error, OSError) and error.errno in FULL:
             raise
         raise UserError(f"{file.url}: cannot be unpacked ({error})") from None
-
-
-@contextmanager
-def _plain_member(archive: tarfile.TarFile, name: str) -> Iterator[IO[bytes]]:
-    member = archive.getmember(name)
-    text = archive.extractfile(member) if member.isreg() else None  # a link could lead anywhere
-    if text is None:
-        raise KeyError(f"{name!r} is not a plain file of the archive")
-    with text:
-        yield text
-
-
-def _append(text: IO[bytes] | gzip.GzipFile, path: Path) -> None:
-    last = b"\n"
-    with path.open("ab") as file:
-        while chunk := text.read(CHUNK):
-            file.write(chunk)
-            last = chunk[-1:]
-        if last != b"\n":  # the next text must not go on in this one's last line
-            file.write(b"\n")
+    except (AttributeError, TypeError, ValueError) as error:
+        raise UserError(f"{file.url}: is not of format {entry.format} ({error})") from None
 
 
 def _check_parallel(folder: Path, corpus: str) -> None:
     counts: dict[str, dict[str, int]] = defaultdict(dict)
     for path in sorted(folder.iterdir()):
-        counts[path.stem][path.name] = sum(1 for _ in iterate_lines(path))
+        if path.suffix not in (".documents", ".jsonl"):
+            counts[path.name.partition(".")[0]][path.name] = sum(1 for _ in iterate_lines(path))
     for files in counts.values():
         if len(set(files.values())) > 1:
             listed = ", ".join(f"{name} {count}" for name, count in files.items())

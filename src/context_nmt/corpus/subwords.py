@@ -6,6 +6,7 @@ The folder that `segment_corpus` writes holds
     codes.joint or codes.LANGUAGE    the merges, in subword-nmt's format; none with `kind: words`
     vocabulary.LANGUAGE              each unit of a side's training text with its count, before the threshold
     units.json                       the settings
+    SPLIT.documents                  where documents start, for splits that say so
 """
 
 import io
@@ -19,6 +20,7 @@ from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
 
 from context_nmt.command_line import progress
+from context_nmt.corpus.documents import copy_documents
 from context_nmt.corpus.vocabulary import JOINER, count_units, join_units
 from context_nmt.files import iterate_lines, read_json, replacing_folder, write_json, write_lines
 from context_nmt.settings import CorpusSettings, UnitSettings
@@ -27,7 +29,7 @@ from context_nmt.settings import CorpusSettings, UnitSettings
 def segment_corpus(tokenized: Path, destination: Path, corpus: CorpusSettings, units: UnitSettings) -> None:
     """Learn the merges from the training text and write all splits in units, whole or not at all.
 
-    Raises UserError for a missing file.
+    Raises UserError for a missing file and for documents that do not fit their split.
     """
     languages = (corpus.source, corpus.target)
     splits = tuple(dict.fromkeys((corpus.train, corpus.validation, *corpus.tests, *corpus.contrastive)))
@@ -50,7 +52,10 @@ def segment_corpus(tokenized: Path, destination: Path, corpus: CorpusSettings, u
                     segmenter = Segmenter(folder, language)
             for split in splits:
                 name = f"{split}.{language}"
-                write_lines(folder / name, map(segmenter.units, progress(iterate_lines(tokenized / name), name)))
+                lines = map(segmenter.units, progress(iterate_lines(tokenized / name), name))
+                sentences = write_lines(folder / name, lines)
+                if language == corpus.source:
+                    copy_documents(tokenized, folder, split, sentences)
 
 
 def learn_merges(words: Counter[str], merges: int) -> list[str]:

@@ -4,11 +4,13 @@ The folder that it writes holds
 
     SPLIT.LANGUAGE            tokens, truecased where the side asks for it
     SPLIT.LANGUAGE.cased      validation and test sets: tokens in their original case, the references of tokenised BLEU
+    SPLIT.LANGUAGE.1.cased    the same of further references, see `corpus.references`
     truecaser.LANGUAGE.json   casing statistics of the cleaned training text
     moses.json                both sides' languages and settings: the chain can be replayed from here
     cleaning.json             training pairs read, kept and dropped, by reason
+    SPLIT.documents           where documents start, for splits that say so; in the training text after cleaning
     SET.LANGUAGE              the distinct pairs of each contrastive set, as above
-    SET.items.json            which pairs are the right and wrong ones of an item, see `corpus.contrastive`
+    SET.items.json            which of them are an item's right and wrong ones and its context, see `corpus.contrastive`
 """
 
 from collections import Counter
@@ -21,7 +23,9 @@ from typing import NamedTuple
 
 from context_nmt.command_line import progress
 from context_nmt.corpus.contrastive import read_contrastive_set
+from context_nmt.corpus.documents import read_documents, without_dropped, write_documents
 from context_nmt.corpus.moses import MosesSide, Truecaser, count_casings
+from context_nmt.corpus.references import reference_names
 from context_nmt.corpus.workers import map_chunks, map_lines
 from context_nmt.files import UserError, iterate_lines, replacing_folder, write_json, write_lines
 from context_nmt.settings import CleaningSettings, CorpusSettings, TextSettings
@@ -33,20 +37,26 @@ Sides = tuple[MosesSide, MosesSide]
 def tokenize_corpus(raw: Path, destination: Path, corpus: CorpusSettings, text: TextSettings) -> None:
     """Write the folder `destination` from `raw/SPLIT.LANGUAGE` and `raw/SET.SOURCE-TARGET.jsonl`, whole or not at all.
 
-    Raises UserError for a missing or empty file, a byte order mark, CRLF, sides of unequal length, a contrastive set
-    that is wrong and a cleaning that leaves nothing.
+    Raises UserError for a missing or empty file, a byte order mark, CRLF, sides of unequal length, documents that do
+    not fit them, a contrastive set that is wrong and a cleaning that leaves nothing.
     """
     sides = MosesSide(corpus.source, text.source), MosesSide(corpus.target, text.target)
     evaluated = tuple(dict.fromkeys((corpus.validation, *corpus.tests)))
     sizes = {split: _count_pairs(raw, split, sides) for split in (corpus.train, *evaluated)}
+    documents = {split: read_documents(raw, split, size) for split, size in sizes.items()}
     contrastive = {
         name: read_contrastive_set(raw / f"{name}.{corpus.source}-{corpus.target}.jsonl") for name in corpus.contrastive
     }
     with replacing_folder(destination) as folder:
-        _tokenize_training(raw, folder, corpus.train, sizes[corpus.train], sides, text.cleaning)
+        kept = _tokenize_training(raw, folder, corpus.train, sizes[corpus.train], sides, text.cleaning)
+        if (training := documents[corpus.train]) is not None:
+            documents[corpus.train] = without_dropped(training, kept)
+        for split, boundaries in documents.items():
+            write_documents(folder, split, boundaries)
         for split in evaluated:
             for side in sides:
                 _tokenize(folder, split, side, _prepared(raw, split, side), sizes[split])
+            _tokenize_references(raw, folder, split, sides[1], sizes[split])
         for name, (pairs, index) in contrastive.items():
             write_json(folder / f"{name}.items.json", index)
             for side, texts in zip(sides, zip(*pairs, strict=True), strict=True):
@@ -101,11 +111,22 @@ def _tokenize(folder: Path, split: str, side: MosesSide, prepared: Iterable[str]
     write_lines(folder / f"{name}.cased", map_lines(side.tokens, progress(prepared, name, size)))
 
 
+def _tokenize_references(raw: Path, folder: Path, split: str, side: MosesSide, size: int) -> None:
+    """Write the tokens of a test set's further references; only scores read them."""
+    for name in reference_names(raw, split, side.language)[1:]:
+        if (lines := _count_lines(raw / name)) != size:
+            raise UserError(f"{raw / name} has {lines} lines and {split} has {size}; they must be parallel")
+        prepared = side.prepared(iterate_lines(raw / name))
+        write_lines(folder / f"{name}.cased", map_lines(side.tokens, progress(prepared, name, size)))
+
+
 def _tokenize_training(
     raw: Path, folder: Path, split: str, size: int, sides: Sides, cleaning: CleaningSettings
-) -> None:
+) -> bytearray:
+    """Write the training text that cleaning leaves, and give a 1 for each pair that it keeps, a 0 for each other."""
     pairs = progress(zip(*(_prepared(raw, split, side) for side in sides), strict=True), split, size)
     drops: Counter[str] = Counter()
+    kept = bytearray()
     casings: tuple[Counter[str], Counter[str]] = Counter(), Counter()
     with ExitStack() as files:
         outputs = [
@@ -114,6 +135,7 @@ def _tokenize_training(
         ]
         for chunk in map_chunks(partial(_tokenize_pairs, sides, cleaning), pairs):
             drops.update(chunk.drops)
+            kept += chunk.kept
             for output, text, total, counts in zip(outputs, chunk.texts, casings, chunk.casings, strict=True):
                 output.write(text)
                 total.update(counts)
@@ -124,6 +146,7 @@ def _tokenize_training(
     for side, counts in zip(sides, casings, strict=True):
         if side.settings.truecase:
             Truecaser.learn(counts).save(folder / f"truecaser.{side.language}.json")
+    return kept
 
 
 class _Tokenized(NamedTuple):
@@ -132,6 +155,7 @@ class _Tokenized(NamedTuple):
     texts: list[str]
     casings: list[Counter[str]]
     drops: Counter[str]  # by reason; "kept" is one
+    kept: bytes  # of each pair that was read, 1 or 0
 
 
 def _tokenize_pairs(sides: Sides, cleaning: CleaningSettings, pairs: list[Pair]) -> _Tokenized:
@@ -143,7 +167,8 @@ def _tokenize_pairs(sides: Sides, cleaning: CleaningSettings, pairs: list[Pair])
         count_casings(pair[number] for pair in kept) if side.settings.truecase else Counter()
         for number, side in enumerate(sides)
     ]
-    return _Tokenized(texts, casings, Counter(reason or "kept" for reason in reasons))
+    drops = Counter(reason or "kept" for reason in reasons)
+    return _Tokenized(texts, casings, drops, bytes(reason is None for reason in reasons))
 
 
 def reason_to_drop(pair: Pair, cleaning: CleaningSettings) -> str | None:

@@ -23,6 +23,7 @@ CODE = (
     "transformer",
     "mechanisms",
     "models/building.py",
+    "models/document_model.py",
     "models/masked_language_model.py",
     "models/processes.py",
     "models/translation_model.py",

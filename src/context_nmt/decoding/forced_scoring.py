@@ -1,14 +1,16 @@
 """Log-probabilities of given translations: forced decoding, or one unit masked at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from context_nmt.corpus.batching import length_batches, pad
+from context_nmt.corpus.previous import with_previous
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding.in_batches import (
     ALONE,
@@ -20,11 +22,14 @@ from context_nmt.decoding.in_batches import (
     lengths_of,
 )
 from context_nmt.models.building import Model
+from context_nmt.models.document_model import DocumentModel
 from context_nmt.models.masked_language_model import MASK, MaskedLanguageModel
 from context_nmt.models.processes import Processes
 from context_nmt.models.translation_model import TranslationModel
 
-UNITS = 1024  # of a batch, padding included, on the longer side: its logits are in memory at once
+Context = Sequence[tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]]  # pairs of ids
+
+UNITS = 1024  # of a batch with its contexts, padding included, on the longer side: its logits are in memory at once
 
 
 def score_pairs(
@@ -32,6 +37,7 @@ def score_pairs(
     sources: Sentences,
     targets: Sentences,
     *,
+    contexts: Sequence[Context] | None = None,
     device: torch.device,
     progress: str | None = None,
     workers: int | None = None,
@@ -42,26 +48,38 @@ def score_pairs(
     A masked model has no such probability. It gives the pseudo-log-likelihood (Salazar et al. 2020): the
     log-probability of the length, and of each unit given all others.
 
-    Pairs of equal ids are scored once, so that they tie exactly; rounding within a batch would tell them apart.
+    `contexts` has the pairs before each, oldest first, for a model that looks at previous sentences. Equal pairs, with
+    equal contexts, are scored once, so that they tie exactly; rounding within a batch would tell them apart.
     See `in_batches` for the other arguments. Raises UserError for a sentence longer than the model's learned positions.
     """
+    sentences, reach = (model.sentences, model.reach) if isinstance(model, DocumentModel) else (0, 0)
     source_lengths, target_lengths = lengths_of(sources), lengths_of(targets)
     check_positions(model.source_embedding.positions, source_lengths, "the source of pair")
     check_positions(model.target_embedding.positions, target_lengths, "the target of pair")
-    first: dict[tuple[bytes, bytes], int] = {}
-    equal = [first.setdefault((sources[n].tobytes(), targets[n].tobytes()), n) for n in range(len(sources))]
+    if contexts is None or not isinstance(model, DocumentModel):
+        contexts = [()] * len(sources)
+    seen = [context[max(0, len(context) - reach) :] for context in contexts]
+    documents = [(*seen[n], (sources[n], targets[n])) for n in range(len(sources))]
+    first: dict[tuple[bytes, ...], int] = {}
+    keys = [tuple(ids.tobytes() for pair in document for ids in pair) for document in documents]
+    equal = [first.setdefault(key, number) for number, key in enumerate(keys)]
     distinct = np.array(list(first.values()), dtype=np.int64)
 
     def score(batch: Lengths) -> list[float]:
-        candidates = [targets[number] for number in batch]
-        ids = (
-            pad([sources[number] for number in batch], last=END),
-            pad(candidates, first=BEGIN),
-            pad(candidates, last=END),
-        )
+        last = np.cumsum([len(documents[number]) for number in batch]) - 1
+        pairs = [pair for number in batch for pair in documents[number]]
+        before = np.concatenate([np.arange(len(documents[number])) for number in batch])
+        rows, previous = with_previous(last, before, sentences=sentences, reach=reach)
+        read = [pairs[row] for row in rows]
+        inputs = pad([target for _, target in read], first=BEGIN)
+        labels = pad([targets[number] for number in batch], last=END)
+        labels = np.pad(labels, ((0, 0), (0, inputs.shape[1] - labels.shape[1])), constant_values=PADDING)
+        ids = (pad([source for source, _ in read], last=END), inputs, labels, previous)
         return SCORES[type(model)](model, *(torch.from_numpy(one).to(device) for one in ids)).tolist()
 
-    cut = length_batches(source_lengths[distinct] + 1, target_lengths[distinct] + 1, tokens=UNITS)
+    units = [len(document) * (1 + max(len(ids) for pair in document for ids in pair)) for document in documents]
+    with_contexts = np.array(units, dtype=np.int64)[distinct]
+    cut = length_batches(with_contexts, with_contexts, tokens=UNITS)
     longest_first = [distinct[batch] for batch in reversed(cut)]  # so that memory runs out at once if it does
     with evaluating(model):
         found = in_batches(
@@ -70,12 +88,19 @@ def score_pairs(
     return [found[number] for number in equal]
 
 
-def _log_probabilities(model: TranslationModel, source: Tensor, inputs: Tensor, labels: Tensor) -> Tensor:
+def _log_probabilities(model: TranslationModel, source: Tensor, inputs: Tensor, labels: Tensor, _: Tensor) -> Tensor:
     """Source ids [B, S], target ids with BEGIN in front and with END behind [B, T] -> [B]."""
     return -_losses(model.output(model(source, inputs)), labels).sum(1)
 
 
-def _pseudo_log_likelihoods(model: MaskedLanguageModel, source: Tensor, inputs: Tensor, labels: Tensor) -> Tensor:
+def _in_documents(model: DocumentModel, source: Tensor, inputs: Tensor, labels: Tensor, previous: Tensor) -> Tensor:
+    """The same of the first rows, as many as there are labels; `previous` has those of the sentences before, [B, K]."""
+    return -_losses(model.output(model(source, inputs, previous)[: len(labels)]), labels).sum(1)
+
+
+def _pseudo_log_likelihoods(
+    model: MaskedLanguageModel, source: Tensor, inputs: Tensor, labels: Tensor, _: Tensor
+) -> Tensor:
     """The same; the inputs are of no use here."""
     memory, lengths = model.encode_with_length(source)
     count, longest = labels.shape
@@ -93,7 +118,8 @@ def _losses(logits: Tensor, labels: Tensor) -> Tensor:
     return losses.view(labels.shape).double()
 
 
-SCORES: dict[type, Callable[[Any, Tensor, Tensor, Tensor], Tensor]] = {
+SCORES: dict[type, Callable[[Any, Tensor, Tensor, Tensor, Tensor], Tensor]] = {
     TranslationModel: _log_probabilities,
+    DocumentModel: _in_documents,
     MaskedLanguageModel: _pseudo_log_likelihoods,
 }

@@ -4,10 +4,12 @@ import dataclasses
 import json
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import Vocabulary
@@ -41,6 +43,8 @@ def decode_run(experiment: Experiment, variant: str, seed: int, *, device: str) 
                 model,
                 corpus.side(test, corpus.source),
                 settings,
+                documents=corpus.documents(test),
+                references=corpus.side(test, corpus.target) if settings.reference_context else None,
                 device=where,
                 progress=f"{run} {test}" if group.first else None,
                 workers=usable(where),
@@ -76,7 +80,8 @@ def read_settings(path: Path) -> DecodingSettings:
 def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: int | None, device: str) -> None:
     """Translate UTF-8 text with the run in `folder`, from raw text to raw text, one line per line.
 
-    A line without words stays empty: what the model makes of nothing is for a test set's scores, not for a reader.
+    A line without words stays empty: what the model makes of nothing is for a test set's scores, not for a reader. A
+    model that looks at previous sentences takes the lines between such ones as a document.
     Raises UserError for a folder without a run, a beam that is not positive and input that is not UTF-8.
     """
     if not (folder / RUN_WEIGHTS).is_file():
@@ -96,12 +101,27 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
     for number, sentence in enumerate(sentences, start=1):
         if len(sentence) > LONG:
             print(f"note: line {number} has {len(sentence)} units, which takes long and much memory", file=sys.stderr)
-    results = translate_ids(model, sentences, settings, device=where, progress=folder.name, workers=usable(where))
+    results = translate_ids(
+        model,
+        sentences,
+        settings,
+        documents=paragraphs(sentences),
+        device=where,
+        progress=folder.name,
+        workers=usable(where),
+    )
     best = (found[0].tokens if len(sentence) else () for sentence, found in zip(sentences, results, strict=True))
     units = [chain.target_vocabulary.text(tokens) for tokens in best]
     for line in chain.target_text(chain.target_tokens(units)):
         target.write(line.encode("utf-8") + b"\n")
     target.flush()
+
+
+def paragraphs(sentences: list[NDArray[np.int64]]) -> list[range]:
+    """The documents of a text, between empty lines, which belong to none and are one each."""
+    empty = [len(sentence) == 0 for sentence in sentences]
+    starts = [number for number in range(len(empty)) if number == 0 or empty[number] or empty[number - 1]]
+    return [range(start, end) for start, end in pairwise([*starts, len(sentences)])]
 
 
 def decoded_lines(source: BinaryIO) -> Iterator[str]:

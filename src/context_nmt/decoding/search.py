@@ -7,7 +7,7 @@ only go on with END, and pays for it.
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Literal, TypeVar
 
 import torch
@@ -35,7 +35,10 @@ class Hypothesis:
 
 
 def reorder(tree: Tree, indices: Tensor) -> Tree:
-    """Take rows `indices` of every tensor (batch first) in a tree of dicts, lists and tuples; ints and None pass."""
+    """Take rows `indices` of every tensor (batch first) in a tree of dicts, lists, tuples and dataclasses.
+
+    Ints and None pass.
+    """
     taken: Tree = _reorder(tree, indices)
     return taken
 
@@ -47,9 +50,13 @@ def _reorder(tree: Any, indices: Tensor) -> Any:
         return {key: _reorder(value, indices) for key, value in tree.items()}
     if isinstance(tree, list | tuple):
         return type(tree)(_reorder(value, indices) for value in tree)
+    if is_dataclass(tree) and not isinstance(tree, type):
+        return replace(tree, **{field.name: _reorder(getattr(tree, field.name), indices) for field in fields(tree)})
     if tree is None or isinstance(tree, int):
         return tree
-    raise TypeError(f"a decoding state holds tensors, ints and None in dicts, lists and tuples, not {type(tree)}")
+    raise TypeError(
+        f"a decoding state holds tensors, ints and None in dicts, lists, tuples and dataclasses, not {type(tree)}"
+    )
 
 
 def penalty(kind: LengthPenalty, weight: float, length: Length) -> Length:

@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 from context_nmt.corpus.batching import pad
-from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
-from context_nmt.decoding import masked_search
+from context_nmt.corpus.previous import sentences_before
+from context_nmt.corpus.vocabulary import END
+from context_nmt.decoding import autoregressive_search, masked_search
+from context_nmt.decoding.documents import groups, split_documents, translate_together
 from context_nmt.decoding.in_batches import (
     ALONE,
     Lengths,
@@ -21,9 +23,10 @@ from context_nmt.decoding.in_batches import (
     lengths_of,
 )
 from context_nmt.decoding.linear_maps import prepared
-from context_nmt.decoding.search import Hypothesis, beam_search
+from context_nmt.decoding.search import Hypothesis
 from context_nmt.files import UserError
 from context_nmt.models.building import Model
+from context_nmt.models.document_model import DocumentModel
 from context_nmt.models.masked_language_model import MaskedLanguageModel
 from context_nmt.models.processes import Processes
 from context_nmt.models.translation_model import TranslationModel
@@ -35,6 +38,8 @@ def translate_ids(
     sentences: Sentences,
     settings: DecodingSettings,
     *,
+    documents: list[range] | None = None,
+    references: Sentences | None = None,
     device: torch.device,
     progress: str | None = None,
     workers: int | None = None,
@@ -42,24 +47,34 @@ def translate_ids(
 ) -> list[list[Hypothesis]]:
     """Return the `settings.n_best` best hypotheses of every sentence, best first, in the order of the input.
 
-    A sentence of no units is translated, too: the model then sees END alone. See `in_batches` for `progress`, `workers`
-    and `processes`.
+    A sentence of no units is translated, too: the model then sees END alone. `documents` has the sentences of each;
+    a model that looks at previous sentences finds there its own best translations, or `references`, one for each
+    sentence. See `in_batches` for `progress`, `workers` and `processes`.
     Raises UserError for a sentence that is longer than the model's learned positions, and for more hypotheses than the
     search has.
     """
     lengths = lengths_of(sentences)
     check_positions(model.source_embedding.positions, lengths, "sentence")
     kind = SEARCHES[type(model)]
-    if settings.n_best > kind.width(settings):
-        raise UserError(f"decoding.n_best is {settings.n_best}; this model's search has {kind.width(settings)}")
+    width = kind.width(settings)
+    if settings.n_best > width:
+        raise UserError(f"decoding.n_best is {settings.n_best}; this model's search has {width}")
 
     def translate(batch: Lengths) -> list[list[Hypothesis]]:
         source = torch.from_numpy(pad([sentences[number] for number in batch], last=END)).to(device)
         return kind.search(model, source, lengths[batch], settings)
 
+    def translate_documents(batch: Lengths) -> list[list[Hypothesis]]:
+        assert isinstance(model, DocumentModel)
+        together = split_documents(batch, before)
+        return translate_together(model, sentences, together, settings, references=references, device=device)
+
+    work, cut = translate, list(batches(lengths, settings.batch_tokens, width))
+    before = sentences_before(documents, len(lengths))
+    if isinstance(model, DocumentModel):
+        work, cut = translate_documents, groups(before, lengths, settings.batch_tokens, width)
     with evaluating(model), prepared(model, settings.precision):
-        cut = list(batches(lengths, settings.batch_tokens, kind.width(settings)))
-        found = in_batches(translate, cut, lengths, progress=progress, workers=workers, processes=processes)
+        found = in_batches(work, cut, lengths, progress=progress, workers=workers, processes=processes)
     return [found[number] for number in range(len(lengths))]
 
 
@@ -77,33 +92,6 @@ def batches(lengths: Lengths, tokens: int, width: int) -> Iterator[Lengths]:
         start = end
 
 
-def _beam_search(
-    model: TranslationModel, source: Tensor, lengths: Lengths, settings: DecodingSettings
-) -> list[list[Hypothesis]]:
-    return beam_search(
-        model.step,
-        model.start(model.encode(source)),
-        batch=len(source),
-        beam=settings.beam,
-        length_penalty=settings.length_penalty,
-        weight=settings.length_penalty_weight,
-        maximum_lengths=_maximum_lengths(model, lengths, settings).to(source.device),
-        n_best=settings.n_best,
-        stop=settings.stop,
-        begin=BEGIN,
-        end=END,
-        forbidden=(PADDING, BEGIN),
-    )
-
-
-def _maximum_lengths(model: TranslationModel, lengths: Lengths, settings: DecodingSettings) -> Tensor:
-    """Units before END: ratio * source length + offset, as far as the model has positions."""
-    maximum = (settings.maximum_length_ratio * lengths).astype(np.int64) + settings.maximum_length_offset
-    if model.target_embedding.positions is not None:
-        maximum = np.minimum(maximum, model.target_embedding.positions.num_embeddings - 1)
-    return torch.from_numpy(maximum)
-
-
 def _mask_predict(
     model: MaskedLanguageModel, source: Tensor, lengths: Lengths, settings: DecodingSettings
 ) -> list[list[Hypothesis]]:
@@ -119,6 +107,7 @@ class Search:
 
 
 SEARCHES: dict[type, Search] = {
-    TranslationModel: Search(_beam_search, lambda settings: settings.beam),
+    TranslationModel: Search(autoregressive_search.search, lambda settings: settings.beam),
+    DocumentModel: Search(autoregressive_search.search, lambda settings: settings.beam),
     MaskedLanguageModel: Search(_mask_predict, lambda settings: settings.length_beam),
 }

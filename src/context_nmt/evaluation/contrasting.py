@@ -20,6 +20,7 @@ from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
 
 COLUMNS = ("line", "outcome", "margin", "normalized_outcome", "normalized_margin")
+Candidate = tuple[tuple[int, ...], int]  # line numbers of the pairs before it, oldest first, and its own
 ALL = "all"  # the category of every item
 SUMMED, NORMALIZED = "", "_normalized"  # endings of metrics
 
@@ -37,19 +38,22 @@ def contrast_run(experiment: Experiment, variant: str, seed: int, *, device: str
     model = load_run(experiment.model(run), where, corpus)
     with processes(where) as group:
         for name in corpus.contrastive:
-            sources, candidates = corpus.parallel(name)
+            index = experiment.tokenized / f"{name}.items.json"
+            sources, targets = corpus.parallel(name)
+            wanted = candidates(index, len(sources))
             summed = score_pairs(
                 model,
-                sources,
-                candidates,
+                [sources[number] for _, number in wanted],
+                [targets[number] for _, number in wanted],
+                contexts=[[(sources[one], targets[one]) for one in context] for context, _ in wanted],
                 device=where,
                 progress=f"{run} {name}" if group.first else None,
                 workers=usable(where),
                 processes=group,
             )
-            lengths = (candidates.lengths + 1).tolist()  # END included
-            mean = [score / length for score, length in zip(summed, lengths, strict=True)]
-            sets[name] = judge(experiment.tokenized / f"{name}.items.json", {SUMMED: summed, NORMALIZED: mean})
+            scores = dict(zip(wanted, summed, strict=True))
+            means = {one: score / (len(targets[one[1]]) + 1) for one, score in scores.items()}  # END included
+            sets[name] = judge(index, {SUMMED: scores, NORMALIZED: means})
     if not group.first:
         return
     with replacing_folder(experiment.contrastive_outcomes(run)) as folder:
@@ -88,19 +92,35 @@ class Judged:
             yield "\t".join([str(line), *cells])
 
 
-def judge(index: Path, scores: dict[str, list[float]]) -> Judged:
-    """Judge the items of `SET.items.json` by scores of its pairs; raises UserError if these are not of that set."""
+def candidates(index: Path, pairs: int) -> list[Candidate]:
+    """Give the distinct candidates of the items of `SET.items.json`.
+
+    Raises UserError if the set has not that many `pairs`.
+    """
+    items = read_json(index)["items"]
+    if any("context" not in item for item in items):
+        raise UserError(f"{index}: says nothing of contexts; run the text stages again")
+    found = [candidate for item in items for candidate in _of_item(item)]
+    expected = 1 + max(number for context, candidate in found for number in (*context, candidate))
+    if pairs != expected:
+        raise UserError(f"{index}: has {expected} pairs, but there are {pairs}; run the text stages again")
+    return list(dict.fromkeys(found))
+
+
+def _of_item(item: dict[str, Any]) -> list[Candidate]:
+    """The right one first."""
+    return [(tuple(item["context"]), number) for number in (item["right"], *item["wrong"])]
+
+
+def judge(index: Path, scores: dict[str, dict[Candidate, float]]) -> Judged:
+    """Judge the items of `SET.items.json` by the scores of their candidates."""
     entries = read_json(index)
-    items = entries["items"]
-    pairs = 1 + max(number for item in items for number in (item["right"], *item["wrong"]))
-    for given in scores.values():
-        if len(given) != pairs:
-            raise UserError(f"{index}: has {pairs} pairs, but {len(given)} were scored; run the text stages again")
+    items = [_of_item(item) for item in entries["items"]]
     return Judged(
         sha256=entries["sha256"],
-        categories=[{ALL, *item["categories"]} for item in items],
+        categories=[{ALL, *item["categories"]} for item in entries["items"]],
         margins={
-            ending: [given[item["right"]] - max(given[wrong] for wrong in item["wrong"]) for item in items]
+            ending: [given[right] - max(given[one] for one in wrong) for right, *wrong in items]
             for ending, given in scores.items()
         },
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sacremoses.corpus import NonbreakingPrefixes
 
+from context_nmt.evaluation.file_words import WordFiles, score_words
 from context_nmt.evaluation.parallel_text import read_parallel
 from context_nmt.evaluation.scores import Score, score_raw_and_tokenized, score_tokenized
 from context_nmt.files import UserError, write_json
@@ -20,13 +21,17 @@ def score_files(
     tokenized: bool,
     language: str,
     output: Path,
+    words: WordFiles | None = None,
 ) -> dict[str, Score]:
     """Score one file against its references and write {metric: {"score", "signature"}}; see `scores`.
 
-    The source only has to have as many lines as the others: no metric here reads it.
-    Raises UserError for missing or empty files, line counts that differ, a hypothesis without any text, and a language
-    that is no code.
+    With `words`, the accuracies of pronouns and nouns stand beside, of tokens and against the first reference. The
+    source has to have as many lines as the others, and the tokens that the alignments name: no metric here reads it.
+    Raises UserError for missing or empty files, line counts that differ, a hypothesis without any text, a language
+    that is no code, and alignments that are wrong or those of raw text.
     """
+    if words and not tokenized:
+        raise UserError("--reference-alignment and --hypothesis-alignment count tokens: give tokens, and --tokenized")
     if re.fullmatch(r"[a-z]{2,3}(-\w+)?", language) is None:
         raise UserError(f"--language is {language!r}; it must be a language's code, like de")
     paths = [hypothesis, *references, *([source] if source else [])]
@@ -38,6 +43,8 @@ def score_files(
         _note_doubts(hypothesis, system, language)
     if tokenized:
         scores = score_tokenized(system, targets, text="as-given")
+        if words:
+            scores |= score_words(words, system, targets, lines[-1] if source else None, language=language)
     else:
         scores = score_raw_and_tokenized(system, targets, language=language)
     write_json(output, scores)
@@ -55,5 +62,9 @@ def _note_doubts(hypothesis: Path, lines: Sequence[str], language: str) -> None:
 
 
 def format_scores(scores: dict[str, Score]) -> str:
-    """A small table of metric, score and signature."""
-    return "\n".join(f"{name:<20} {score['score']:6.2f}  {score['signature']}" for name, score in scores.items())
+    """A small table of metric, score and signature, with what was counted."""
+    return "\n".join(
+        f"{name:<20} {score['score']:6.{4 if name.startswith('apt_') else 2}f}  {score['signature']}"
+        + "".join(f" {what.replace('_', ' ')} {count}" for what, count in score.get("counts", {}).items())
+        for name, score in scores.items()
+    )

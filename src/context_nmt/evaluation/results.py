@@ -37,7 +37,9 @@ class Results:
     comparisons: dict[str, list[dict[str, Any]]]  # variant: per seed {test_set: comparison}
     models: dict[str, dict[str, Any]]
     speeds: Speeds
-    analyses: dict[str, list[dict[str, dict[str, float]]]]  # variant: per seed {test_set: {measure: value}}
+    analyses: dict[
+        str, list[dict[str, dict[str, float]]]
+    ]  # variant: per seed {test_set: {measure: value}}; discourse too
 
     @cached_property
     def test_sets(self) -> list[str]:
@@ -137,7 +139,7 @@ class Results:
 
 
 def read_results(experiment: Experiment) -> Results:
-    """Read scores/, contrastive/, significance/, analyses/ and models.json of metrics/, and speeds.
+    """Read scores/, contrastive/, significance/, analyses/, discourse/ and models.json of metrics/, and speeds.
 
     Raises UserError for a gap.
     """
@@ -171,7 +173,10 @@ def _read_run(experiment: Experiment, run: str, *, compared: bool) -> tuple[dict
     scores = _read(experiment.scores(run), "scores", (*corpus.tests, *corpus.groups), "evaluate")
     accuracies = _read(experiment.contrastive(run), "scores", corpus.contrastive, "contrast")
     comparisons = _read(experiment.significance(run), "comparisons", corpus.tests if compared else (), "significance")
-    return scores | accuracies, comparisons, _read(experiment.analyses(run), "analyses", corpus.tests, "analyse")
+    analyses = _read(experiment.analyses(run), "analyses", corpus.tests, "analyse")
+    for test, found in read_json(experiment.discourse(run)).items():
+        analyses[test] |= {name: score["score"] for name, score in found.items()}
+    return scores | accuracies, comparisons, analyses
 
 
 def _read(path: Path, what: str, names: tuple[str, ...], stage: str) -> dict[str, Any]:

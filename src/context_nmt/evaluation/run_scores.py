@@ -4,6 +4,7 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
 
+from context_nmt.corpus.references import reference_names
 from context_nmt.evaluation.parallel_text import read_parallel
 from context_nmt.evaluation.scores import Score, score_raw, score_tokenized
 from context_nmt.experiment import Experiment, run_name
@@ -37,33 +38,33 @@ def checked_run(settings: ExperimentSettings, variant: str, seed: int) -> str:
     return run_name(variant, seed)
 
 
-def read_test(experiment: Experiment, run: str, test: str, *, tokenized: bool) -> tuple[list[str], list[str]]:
-    """The run's output and the reference of one test set, as tokens in their original case or as raw text."""
-    language = experiment.settings.corpus.target
+def read_test(experiment: Experiment, run: str, test: str, *, tokenized: bool) -> tuple[list[str], list[list[str]]]:
+    """The run's output and the references of one test set, as tokens in their original case or as raw text."""
+    names = reference_names(experiment.corpus, test, experiment.settings.corpus.target)
     hypotheses = experiment.hypotheses(run)
     if tokenized:
-        paths = (hypotheses / f"{test}.tokenized.txt", experiment.tokenized / f"{test}.{language}.cased")
+        paths = [hypotheses / f"{test}.tokenized.txt", *(experiment.tokenized / f"{name}.cased" for name in names)]
     else:
-        paths = (hypotheses / f"{test}.detokenized.txt", experiment.corpus / f"{test}.{language}")
-    hypothesis, reference = read_parallel(*paths)
-    return hypothesis, reference
+        paths = [hypotheses / f"{test}.detokenized.txt", *(experiment.corpus / name for name in names)]
+    hypothesis, *references = read_parallel(*paths)
+    return hypothesis, references
 
 
 def _score_test(experiment: Experiment, run: str, test: str) -> dict[str, Score]:
-    hypothesis, reference = read_test(experiment, run, test, tokenized=False)
-    scores = score_raw(hypothesis, [reference])
+    hypothesis, references = read_test(experiment, run, test, tokenized=False)
+    scores = score_raw(hypothesis, references)
     bound = experiment.corpus / f"{test}.bound.{experiment.settings.corpus.target}"
-    known = _against_bound(scores["sacrebleu"], bound, reference) if bound.is_file() else {}
-    hypothesis, reference = read_test(experiment, run, test, tokenized=True)
-    return scores | score_tokenized(hypothesis, [reference], text=text_of_tokens(experiment.settings)) | known
+    known = _against_bound(scores["sacrebleu"], bound, references) if bound.is_file() else {}
+    hypothesis, references = read_test(experiment, run, test, tokenized=True)
+    return scores | score_tokenized(hypothesis, references, text=text_of_tokens(experiment.settings)) | known
 
 
-def _against_bound(score: Score, bound: Path, reference: list[str]) -> dict[str, Score]:
+def _against_bound(score: Score, bound: Path, references: list[list[str]]) -> dict[str, Score]:
     """What an oracle that sees one sentence at a time reaches, and how much of that the run does, in per cent."""
     guesses = read_lines(bound)
-    if len(guesses) != len(reference):
-        raise UserError(f"{bound} has {len(guesses)} lines for {len(reference)} sentences")
-    best = score_raw(guesses, [reference])["sacrebleu"]
+    if len(guesses) != len(references[0]):
+        raise UserError(f"{bound} has {len(guesses)} lines for {len(references[0])} sentences")
+    best = score_raw(guesses, references)["sacrebleu"]
     if best["score"] == 0:
         raise UserError(f"{bound} scores 0 sacrebleu: it is no translation of the test set")
     share = {"score": round(100 * score["score"] / best["score"], 4), "signature": f"percent|{best['signature']}"}

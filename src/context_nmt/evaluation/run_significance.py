@@ -81,7 +81,7 @@ def format_comparison(comparison: dict[str, Any]) -> str:
 def _compare_test(experiment: Experiment, run: str, baseline: str, test: str) -> dict[str, Any]:
     settings = experiment.settings
     tokenized = settings.significance.metric != "sacrebleu"
-    system_lines, reference = read_test(experiment, run, test, tokenized=tokenized)
+    system_lines, references = read_test(experiment, run, test, tokenized=tokenized)
     baseline_lines, _ = read_test(experiment, baseline, test, tokenized=tokenized)
     text = text_of_tokens(settings) if tokenized else "raw"
-    return compare(system_lines, baseline_lines, [reference], settings.significance, text=text)
+    return compare(system_lines, baseline_lines, references, settings.significance, text=text)

@@ -4,6 +4,7 @@ import csv
 from collections.abc import Iterable
 from pathlib import Path
 
+from context_nmt.evaluation.analysed.discourse import format_discourse
 from context_nmt.evaluation.analysed.figures import draw_analyses
 from context_nmt.evaluation.analysed.page import format_analyses
 from context_nmt.evaluation.figures import draw_learning_curves, draw_scores
@@ -26,7 +27,7 @@ COLUMNS = (
 
 
 def write_tables(experiment: Experiment) -> None:
-    """Write results.*, analyses.*, papers.* and figures/ under metrics/; raises UserError for missing runs."""
+    """Write results.*, analyses.*, discourse.md, papers.* and figures/ under metrics/; raises UserError for a gap."""
     results, metrics = read_results(experiment), experiment.metrics
     papers = read_papers()
     tables = {name: set_paper_beside(paper, results) for name, paper in papers.items()}
@@ -44,6 +45,7 @@ def write_tables(experiment: Experiment) -> None:
     pages = {
         "results.md": format_results(results, format_rescored(experiment, results)),
         "analyses.md": format_analyses(results, pictures),
+        "discourse.md": format_discourse(experiment, results),
         "papers.md": format_papers([(papers[name], besides) for name, besides in tables.items()], results),
     }
     for name, text in pages.items():

@@ -17,7 +17,8 @@ def validation_bleu(model: Model, corpus: BinarizedCorpus) -> float:
 
     source, target = corpus.parallel(corpus.validation)
     device = next(model.parameters()).device
-    hypotheses = translate_ids(model, source, DecodingSettings(beam=1, length_beam=1), device=device)
+    settings, documents = DecodingSettings(beam=1, length_beam=1), corpus.documents(corpus.validation)
+    hypotheses = translate_ids(model, source, settings, documents=documents, device=device)
     units = corpus.target_vocabulary
     best = [join_units(units.text(sentence[0].tokens)) for sentence in hypotheses]
     references = [join_units(units.text(target[index].tolist())) for index in range(len(target))]

@@ -1,16 +1,17 @@
 """Builds a model from its plan; the only place that puts mechanisms into layers."""
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from torch import nn
 
 from context_nmt.files import UserError
 from context_nmt.models import mechanisms
+from context_nmt.models.document_model import DocumentModel
 from context_nmt.models.masked_language_model import MaskedLanguageModel
-from context_nmt.models.plans import ModelPlan
+from context_nmt.models.plans import Filling, ModelPlan
 from context_nmt.models.translation_model import TranslationModel
-from context_nmt.settings import ModelSettings
+from context_nmt.settings import ModelSettings, OutputSlot
 from context_nmt.transformer.attention import Attention, Place
 from context_nmt.transformer.embedding import Embedding, position_table, token_table
 from context_nmt.transformer.layers import Decoder, DecoderLayer, Encoder, EncoderLayer, FeedForward, Residual
@@ -36,7 +37,7 @@ def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) ->
     source_table = target_table if model.tying == "all" else _table(model, source_vocabulary)
     output = nn.Linear(model.width, target_vocabulary, bias=False)
     output.weight = _table(model, target_vocabulary).weight if model.tying == "none" else target_table.weight
-    parts = {
+    parts: dict[str, Any] = {
         "source_embedding": _embedding(model, source_table, bias=model.source_embedding_bias),
         "target_embedding": _embedding(model, target_table),
         "encoder": Encoder(
@@ -65,7 +66,10 @@ def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) ->
         ),
         "output": output,
     }
-    built = KINDS[model.kind](model, parts)
+    behind: dict[str, Any] = {
+        slot: _mechanism(plan, slot, plan.slots[slot][0], 1) for slot in get_args(OutputSlot) if slot in plan.slots
+    }
+    built = DocumentModel(**parts, **behind) if behind else KINDS[model.kind](model, parts)
     if model.initialisation == "bert":
         _draw_as_bert_does(built)
     return built
@@ -107,19 +111,23 @@ def _embedding(model: ModelSettings, table: nn.Embedding, *, bias: bool = False)
 
 
 def _attention(plan: ModelPlan, slot: str, layer: int) -> Attention:
-    filling = plan.slots[slot][layer - 1]
+    return cast(Attention, _mechanism(plan, slot, plan.slots[slot][layer - 1], layer))
+
+
+def _mechanism(plan: ModelPlan, slot: str, filling: Filling, layer: int) -> Any:  # what the slot asks for
     mechanism = mechanisms.load(filling.mechanism)
     place = Place(
         slot=slot,
         layer=layer,
         width=plan.model.width,
+        feed_forward_width=plan.model.feed_forward_width,
         heads=plan.model.heads,
         bias=plan.model.attention_bias,
         dropout=plan.model.dropout,
         attention_dropout=plan.model.attention_dropout,
         layer_norm_epsilon=plan.model.layer_norm_epsilon,
     )
-    return cast(Attention, mechanism.build(mechanism.Settings(**filling.settings), place))
+    return mechanism.build(mechanism.Settings(**filling.settings), place)
 
 
 def _residual(model: ModelSettings) -> Residual:

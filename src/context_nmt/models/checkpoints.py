@@ -3,8 +3,9 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -15,8 +16,10 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import UserError, replacing
 from context_nmt.models.building import Model, build
 from context_nmt.models.plans import ModelPlan
+from context_nmt.settings import OutputSlot
 
 RUN_WEIGHTS = "model.safetensors"
+DROPOUTS = ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout")
 
 
 def save(path: Path, weights: dict[str, Tensor], metadata: dict[str, Any]) -> None:
@@ -70,6 +73,24 @@ def fill(model: nn.Module, weights: dict[str, Tensor], origin: Path) -> None:
                 given, needed = tuple(weights[name].shape), tuple(parameter.shape)
                 raise UserError(f"{origin}: {name} has shape {given}, the model needs {needed}")
             parameter.copy_(weights[name])
+
+
+def start_from(model: nn.Module, plan: ModelPlan, path: Path, corpus: BinarizedCorpus) -> None:
+    """Copy a run's weights into a model of more parts: what sits behind its stacks and the run does not have stays.
+
+    Raises UserError unless all other names, all shapes, the vocabularies and the kind of layers are the run's.
+    """
+    weights, metadata = load(path)
+    for key, value in asdict(plan.model).items():
+        if key not in DROPOUTS and metadata["plan"]["model"][key] != value:
+            raise UserError(
+                f"{path}: has model.{key} {metadata['plan']['model'][key]}; what starts from it has {value}"
+            )
+    check_vocabularies(path, metadata, corpus)
+    _check_same_units(path.parent / "text", corpus)
+    behind = {name: value for name, value in weights_of(model).items() if name.split(".")[0] in get_args(OutputSlot)}
+    new = {name: value for name, value in behind.items() if name not in weights}
+    fill(model, {**new, **weights}, path)
 
 
 def model_metadata(plan: ModelPlan, source_vocabulary: int, target_vocabulary: int) -> dict[str, Any]:

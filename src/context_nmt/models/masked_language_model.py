@@ -62,4 +62,4 @@ class MaskedLanguageModel(nn.Module):
             mask=padding[:, None, None, :],
             causal=False,
             memory=memory,
-        )
+        ).states

@@ -12,8 +12,9 @@ from context_nmt.settings import (
     AveragingSettings,
     DecodingSettings,
     ExperimentSettings,
+    LayerSlot,
     ModelSettings,
-    Slot,
+    OutputSlot,
     TrainingSettings,
     UnitSettings,
 )
@@ -39,6 +40,10 @@ def write_plans(experiment: Experiment) -> None:
         if plans[teacher].training.model.model.kind != "autoregressive":
             raise UserError(
                 f"params.yaml: train.teachers: {teacher} is a masked model; a teacher translates by beam search"
+            )
+        if behind := sorted(set(plans[teacher].training.model.slots) & set(get_args(OutputSlot))):
+            raise UserError(
+                f"params.yaml: train.teachers: {teacher} fills {behind[0]}; a teacher translates sentences one by one"
             )
     for variant, resolved in plans.items():
         resolved.training.write(experiment.plan(variant, "training"))
@@ -68,9 +73,16 @@ def plan(experiment: ExperimentSettings, variant: str) -> VariantPlan:
     if variant in experiment.rescored and decoding.length_beam == 1:
         raise UserError(f"{where}: decoding.length_beam is 1; under rescored the teacher needs more to choose among")
     _check_together(experiment.units, model, training, where)
+    behind = sorted(set(chosen.slots) & set(get_args(OutputSlot)))
+    if behind and model.kind == "masked":
+        raise UserError(f"{where}.slots.{behind[0]}: only kind autoregressive has this slot; model.kind is masked")
+    if decoding.reference_context and not behind:
+        raise UserError(
+            f"{where}: decoding.reference_context is true, but nothing in its slots looks at previous sentences"
+        )
     slots: dict[str, tuple[Filling, ...]] = {
         slot: _fill(slot, chosen.slots.get(slot, {"mechanism": PLAIN}), model, f"{where}.slots.{slot}")
-        for slot in get_args(Slot)
+        for slot in (*get_args(LayerSlot), *chosen.slots)
     }
     used = sorted({filling.mechanism for layers in slots.values() for filling in layers})
     return VariantPlan(
@@ -122,6 +134,10 @@ def _fill(
 ) -> tuple[Filling, ...]:
     """Spread one slot's entry, or list of entries, over the layers; plain attention fills those that none picks."""
     count = model.encoder_layers if slot.startswith("encoder") else model.decoder_layers
+    if slot in get_args(OutputSlot):
+        count = 1
+        if not isinstance(given, dict) or "layers" in given:
+            raise UserError(f"{where}: one mechanism sits behind a stack, {{mechanism: NAME, …}} without layers")
     fillings: dict[int, Filling] = {}
     entries = {f"{where}[{i}]": one for i, one in enumerate(given)} if isinstance(given, list) else {where: given}
     for key, entry in entries.items():

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.transformer.embedding import Embedding
-from context_nmt.transformer.layers import Decoder, Encoder, Memory, causal_mask
+from context_nmt.transformer.layers import Decoded, Decoder, Encoder, Memory, causal_mask
 
 DecodingState = dict[str, Any]
 
@@ -41,13 +41,18 @@ class TranslationModel(nn.Module):
 
     def decode(self, target_inputs: Tensor, memory: Memory) -> Tensor:
         """Target ids shifted right [B, T] -> decoder states [B, T, D]; padding behind is harmless."""
-        return self.decoder(
+        return self.decoded(target_inputs, memory).states
+
+    def decoded(self, target_inputs: Tensor, memory: Memory) -> Decoded:
+        """The same, with what the last cross-attention gave."""
+        result: Decoded = self.decoder(
             self.target_embedding(target_inputs),
             padding=target_inputs != PADDING,
             mask=causal_mask(target_inputs.size(1), target_inputs.device),
             causal=True,
             memory=memory,
         )
+        return result
 
     def start(self, memory: Memory) -> DecodingState:
         """The decoding state before the first step: two trees whose tensors all have the batch first.
@@ -63,9 +68,14 @@ class TranslationModel(nn.Module):
 
     def step(self, tokens: Tensor, state: DecodingState) -> tuple[Tensor, DecodingState]:
         """The previous units [B * K] -> logits of the next ones [B * K, V], and the state after them."""
+        decoded, state = self.advance(tokens, state)
+        return self.output(decoded.states[:, 0]), state
+
+    def advance(self, tokens: Tensor, state: DecodingState) -> tuple[Decoded, DecodingState]:
+        """The previous units [B * K] -> what the decoder puts out, [B * K, 1, D] each, and the state after them."""
         sentences, hypotheses = state["sentences"], state["hypotheses"]
         position = hypotheses["position"]
-        states = self.decoder(
+        decoded = self.decoder(
             self.target_embedding(tokens[:, None], first_position=position),
             padding=torch.ones_like(tokens[:, None], dtype=torch.bool),
             mask=torch.ones(1, 1, 1, position + 1, dtype=torch.bool, device=tokens.device),
@@ -73,4 +83,4 @@ class TranslationModel(nn.Module):
             memory=Memory(*sentences["memory"]),
             state=[{**one, **other} for one, other in zip(sentences["layers"], hypotheses["layers"], strict=True)],
         )
-        return self.output(states[:, 0]), {**state, "hypotheses": {**hypotheses, "position": position + 1}}
+        return decoded, {**state, "hypotheses": {**hypotheses, "position": position + 1}}

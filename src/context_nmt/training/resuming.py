@@ -16,11 +16,13 @@ CODE = (
     "transformer",
     "models/building.py",
     "models/checkpoints.py",
+    "models/document_model.py",
     "models/masked_language_model.py",
     "models/processes.py",
     "models/translation_model.py",
     "training",
     "corpus/batching.py",
+    "corpus/previous.py",
 )
 
 

@@ -9,6 +9,7 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.experiment import Experiment, run_name
 from context_nmt.files import UserError, locked
 from context_nmt.models.building import Model, build
+from context_nmt.models.checkpoints import RUN_WEIGHTS, start_from
 from context_nmt.models.devices import device_named
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.models.processes import processes
@@ -23,13 +24,14 @@ def train_run(
     *,
     device: str,
     distilled: bool = False,
+    start: str | None = None,
     validation_bleu: Callable[[Model, BinarizedCorpus], float],
 ) -> None:
     """Train a variant with a seed, or go on with a training that was killed.
 
-    With `distilled`, on what the distill stage has made of the training target.
-    `validation_bleu` is called where the plan asks for it. Raises UserError for a run that another process trains, and
-    for processes that cannot share the batches of an update.
+    With `distilled`, on what the distill stage has made of the training target; with `start`, from the weights of that
+    variant's run with the same seed. `validation_bleu` is called where the plan asks for it. Raises UserError for a run
+    that another process trains, and for processes that cannot share the batches of an update.
     """
     path = experiment.plan(variant, "training")
     plan = TrainingPlan.read(path)
@@ -47,6 +49,9 @@ def train_run(
         model = build(
             plan.model, source_vocabulary=len(corpus.source_vocabulary), target_vocabulary=len(corpus.target_vocabulary)
         )
+        begun = [] if start is None else [experiment.model(run_name(start, seed)) / RUN_WEIGHTS]
+        for weights in begun:
+            start_from(model, plan.model, weights, corpus)
         Trainer(
             plan=plan,
             model=model.to(where),
@@ -54,7 +59,7 @@ def train_run(
             seed=seed,
             device=where,
             processes=team,
-            scratch=scratch / fingerprint(path, corpus.training_files(), seed),
+            scratch=scratch / fingerprint(path, corpus.training_files() + begun, seed),
             folder=experiment.checkpoints(run),
             curve=experiment.curve(run),
             bleu=(lambda model: validation_bleu(model, corpus)) if plan.training.validation_bleu else None,

@@ -21,7 +21,7 @@ from context_nmt.models.plans import TrainingPlan
 from context_nmt.models.processes import Processes
 from context_nmt.settings import TrainingSettings
 from context_nmt.training import resuming
-from context_nmt.training.batches import Batch, Pairs
+from context_nmt.training.batches import Batch, Pairs, pairs_for
 from context_nmt.training.curves import write_curve
 from context_nmt.training.examples import EXAMPLES
 from context_nmt.training.reporting import Reporter
@@ -56,8 +56,8 @@ class Trainer:
         self.updater = Updater(self.plan, self.model, seed=self.seed, processes=self.processes)
         self.progress = resuming.load(self._state, self.updater)
         self.saved = time.monotonic()
-        training = self._pairs(self.corpus.train, settings.maximum_sentence_length)
-        validation = self._pairs(self.corpus.validation, None)
+        training = pairs_for(self.model, self.corpus, self.corpus.train, settings.maximum_sentence_length)
+        validation = pairs_for(self.model, self.corpus, self.corpus.validation, None)
         stream = training.endless(tokens=settings.batch_tokens, seed=self.seed)
         for _ in islice(stream, self.progress.update * settings.accumulation):
             pass  # seen before the kill
@@ -88,10 +88,6 @@ class Trainer:
     @property
     def _state(self) -> Path:
         return self.scratch / "state.safetensors"
-
-    def _pairs(self, split: str, maximum_length: int | None) -> Pairs:
-        source, target = self.corpus.parallel(split)
-        return Pairs(source, target, maximum_length=maximum_length, device=self.device)
 
     def _examples(self, pairs: Pairs, batch: Indices, random: np.random.Generator | None) -> Batch:
         return EXAMPLES[self.plan.model.model.kind](pairs.load(batch), self.settings, random)

@@ -68,7 +68,7 @@ class Updater:
             place = index * self.processes.count + self.processes.rank
             torch.manual_seed(self.seed * 1_000_003 + number + place * 2_654_435_761)  # on CPU the low 32 bits count
             with self._sharing(last=batch is batches[-1]):
-                loss: Loss = self.shared(batch.source, batch.target_inputs, batch.targets)
+                loss: Loss = self.shared(batch.source, batch.target_inputs, batch.targets, batch.previous)
                 (loss.smoothed / tokens * self.processes.count).backward()  # type: ignore[no-untyped-call]
             totals.add(_totals(loss))
         totals = totals.over(self.processes)
@@ -89,7 +89,7 @@ class Updater:
     def evaluate(self, batch: Batch) -> Totals:
         """The loss of one batch without dropout."""
         self.model.eval()
-        return _totals(self.objective(batch.source, batch.target_inputs, batch.targets))
+        return _totals(self.objective(batch.source, batch.target_inputs, batch.targets, batch.previous))
 
     def rate(self, number: int) -> float:
         """The learning rate of an update."""

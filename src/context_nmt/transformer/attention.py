@@ -55,11 +55,12 @@ class Attention(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where an attention sits, and the sizes that it must have there."""
+    """Where a mechanism sits, and the sizes that it must have there."""
 
     slot: str
-    layer: int  # from 1
+    layer: int  # from 1; behind a stack 1
     width: int
+    feed_forward_width: int
     heads: int
     bias: bool
     dropout: float  # of a sublayer's output

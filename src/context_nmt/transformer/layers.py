@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -89,15 +89,17 @@ class DecoderLayer(nn.Module):
         self.cross_residual = cross_residual
         self.feed_forward = feed_forward
 
-    def forward(self, states: Tensor, context: LayerContext, cross_context: LayerContext) -> tuple[Tensor, Tensor]:
-        """States [B, T, D] -> next states, and the queries that the self-attention received."""
+    def forward(
+        self, states: Tensor, context: LayerContext, cross_context: LayerContext
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """States [B, T, D] -> next states, what the self-attention received, and what the cross-attention gave."""
         queries = self.residual.enter(states)
         attended = self.self_attention(queries, context.with_queries(queries))
         states = self.residual.leave(_added_to(self.self_attention, states, queries), attended)
         crossing = self.cross_residual.enter(states)
         crossed = attend_to_memory(self.cross_attention, crossing, cross_context.with_queries(queries))
         states = self.cross_residual.leave(_added_to(self.cross_attention, states, crossing), crossed)
-        return self.feed_forward(states), queries
+        return self.feed_forward(states), queries, crossed
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,13 @@ class Encoder(nn.Module):
         return Memory((*states[:-1], self.final_norm(states[-1])), padding)
 
 
+class Decoded(NamedTuple):
+    """What the decoder puts out."""
+
+    states: Tensor  # [B, T, D]
+    crossed: Tensor  # [B, T, D] what the last layer's cross-attention gave, before its residual
+
+
 class Decoder(nn.Module):
     """A stack of layers over the encoder's memory and the final norm, if the layers are pre-norm."""
 
@@ -171,8 +180,8 @@ class Decoder(nn.Module):
         causal: bool,
         memory: Memory,
         state: list[dict[str, State]] | None = None,
-    ) -> Tensor:
-        """Embedded target [B, T, D] -> states [B, T, D]; with a state, T is 1 and the state grows by one position.
+    ) -> Decoded:
+        """Embedded target [B, T, D] -> states; with a decoding state, T is 1 and that state grows by one position.
 
         In decoding, B may be K times the rows of the memory: K hypotheses of each sentence, one after the other.
         """
@@ -180,6 +189,7 @@ class Decoder(nn.Module):
         repeated = memory if all(independent) else memory.repeated(len(embedded) // len(memory.padding))
         states: tuple[Tensor, ...] = (embedded,)
         inputs: tuple[Tensor, ...] = ()
+        crossed = embedded
         for index, layer in enumerate(self.layers):
             own: dict[str, State | None] = {} if state is None else {**state[index]}
             context = LayerContext(
@@ -187,9 +197,9 @@ class Decoder(nn.Module):
             )
             seen = memory if independent[index] else repeated
             cross_context = context.over_memory(seen.states, seen.mask, own.get("cross_attention"))
-            output, queries = layer(states[-1], context, cross_context)
+            output, queries, crossed = layer(states[-1], context, cross_context)
             states, inputs = (*states, output), (*inputs, queries)
-        return self.final_norm(states[-1])
+        return Decoded(self.final_norm(states[-1]), crossed)
 
 
 def causal_mask(length: int, device: torch.device) -> Tensor:

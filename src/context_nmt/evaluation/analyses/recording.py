@@ -8,11 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from context_nmt.corpus.batching import length_batches, pad
-from context_nmt.corpus.binarized import BinarizedCorpus, Ids
+from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.previous import sentences_before, with_previous
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding import masked_search
 from context_nmt.decoding.in_batches import evaluating
 from context_nmt.models.building import Model
+from context_nmt.models.document_model import DocumentModel
 from context_nmt.models.masked_language_model import MaskedLanguageModel
 from context_nmt.models.translation_model import TranslationModel
 from context_nmt.settings import DecodingSettings
@@ -43,31 +45,46 @@ def recorded(
 ) -> Iterator[tuple[Outputs, Tensor]]:
     """Yield for each batch of a split what the submodules put out, and which target positions are real, [B, T].
 
-    An autoregressive model is given the reference; a masked one its own best length, and its outputs are those of the
-    last iteration. Raises UserError for a sentence longer than the model's learned positions.
+    An autoregressive model is given the reference, and the pairs before it if it looks at these; a masked one its own
+    best length, and its outputs are those of the last iteration. Raises UserError for a sentence longer than the
+    model's learned positions.
     """
     sources, targets = corpus.parallel(split)
     device = next(model.parameters()).device
+    looks = (model.sentences, model.reach) if isinstance(model, DocumentModel) else (0, 0)
+    before = sentences_before(corpus.documents(split), len(sources))
     with evaluating(model), recording(model, names) as outputs:
         for batch in length_batches(sources.lengths + 1, targets.lengths + 1, tokens=TOKENS):
-            source = torch.from_numpy(pad([sources[number] for number in batch], last=END)).to(device)
-            yield outputs, RUNS[type(model)](model, source, [targets[number] for number in batch], settings)
+            rows, previous = with_previous(batch, before, sentences=looks[0], reach=looks[1])
+            source = torch.from_numpy(pad([sources[number] for number in rows], last=END)).to(device)
+            references = torch.from_numpy(pad([targets[number] for number in rows], first=BEGIN)).to(device)
+            real = RUNS[type(model)](model, source, references, torch.from_numpy(previous).to(device), settings)
+            yield {name: output[: len(batch)] for name, output in outputs.items()}, real[: len(batch)]
 
 
-def _teacher_forced(model: TranslationModel, source: Tensor, references: list[Ids], _: DecodingSettings) -> Tensor:
-    inputs = torch.from_numpy(pad(references, first=BEGIN)).to(source.device)
+def _teacher_forced(model: TranslationModel, source: Tensor, inputs: Tensor, _: Tensor, __: DecodingSettings) -> Tensor:
     model(source, inputs)
     return inputs != PADDING
 
 
-def _last_iteration(model: MaskedLanguageModel, source: Tensor, _: list[Ids], settings: DecodingSettings) -> Tensor:
+def _in_documents(
+    model: DocumentModel, source: Tensor, inputs: Tensor, previous: Tensor, _: DecodingSettings
+) -> Tensor:
+    model(source, inputs, previous)
+    return inputs != PADDING
+
+
+def _last_iteration(
+    model: MaskedLanguageModel, source: Tensor, _: Tensor, __: Tensor, settings: DecodingSettings
+) -> Tensor:
     # once more with the best length alone: a sixth of the work, and no outputs of other candidates to tell apart
     lengths = masked_search.best_lengths(model, source, settings)
     tokens = masked_search.predict(model, model.encode(source), lengths, settings.iterations)[0]
     return tokens != PADDING
 
 
-RUNS: dict[type, Callable[[Any, Tensor, list[Ids], DecodingSettings], Tensor]] = {
+RUNS: dict[type, Callable[[Any, Tensor, Tensor, Tensor, DecodingSettings], Tensor]] = {
     TranslationModel: _teacher_forced,
+    DocumentModel: _in_documents,
     MaskedLanguageModel: _last_iteration,
 }

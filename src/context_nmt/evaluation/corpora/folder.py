@@ -3,10 +3,10 @@
 import json
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from context_nmt.corpus.documents import read_documents
 from context_nmt.evaluation.parallel_text import read_parallel
 from context_nmt.files import UserError, iterate_lines, read_lines
 
@@ -52,18 +52,7 @@ class CorpusFolder:
 
     def documents(self, split: str, sentences: int) -> list[range] | None:
         """The line numbers of each document, from 0."""
-        path = self.path / f"{split}.documents"
-        if not path.exists():
-            return None
-        starts = []
-        for number, line in enumerate(iterate_lines(path), start=1):
-            if not re.fullmatch(r"[0-9]+", line):
-                raise UserError(f"{path}: line {number} is {line!r}; it must be a line number, from 0")
-            starts.append(int(line))
-        if starts[:1] != [0] or any(one >= other for one, other in pairwise([*starts, sentences])):
-            limits = f"must start with 0, grow, and stay below the {sentences} lines of {split}"
-            raise UserError(f"{path}: the numbers {limits}")
-        return [range(first, end) for first, end in pairwise([*starts, sentences])]
+        return read_documents(self.path, split, sentences)
 
     def gold(self, split: str, sentences: int) -> list[Record] | None:
         """What is known about each sentence."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from context_nmt.evaluation.markdown import DASH, mark, signed, table_header, table_row
-from context_nmt.evaluation.papers.published import COSTS, Column, Paper, Row
+from context_nmt.evaluation.papers.published import COSTS, SHARES, Column, Paper, Row
 from context_nmt.evaluation.papers.replicas import Beside, Measure
 from context_nmt.evaluation.results import Results
 
@@ -81,6 +81,7 @@ def _reproduced(beside: Beside, row: Row, column: Column | None, measure: Measur
         added = [signed(cell.difference, 0)] if cell.difference is not None else []
         ratio = [f"x {cell.ratio:.2f}{other}"] if cell.ratio else []
         return f"{cell.value:,.0f}" + (f" ({'; '.join(added + ratio)})" if ratio else "")
-    deviation = f" ± {cell.deviation:.2f}" if cell.seeds > 1 else ""
-    gain = "" if cell.difference is None else f" ({signed(cell.difference)}{mark(cell.p)}{other})"
-    return f"{cell.value:.2f}{deviation}{gain}"
+    decimals = 4 if measure.metric in SHARES else 2
+    deviation = f" ± {cell.deviation:.{decimals}f}" if cell.seeds > 1 else ""
+    gain = "" if cell.difference is None else f" ({signed(cell.difference, decimals)}{mark(cell.p)}{other})"
+    return f"{cell.value:.{decimals}f}{deviation}{gain}"

@@ -11,11 +11,11 @@ from context_nmt.settings import Checked, require
 
 PAPERS = Path(__file__).parent
 COSTS = ("parameters", "training_speed", "decoding_speed")  # metrics of a system, not of its output on a test set
+SHARES = ("apt_pronouns", "apt_nouns", "cohesion", "coherence")  # from 0 to 1
 MEASURED = (
-    "locality_entropy",
-    "local_share",
-    "ngram_accuracy",
-)  # how metrics begin that the analyse stage has measured
+    *("locality_entropy", "local_share", "ngram_accuracy"),
+    *SHARES,
+)  # how metrics begin that the analyse and discourse stages have measured
 
 
 def is_score(metric: str) -> bool:

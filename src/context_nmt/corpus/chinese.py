@@ -1,0 +1,40 @@
+"""Chinese raw text to words, by jieba: its default dictionary, and its hidden Markov model for words not in there."""
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from tempfile import TemporaryDirectory
+from typing import IO, Any
+
+from context_nmt.corpus.workers import map_lines
+from context_nmt.files import UserError
+
+
+@cache
+def _jieba() -> Any:
+    import jieba
+
+    jieba.setLogLevel("WARNING")
+    tokenizer = jieba.Tokenizer()
+    with TemporaryDirectory() as folder:  # it would read its cache from a folder that anyone may write to
+        tokenizer.tmp_dir = folder
+        tokenizer.initialize()
+    return tokenizer
+
+
+def segment(line: str) -> str:
+    """Put single spaces between the words of a line, and none at its ends."""
+    return " ".join(" ".join(_jieba().cut(line)).split())
+
+
+def segment_stream(source: IO[bytes], destination: IO[bytes]) -> None:
+    """Segment UTF-8 text line by line, split at "\\n" only; raises UserError for a line that is not UTF-8."""
+    for line in map_lines(segment, _lines(source)):
+        destination.write(line.encode() + b"\n")
+
+
+def _lines(source: Iterable[bytes]) -> Iterator[str]:
+    for number, line in enumerate(source, start=1):
+        try:
+            yield line.decode()
+        except UnicodeDecodeError as error:
+            raise UserError(f"standard input: line {number} is not UTF-8 ({error.reason})") from None

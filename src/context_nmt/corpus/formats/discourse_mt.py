@@ -1,0 +1,63 @@
+"""Contrastive sets of Bawden et al. (NAACL 2018), English to French, as sets of `corpus.contrastive`.
+
+    anaphora.json         {BLOCK: {"src": PAIR, "trg": [{"correct" or "semi-correct": PAIR, "incorrect": PAIR,
+                          "type": "m.pl"}, …]}}, a PAIR being [the previous sentence, the current one]
+    lexical-choice.json   {BLOCK: {"type": "repet, disambig", "examples": [{"src": PAIR, "trg": {"correct": PAIR,
+                          "incorrect": PAIR}}, …]}}
+
+The previous sentence is an item's context, in both languages; that of the right and of the wrong translation is the
+same. "semi-correct" is a pronoun that agrees with an antecedent that is translated oddly. Categories are the types and,
+in `anaphora`, correct or semi-correct. Items with the same candidates, the other one right, are mirrors.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from context_nmt.files import read_json, write_lines
+
+Item = dict[str, Any]
+
+
+def write_discourse_set(path: Path, folder: Path, name: str) -> None:
+    """Write `NAME.en-fr.jsonl`; raises KeyError, TypeError or ValueError for JSON that is of another kind."""
+    items = [item for block in read_json(path).values() for item in _items(block)]
+    _pair_mirrors(items)
+    write_lines(folder / f"{name}.en-fr.jsonl", (json.dumps(item, ensure_ascii=False) for item in items))
+
+
+def _items(block: Item) -> Iterator[Item]:
+    if "examples" in block:
+        for example in block["examples"]:
+            target = example["trg"]
+            yield _item(example["src"], target["correct"], target["incorrect"], block["type"].split(", "))
+    else:
+        for target in block["trg"]:
+            kind = "correct" if "correct" in target else "semi-correct"
+            yield _item(block["src"], target[kind], target["incorrect"], [target["type"], kind])
+
+
+def _item(source: list[str], right: list[str], wrong: list[str], categories: list[str]) -> Item:
+    (source_before, source_now), (right_before, right_now), (wrong_before, wrong_now) = source, right, wrong
+    if right_before != wrong_before:
+        raise ValueError(f"two contexts for one item: {right_before!r}, {wrong_before!r}")
+    context = {"source": [source_before], "target": [right_before]}
+    return {
+        "source": source_now,
+        "right": right_now,
+        "wrong": [wrong_now],
+        "categories": categories,
+        "context": context,
+    }
+
+
+def _pair_mirrors(items: list[Item]) -> None:
+    waiting: dict[tuple[str, str, str], list[int]] = {}  # items without a mirror, by what theirs would be
+    for number, item in enumerate(items):
+        (wrong,) = item["wrong"]
+        if found := waiting.get((item["source"], item["right"], wrong)):
+            item["mirror"] = found.pop(0)
+            items[item["mirror"]]["mirror"] = number
+        else:
+            waiting.setdefault((item["source"], wrong, item["right"]), []).append(number)

@@ -1,0 +1,98 @@
+"""A continuous cache of translated words behind the decoder (Tu et al., TACL 2018), the baseline of Miculicich et al.
+
+The paper's letters, for a position t with decoder state s_t and what its cross-attention gave, c_t:
+
+    (c_i, s_i)                                          a cell for each of the last words that were translated
+    m_t   = sum_i softmax_i(c_t c_i) s_i                key matching, value reading
+    lam   = sigmoid(U s_t + V c_t + W m_t + b)          a gate per element
+    out   = (1 - lam) s_t + lam m_t
+
+A sentence's words enter the cache when it is complete. A word that is in the cache gets the mean of its cell and the
+new c and s; a new one takes the cell of the word that was used the longest time ago. Two simplifications: only
+`sentences` previous ones are looked at, so that what a cell was before them is forgotten, and a word that lost its cell
+and comes back has its earlier uses again. Gradients stop at the cells. Without a previous sentence out = s_t.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from context_nmt.settings import Checked, require
+from context_nmt.transformer.attention import Place, linear
+from context_nmt.transformer.sentence_context import SentenceContext
+
+SLOTS = ("decoder_output",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Checked):
+    """The size of the cache."""
+
+    cells: int = 25
+    sentences: int = 7  # mostly enough to fill the cells
+
+    def __post_init__(self) -> None:
+        require(self.cells >= 1, f"cells is {self.cells}; it must be at least 1")
+        require(self.sentences >= 1, f"sentences is {self.sentences}; it must be at least 1")
+
+
+def build(settings: Settings, place: Place) -> "CacheMemory":
+    """Build the module behind the decoder."""
+    return CacheMemory(settings, place)
+
+
+class CacheMemory(nn.Module):
+    """[B, T, D] -> [B, T, D]; hook `weights` to read softmax_i(c_t c_i), [B, T, words]."""
+
+    def __init__(self, settings: Settings, place: Place) -> None:
+        super().__init__()
+        self.cells, self.sentences = settings.cells, settings.sentences
+        self.gate = nn.Sequential(linear(3 * place.width, place.width, bias=True), nn.Sigmoid())  # U, V, W
+        self.weights = nn.Identity()
+
+    def forward(self, states: Tensor, context: SentenceContext) -> Tensor:
+        """[B, T, D] -> [B, T, D]."""
+        keys, values, filled = self._cells(context)
+        crossed = context.own_crossed
+        assert crossed is not None  # behind a decoder
+        some = filled.any(-1)[:, None, None]
+        with torch.autocast(states.device.type, enabled=False):  # sums over D, unscaled
+            precise = torch.promote_types(crossed.dtype, torch.float32)
+            scores = crossed.to(precise) @ keys.to(precise).transpose(1, 2)
+            read = self.weights(scores.masked_fill(~(filled[:, None] | ~some), -torch.inf).softmax(-1)) @ values.to(
+                precise
+            )
+        gate = self.gate(torch.cat([states, crossed, read], -1))
+        return torch.where(some, (1 - gate) * states + gate * read, states)
+
+    def _cells(self, context: SentenceContext) -> tuple[Tensor, Tensor, Tensor]:
+        """Keys and values [B, M, D] of the M positions before, and which of them end in a cell, bool [B, M]."""
+        state = {} if context.state is None else context.state
+        if "keys" not in state:
+            target = context.target
+            assert target is not None  # behind a decoder
+            # what each position produced; the last one of a sentence ended it, and BEGIN is no word
+            words, real = (
+                one.roll(-1, dims=-1)[:, -self.sentences :].flatten(1) for one in (target.inputs, target.words)
+            )
+            shares, state["filled"] = cells(words, real, self.cells)
+            for name, of in {"keys": target.crossed, "values": target.states}.items():
+                uses = of.detach()[:, -self.sentences :].flatten(1, 2)
+                state[name] = shares.to(uses.dtype) @ uses
+        return state["keys"], state["values"], state["filled"]
+
+
+def cells(words: Tensor, real: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Ids [B, M] in the order of their use, and which are real -> shares [B, M, M], and which are cells [B, M].
+
+    A cell is the last use of one of the `count` words that were used last. Row i of the shares mixes the uses of word
+    i: the last one is half of it, the one before a quarter, and so on to the first two, which have equal shares.
+    """
+    same = (words[:, :, None] == words[:, None]) & real[:, :, None] & real[:, None]  # [B, M, M]
+    later = same.triu(1).sum(-1)  # uses of the word behind each position
+    last = real & (later == 0)
+    newer = last.flip(1).cumsum(1).flip(1) - last.int()  # words whose last use comes behind this one
+    first = same.tril(-1).sum(-1) == 0
+    share = 0.5 ** (later + (~first).int())  # of a position in its word's cell
+    return same * share[:, None], last & (newer < count)

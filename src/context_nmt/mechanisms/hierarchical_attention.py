@@ -1,0 +1,164 @@
+"""Hierarchical Attention Network over previous sentences (Miculicich et al., EMNLP 2018).
+
+The paper's letters, for a position t with state h_t and previous sentences j = 1..k of states ctx_j:
+
+    q_w = LN_w(h_t), q_s = LN_s(h_t)                      f_w and f_s: their linear maps are those of the attentions
+    s_j = LN_1(MultiHead(q_w, ctx_j))                     word level, a sentence at a time           eq. 2
+    d_t = MultiHead(q_s, [s_1 .. s_k])                    sentence level                             eq. 4
+    d_t = d_t + FFN(LN(d_t))                                                                         eq. 5
+    lam = sigmoid(W [h_t; d_t] + b)                       a gate per element                         eq. 7
+    out = LN_out((1 - lam) h_t + lam d_t)                                                            eq. 8
+
+The paper has lam on h_t and no b; this is its code, which differs in names only. Norms divide by the sample's standard
+deviation plus 1e-6, as OpenNMT's. A previous sentence without a known word counts as missing. Without any of them
+out = LN_out(h_t); the code then averages arbitrary words (`bypass: false`). Unless settings say otherwise, gradients
+stop at the context and at both queries, as in the code.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from context_nmt.files import UserError
+from context_nmt.settings import Checked, require
+from context_nmt.transformer.attention import (
+    Place,
+    ScaledDotProduct,
+    State,
+    linear,
+    merge_heads,
+    split_heads,
+)
+from context_nmt.transformer.dropout import Dropout
+from context_nmt.transformer.sentence_context import SentenceContext
+
+SLOTS = ("encoder_output", "decoder_output")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Checked):
+    """Which sentences, and which of their states."""
+
+    sentences: int = 3  # k
+    # Behind the decoder: its states, the encoder's, or what the last cross-attention gave. Behind the encoder: source.
+    context: Literal["target", "source", "alignment"] | None = None  # None: target
+    detach_context: bool = True
+    detach_query: bool = True
+    bypass: bool = True  # false, as in the code: results then depend on the rest of the batch
+
+    def __post_init__(self) -> None:
+        require(self.sentences >= 1, f"sentences is {self.sentences}; it must be at least 1")
+
+
+def build(settings: Settings, place: Place) -> "HierarchicalAttention":
+    """Build the module behind one stack; raises UserError for a `context` behind the encoder."""
+    if place.slot == "encoder_output" and settings.context is not None:
+        raise UserError(
+            f"context is {settings.context}; behind the encoder there is the source alone, leave the key out"
+        )
+    return HierarchicalAttention(settings, place)
+
+
+class HierarchicalAttention(nn.Module):
+    """[B, T, D] -> [B, T, D]; hook `word_attention.attend.weights` [B * k, H, T, S] or `sentence_attention`'s."""
+
+    def __init__(self, settings: Settings, place: Place) -> None:
+        super().__init__()
+        self.settings, self.sentences = settings, settings.sentences
+        self.of = "source" if place.slot == "encoder_output" else settings.context or "target"
+        width = place.width
+        self.context_norm = Norm(width) if self.of == "alignment" else nn.Identity()
+        self.word_norm = Norm(width)
+        self.word_attention = ProjectedAttention(place)
+        self.word_output_norm = Norm(width)
+        self.sentence_norm = Norm(width)
+        self.sentence_attention = ProjectedAttention(place)
+        self.feed_forward = nn.Sequential(
+            Norm(width),
+            linear(width, place.feed_forward_width, bias=True),
+            nn.ReLU(),
+            Dropout(place.dropout),
+            linear(place.feed_forward_width, width, bias=True),
+            Dropout(place.dropout),
+        )
+        self.gate = nn.Sequential(linear(2 * width, width, bias=True), nn.Sigmoid())
+        self.output_norm = Norm(width)
+
+    def forward(self, states: Tensor, context: SentenceContext) -> Tensor:
+        """[B, T, D] -> [B, T, D]."""
+        memory, words = self._context(context)
+        present = words.any(-1)  # [B, k]
+        some = present.any(-1)  # [B]
+        queries = states.detach() if self.settings.detach_query else states
+        seen = (some | self.settings.bypass)[:, None, None]
+        summaries = self._of_words(queries, memory, words | ~present[..., None], seen, context.state)
+        summary = self._of_sentences(queries, summaries, present | ~some[:, None], seen)
+        summary = summary + self.feed_forward(summary)
+        gate = self.gate(torch.cat([states, summary], -1))
+        mixed = (1 - gate) * states + gate * summary
+        if self.settings.bypass:
+            mixed = torch.where(some[:, None, None], mixed, states)
+        return self.output_norm(mixed)
+
+    def _context(self, context: SentenceContext) -> tuple[Tensor, Tensor]:
+        """The states [B, k, S, D] and which of them are of words [B, k, S]."""
+        source, target = context.source, context.target
+        if self.of == "source":
+            memory, words = source.states, source.words
+        else:
+            assert target is not None  # behind a decoder
+            memory, words = target.crossed if self.of == "alignment" else target.states, target.words
+        memory, words = memory[:, -self.sentences :], words[:, -self.sentences :]
+        return self.context_norm(memory.detach() if self.settings.detach_context else memory), words
+
+    def _of_words(self, queries: Tensor, memory: Tensor, mask: Tensor, seen: Tensor, state: State | None) -> Tensor:
+        """Each sentence as each position sees it, [B, k, T, D]."""
+        attention, count = self.word_attention, memory.size(1)
+        state = {} if state is None else state
+        if "keys" not in state:
+            state["keys"], state["values"] = attention.key(memory), attention.value(memory)
+        heads = (attention.query(self.word_norm(queries)) * seen)[:, None].expand(-1, count, -1, -1)
+        keys, values = state["keys"], state["values"]
+        attended = attention(*(one.flatten(0, 1) for one in (heads, keys, values)), mask.flatten(0, 1)[:, None, None])
+        return self.word_output_norm(attended.unflatten(0, (-1, count)))
+
+    def _of_sentences(self, queries: Tensor, summaries: Tensor, mask: Tensor, seen: Tensor) -> Tensor:
+        """The sentences as each position sees them together, [B, T, D]."""
+        attention, length = self.sentence_attention, queries.size(1)
+        heads = (attention.query(self.sentence_norm(queries)) * seen).flatten(0, 1)[:, None]  # [B * T, 1, D]
+        summaries = summaries.transpose(1, 2).flatten(0, 1)  # [B * T, k, D]
+        mask = mask.repeat_interleave(length, dim=0)[:, None, None]
+        attended = attention(heads, attention.key(summaries), attention.value(summaries), mask)
+        return attended.view_as(queries)
+
+
+class ProjectedAttention(nn.Module):
+    """Multi-head attention; `query`, `key` and `value` are the caller's to apply."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self.heads = place.heads
+        self.query, self.key, self.value, self.output = (linear(place.width, place.width, bias=True) for _ in range(4))
+        self.attend = ScaledDotProduct(dropout=place.attention_dropout)
+
+    def forward(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+        """Projected queries [N, T, D], keys and values [N, S, D], mask bool [N, 1, 1, S] -> [N, T, D]."""
+        heads = (split_heads(states, self.heads) for states in (queries, keys, values))
+        return self.output(merge_heads(self.attend(*heads, mask)))
+
+
+class Norm(nn.Module):
+    """a (x - mean) / (std + 1e-6) + b over the last dimension, with the sample's standard deviation."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width))
+
+    def forward(self, states: Tensor) -> Tensor:
+        """[..., D] -> [..., D]."""
+        states = states.to(torch.promote_types(states.dtype, torch.float32))
+        deviation, mean = torch.std_mean(states, -1, keepdim=True)
+        return self.weight * (states - mean) / (deviation + 1e-6) + self.bias

@@ -1,0 +1,271 @@
+"""Documents: word alignment, cohesion and coherence by hand, the stage that scores them, and its page."""
+
+import json
+import random
+import shutil
+
+import nltk
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_up_experiment import PARAMETERS, REFERENCE, evaluate_all, make_experiment, write_contrastive
+
+from context_nmt.evaluation.analysed.discourse import format_discourse
+from context_nmt.evaluation.discourse import wordnet
+from context_nmt.evaluation.discourse.aligning import WordAligner
+from context_nmt.evaluation.discourse.coherence import Coherence
+from context_nmt.evaluation.discourse.cohesion import Cohesion
+from context_nmt.evaluation.discourse.content_words import ContentWords
+from context_nmt.evaluation.discourse.running import score_discourse
+from context_nmt.evaluation.results import read_results
+from context_nmt.experiment import Experiment
+from context_nmt.files import UserError, read_json, write_json, write_lines
+
+ENGLISH = ContentWords("en")
+
+
+def toy_pairs(count):
+    """Sentences `noun verb noun .` with translations that have the verb behind the nouns."""
+    choose = random.Random(1).choice
+    for _ in range(count):
+        subject, verb, thing = choose("abcdef"), choose("uvw"), choose("abcdef")
+        yield f"{subject} {verb} {thing} .", f"{subject * 2} {thing * 2} {verb * 2} ."
+
+
+@pytest.fixture(scope="module")
+def aligner():
+    return WordAligner(*zip(*toy_pairs(300), strict=True))
+
+
+def test_words_are_linked_to_what_they_are_translated_by_wherever_it_stands(aligner):
+    assert aligner.align("a u b .", "aa bb uu .") == [(0, 0), (1, 2), (2, 1), (3, 3)]
+    assert aligner.align("B w A .", "bb AA ww .") == [(0, 0), (1, 2), (2, 1), (3, 3)]  # in lower case
+
+
+def test_of_equal_words_the_nearer_are_linked(aligner):
+    assert aligner.align("c . c .", "cc . cc .") == [(0, 0), (1, 1), (2, 2), (3, 3)]
+
+
+def test_unknown_words_and_empty_sentences_are_aligned_as_far_as_they_can_be(aligner):
+    assert (1, 1) in aligner.align("a new b", "aa neu bb")
+    assert aligner.align("", "aa") == aligner.align("a", " ") == []
+    assert WordAligner(["", "a"], ["x", "b"]).align("a", "b") == [(0, 0)]
+
+
+@given(source=st.text(max_size=40), target=st.text(max_size=40))
+def test_any_text_has_links_between_its_tokens(aligner, source, target):
+    ends = len(source.split()), len(target.split())
+    links = aligner.align(source, target)
+    assert all(0 <= place < end for link in links for place, end in zip(link, ends, strict=True))
+    assert links == sorted(set(links))
+
+
+def test_content_words_are_no_stop_words_and_have_a_letter():
+    assert ENGLISH.of("It 's the DOG 's house , I don 't know 12 .") == ["dog", "house", "know"]
+    assert ContentWords("de").of("Der Hund ist nicht mein Haus .") == ["hund", "haus"]
+    assert ContentWords("xx").of("der Hund !") == ["der", "hund"]
+    assert ENGLISH.stems(["houses", "house"]) == ["hous", "hous"]
+    assert ContentWords("zh").stems(["houses"]) == ["houses"]
+    assert ENGLISH.name != ContentWords("de").name != ContentWords("zh").name
+
+
+DOCUMENT = ["The dog barks .", "It sees a cat .", "The dogs bark .", "12 ."]
+
+
+def test_cohesion_without_wordnet_is_repetition():
+    cohesion = Cohesion(ENGLISH, None)
+    assert cohesion.score(DOCUMENT, [range(4)])["score"] == 0.3333  # of dog barks sees cat dogs bark, the last two
+    assert cohesion.score(DOCUMENT, [range(3), range(3, 4)])["score"] == 0.3333  # one without content words
+    assert cohesion.score(DOCUMENT, [range(2), range(2, 4)])["score"] == 0  # nothing is repeated between documents
+    assert cohesion.score(["A dog .", "A dog .", "cats"], [range(2), range(2, 3)])["score"] == 0.25  # mean of 1/2 and 0
+    assert cohesion.score(["It is ."], [range(1)]) is None
+    assert cohesion.signature.startswith("repetition+no-wordnet|stop-words:")
+
+
+@pytest.fixture(params=["debian", "nltk"])
+def small_wordnet(request, tmp_path, monkeypatch):
+    """Debian's files, or NLTK's archive, with five nouns: dog and cat are animals, car and automobile one thing."""
+    lines = {"animal": "n 01 animal 0 000", "dog": "n 01 dog 0 001 @ 00000000 n 0000"}
+    lines |= {"cat": "n 01 cat 0 001 @ 00000000 n 0000", "car": "n 02 car 0 automobile 0 000"}
+    data, offsets = "", {}
+    for word, line in lines.items():
+        offsets[word] = f"{len(data):08}"
+        data += f"{len(data):08} 05 {line} | a gloss  \n"
+    offsets["automobile"] = offsets["car"]
+    folder = tmp_path / "wordnet"
+    folder.mkdir()
+    for name in ("noun", "verb", "adj", "adv"):
+        for file in (f"index.{name}", f"data.{name}", f"{name}.exc"):
+            (folder / file).write_text("")
+    (folder / "data.adj").write_text("  1 WordNet 3.0 Copyright 2006 \n")
+    (folder / "data.noun").write_text(data)
+    (folder / "index.noun").write_text("".join(f"{word} n 1 0 1 0 {offsets[word]}  \n" for word in sorted(offsets)))
+    if request.param == "nltk":
+        shutil.make_archive(str(tmp_path / "data/corpora/wordnet"), "zip", tmp_path, "wordnet")
+        shutil.rmtree(folder)
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "data")])
+    monkeypatch.setattr(wordnet, "DEBIAN", folder)
+
+
+@pytest.mark.usefixtures("small_wordnet")
+@pytest.mark.parametrize(
+    ("first", "second", "related"),
+    [
+        ("car", "automobile", True),  # synonyms
+        ("dog", "animal", True),  # right below
+        ("animal", "dogs", True),  # right above, in the plural
+        ("cat", "dog", True),  # beside
+        ("dog", "car", False),
+        ("dog", "unknown", False),
+    ],
+)
+def test_related_words_are_cohesive_where_there_is_a_wordnet(first, second, related):
+    cohesion = Cohesion(ENGLISH, wordnet.find_wordnet("en"))
+    assert cohesion.score([first, second], [range(2)])["score"] == (0.5 if related else 0)
+    assert cohesion.signature.startswith("repetition+wordnet-3.0|")
+
+
+@pytest.mark.usefixtures("small_wordnet")
+def test_wordnet_is_english_and_may_be_absent(tmp_path, monkeypatch):
+    assert wordnet.find_wordnet("de") is None
+    monkeypatch.setattr(nltk.data, "path", [])
+    monkeypatch.setattr(wordnet, "DEBIAN", tmp_path)
+    assert wordnet.find_wordnet("en") is None
+
+
+TOPICS = (["dog", "cat", "bird", "tail", "wing"], ["car", "road", "wheel", "engine", "driver"])
+TRAINING = [" ".join(random.Random(seed).sample(TOPICS[seed % 2], 4)) for seed in range(40)]
+
+
+def test_sentences_of_one_topic_are_more_coherent_than_those_of_two():
+    coherence = Coherence(ENGLISH, "toy-train", TRAINING, None)
+    one = coherence.score(["The dog and the cat", "a bird", "its tail"], [range(3)])["score"]
+    two = coherence.score(["The dog and the cat", "a car", "its tail"], [range(3)])["score"]
+    assert two < 0.1 < one <= 1
+    assert coherence.score(["dogs", "a dog"], [range(2)])["score"] == 1
+    assert coherence.signature.startswith("lsa:10-dimensions|of:toy-train-sentences|")
+
+
+def test_coherence_is_the_mean_over_documents_of_the_means_over_their_pairs():
+    coherence = Coherence(ENGLISH, "toy-train", TRAINING, [range(20), range(20, 40)])
+    assert coherence.signature.startswith("lsa:2-dimensions|of:toy-train-documents|")
+    coherence = Coherence(ENGLISH, "toy-train", TRAINING, None)
+    sentences = ["dog", "dog", "dog", "car", "cat", "12 unknown", "cat"]
+    across = coherence.score(sentences, [range(2, 4)])["score"]
+    assert coherence.score(sentences, [range(3)])["score"] == 1
+    assert coherence.score(sentences, [range(3), range(2, 4)])["score"] == pytest.approx((1 + across) / 2, abs=1e-4)
+    assert coherence.score(sentences, [range(3), range(4, 7), range(1)])["score"] == 1  # no pair is known of the others
+    assert coherence.score(sentences, [range(4, 7)]) is None
+
+
+def test_a_training_text_without_words_is_refused():
+    with pytest.raises(UserError, match="toy-train has fewer than two content words"):
+        Coherence(ENGLISH, "toy-train", ["dogs", "12", "the dog"], None)
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    """The made-up one with a source that is its reference in capitals; `test` has documents of ten sentences."""
+    made = make_experiment(tmp_path)
+    source = [line.upper() for line in REFERENCE]
+    for name, lines in {"train.en": source, "train.de": REFERENCE, "dev.en.cased": source}.items():
+        write_lines(made.tokenized / name, lines)
+    write_lines(made.tokenized / "test.en.cased", source)
+    write_lines(made.tokenized / "test.documents", ["0", "10", "20", "30"])
+    write_lines(made.corpus / "test.en", source)
+    return made
+
+
+def tag(experiment, tokens):
+    """Gold tags for the German side: whatever ends in s is a noun."""
+    sides = [{"tokens": row, "tags": ["NN" if word.endswith("s") else "XY" for word in row]} for row in tokens]
+    write_lines(experiment.corpus / "test.gold.jsonl", [json.dumps({"de": side}) for side in sides])
+
+
+def test_the_stage_scores_test_sets_with_documents(experiment):
+    tag(experiment, [line.split() for line in REFERENCE])
+    score_discourse(experiment, "transformer", 1)
+    scores = read_json(experiment.discourse("transformer-1"))
+    assert set(scores) == {"test"}
+    nouns = scores["test"]["apt_nouns"]
+    assert nouns["counts"]["total"] == 40  # "birds", which every third sentence lacks
+    assert nouns["counts"]["equal"] == 26
+    assert nouns["signature"].startswith("words:nouns-gold-tags|alignment:diagonal-")
+    assert "apt_pronouns" not in scores["test"]  # none of the German ones is in this text
+    cohesion = scores["test"]["cohesion"]
+    assert cohesion["score"] < cohesion["reference"] < 1
+    assert -1 <= scores["test"]["coherence"]["score"] <= 1
+    assert scores["test"]["coherence"]["reference"] <= 1
+    before = experiment.discourse("transformer-1").read_bytes()
+    score_discourse(experiment, "transformer", 1)
+    assert experiment.discourse("transformer-1").read_bytes() == before
+
+
+def test_gold_tags_of_other_tokens_are_not_used(experiment):
+    tag(experiment, [["x"]] * 40)
+    score_discourse(experiment, "transformer", 1)
+    assert "apt_nouns" not in read_json(experiment.discourse("transformer-1"))["test"]
+
+
+def test_without_documents_there_is_nothing_to_score(experiment):
+    (experiment.tokenized / "test.documents").unlink()
+    score_discourse(experiment, "transformer", 1)
+    assert read_json(experiment.discourse("transformer-1")) == {}
+
+
+def test_unknown_runs_are_refused(experiment):
+    with pytest.raises(UserError, match="no variant 'none'"):
+        score_discourse(experiment, "none", 1)
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory):
+    """A folder with the made-up experiment, scored and compared, without documents."""
+    corpus = PARAMETERS["corpus"] | {"contrastive": ["pronouns"]}
+    experiment = evaluate_all(make_experiment(tmp_path_factory.mktemp("evaluated"), corpus=corpus))
+    write_contrastive(experiment)
+    return experiment.folder
+
+
+def test_the_page_has_documents_and_distances(evaluated, tmp_path):
+    experiment = Experiment(shutil.copytree(evaluated, tmp_path / "copy"))
+    for number, variant in enumerate(experiment.settings.variants):
+        for seed in (1, 2):
+            path = experiment.contrastive(f"{variant}-{seed}")
+            sets = read_json(path)
+            for name, score in {"within": 90, "distance_2": 50, "distance_10": 50, "distance_1": 60}.items():
+                sets["pronouns"][f"pronouns_{name}"] = {"score": score + number, "signature": "x", "items": 4}
+            write_json(path, sets)
+            scores = {"apt_nouns": {"score": 0.5 + number / 10, "signature": "n|1"}}
+            scores["cohesion"] = {"score": 0.25, "signature": "c", "reference": 0.75}
+            if variant == "alone":
+                del scores["apt_nouns"]
+            write_json(experiment.discourse(f"{variant}-{seed}"), {"test": scores})
+    results = read_results(experiment)
+    page = format_discourse(experiment, results)
+    assert page.count("## test") == 1
+    assert "## dev" not in page
+    assert "| System | apt_nouns | cohesion |" in page
+    assert "| Gauss \\| half | 0.6000 ± 0.0000 (+0.1000) | 0.2500 ± 0.0000 (+0.0000) |" in page
+    assert "| alone | - | 0.2500 ± 0.0000 |" in page
+    assert "| Human translation | - | 0.7500 |" in page
+    assert "- apt_nouns: `n|1`" in page
+    assert "| System | in the sentence, 4 items | 1 back, 4 items | 2 back, 4 items | 10 back, 4 items |" in page
+    assert "| alone | 93.00 ± 0.00 | 63.00 ± 0.00 | 53.00 ± 0.00 | 53.00 ± 0.00 |" in page
+    assert ("gauss", "test", "apt_nouns") in set(results.measured_rows())
+    assert results.difference("gauss", "test", "apt_nouns").mean == 0.1
+
+
+def test_a_page_without_documents_says_so(evaluated):
+    experiment = Experiment(evaluated)
+    page = format_discourse(experiment, read_results(experiment))
+    assert "No test set of this corpus says where documents start." in page
+    assert "## Notes" not in page
+    assert "back" not in page
+
+
+def test_scores_of_documents_that_are_missing_are_named(evaluated, tmp_path):
+    experiment = Experiment(shutil.copytree(evaluated, tmp_path / "copy"))
+    experiment.discourse("gauss-2").unlink()
+    with pytest.raises(UserError, match=r"discourse/gauss-2\.json: no such file"):
+        read_results(experiment)

@@ -1,0 +1,211 @@
+"""Corpora that are no plain text when they are downloaded, in small ones of the same form."""
+
+import io
+import json
+import tarfile
+
+import pytest
+import yaml
+
+from context_nmt.corpus.chinese import segment, segment_stream
+from context_nmt.corpus.contrastive import read_contrastive_set
+from context_nmt.corpus.documents import read_documents
+from context_nmt.corpus.download import download_corpus
+from context_nmt.files import UserError, read_lines
+
+ORIGIN = "http://127.0.0.1:9/nothing-listens-here"
+
+
+def download(root, form, name, content, *, to=None, **options):
+    """Download a corpus of one file from a mirror that holds it."""
+    file = {"url": f"{ORIGIN}/{name}", "sha256": None} | ({} if to is None else {"to": to})
+    entry = {"format": form, "licence": "none", "homepage": "none", "files": [file], **options}
+    (root / "mirror/toy").mkdir(parents=True, exist_ok=True)
+    (root / "mirror/toy" / name).write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    (root / "data").mkdir(exist_ok=True)
+    (root / "data/params.yaml").write_text(yaml.safe_dump({"corpora": {"toy": entry}}))
+    (root / "data/checksums.json").unlink(missing_ok=True)
+    download_corpus(root / "data", "toy", mirror=str(root / "mirror"))
+    return root / "data/toy"
+
+
+def said(speaker, source, target):
+    return {"utteranceID": 0, "speaker": speaker, "source": source, "target": target}
+
+
+def test_a_side_of_a_chat_has_one_language_whoever_speaks(tmp_path):
+    chats = {
+        "one": [said("agent", "Hello.", "Hallo."), said("customer", "Eine Pizza.", "A pizza.")],
+        "two": [said("agent", "Bye.", "Tschüss.")],
+    }
+    corpus = download(tmp_path, "bcontrast", "a.json", chats, to="dev")
+    assert read_lines(corpus / "dev.en") == ["Hello.", "A pizza.", "Bye."]
+    assert read_lines(corpus / "dev.de") == ["Hallo.", "Eine Pizza.", "Tschüss."]
+    assert read_documents(corpus, "dev", 3) == [range(2), range(2, 3)]
+    assert read_lines(corpus / "dev_agent.en") == ["Hello.", "Bye."]
+    assert read_documents(corpus, "dev_agent", 2) == [range(1), range(1, 2)]
+    assert read_lines(corpus / "dev_customer.de") == ["Eine Pizza."]
+    assert read_documents(corpus, "dev_customer", 1) == [range(1)]
+
+
+@pytest.mark.parametrize(
+    "chats",
+    [
+        [],
+        {"one": [{"speaker": "agent", "source": "Hello."}]},
+        {"one": [said("robot", "Hello.", "Hallo.")]},
+        {"one": [said("agent", 5, "Hallo.")]},
+        {"one": [said("agent", "Hel\nlo.", "Hallo.")]},
+        {"one": "text"},
+    ],
+)
+def test_what_is_no_chat_is_refused(tmp_path, chats):
+    with pytest.raises(UserError, match=r"a\.json: |dev\.en: line 1 would hold a line break"):
+        download(tmp_path, "bcontrast", "a.json", chats, to="dev")
+    assert not (tmp_path / "data/toy").exists()
+
+
+def test_an_anaphora_set_becomes_mirrored_items_with_context(tmp_path):
+    before = {"m.sg": "Le fruit est là.", "f.sg": "La pomme est là."}
+    he, she = "Il est rouge.", "Elle est rouge."
+    target = [
+        {"type": "m.sg", "correct": [before["m.sg"], he], "incorrect": [before["m.sg"], she]},
+        {"type": "f.sg", "semi-correct": [before["f.sg"], she], "incorrect": [before["f.sg"], he]},
+        {"type": "f.sg", "correct": [before["f.sg"], she], "incorrect": [before["f.sg"], he]},
+    ]
+    blocks = {"1": {"inspired by": [], "src": ["The apple is there.", "It is red."], "trg": target}}
+    corpus = download(tmp_path, "discourse_mt", "a.json", blocks, to="anaphora")
+    pairs, index = read_contrastive_set(corpus / "anaphora.en-fr.jsonl")
+    assert pairs == [
+        ("It is red.", he),
+        ("It is red.", she),
+        *(("The apple is there.", text) for text in before.values()),
+    ]
+    assert index["items"] == [
+        {"right": 0, "wrong": [1], "categories": ["m.sg", "correct"], "context": [2]},
+        {"right": 1, "wrong": [0], "categories": ["f.sg", "semi-correct"], "context": [3]},
+        {"right": 1, "wrong": [0], "categories": ["f.sg", "correct"], "context": [3]},
+    ]
+    items = [json.loads(line) for line in read_lines(corpus / "anaphora.en-fr.jsonl")]
+    assert [item.get("mirror") for item in items] == [1, 0, None]
+
+
+def test_a_lexical_choice_set_has_several_categories(tmp_path):
+    example = {"src": ["One.", "Two."], "trg": {"correct": ["Un.", "Deux."], "incorrect": ["Un.", "Trois."]}}
+    block = {"inspired by": [], "type": "repet, disambig", "examples": [example]}
+    corpus = download(tmp_path, "discourse_mt", "a.json", {"1": block}, to="lexical_choice")
+    (item,) = [json.loads(line) for line in read_lines(corpus / "lexical_choice.en-fr.jsonl")]
+    assert item["categories"] == ["repet", "disambig"]
+    assert item["context"] == {"source": ["One."], "target": ["Un."]}
+
+
+def test_an_item_with_two_contexts_is_refused(tmp_path):
+    example = {"src": ["One.", "Two."], "trg": {"correct": ["Un.", "Deux."], "incorrect": ["Une.", "Trois."]}}
+    with pytest.raises(UserError, match=r"a\.json: is not of format discourse_mt \(two contexts for one item"):
+        download(tmp_path, "discourse_mt", "a.json", {"1": {"type": "a", "examples": [example]}}, to="lexical_choice")
+
+
+def sgm(*versions):
+    """Documents of segments in one version or more, as the test set has them."""
+    documents = [
+        f'<DOC docid="SUB{number:02}" sysid="reference_{version}">\n'
+        + "".join(f"<p>\n<seg id={place}> {text}</seg>\n</p>\n" for place, text in enumerate(document, start=1))
+        + "</DOC>\n"
+        for version, references in enumerate(versions, start=1)
+        for number, document in enumerate(references, start=1)
+    ]
+    return '<refset setid="a" srclang="Chinese" trglang="English">\n' + "".join(documents) + "</refset>\n"
+
+
+def subtitles(**changes):
+    """An archive like GitHub's; a change of None leaves a file out."""
+    files = {
+        "orignal/train/separated/10.zh": "十\n",
+        "orignal/train/separated/10.en": "Ten.\n",
+        "orignal/train/separated/2.zh": "二\n两\n",
+        "orignal/train/separated/2.en": "Two.\nA couple.\n",
+        "orignal/train/separated/2.np.tk.qb.es.zh": "left out",
+        "orignal/dev/dev.orignal.zh": "好 \n",
+        "orignal/dev/dev.orignal.en": "Good &apos;un . \n",
+        "processed/dev/dev_trg.sgm": sgm([["good &apos;un ."]]),
+        "orignal/test/test.orignal.zh": "一\n二\n三\n",
+        "orignal/test/test.orignal.en": "One , Anna . \ntwo-three \nI don &apos;t .\n",
+        "processed/test/test_trg.sgm": sgm(
+            [["one , anna .", "two @-@ three"], ["i don &apos;t ."]], [["1 .  @-@  one", "2 @-@ 3"], ["no"]]
+        ),
+    } | changes
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, text in files.items():
+            if text is not None:
+                info = tarfile.TarInfo(f"tvsub-0123/data/{name}")
+                info.size = len(text.encode())
+                archive.addfile(info, io.BytesIO(text.encode()))
+    return packed.getvalue()
+
+
+def test_episodes_are_documents_in_the_order_of_their_numbers(tmp_path):
+    corpus = download(tmp_path, "tvsub", "0123.tar.gz", subtitles())
+    assert read_lines(corpus / "train.zh") == ["二", "两", "十"]
+    assert read_lines(corpus / "train.en") == ["Two.", "A couple.", "Ten."]
+    assert read_documents(corpus, "train", 3) == [range(2), range(2, 3)]
+    assert read_lines(corpus / "dev.zh") == ["好"]
+    assert read_lines(corpus / "test.en") == ["One , Anna .", "two-three", "I don't ."]
+    assert read_lines(corpus / "test.en.1") == ["1 . - one", "2-3", "no"]
+    assert read_documents(corpus, "test", 3) == [range(2), range(2, 3)]
+    names = {f"{split}.{ending}" for split in ("train", "dev", "test") for ending in ("zh", "en", "documents")}
+    assert {path.name for path in corpus.iterdir()} == {*names, "test.en.1"}
+
+
+def test_so_many_episodes_as_asked_for(tmp_path):
+    corpus = download(tmp_path, "tvsub", "0123.tar.gz", subtitles(), documents=1)
+    assert (read_lines(corpus / "train.en"), read_documents(corpus, "train", 2)) == (["Two.", "A couple."], [range(2)])
+    with pytest.raises(UserError, match="documents is 3; there are 2 episodes"):
+        download(tmp_path, "tvsub", "0123.tar.gz", subtitles(), documents=3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"orignal/train/separated/2.en": "Two.\n"}, "episode 2 has 2 Chinese lines and 1 English ones"),
+        ({"orignal/train/separated/2.en": None}, "'2.en' is not in the archive"),
+        ({"processed/test/test_trg.sgm": None}, "'test_trg.sgm' is not in the archive"),
+        ({"orignal/dev/dev.orignal.zh": "好\n好\n"}, "the languages of a split differ .* dev.en 1, dev.zh 2"),
+        ({"processed/dev/dev_trg.sgm": ""}, "is not of format tvsub"),
+        (
+            {"processed/test/test_trg.sgm": sgm([["1", "2", "3", "4"]])},
+            "test_trg.sgm has 4 segments, test.orignal.en 3 lines",
+        ),
+    ],
+)
+def test_an_archive_that_does_not_fit_is_refused(tmp_path, changes, message):
+    with pytest.raises(UserError, match=message):
+        download(tmp_path, "tvsub", "0123.tar.gz", subtitles(**changes))
+    assert not (tmp_path / "data/toy").exists()
+
+
+@pytest.mark.parametrize(
+    ("form", "options", "message"),
+    [
+        ("text", {}, "a: give either to"),
+        ("text", {"to": "train"}, "a: 'train' is no SPLIT.LANGUAGE"),
+        ("bcontrast", {}, "a: bcontrast needs to"),
+        ("bcontrast", {"to": "train.en"}, "a: to is 'train.en'; it must be a name without a '.'"),
+        ("tvsub", {"to": "train"}, "a: tvsub has no to"),
+        ("tvsub", {"documents": 0}, "documents is 0; it must be at least 1"),
+        ("bcontrast", {"to": "train", "documents": 1}, "format bcontrast has no documents"),
+        ("chats", {"to": "train"}, "format: "),
+    ],
+)
+def test_an_entry_that_its_format_does_not_know_is_refused(tmp_path, form, options, message):
+    with pytest.raises(UserError, match=f"corpora.toy: {message}"):
+        download(tmp_path, form, "a", {}, **options)
+
+
+def test_chinese_becomes_words(tmp_path):
+    assert segment("老师今天去图书馆看书吗\u3002  OK\r") == "老师 今天 去 图书馆 看书 吗 \u3002 OK"
+    written = io.BytesIO()
+    segment_stream(io.BytesIO("我去\r我\n\n安娜在北京".encode()), written)
+    assert written.getvalue().decode() == "我 去 我\n\n安娜 在 北京\n"
+    with pytest.raises(UserError, match="standard input: line 2 is not UTF-8"):
+        segment_stream(io.BytesIO(b"a\n\xff\n"), written)

@@ -1,0 +1,182 @@
+"""HAN is what its equations say, sentence by sentence and word by word."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from small_models import HEADS, WIDTH, InADocument, sentences, shake, small_model, small_plan
+from torch.testing import assert_close
+
+from context_nmt.files import UserError
+from context_nmt.mechanisms import hierarchical_attention as mechanism
+from context_nmt.models.building import build
+from context_nmt.models.plans import Filling
+from context_nmt.transformer.attention import Place
+from context_nmt.transformer.sentence_context import SentenceContext, SourceStates, TargetStates
+
+EXACT = {"rtol": 0, "atol": 1e-10}
+
+
+def place(slot="decoder_output", *, width=WIDTH, hidden=12, heads=HEADS):
+    return Place(
+        slot=slot,
+        layer=1,
+        width=width,
+        feed_forward_width=hidden,
+        heads=heads,
+        bias=False,
+        dropout=0.0,
+        attention_dropout=0.0,
+    )
+
+
+def layer(slot="decoder_output", **settings):
+    torch.manual_seed(1)
+    return shake(mechanism.build(mechanism.Settings(**settings), place(slot)).double()).eval()
+
+
+def states(*shape):
+    return torch.randn(*shape, dtype=torch.float64)
+
+
+def context(words, *, grad=False):
+    """Sentences [B, K, 4] whose words are given, with states of their own on either side."""
+    words = torch.tensor(words, dtype=torch.bool)
+    sides = [states(*words.shape, WIDTH).requires_grad_(grad) for _ in range(3)]
+    inputs = torch.zeros(words.shape, dtype=torch.long)
+    return SentenceContext(
+        source=SourceStates(states=sides[0], words=words),
+        target=TargetStates(inputs=inputs, words=words, states=sides[1], crossed=sides[2]),
+        own_crossed=states(len(words), 5, WIDTH),
+    )
+
+
+def norm(module, vector):
+    deviation = math.sqrt(float(((vector - vector.mean()) ** 2).sum()) / (len(vector) - 1))
+    return module.weight * (vector - vector.mean()) / (deviation + 1e-6) + module.bias
+
+
+def attend(module, query, vectors):
+    """One query over a list of vectors, head by head."""
+    size = WIDTH // HEADS
+    heads = []
+    for head in range(HEADS):
+        part = slice(head * size, (head + 1) * size)
+        keys, values = ([projection(vector)[part] for vector in vectors] for projection in (module.key, module.value))
+        scores = [float(module.query(query)[part] @ key) / math.sqrt(size) for key in keys]
+        total = sum(math.exp(score) for score in scores)
+        heads.append(sum(math.exp(score) / total * value for score, value in zip(scores, values, strict=True)))
+    return module.output(torch.cat(heads))
+
+
+def slowly(module, vector, memory, words):
+    """One position; memory [K, S, D], words [K, S]."""
+    present = [number for number in range(len(memory)) if words[number].any()]
+    if not present:
+        return norm(module.output_norm, vector)
+    query = norm(module.word_norm, vector)
+    seen = [memory[number][words[number]] for number in present]
+    summaries = [norm(module.word_output_norm, attend(module.word_attention, query, list(of))) for of in seen]
+    summary = attend(module.sentence_attention, norm(module.sentence_norm, vector), summaries)
+    norm_before, inner, activation, _, outer, _ = module.feed_forward
+    summary = summary + outer(activation(inner(norm(norm_before, summary))))
+    gate = module.gate(torch.cat([vector, summary]))
+    return norm(module.output_norm, (1 - gate) * vector + gate * summary)
+
+
+WORDS = [
+    [[0, 1, 1, 0], [0, 1, 1, 1]],
+    [[0, 0, 0, 0], [0, 1, 0, 1]],  # the first one is missing
+    [[0, 0, 0, 0], [0, 0, 0, 0]],
+]
+
+
+@pytest.mark.parametrize("of", ["target", "source", "alignment"])
+@pytest.mark.parametrize("slot", mechanism.SLOTS)
+@torch.no_grad()
+def test_it_is_what_the_equations_say(slot, of):
+    chosen = {"context": of} if slot == "decoder_output" else {}
+    module, seen, queries = layer(slot, sentences=2, **chosen), context(WORDS), states(3, 5, WIDTH)
+    side = {"target": seen.target.states, "source": seen.source.states, "alignment": seen.target.crossed}[of]
+    memory = seen.source.states if slot == "encoder_output" else side
+    if slot == "decoder_output" and of == "alignment":
+        memory = torch.stack(
+            [torch.stack([torch.stack([norm(module.context_norm, v) for v in s]) for s in d]) for d in memory]
+        )
+    expected = torch.stack(
+        [
+            torch.stack([slowly(module, vector, memory[row], seen.target.words[row]) for vector in queries[row]])
+            for row in range(3)
+        ]
+    )
+    assert_close(module(queries, seen), expected, **EXACT)
+
+
+def test_behind_the_encoder_there_is_nothing_to_choose():
+    with pytest.raises(UserError, match="context is target; behind the encoder there is the source alone"):
+        layer("encoder_output", context="target")
+
+
+@torch.no_grad()
+def test_only_the_last_sentences_are_seen():
+    seen, queries = context(WORDS[:1]), states(1, 5, WIDTH)
+    module = layer(sentences=1)
+    target = seen.target
+    other = torch.cat([states(1, 1, 4, WIDTH), target.states[:, 1:]], dim=1)
+    assert torch.equal(module(queries, seen), module(queries, replace(seen, target=replace(target, states=other))))
+    later = torch.cat([target.states[:, :1], states(1, 1, 4, WIDTH)], dim=1)
+    assert not torch.equal(module(queries, seen), module(queries, replace(seen, target=replace(target, states=later))))
+
+
+@torch.no_grad()
+def test_without_bypass_arbitrary_words_are_averaged():
+    seen, queries = context(WORDS[2:]), states(1, 5, WIDTH)
+    bypassing, official = layer(sentences=2), layer(sentences=2, bypass=False)
+    assert_close(bypassing(queries, seen), bypassing.output_norm(queries), **EXACT)
+    found = official(queries, seen)
+    attention = official.word_attention
+    means = attention.output(attention.value(seen.target.states[0]).mean(1))  # [K, D] all words alike
+    summaries = official.word_output_norm(means)
+    attention = official.sentence_attention
+    summary = attention.output(attention.value(summaries).mean(0))
+    summary = summary + official.feed_forward(summary)
+    gate = official.gate(torch.cat([queries[0], summary.expand(5, -1)], -1))
+    assert_close(found[0], official.output_norm((1 - gate) * queries[0] + gate * summary), **EXACT)
+
+
+@pytest.mark.parametrize("detach_query", [True, False])
+@pytest.mark.parametrize("detach_context", [True, False])
+def test_gradients_stop_where_the_settings_say(detach_query, detach_context):
+    module = layer(sentences=2, detach_query=detach_query, detach_context=detach_context)
+    with torch.no_grad():  # nothing of the states reaches the output but through the context
+        module.gate[0].weight.zero_()
+        module.gate[0].bias.fill_(1e4)
+    seen, queries = context(WORDS[:1], grad=True), states(1, 5, WIDTH).requires_grad_()
+    module(queries, seen).square().sum().backward()
+    assert (queries.grad.abs().max() > 1e-9) == (not detach_query)
+    assert (seen.target.states.grad is None) == detach_context
+
+
+@pytest.mark.parametrize(("slots", "parameters"), [(1, 4_730_880), (2, 9_461_760)])
+def test_it_has_the_papers_number_of_parameters(slots, parameters):
+    def count(**fillings):
+        with torch.device("meta"):
+            model = small_model_of_the_paper(fillings)
+        return sum(parameter.numel() for parameter in model.parameters())
+
+    filled = {slot: (Filling(mechanism="hierarchical_attention"),) for slot in mechanism.SLOTS[:slots]}
+    assert count(**filled) - count() == parameters
+
+
+def small_model_of_the_paper(fillings):
+    sizes = {"width": 512, "feed_forward_width": 2048, "heads": 8}
+    return build(small_plan(fillings, **sizes), source_vocabulary=20, target_vocabulary=20)
+
+
+@pytest.mark.parametrize("slot", mechanism.SLOTS)
+@torch.no_grad()
+def test_what_the_previous_sentences_say_changes_the_output(slot):
+    model = small_model({slot: (Filling(mechanism="hierarchical_attention"),)})
+    source, targets = sentences(4, seed=1), sentences(4, seed=2)
+    assert not torch.allclose(InADocument(model)(source, targets), model(source, targets), atol=1e-3)

@@ -1,0 +1,65 @@
+"""Test sets with several references."""
+
+import pytest
+from made_up_experiment import REFERENCE, make_experiment
+
+from context_nmt.corpus.references import reference_names
+from context_nmt.corpus.tokenizing import tokenize_corpus
+from context_nmt.evaluation.run_scores import score_run
+from context_nmt.evaluation.run_significance import compare_run
+from context_nmt.files import UserError, read_json, read_lines, write_lines
+from context_nmt.settings import CorpusSettings, TextSettings
+
+FURTHER = [line.replace("small birds", "big fish") for line in REFERENCE]  # as `gauss` errs
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    """The made-up one, whose set `test` has a second reference."""
+    made = make_experiment(tmp_path)
+    write_lines(made.corpus / "test.de.1", FURTHER)
+    write_lines(made.tokenized / "test.de.1.cased", FURTHER)
+    return made
+
+
+def test_every_reference_counts_in_scores_and_comparisons(experiment):
+    score_run(experiment, "gauss", 1)
+    scores = read_json(experiment.scores("gauss-1"))
+    assert scores["dev"]["sacrebleu"]["score"] < scores["test"]["sacrebleu"]["score"] == 100
+    assert scores["test"]["bleu_lowercased"]["score"] == 100
+    for metric in ("sacrebleu", "chrf", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"):
+        assert scores["dev"][metric]["signature"].startswith("nrefs:1|")
+        assert scores["test"][metric]["signature"].startswith("nrefs:2|")
+    compare_run(experiment, "gauss", 1)
+    compared = read_json(experiment.significance("gauss-1"))["test"]
+    assert compared["system"] == 100
+    assert compared["signature"].startswith("nrefs:2|")
+
+
+def test_a_bound_is_scored_against_every_reference(experiment):
+    write_lines(experiment.corpus / "test.bound.de", FURTHER)
+    score_run(experiment, "transformer", 1)
+    assert read_json(experiment.scores("transformer-1"))["test"]["sacrebleu_bound"]["score"] == 100
+
+
+def test_further_references_are_tokenised_and_nothing_else(tmp_path):
+    for name in ("train.en", "train.de", "test.en", "test.de", "test.de.1", "test.de.2", "test.de.1.old"):
+        write_lines(tmp_path / "raw" / name, [f"Ein Satz aus {name}, ja.", "Noch einer."])
+    corpus = CorpusSettings(name="toy", source="en", target="de", validation="test", tests=("test",))
+    tokenize_corpus(tmp_path / "raw", tmp_path / "tokens", corpus, TextSettings())
+    assert read_lines(tmp_path / "tokens/test.de.2.cased") == ["Ein Satz aus test.de.2 , ja .", "Noch einer ."]
+    found = {path.name for path in (tmp_path / "tokens").glob("test.*")}
+    assert found == {"test.en", "test.en.cased", "test.de", "test.de.cased", "test.de.1.cased", "test.de.2.cased"}
+    write_lines(tmp_path / "raw/test.de.2", ["Nur einer."])
+    with pytest.raises(UserError, match=r"test\.de\.2 has 1 lines and test has 2; they must be parallel"):
+        tokenize_corpus(tmp_path / "raw", tmp_path / "tokens", corpus, TextSettings())
+
+
+def test_references_are_in_the_order_of_their_numbers_and_have_no_gap(tmp_path):
+    for number in (10, *range(1, 10)):
+        write_lines(tmp_path / f"test.de.{number}", ["x"])
+    names = reference_names(tmp_path, "test", "de")
+    assert names == ["test.de", *(f"test.de.{number}" for number in range(1, 11))]
+    (tmp_path / "test.de.1").unlink()
+    with pytest.raises(UserError, match=r"further references must be test\.de\.1, test\.de\.2, …; there are \[2, "):
+        reference_names(tmp_path, "test", "de")

@@ -1,0 +1,185 @@
+"""Accuracy of pronouns and nouns: every case by hand, lists, alignments, and the authors' own counts."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import nltk
+import pytest
+
+from context_nmt import command_line
+from context_nmt.evaluation.discourse.alignments import read_alignments
+from context_nmt.evaluation.discourse.word_accuracy import WordCounts, count_words
+from context_nmt.evaluation.discourse.words import Words, listed, tagged_nouns, usual_pronouns
+from context_nmt.files import UserError, write_lines
+from stages import score as stage
+
+ONE_TO_ONE = [(0, 0), (1, 1), (2, 2)]
+
+
+def count(reference, hypothesis, to_reference=ONE_TO_ONE, to_hypothesis=ONE_TO_ONE, similar=None):
+    """What becomes of the pronouns of one sentence."""
+    words = usual_pronouns([reference], "en")
+    words = Words(words.name, words.places, similar or {})
+    return count_words(words, [reference], [hypothesis], [to_reference], [to_hypothesis])
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "links", "case"),
+    [
+        ("they saw him", ONE_TO_ONE, "equal"),
+        ("THEY saw him", ONE_TO_ONE, "equal"),  # in lower case
+        ("saw they him", [(0, 1)], "equal"),  # wherever it stands
+        ("people they him", [(0, 0), (0, 1)], "equal"),  # any of the words that are reached
+        ("we saw him", ONE_TO_ONE, "similar"),
+        ("people saw him", ONE_TO_ONE, "different"),
+        ("he saw they", ONE_TO_ONE, "different"),  # the right word elsewhere
+        ("they saw him", [(1, 1), (2, 2)], "untranslated"),
+    ],
+)
+def test_a_pronoun_is_followed_to_the_source_and_on(hypothesis, links, case):
+    found = count("They saw it", hypothesis, [(0, 0)], links, similar={"they": {"we"}})
+    assert found == WordCounts(**{case: 1}, not_in_source=1)  # "it" is linked to nothing
+
+
+def test_a_word_is_followed_through_every_source_word_that_it_is_linked_to():
+    assert count("it sleeps", "he it", [(0, 0), (1, 0), (2, 1)], [(0, 0), (1, 1)]) == WordCounts(equal=1)
+    assert count("it sleeps", "he it", [(0, 0), (2, 1)], [(0, 0), (1, 1)]) == WordCounts(different=1)
+
+
+def test_without_similar_words_other_words_are_different_and_no_word_is_only_in_the_translation():
+    assert count("they sleep", "we they it", [(0, 0)], [(0, 0), (1, 1), (2, 2)]) == WordCounts(different=1)
+
+
+def test_the_accuracy_is_the_weighted_share_of_the_cases_that_count():
+    score = WordCounts(equal=5, similar=2, different=1, untranslated=2, not_in_source=90).score("w", "a")
+    assert score["score"] == 0.6
+    assert score["counts"]["total"] == 10
+    assert score["signature"] == "words:w|alignment:a|similar:0.5|case:lc"
+    assert WordCounts(not_in_source=3).score("w", "a") is None
+
+
+def test_lists_of_words(tmp_path):
+    path = tmp_path / "words.txt"
+    write_lines(path, ["Er", "sie es", ""])
+    words = listed(["Sie sieht es .", "ER"], path)
+    assert words.places == [[0, 2], [0]]
+    assert words.similar == {"er": set(), "sie": {"es"}, "es": {"sie"}}
+    assert words.name == "3-of-words.txt"
+    assert usual_pronouns(["Sie sieht die Ihren und ihre Hand"], "de").places == [[0, 3, 5]]
+    assert usual_pronouns(["x"], "fi") is None
+
+
+def test_nouns_are_those_of_nltks_tagger(tmp_path, monkeypatch):
+    """Its data is not part of the project: here, one that knows three words."""
+    folder = tmp_path / "taggers/averaged_perceptron_tagger_eng"
+    folder.mkdir(parents=True)
+    tags = {"Ann": "NNP", "sees": "VBZ", "birds": "NNS"}
+    for name, value in {"weights": {}, "tagdict": tags, "classes": list(tags.values())}.items():
+        (folder / f"averaged_perceptron_tagger_eng.{name}.json").write_text(json.dumps(value))
+    monkeypatch.setattr(nltk.data, "path", [])
+    assert tagged_nouns(["Ann sees birds"], "en") is None
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    assert tagged_nouns(["Ann sees birds", "sees"], "en").places == [[0, 2], []]
+    assert tagged_nouns(["Ann"], "de") is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["0-0"], "has 1 lines for 2 sentences"),
+        (["0-0", "0-0 1:1"], "line 2 has '1:1'; a link is SOURCE-TARGET"),
+        (["0-0", "0-2"], "line 2 links target token 2, from 0; there are 2"),
+        (["3-0", "0-0"], "line 1 links source token 3, from 0; there are 3"),
+    ],
+)
+def test_alignments_that_do_not_fit_are_refused(tmp_path, lines, message):
+    write_lines(tmp_path / "links", lines)
+    with pytest.raises(UserError, match=message):
+        read_alignments(tmp_path / "links", ["a b c", "d e"], ["x y z", "u"])
+
+
+@pytest.mark.parametrize(("lines", "message"), [([" "], "has no words"), (["he", "it He"], "has he twice")])
+def test_unusable_lists_are_refused(tmp_path, lines, message):
+    write_lines(tmp_path / "list", lines)
+    with pytest.raises(UserError, match=message):
+        listed(["x"], tmp_path / "list")
+
+
+@pytest.fixture
+def score(tmp_path, monkeypatch, capsys):
+    """Runs `stages.score` on files of one or two lines; gives its status, what it wrote, and standard error."""
+    files = {"out": ["we saw a dog", "he ran"], "ref": ["they saw a dog", "she ran"], "list": ["dog", "they we"]}
+    files |= {"links": ["0-0 1-1 2-2 3-3", "0-0 1-1"]}
+    for name, lines in files.items():
+        write_lines(tmp_path / name, lines)
+    monkeypatch.chdir(tmp_path)
+    usual = ("--hypothesis", "out", "--reference", "ref", "--output", "scores.json")
+
+    def run(*options):
+        monkeypatch.setattr(sys, "argv", ["score", *usual, *options])
+        with pytest.raises(SystemExit) as left:
+            command_line.run(stage.main)
+        written = tmp_path / "scores.json"
+        return left.value.code, json.loads(written.read_text()) if written.exists() else None, capsys.readouterr().err
+
+    return run
+
+
+ALIGNED = ("--reference-alignment", "links", "--hypothesis-alignment", "links")
+
+
+def test_files_are_scored_by_their_alignments(score):
+    status, scores, _ = score("--tokenized", *ALIGNED, "--pronouns", "list", "--nouns", "list", "--reference", "out")
+    assert status == 0
+    assert scores["apt_pronouns"]["score"] == 0.75  # the dog, and half of they
+    assert scores["apt_pronouns"]["signature"].startswith("words:3-of-list|alignment:as-given, reference 1 of 2|")
+    assert scores["apt_nouns"] == scores["apt_pronouns"]
+
+
+def test_what_cannot_be_counted_is_left_out_and_said(score, monkeypatch):
+    monkeypatch.setattr(nltk.data, "path", [])
+    status, scores, said = score("--tokenized", *ALIGNED, "--language", "fi")
+    assert status == 0
+    assert "apt_pronouns" not in scores
+    assert "there is a list of pronouns for en, de and none for fi; give --pronouns" in said
+    assert "NLTK has no tagger for fi here" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (ALIGNED, "count tokens: give tokens, and --tokenized"),
+        (("--tokenized", *ALIGNED[:2]), "need both --reference-alignment and --hypothesis-alignment"),
+        (("--tokenized", "--nouns", "list"), "need both --reference-alignment and --hypothesis-alignment"),
+    ],
+)
+def test_half_of_what_is_needed_is_refused(score, options, message):
+    status, scores, said = score(*options)
+    assert (status, scores) == (1, None)
+    assert message in said
+
+
+@pytest.mark.parametrize(("system", "accuracy", "equal"), [("baseline", 0.68, 5873), ("HA-enc-dec", 0.696, 6011)])
+def test_the_authors_counts_of_published_outputs(tmp_path, monkeypatch, system, accuracy, equal):
+    """Golden: APT as run by the authors of HAN (their .apt.score files)."""
+    folder = Path(os.environ.get("DATA_MIRROR", "")).absolute() / "han_outputs"
+    if "DATA_MIRROR" not in os.environ or not folder.is_dir():
+        pytest.skip("DATA_MIRROR has no han_outputs")
+    monkeypatch.chdir(tmp_path)
+    files = {
+        "hypothesis": f"TED_es-en_{system}.en",
+        "reference": "IWSLT14.TED.tst.tc.en",
+        "source": "IWSLT14.TED.tst.tc.es",
+        "reference-alignment": "IWSLT14.TED.tst.tc.align",
+        "hypothesis-alignment": f"TED_es-en_{system}.align",
+    }
+    options = [word for name, file in files.items() for word in (f"--{name}", str(folder / file))]
+    monkeypatch.setattr(sys, "argv", ["score", *options, "--tokenized", "--output", "scores.json"])
+    with pytest.raises(SystemExit):
+        command_line.run(stage.main)
+    score = json.loads((tmp_path / "scores.json").read_text())["apt_pronouns"]
+    assert score["score"] == accuracy
+    counts = score["counts"]
+    assert (counts["equal"], counts["total"], counts["not_in_source"]) == (equal, 8637, 1004)
