@@ -42,8 +42,8 @@ repro-new: $(INSTALLED)  ## the same in a clone without the cache: rebuild the t
 	dvc repro $(PIPELINE):binarize
 	dvc repro --allow-missing $(PIPELINE)
 
-test: $(INSTALLED)  ## run the tests
-	OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile
+test: $(INSTALLED)  ## run the tests, the longest file first
+	OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder tests/test_pipeline.py tests
 
 check: $(INSTALLED)  ## lint, formatting, types, the copies of dvc.yaml and every params.yaml
 	ruff check

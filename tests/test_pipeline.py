@@ -10,7 +10,8 @@ import re
 import shutil
 import subprocess
 import sys
-import time
+import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -94,11 +95,25 @@ class Project:
         self.folder, self.environment = folder, environment
 
     def run(self, *command):
-        result = subprocess.run(
-            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False
-        )
-        assert result.returncode == 0, f"{' '.join(command)}\n{result.stdout}\n{result.stderr}"
-        return result.stdout
+        return self.start(*command)()
+
+    def start(self, *command):
+        """A function that waits for the command and returns what it printed."""
+        files = ExitStack()
+        output, errors = (files.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2))  # noqa: SIM115
+        process = subprocess.Popen(command, cwd=self.folder, env=self.environment, stdout=output, stderr=errors)
+
+        def finish():  # files, not pipes: a process that the command leaves behind may hold these for ever
+            with files:
+                try:
+                    status = process.wait(timeout=600)
+                finally:
+                    process.kill()
+                texts = [file.seek(0) or file.read() for file in (output, errors)]
+            assert status == 0, "\n".join([" ".join(command), *texts])
+            return texts[0]
+
+        return finish
 
     def commit(self, message):
         self.run("git", "add", "--all")
@@ -259,21 +274,19 @@ def test_focus_and_metrics_diff_compare_two_variants(finished):
     assert finished.repro() <= {"focus"}
 
 
-def test_two_workers_take_experiments_from_the_queue(finished):
-    """Each trains in a copy of the project, one of them another variant; the workspace is left as it was."""
-    for variant, width in {"small": 4, "plain": 6}.items():
-        change = f"variants.{variant}.training={{maximum_updates: {width}, validate_every: {width}}}"
+def test_two_experiments_train_at_once_in_copies_of_the_project(finished):
+    """Each trains another variant; the workspace is left as it was."""
+    waiting = []
+    for variant, updates in {"small": 4, "plain": 6}.items():
+        change = f"+variants.{variant}.training={{maximum_updates: {updates}, validate_every: {updates}}}"
         averaging = f"+variants.{variant}.averaging={{count: 1}}"
-        command = ("dvc", "exp", "run", "--queue", "--name", f"queued-{variant}", f"train@{variant}-1")
-        finished.run(*command, "--set-param", f"+{change}", "--set-param", averaging)
-    finished.run("dvc", "queue", "start", "--jobs", "2")
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline and finished.run("dvc", "queue", "status").count("Success") < 2:
-        time.sleep(1)
-    assert finished.run("dvc", "queue", "status").count("Success") == 2
+        command = ("dvc", "--wait-for-lock", "exp", "run", "--temp", "--name", f"aside-{variant}")
+        waiting.append(finished.start(*command, f"train@{variant}-1", "-S", change, "-S", averaging))
+    for finish in waiting:
+        finish()
     references = finished.run("git", "for-each-ref", "--format", "%(refname)", "refs/exps").split()
     for variant, updates in {"small": 4, "plain": 6}.items():
-        (experiment,) = [name for name in references if name.endswith(f"/queued-{variant}")]
+        (experiment,) = [name for name in references if name.endswith(f"/aside-{variant}")]
         curve = finished.run("git", "show", f"{experiment}:metrics/curves/{variant}-1.csv")
         assert [row.split(",")[0] for row in curve.split()] == ["update", str(updates)]
     assert finished.run("git", "status", "--porcelain") == ""
