@@ -12,8 +12,10 @@ from small_models import SIZES, small_plan
 from context_nmt.command_line import run
 from context_nmt.corpus.vocabulary import SPECIALS
 from context_nmt.files import write_json, write_lines
+from context_nmt.models import mechanisms
 from context_nmt.models.counting import SENTENCE_LENGTH, describe
 from context_nmt.models.planning import PLAIN
+from context_nmt.models.plans import Filling
 from context_nmt.parameters import read_yaml
 from stages.describe import main
 
@@ -115,6 +117,20 @@ def test_parameters_of_two_tables_and_learned_positions():
     assert parts["source_embedding"] == 13 * 8 + 5 * 8
     assert parts["target_embedding"] == 17 * 8 + 5 * 8
     assert "output" not in parts
+
+
+@pytest.mark.parametrize(
+    ("name", "slot"),
+    [(name, slot) for name in mechanisms.names() for slot in mechanisms.load(name).SLOTS if name != PLAIN],
+)
+def test_every_mechanism_costs_something(name, slot):
+    filling = Filling(mechanism=name)
+    changed = small_plan({slot: (filling,) * (1 if slot.endswith("output") else 2)}, norm="post")
+    described, plain = (
+        describe(one, source_vocabulary=13, target_vocabulary=13) for one in (changed, small_plan(norm="post"))
+    )
+    assert described["parameters"] > plain["parameters"]
+    assert described["flops_per_target_token"] >= plain["flops_per_target_token"]
 
 
 def test_tables_for_people(command, small):

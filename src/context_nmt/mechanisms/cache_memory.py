@@ -57,7 +57,7 @@ class CacheMemory(nn.Module):
         crossed = context.own_crossed
         assert crossed is not None  # behind a decoder
         some = filled.any(-1)[:, None, None]
-        with torch.autocast(states.device.type, enabled=False):  # sums over D, unscaled
+        with torch.autocast("cuda" if states.is_cuda else "cpu", enabled=False):  # sums over D, unscaled
             precise = torch.promote_types(crossed.dtype, torch.float32)
             scores = crossed.to(precise) @ keys.to(precise).transpose(1, 2)
             read = self.weights(scores.masked_fill(~(filled[:, None] | ~some), -torch.inf).softmax(-1)) @ values.to(
