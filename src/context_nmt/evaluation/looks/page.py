@@ -67,7 +67,7 @@ def page(title: str, sentences: list[Sentence], languages: dict[str, str], *, or
 def _looks(looks: Looks, number: int, sentences: list[Sentence], languages: dict[str, str]) -> Iterator[str]:
     yield f"<h3>{escape(TITLES.get(looks.module, looks.module))}</h3>"
     if not looks.words:
-        yield '<p class="nothing">No sentence stands before it.</p>'
+        yield '<p class="nothing">No word stands before it.</p>'
         return
     pronouns = PRONOUNS.get(languages[looks.of], "").split()
     own = sentences[number - 1]
