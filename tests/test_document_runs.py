@@ -79,6 +79,8 @@ def test_what_looks_at_sources_alone_does_not_read_its_translations_again(experi
     assert decoded(experiment, "encoder", reference_context=True)[1] == usual
     with pytest.raises(pytest.fail.Exception, match="read again"):
         decoded(experiment, "joint", reference_context=False)
+    (experiment.binarized / "valid.documents").unlink()
+    decoded(experiment, "joint", reference_context=False)  # each sentence is a document, and its last one
 
 
 def test_with_learned_positions_a_translation_scores_what_its_document_gives_it():

@@ -63,7 +63,8 @@ def translate_together(
     """
     found: dict[int, list[Hypothesis]] = {}
     before: list[deque[KnownSentences]] = [deque(maxlen=model.sentences) for _ in documents]
-    for place in range(max(map(len, documents))):
+    longest = max(map(len, documents))
+    for place in range(longest):
         running = [number for number, document in enumerate(documents) if place < len(document)]
         numbers = [int(documents[number][place]) for number in running]
         source = torch.from_numpy(pad([sentences[number] for number in numbers], last=END)).to(device)
@@ -73,6 +74,8 @@ def translate_together(
         lengths = np.array([len(sentences[number]) for number in numbers], dtype=np.int64)
         best = search_from(model, model.start(memory, context), lengths, settings)
         found.update(zip(numbers, best, strict=True))
+        if place + 1 == longest:
+            break  # nothing looks back at these
         read: list[NDArray[np.integer[Any]]] = [np.array(one[0].tokens, dtype=np.int64) for one in best]
         if references is not None:
             read = [references[number] for number in numbers]
