@@ -49,7 +49,7 @@ def slow_divergences(model, corpus, layer):  # noqa: F811
     for source, target in sentences_of(corpus):
         kept = []
         handles = [
-            unit.attend.weights.register_forward_hook(lambda _, __, output: kept.append(output[0].tolist()))
+            unit.attend.weights.register_forward_hook(lambda _, __, output, kept=kept: kept.append(output[0].tolist()))
             for unit in units
         ]
         model(source, target)
@@ -187,7 +187,8 @@ def test_a_tag_s_gate_is_the_mean_over_words_of_their_units_and_layers(corpus): 
         modules = [(layer.self_attention.key, layer) for layer in model.encoder.layers]
         modules += [(layer.self_attention.query, layer) for layer in model.decoder.layers]
         handles = [
-            module.register_forward_hook(lambda one, given, _: kept.append(opened(one, given))) for module, _ in modules
+            module.register_forward_hook(lambda one, given, _, kept=kept: kept.append(opened(one, given)))
+            for module, _ in modules
         ]
         model(ids, inputs)
         for handle in handles:
@@ -239,7 +240,10 @@ def test_the_length_that_stands_before_a_masked_model_s_source_is_no_unit(corpus
     for ids, _ in sentences_of(corpus):
         kept = []
         modules = [layer.self_attention.key for layer in model.encoder.layers]
-        handles = [one.register_forward_hook(lambda one, given, _: kept.append(opened(one, given))) for one in modules]
+        handles = [
+            one.register_forward_hook(lambda one, given, _, kept=kept: kept.append(opened(one, given)))
+            for one in modules
+        ]
         model.encode(ids)
         for handle in handles:
             handle.remove()

@@ -7,7 +7,7 @@ from context_nmt.evaluation.corpora.folder import read_json_lines
 from context_nmt.evaluation.parallel_text import read_parallel
 from context_nmt.experiment import Experiment
 
-# The twelve universal tags of Petrov et al. (2012), with SYM for their ".", by the tags of the Penn Treebank and of STTS.
+# The twelve universal tags of Petrov et al. (2012), SYM for their ".", by the tags of the Penn Treebank and of STTS.
 # Of STTS, what stands before a noun is a determiner, but for possessives, which are pronouns in the Penn Treebank, too.
 UNIVERSAL = {
     "VERB": "VB VBD VBG VBN VBP VBZ MD VVFIN VVIMP VVINF VVIZU VVPP VAFIN VAIMP VAINF VAPP VMFIN VMINF VMPP",

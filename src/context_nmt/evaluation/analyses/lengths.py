@@ -51,7 +51,7 @@ def length_classes(lengths: Sequence[int]) -> dict[int, list[int]]:
 
 
 def equal_groups(lengths: Sequence[int]) -> dict[int, list[int]]:
-    """By the number of a tenth, from 1, its lines; shorter sentences come first, of equal ones those that stand first."""
+    """By the number of a tenth, from 1, its lines: the shortest first, of equal ones those that stand first."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__)
     ends = [len(order) * number // TENTHS for number in range(TENTHS + 1)]
     found = {number: order[ends[number - 1] : ends[number]] for number in range(1, TENTHS + 1)}

@@ -29,11 +29,8 @@ def locality(model: Model, corpus: BinarizedCorpus, split: str, settings: Decodi
             for measure, values in _measures(layer, batch.outputs):
                 means.add(f"{measure}_{number}", values, batch.target)
     by_layer = means()
-    shown = [
-        measure
-        for measure in (ENTROPY, OF_MEAN_MAP)
-        if all(f"{measure}_{n}" in by_layer for n in range(1, 1 + len(hooks)))
-    ]
+    numbers = range(1, 1 + len(hooks))
+    shown = [one for one in (ENTROPY, OF_MEAN_MAP) if all(f"{one}_{number}" in by_layer for number in numbers)]
     return {name: round(value, 6) for name, value in of_layers(by_layer, shown).items()}
 
 

@@ -34,9 +34,8 @@ def analyse_run(experiment: Experiment, variant: str, seed: int, *, device: str)
     found = {}
     with processes(where) as group:
         for test in group.share(list(corpus.tests)):
-            found[test] = _of_model(experiment, corpus, model, test, settings) | _of_output(
-                experiment, corpus, run, test
-            )
+            found[test] = _of_model(experiment, corpus, model, test, settings)
+            found[test] |= _of_output(experiment, corpus, run, test)
         found = gathered(found, group)
     if group.first:
         write_json(experiment.analyses(run), found)
