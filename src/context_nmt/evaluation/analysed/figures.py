@@ -82,8 +82,12 @@ def _draw(results: Results, picture: Picture, panels: dict[str, dict[str, Points
     styles = {label: _style(number) for number, label in enumerate(_names(results, picture))}
     if picture.pattern == TAGS:  # nothing lies between two tags
         styles = {label: style | {"linestyle": "none"} for label, style in styles.items()}
-    endings = {ending for lines in panels.values() for points in lines.values() for ending, _, _ in points}
-    places = {ending: place for place, ending in enumerate(sorted(endings, key=lambda ending: f"{ending:0>9}"))}
+    shown = {ending for lines in panels.values() for points in lines.values() for ending, _, _ in points}
+    known = (
+        results.endings(test_set, measure, picture.pattern) for test_set, measure in _names(results, picture).values()
+    )
+    endings = dict.fromkeys(ending for found in known for ending in found if ending in shown)
+    places = {ending: place for place, ending in enumerate(endings)}
     legend = {name: Line2D([], [], **styles[name]) for lines in panels.values() for name in lines}
     with panels_of(path, len(panels), height=2.8) as (figure, axes):
         for axis, (variant, lines) in zip(axes, panels.items(), strict=True):
