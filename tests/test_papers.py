@@ -261,7 +261,7 @@ def test_a_figure_has_a_line_per_system_over_its_columns(tmp_path, results):
     assert drawn(paper, results, tmp_path / "birds.svg") is None  # a line of one score is none
     changed = {"columns_0": {"at": "<10", **first}, "columns_1": {"at": "10-20", **second}}
     texts = drawn(read(tmp_path, across="length", **changed), results, tmp_path / "birds.svg")
-    assert {"<10", "10-20", "length", "Transformer", "Gauss", "published", "value, test"} <= set(texts)
+    assert {"&lt;10", "10-20", "length", "Transformer", "Gauss", "published", "value, test"} <= set(texts)
     assert "never run" not in texts
     lines = {name: {"line": name} for name in ("keys", "values")}
     both = {"columns_0": changed["columns_0"] | lines["keys"], "columns_1": changed["columns_1"] | lines["values"]}
@@ -286,22 +286,16 @@ def test_a_figure_on_other_text_has_its_measures_on_one_test_set(tmp_path, resul
         for number, metric in enumerate(measures)
     }
     paper = read(tmp_path, across="layer", **changed)
-    row, header = cells(page_of(paper, results), "Gauss")
+    header = cells(page_of(paper, results), "Gauss")[1]
     assert header[-2:] == [f"birds test, {metric}" for metric in measures]
     assert "BLEU, published" in header
     assert "Size (M), published" in header
     texts = drawn(paper, results, tmp_path / "birds.svg")
     assert {"0", "1", "layer", "Gauss", "value, test"} <= set(texts)
     assert "published" not in texts  # on other text
-    page = page_of(
-        read(tmp_path, across="layer", rows_1={"published": {}}, rows_0={"published": {}}, **changed), results
-    )
-    assert "Size (M), published" in cells(page, "Gauss")[1]
     unpublished = {f"rows_{number}": {"published": {}, "marks": {}} for number in range(4)}
-    assert not any(
-        "published" in title
-        for title in cells(page_of(read(tmp_path, across="layer", **unpublished, **changed), results), "Gauss")[1]
-    )
+    header = cells(page_of(read(tmp_path, across="layer", **unpublished, **changed), results), "Gauss")[1]
+    assert not any("published" in title for title in header)  # so many columns of dashes say nothing
 
 
 def test_there_is_no_picture_of_published_gains_alone(tmp_path, results):
