@@ -449,6 +449,34 @@ def test_tables_of_an_experiment_have_all_papers(tmp_path):
     ]
 
 
+def test_divergences_are_drawn_over_layers_and_over_filter_sizes(tmp_path):
+    sizes = {"dual_context_encoder": 2, "dual_context_kernel_3": 3, "dual_context_kernel_8": 8}
+    variants = {"transformer": {}} | {name: {"baseline": "transformer"} for name in sizes}
+    experiment = make_experiment(
+        tmp_path, variants=variants, train={"bitext": list(variants)}, focus="transformer", seeds=[1]
+    )
+    for name, size in sizes.items():
+        layers = {
+            f"{measure}_encoder{end}": 1 / size
+            for measure in ("divergence", "head_divergence")
+            for end in ("", "_1", "_2")
+        }
+        write_json(experiment.analyses(f"{name}-1"), dict.fromkeys(("dev", "test"), layers))
+    write_tables(evaluate_all(experiment))
+    page = (experiment.metrics / "papers.md").read_text(encoding="utf-8")
+    by_size = cells(page.split("### Figure 4b")[1], "f = 8")
+    assert by_size == (
+        ["f = 8", "0.125", "0.125"],
+        ["System", *(f"birds test, {one}_encoder" for one in ("divergence", "head_divergence"))],
+    )
+    picture = (experiment.metrics / "figures/dual_contextual_curves.svg").read_text(encoding="utf-8")
+    texts = re.findall(r"<!-- (.*?) -->", picture)
+    for wanted in ("Figure 4a: divergence of the two attentions by encoder layer", "Figure 4b:", "Figure 3:"):
+        assert any(text.startswith(wanted) for text in texts)
+    panel = texts[texts.index(next(text for text in texts if text.startswith("Figure 4a"))) :]
+    assert {"f = 2", "f = 3", "f = 8", "pairs of heads", "f"} <= set(panel)
+
+
 def test_speeds_that_are_missing_or_malformed_are_named(tmp_path):
     experiment = evaluate_all(make_experiment(tmp_path))
     broken = {"kind": "autoregressive", "slots": {}, "training": {"mean": 1}}
