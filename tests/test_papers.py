@@ -10,6 +10,7 @@ import pytest
 import yaml
 from made_up_experiment import PARAMETERS, SPEEDS, evaluate_all, make_experiment
 
+from context_nmt.evaluation.papers.curves import draw_curves
 from context_nmt.evaluation.papers.figures import draw_gains
 from context_nmt.evaluation.papers.pages import format_papers
 from context_nmt.evaluation.papers.published import read_papers
@@ -242,6 +243,61 @@ def test_bits_are_not_drawn_among_gains_in_bleu(tmp_path, results):
     assert not (tmp_path / "birds.svg").exists()
 
 
+def curved(tmp_path, **changes):
+    """The paper's table as a figure over columns."""
+    columns = {f"columns_{number}": {"at": at} for number, at in enumerate(("<10", "10-20", 20, 30))}
+    return read(tmp_path, across="length", **columns, **changes)
+
+
+def drawn(paper, results, path):
+    path.unlink(missing_ok=True)
+    draw_curves(paper, [set_beside(paper.tables[0], results)], path)
+    return re.findall(r"<!-- (.*?) -->", path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def test_a_figure_has_a_line_per_system_over_its_columns(tmp_path, results):
+    first, second = {"metric": "ngram_accuracy_3"}, {"metric": "ngram_accuracy_9", "languages": "en-de"}
+    paper = curved(tmp_path)
+    assert drawn(paper, results, tmp_path / "birds.svg") is None  # a line of one score is none
+    changed = {"columns_0": {"at": "<10", **first}, "columns_1": {"at": "10-20", **second}}
+    texts = drawn(read(tmp_path, across="length", **changed), results, tmp_path / "birds.svg")
+    assert {"&lt;10", "10-20", "length", "Transformer", "Gauss", "published", "value, test"} <= set(texts)
+    assert "never run" not in texts
+    lines = {name: {"line": name} for name in ("keys", "values")}
+    both = {"columns_0": changed["columns_0"] | lines["keys"], "columns_1": changed["columns_1"] | lines["values"]}
+    assert drawn(read(tmp_path, across="length", **both), results, tmp_path / "birds.svg") is None  # a point each
+
+
+def test_a_figure_may_have_a_line_per_measure_over_its_rows(tmp_path, results):
+    rows = {"rows_1": {"at": 2}, "rows_2": {"at": 3}}
+    paper = read(tmp_path, across="size", **rows)
+    texts = drawn(paper, results, tmp_path / "birds.svg")
+    assert {"2", "3", "size", "BLEU"} <= set(texts)
+    assert "Gauss" not in texts
+    differences = {"columns_0": {"difference": True}, "rows_3": {"at": 4, "baseline": "gauss"}}
+    texts = drawn(read(tmp_path, across="size", **rows, **differences), results, tmp_path / "birds.svg")
+    assert texts is None  # one system alone has a gain
+
+
+def test_a_figure_on_other_text_has_its_measures_on_one_test_set(tmp_path, results):
+    measures = ("locality_entropy_1", "locality_entropy_2")
+    changed = {
+        f"columns_{number}": {"metric": metric, "test_set": "elsewhere", "at": number, "languages": "en-de"}
+        for number, metric in enumerate(measures)
+    }
+    paper = read(tmp_path, across="layer", **changed)
+    header = cells(page_of(paper, results), "Gauss")[1]
+    assert header[-2:] == [f"birds test, {metric}" for metric in measures]
+    assert "BLEU, published" in header
+    assert "Size (M), published" in header
+    texts = drawn(paper, results, tmp_path / "birds.svg")
+    assert {"0", "1", "layer", "Gauss", "value, test"} <= set(texts)
+    assert "published" not in texts  # on other text
+    unpublished = {f"rows_{number}": {"published": {}, "marks": {}} for number in range(4)}
+    header = cells(page_of(read(tmp_path, across="layer", **unpublished, **changed), results), "Gauss")[1]
+    assert not any("published" in title for title in header)  # so many columns of dashes say nothing
+
+
 def test_there_is_no_picture_of_published_gains_alone(tmp_path, results):
     paper = read(tmp_path, rows_2={"variant": "other"}, rows_3={"variant": "alone", "baseline": "other"})
     draw_gains(paper, [set_beside(paper.tables[0], results)], tmp_path / "birds.svg")
@@ -265,6 +321,9 @@ def test_there_is_no_picture_of_published_gains_alone(tmp_path, results):
         ({"columns_3": {"test_set": "test"}}, r"test_set is 'test'; training_speed has none"),
         ({"columns_0": {"test_set": None}}, r"test_set is missing; sacrebleu is a score on one"),
         ({"columns_0": {"unit": "K"}}, r"unit is 'K'; only parameters have one"),
+        ({"across": "size"}, r"Table 1 has across: 'size'; a figure has it, and at in either"),
+        ({"columns_0": {"at": 1}}, r"Table 1 has across: ''; a figure has it"),
+        ({"across": "size", "columns_0": {"at": 1}, "rows_1": {"at": 1}}, r"at in either its columns or its rows"),
         ({"languages": None}, r"bleu has no languages, and the table has none"),
         ({"rows_1": {"published": {"bleu": "27"}}}, r"rows\.1\.published\.bleu: .* not '27'"),
     ],
@@ -379,6 +438,7 @@ def test_tables_of_an_experiment_have_all_papers(tmp_path):
     assert sorted(path.name for path in (experiment.metrics / "figures").iterdir()) == [
         "bleu.svg",
         "context_aware_cross_attention.svg",
+        "context_aware_cross_attention_curves.svg",
         "context_aware_self_attention.svg",
         "dual_contextual.svg",
         "hierarchical_attention.svg",
@@ -387,6 +447,34 @@ def test_tables_of_an_experiment_have_all_papers(tmp_path):
         "locality_entropy.svg",
         "ngram_accuracy.svg",
     ]
+
+
+def test_divergences_are_drawn_over_layers_and_over_filter_sizes(tmp_path):
+    sizes = {"dual_context_encoder": 2, "dual_context_kernel_3": 3, "dual_context_kernel_8": 8}
+    variants = {"transformer": {}} | {name: {"baseline": "transformer"} for name in sizes}
+    experiment = make_experiment(
+        tmp_path, variants=variants, train={"bitext": list(variants)}, focus="transformer", seeds=[1]
+    )
+    for name, size in sizes.items():
+        layers = {
+            f"{measure}_encoder{end}": 1 / size
+            for measure in ("divergence", "head_divergence")
+            for end in ("", "_1", "_2")
+        }
+        write_json(experiment.analyses(f"{name}-1"), dict.fromkeys(("dev", "test"), layers))
+    write_tables(evaluate_all(experiment))
+    page = (experiment.metrics / "papers.md").read_text(encoding="utf-8")
+    by_size = cells(page.split("### Figure 4b")[1], "f = 8")
+    assert by_size == (
+        ["f = 8", "0.125", "0.125"],
+        ["System", *(f"birds test, {one}_encoder" for one in ("divergence", "head_divergence"))],
+    )
+    picture = (experiment.metrics / "figures/dual_contextual_curves.svg").read_text(encoding="utf-8")
+    texts = re.findall(r"<!-- (.*?) -->", picture)
+    for wanted in ("Figure 4a: divergence of the two attentions by encoder layer", "Figure 4b:", "Figure 3:"):
+        assert any(text.startswith(wanted) for text in texts)
+    panel = texts[texts.index(next(text for text in texts if text.startswith("Figure 4a"))) :]
+    assert {"f = 2", "f = 3", "f = 8", "pairs of heads", "f"} <= set(panel)
 
 
 def test_speeds_that_are_missing_or_malformed_are_named(tmp_path):

@@ -13,7 +13,8 @@ PAPERS = Path(__file__).parent
 COSTS = ("parameters", "training_speed", "decoding_speed")  # metrics of a system, not of its output on a test set
 SHARES = ("apt_pronouns", "apt_nouns", "cohesion", "coherence")  # from 0 to 1
 MEASURED = (
-    *("locality_entropy", "local_share", "ngram_accuracy"),
+    *("locality_entropy", "local_share", "ngram_accuracy", "divergence_", "head_divergence_", "gate_"),
+    *("bleu_of_", "sentences_of_", "words_of_"),
     *SHARES,
 )  # how metrics begin that the analyse and discourse stages have measured
 
@@ -35,6 +36,8 @@ class Column(Checked):
     difference: bool = False  # what is published is the difference to the row's baseline
     unit: Literal["", "K", "M"] = ""  # of published parameters: thousands or millions
     decimals: int = 2
+    at: int | str | None = None  # its place on a figure's axis
+    line: str = ""  # of a figure, where a row has several
 
     def __post_init__(self) -> None:
         require(self.decimals >= 0, f"decimals is {self.decimals}; it must not be negative")
@@ -55,6 +58,7 @@ class Row(Checked):
     published: dict[str, float] = field(default_factory=dict)  # by column; what is not known is left out
     marks: dict[str, str] = field(default_factory=dict)  # what the paper says beside a number, by column
     settings: dict[str, int] = field(default_factory=dict)  # of its mechanism, where a small experiment has others
+    at: int | str | None = None  # its place on a figure's axis
 
     def __post_init__(self) -> None:
         require(
@@ -77,7 +81,8 @@ class Table(Checked):
     title: str
     source: str  # where in the paper the numbers stand, and what has to be known about them
     languages: str | None = None
-    replica: tuple[str, ...] = ()  # metrics for experiments on other text; the one of significance tests if unset
+    replica: tuple[str, ...] = ()  # metrics for experiments on other text; its measures if unset, else the tested one
+    across: str = ""  # of a figure with curves: what its axis is, on which either its columns or its rows have a place
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
 
@@ -89,6 +94,11 @@ class Table(Checked):
         for column in self.columns:
             known = column.languages or self.languages
             require(known is not None, f"columns: {column.id} has no languages, and the table has none")
+        placed = [any(part.at is not None for part in parts) for parts in (self.columns, self.rows)]
+        require(
+            sum(placed) == bool(self.across),
+            f"{self.id} has across: {self.across!r}; a figure has it, and at in either its columns or its rows",
+        )
         for row in self.rows:
             unknown = sorted(set(row.published) - set(columns))
             require(not unknown, f"rows: {row.label!r} has {unknown} under published; there are {columns}")
@@ -96,6 +106,13 @@ class Table(Checked):
                 row.baseline is None or (row.baseline in variants and row.baseline != row.variant),
                 f"rows: {row.label!r} has baseline {row.baseline!r}; the variants of other rows are {variants}",
             )
+
+    @property
+    def of_replicas(self) -> tuple[str, ...]:
+        """The metrics that an experiment on other text has beside it; none: the one that it tests."""
+        return self.replica or tuple(
+            dict.fromkeys(column.metric for column in self.columns if column.metric.startswith(MEASURED))
+        )
 
     @property
     def has_scores(self) -> bool:
