@@ -19,7 +19,7 @@ def main(
     Reads runs/models/VARIANT-SEED, runs/binarized, gold tags of data/CORPUS where there are some, and
     probing.word_classifier of params.yaml. Writes
 
-        metrics/analyses/words/VARIANT-SEED.json    for each test set; STACK is encoder or decoder, LAYER 0 the embeddings
+        metrics/analyses/words/VARIANT-SEED.json    for each test set; layer 0 are the embeddings
             lexical_STACK_LAYER                 per cent of all units that the layer's classifier finds
             lexical_STACK_frequency_BIN_LAYER   the same of units by the frequency of their type, 1 (rarest) to 10
             lexical_STACK_tag_TAG_LAYER         the same by the tag of the unit's word

@@ -15,7 +15,8 @@ SHARES = ("apt_pronouns", "apt_nouns", "cohesion", "coherence")  # from 0 to 1
 MEASURED = (
     *("locality_entropy", "local_share", "ngram_accuracy"),
     *SHARES,
-)  # how metrics begin that the analyse and discourse stages have measured
+    *("probe_", "lexical_", "cosine_"),
+)  # how metrics begin that the analyse, discourse and probe stages have measured
 
 
 def is_score(metric: str) -> bool:

@@ -109,14 +109,14 @@ def _measure(table: Table, column: Column, results: Results) -> Measure | None:
         others = [other for other in table.columns if other.metric == column.metric]
         elsewhere = any((other.languages or table.languages) == languages for other in others)
         return Measure(column.metric) if matches or not elsewhere else None
-    here = column.test_set in (*results.test_sets, *results.contrastive_sets)
+    here = column.test_set in (*results.test_sets, *results.contrastive_sets, *results.probing_sets)
     if not (matches and here and results.has(str(column.test_set), column.metric)):
         return None
     return Measure(column.metric, column.test_set)
 
 
 def _replica_measures(table: Table, results: Results) -> Iterator[Measure]:
-    for name in (*results.test_sets, *results.contrastive_sets):
+    for name in (*results.test_sets, *results.contrastive_sets, *results.probing_sets):
         for metric in table.replica or (results.settings.significance.metric,):
             if results.has(name, metric):
                 yield Measure(metric, name)

@@ -7,6 +7,7 @@ and the weights of the best epoch, the first of equal ones.
 
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -31,14 +32,14 @@ def train_classifier(
     hidden = nn.Linear(training.features.size(1), settings.hidden_width)
     output = nn.Linear(settings.hidden_width, classes)
     classifier = nn.Sequential(hidden, nn.ReLU(), output)
-    groups = [
+    groups: list[dict[str, Any]] = [
         {"params": hidden.parameters(), "weight_decay": settings.weight_decay},
         {"params": output.parameters()},
     ]
     optimizer = torch.optim.RMSprop(groups, lr=settings.learning_rate)
     best, kept, since = -1.0, classifier.state_dict(), 0
     for _ in range(settings.epochs):
-        for batch in torch.randperm(len(training.labels)).split(settings.batch_sentences):
+        for batch in torch.split(torch.randperm(len(training.labels)), settings.batch_sentences):
             optimizer.zero_grad()
             logits = classifier(training.features[batch])
             functional.cross_entropy(logits, training.labels[batch]).backward()  # type: ignore[no-untyped-call]

@@ -49,7 +49,7 @@ def write_features(experiment: Experiment, variant: str, seed: int, *, device: s
     model = load_run(experiment.model(run), where, text.chain.corpus)
     with replacing_folder(experiment.probing(run)) as folder:
         for name, task in progress(found.items(), run, len(found)):
-            tensors = {}
+            tensors: dict[str, Tensor] = {}
             for split, examples in task.splits.items():
                 features = mean_states(model, text.ids(examples.sentences), device=where)
                 tensors |= {f"{split}.features": features, f"{split}.labels": torch.tensor(examples.labels)}

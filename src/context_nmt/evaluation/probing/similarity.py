@@ -1,4 +1,4 @@
-"""How near each layer's states are to the embeddings: cosines, per token and per sentence (Emelin et al. 2019, 6 and 7).
+"""Cosines of each layer's states and the embeddings, per token and per sentence (Emelin et al. 2019, figures 6 and 7).
 
 The paper's code takes a sentence's states as one vector, with all its positions; per token it is the mean over tokens.
 BEGIN and END are left out.

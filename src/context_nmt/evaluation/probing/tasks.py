@@ -39,7 +39,7 @@ def find_tasks(folder: Path) -> list[str]:
 
 
 def read_task(path: Path) -> Task:
-    """Read one task's file; raises UserError, with the line's number, for what is no example, and for an empty split."""
+    """Read one task's file; raises UserError for an empty split and, with its number, for a line that is no example."""
     rows: dict[str, list[tuple[str, str]]] = {name: [] for name in SPLITS.values()}
     places: dict[str, int] = {}  # of each class outside training, its first line
     for number, line in enumerate(iterate_lines(path), start=1):

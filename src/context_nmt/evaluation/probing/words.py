@@ -1,4 +1,4 @@
-"""Lexical probes: how well a classifier tells from a layer's state which unit stands at its position (Emelin et al. 2019).
+"""Lexical probes: how well a layer's state tells which unit stands at its position (Emelin et al. 2019).
 
 A classifier per layer and stack, D -> 512 ReLU, dropout 0.5 -> units, without output bias, trained by Adam on training
 text with its own early stopping. The unit is that of the position: in the decoder the one that was put in, not the one
@@ -109,7 +109,7 @@ class WordProbes:
                         probe.update(states[layers.real], labels)
 
     def _validate(self, validation: Pairs) -> None:
-        found: dict[str, list[list[NDArray[np.bool_]]]] = {stack: [] for stack in STACKS}
+        found: dict[str, list[NDArray[np.bool_]]] = {stack: [] for stack in STACKS}
         for batch in batches(validation, np.arange(len(validation[0])), self.settings.batch_tokens):
             for stack, layers in self._read(validation, batch).items():
                 found[stack].append(self.right(stack, layers))
