@@ -5,7 +5,7 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tiny_training import make_experiment
 
@@ -24,7 +24,6 @@ def arrays(lengths):
     return source, target
 
 
-@settings(deadline=None)
 @given(lengths=LENGTHS, tokens=st.integers(1, 100), seed=st.none() | st.integers(0, 9))
 def test_every_pair_stands_in_one_batch_and_none_is_above_the_bound(lengths, tokens, seed):
     source, target = arrays(lengths)
@@ -36,7 +35,6 @@ def test_every_pair_stands_in_one_batch_and_none_is_above_the_bound(lengths, tok
         assert size <= tokens or len(batch) == 1
 
 
-@settings(deadline=None)
 @given(lengths=LENGTHS, tokens=st.integers(1, 100))
 def test_without_random_the_pairs_are_sorted_and_no_batch_could_take_one_more(lengths, tokens):
     source, target = arrays(lengths)

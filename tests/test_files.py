@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from context_nmt.files import (
@@ -187,7 +187,6 @@ STRANGE = [
 ]
 
 
-@settings(deadline=None)
 @given(lines=st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]))))
 @example(lines=STRANGE)
 @example(lines=[])

@@ -2,7 +2,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from context_nmt.corpus.moses import MosesSide, Truecaser, count_casings, run_script
@@ -30,7 +30,6 @@ def tokenize(raw: Path, **text: object) -> Path:
     return raw.parent / "tokenized"
 
 
-@settings(deadline=None)
 @given(lines_of_text, st.sampled_from(["en", "de", "fr", "ja", "xx"]), st.booleans())
 def test_any_text_keeps_its_number_of_lines(lines: list[str], language: str, pretokenized: bool) -> None:
     side = MosesSide(language, SideSettings(pretokenized=pretokenized, aggressive_hyphens=True))

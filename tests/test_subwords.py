@@ -32,7 +32,7 @@ def segment(tokenized: Path, **units: object) -> Path:
     return tokenized.parent / "subwords"
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(line, min_size=1), st.booleans(), st.integers(0, 3))
 def test_any_text_comes_back_from_its_ids(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str], joint: bool, threshold: int

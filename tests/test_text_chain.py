@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from context_nmt.corpus.binarized import binarize
@@ -60,7 +60,6 @@ def test_vocabularies_number_the_units(built: Path) -> None:
     assert chain.target_vocabulary == chain.source_vocabulary
 
 
-@settings(deadline=None)
 @given(lines=st.lists(st.text(st.characters(exclude_characters="\n", codec="utf-8"))))
 def test_any_text_keeps_its_number_of_lines(built: Path, lines: list[str]) -> None:
     chain = TextChain(built / "text")

@@ -54,7 +54,7 @@ def back(root: Path) -> list[str]:
     return read_lines(root / "hypotheses" / "test.detokenized.txt")
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     lines=st.lists(line),
     side=st.builds(SideSettings, pretokenized=st.booleans(), truecase=st.booleans(), aggressive_hyphens=st.booleans()),
@@ -102,7 +102,7 @@ rest = st.lists(st.tuples(st.sampled_from([" ", ", "]), group), max_size=8).map(
 sentence = st.builds("{}{} {}{}".format, word.map(str.capitalize), rest, word, st.sampled_from(".!?"))
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(lines=st.lists(sentence, min_size=1), joint=st.booleans(), threshold=st.integers(0, 2))
 def test_plain_sentences_come_back_as_they_were(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str], joint: bool, threshold: int
@@ -114,7 +114,7 @@ def test_plain_sentences_come_back_as_they_were(
 token = line.map(lambda text: "".join(text.split())).filter(bool)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(lines=st.lists(st.lists(token).map(" ".join)))
 def test_tokens_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
     side = SideSettings(pretokenized=True, truecase=False)
@@ -122,7 +122,7 @@ def test_tokens_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory,
     assert back(build(tmp_path_factory.mktemp("corpus"), lines, side, UnitSettings(merges=10))) == lines
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @example("en", "5  %", False)
 @example("de", '"Ja", sagte er.', False)
 @given(st.sampled_from(["en", "de", "fr", "cs", "ja", "zh", "xx"]), line, st.booleans())

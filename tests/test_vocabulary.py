@@ -2,7 +2,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING, UNKNOWN, Vocabulary, count_units
@@ -24,7 +24,6 @@ def test_text_cannot_spell_a_special_unit() -> None:
     assert vocabulary.text([4, END]) == "a </s>"
 
 
-@settings(deadline=None)
 @given(st.lists(units))
 def test_known_units_come_back(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
     words = [word for word in words if not word.startswith("<")]

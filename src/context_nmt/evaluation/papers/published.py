@@ -16,7 +16,8 @@ MEASURED = (
     *("locality_entropy", "local_share", "ngram_accuracy", "divergence_", "head_divergence_", "gate_"),
     *("bleu_of_", "sentences_of_", "words_of_"),
     *SHARES,
-)  # how metrics begin that the analyse and discourse stages have measured
+    *("probe_", "lexical_", "cosine_"),
+)  # how metrics begin that the analyse, discourse and probe stages have measured
 
 
 def is_score(metric: str) -> bool:

@@ -109,7 +109,7 @@ def _measure(table: Table, column: Column, results: Results) -> Measure | None:
         others = [other for other in table.columns if other.metric == column.metric]
         elsewhere = any((other.languages or table.languages) == languages for other in others)
         return Measure(column.metric) if matches or not elsewhere else None
-    here = column.test_set in (*results.test_sets, *results.contrastive_sets)
+    here = column.test_set in (*results.test_sets, *results.contrastive_sets, *results.probing_sets)
     if not (matches and here and results.has(str(column.test_set), column.metric)):
         return None
     return Measure(column.metric, column.test_set)
@@ -119,7 +119,7 @@ def _replica_measures(table: Table, results: Results) -> Iterator[Measure]:
     metrics = table.of_replicas or (results.settings.significance.metric,)
     sets = [
         name
-        for name in (*results.test_sets, *results.contrastive_sets)
+        for name in (*results.test_sets, *results.contrastive_sets, *results.probing_sets)
         if any(results.has(name, metric) for metric in metrics)
     ]
     for name in sets[-1:] if table.across else sets:  # a curve is that of one
