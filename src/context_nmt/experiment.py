@@ -12,6 +12,7 @@ metrics/                        small files, kept in git
     discourse/VARIANT-SEED.json pronouns, nouns, cohesion and coherence of translated documents
     results.json  results.md  results.csv  analyses.md  analyses.csv  papers.md  papers.csv  figures/  discourse.md
     focus.json                  the results of one variant, for `dvc metrics diff`
+reports/                        report.html  report.md  tables/  figures/, also kept in git
 runs/                           large files, kept in the DVC cache
     tokenized/  subwords/  binarized/
     distilled/                  the teacher's translations of the training source
@@ -59,6 +60,10 @@ class Experiment:
     @property
     def metrics(self) -> Path:
         return self.folder / "metrics"
+
+    @property
+    def reports(self) -> Path:
+        return self.folder / "reports"
 
     @property
     def runs(self) -> Path:

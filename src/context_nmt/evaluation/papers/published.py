@@ -1,7 +1,7 @@
 """The tables of papers as data: a YAML file per paper in papers/, what its keys mean, and how it is read."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -13,9 +13,10 @@ PAPERS = Path(__file__).parent
 COSTS = ("parameters", "training_speed", "decoding_speed")  # metrics of a system, not of its output on a test set
 SHARES = ("apt_pronouns", "apt_nouns", "cohesion", "coherence")  # from 0 to 1
 MEASURED = (
-    *("locality_entropy", "local_share", "ngram_accuracy"),
+    *("locality_entropy", "local_share", "ngram_accuracy", "divergence", "head_divergence", "gate", "bleu_of"),
+    *("probe", "cosine", "attention_to", "sentences"),
     *SHARES,
-)  # how metrics begin that the analyse and discourse stages have measured
+)  # how metrics begin that the analyse, discourse and probe stages have measured
 
 
 def is_score(metric: str) -> bool:
@@ -35,6 +36,22 @@ class Column(Checked):
     difference: bool = False  # what is published is the difference to the row's baseline
     unit: Literal["", "K", "M"] = ""  # of published parameters: thousands or millions
     decimals: int = 2
+    each: tuple[str | int, ...] = ()  # it stands for a column per item, which ends its id, label and metric
+    family: str = ""  # what the metrics of such columns begin with
+
+    def members(self) -> "list[Column]":
+        """The columns that it stands for, itself if alone."""
+        return [
+            replace(
+                self,
+                id=f"{self.id}_{item}",
+                label=f"{self.label} {item}",
+                metric=f"{self.metric}_{item}",
+                each=(),
+                family=self.metric,
+            )
+            for item in self.each
+        ] or [self]
 
     def __post_init__(self) -> None:
         require(self.decimals >= 0, f"decimals is {self.decimals}; it must not be negative")
@@ -77,11 +94,22 @@ class Table(Checked):
     title: str
     source: str  # where in the paper the numbers stand, and what has to be known about them
     languages: str | None = None
-    replica: tuple[str, ...] = ()  # metrics for experiments on other text; the one of significance tests if unset
+    replica: tuple[str, ...] = ()  # metrics for experiments on other text; if unset, those of columns with `each`, or
+    # else the one of significance tests
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    checklist: tuple[str, ...] = ()  # its names in the list of all that a paper shows, which tests/test_report.py has
+    headline: tuple[str, ...] = ()  # variants whose gains are what the paper says first
+    command: str = ""  # shows what no experiment measures
 
     def __post_init__(self) -> None:
+        columns = tuple(one for column in self.columns for one in column.members())
+        if any(column.each for column in self.columns) and not self.replica:
+            object.__setattr__(self, "replica", tuple(dict.fromkeys(column.metric for column in columns)))
+        object.__setattr__(self, "columns", columns)
+        self._check()
+
+    def _check(self) -> None:
         columns = [column.id for column in self.columns]
         variants = [row.variant for row in self.rows if row.variant]
         for kind, names in (("columns", columns), ("variants", variants)):
@@ -89,6 +117,8 @@ class Table(Checked):
         for column in self.columns:
             known = column.languages or self.languages
             require(known is not None, f"columns: {column.id} has no languages, and the table has none")
+        lost = sorted(set(self.headline) - set(variants))
+        require(not lost, f"headline has {lost}; the variants of rows are {variants}")
         for row in self.rows:
             unknown = sorted(set(row.published) - set(columns))
             require(not unknown, f"rows: {row.label!r} has {unknown} under published; there are {columns}")
@@ -125,7 +155,7 @@ class Table(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class Paper(Checked):
-    """One paper and those of its tables that experiments can fill."""
+    """One paper with all its tables and figures."""
 
     name: str
     title: str
@@ -133,6 +163,7 @@ class Paper(Checked):
     year: int
     venue: str
     link: str
+    claim: str  # what it says in the end, in a sentence without numbers
     tables: tuple[Table, ...]
 
     def __post_init__(self) -> None:
