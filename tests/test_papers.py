@@ -28,6 +28,7 @@ PAPER = {
     "year": 1999,
     "venue": "Nest",
     "link": "doi 10.1/birds",
+    "claim": "Birds sing.",
     "tables": [
         {
             "id": "Table 1",
@@ -211,6 +212,38 @@ def test_a_replica_may_have_several_metrics_and_leaves_out_what_there_is_not(tmp
     ]
 
 
+def test_a_column_of_each_item_is_one_per_item_and_what_replicas_show(tmp_path, results):
+    share = {"metric": "local_share", "label": "layer", "test_set": "elsewhere", "each": [1, 2]}
+    paper = read(
+        tmp_path,
+        columns_0=share,
+        rows_0={"published": {}},
+        rows_1={"published": {}},
+        rows_3={"published": {}},
+        rows_2={"published": {"bleu_2": 0.5}, "marks": {}},
+    )
+    columns = paper.tables[0].columns
+    assert [(column.id, column.label, column.metric) for column in columns[:2]] == [
+        ("bleu_1", "layer 1", "local_share_1"),
+        ("bleu_2", "layer 2", "local_share_2"),
+    ]
+    row, header = cells(page_of(paper, results), "Gauss")
+    assert row[header.index("layer 2, published")] == "0.5"
+    assert row[header.index("birds test, local_share_2")] == "0.60 ± 0.01"
+
+
+def test_a_table_without_baselines_takes_any_system_of_it(tmp_path, results):
+    rows = {"baseline": None}
+    paper = read(tmp_path, rows_2=rows, rows_3=rows)
+    assert set_beside(paper.tables[0], results) is not None
+    assert (
+        set_beside(
+            read(tmp_path, rows_1={"variant": None}, rows_2={**rows, "variant": None}, rows_3=rows).tables[0], results
+        )
+        is None
+    )
+
+
 def test_a_picture_has_the_gains_of_every_compared_system(tmp_path, results):
     paper = read(tmp_path, columns_0={"test_set": "newstest2014"})
     beside = set_beside(paper.tables[0], results)
@@ -266,6 +299,7 @@ def test_there_is_no_picture_of_published_gains_alone(tmp_path, results):
         ({"columns_0": {"test_set": None}}, r"test_set is missing; sacrebleu is a score on one"),
         ({"columns_0": {"unit": "K"}}, r"unit is 'K'; only parameters have one"),
         ({"languages": None}, r"bleu has no languages, and the table has none"),
+        ({"headline": ["gaus"]}, r"headline has \['gaus'\]; the variants of rows are"),
         ({"rows_1": {"published": {"bleu": "27"}}}, r"rows\.1\.published\.bleu: .* not '27'"),
     ],
 )

@@ -8,16 +8,18 @@ from context_nmt.evaluation.report.entries import SPEED
 from context_nmt.evaluation.report.grid import DASH, NOTHING, Cell, Column, Fill, Grid, GridRow
 from context_nmt.evaluation.report.systems import System, systems_of_one_recipe
 from context_nmt.evaluation.report.written import Written
+from context_nmt.evaluation.results import Difference
 
 TIMES = "× "  # noqa: RUF001
 NOTES = (
     "Each system is that of the experiment with most seeds, among those with this corpus, text, units and recipe.",
-    "Costs are those of training: FLOPs and seconds per target token and updates, over those of the plain system at the"
-    " end of the system's baselines. Seconds are one over the relative speed of training. {speeds}",
-    "Updates include those of the runs that a system goes on from, not those of a teacher.",
+    "Costs are those of the whole training, over those of the plain system at the end of the system's baselines: FLOPs,"
+    " seconds and target tokens, with the runs that a system goes on from, without those of a teacher. Seconds are"
+    " tokens over the relative speed of training. {speeds}",
     "± is the sample standard deviation over seeds; gains are those over the system's baseline; † p < 0.05, ‡ p < 0.01.",
-    "What a point of gain on {test} costs is how much more FLOPs and seconds per target token a system takes than its"
-    " baseline, in per cent, over the gain. A system that gains nothing has no such price.",
+    "What a point of gain on {test} costs is how much more FLOPs and seconds a system takes than its baseline, in"
+    " per cent, over the gain. Only gains have such a price that are not chance: the interval over seeds is without 0 or,"
+    " with one seed, p < 0.05.",
     "{metric}: {signatures}",
 )
 
@@ -50,7 +52,7 @@ def _label(system: System) -> str:
 
 def _columns(tests: Sequence[str], metric: str) -> Iterator[Column]:
     yield from (Column("", title) for title in ("paper", "seeds", "parameters"))
-    yield from (Column("Cost", title) for title in ("FLOPs", "seconds", "updates"))
+    yield from (Column("Training costs", title) for title in ("FLOPs", "seconds", "tokens"))
     for test in tests:
         yield from (Column(f"{test}, {metric}", title) for title in ("score", "gain", "95% interval"))
     yield from (Column("A point of gain costs", title) for title in ("FLOPs", "seconds"))
@@ -65,21 +67,24 @@ def _cells(system: System, tests: Sequence[str], metric: str) -> Iterator[Cell]:
     for own, other in (
         (system.flops, plain.flops),
         (system.seconds, plain.seconds),
-        (system.updates, plain.updates),
+        (system.all_tokens, plain.all_tokens),
     ):
         yield _cell(own / other, TIMES + "{:.2f}") if own and other else Cell(DASH, command=SPEED)
     for test in tests:
         yield from _scores(system, test, metric)
-    gain = written.difference(system.variant, tests[0], metric)
-    baseline = system.baseline
-    for own, other in (
-        (system.flops, baseline and baseline.flops),
-        (system.seconds, baseline and baseline.seconds),
-    ):
-        if gain is None or gain.mean <= 0:
-            yield NOTHING
-        else:
-            yield _cell(100 * (own / other - 1) / gain.mean, "{:+.1f}%") if own and other else Cell(DASH, command=SPEED)
+    gain, baseline = written.difference(system.variant, tests[0], metric), system.baseline
+    if gain is None or baseline is None or not is_sure_gain(gain):
+        yield from (NOTHING, NOTHING)
+        return
+    for own, other in ((system.flops, baseline.flops), (system.seconds, baseline.seconds)):
+        yield _cell(100 * (own / other - 1) / gain.mean, "{:+.1f}%") if own and other else Cell(DASH, command=SPEED)
+
+
+def is_sure_gain(gain: Difference) -> bool:
+    """Whether it is above 0 in its interval over seeds or, with one seed, by its test."""
+    if gain.interval:
+        return gain.interval[0] > 0
+    return gain.mean > 0 and gain.p is not None and gain.p < 0.05
 
 
 def _scores(system: System, test: str, metric: str) -> Iterator[Cell]:

@@ -1,18 +1,17 @@
-"""One table or figure of a paper: the published numbers beside those of every experiment that has some of its systems."""
+"""One table or figure of a paper: the published numbers beside those of every experiment with some of its systems."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from context_nmt.evaluation.markdown import mark, signed
 from context_nmt.evaluation.papers import published
-from context_nmt.evaluation.papers.published import COSTS, SHARES, Paper, Row, Table
+from context_nmt.evaluation.papers.published import COSTS, Paper, Row, Table, is_score
 from context_nmt.evaluation.papers.replicas import Beside, Measure, set_paper_beside
-from context_nmt.evaluation.papers.replicas import Cell as Reproduced
+from context_nmt.evaluation.report.cells import published_cell, reproduced_cell
 from context_nmt.evaluation.report.grid import DASH, NOTHING, Cell, Column, Fill, Grid, GridRow
 from context_nmt.evaluation.report.written import Written
 
-SPEED = "make speed"
+SPEED = "make speed (of systems in benchmarks/params.yaml)"
 NO_EXPERIMENT = "add it to the variants of a params.yaml, then run its dvc repro"
 
 
@@ -34,9 +33,11 @@ class Block:
         return [measure for measure in found if measure.test_set != corpus.validation]
 
     def costs(self) -> list[Measure]:
-        """Parameters and speed of training, where the entry has no such columns itself."""
+        """Parameters and speed of training beside scores, where the entry has no such columns itself."""
         shown = {measure.metric for measure in self.measures}
-        return [Measure(metric) for metric in ("parameters", "training_speed") if not shown & set(COSTS)]
+        if shown & set(COSTS) or not any(map(is_score, shown)):
+            return []
+        return [Measure("parameters"), Measure("training_speed")]
 
 
 @dataclass(frozen=True)
@@ -64,22 +65,37 @@ class Entry:
             notes=tuple(self._notes()),
         )
 
+    @property
+    def _published(self) -> list[published.Column]:
+        """The published columns; of a figure's, those with a number."""
+        known = {name for row in self.table.rows for name in row.published}
+        return [column for column in self.table.columns if column.id in known or not column.family]
+
+    @property
+    def _is_bare(self) -> bool:
+        """Whether nothing of it is reproduced although something could be."""
+        return not self.blocks and (any(row.variant for row in self.table.rows) or bool(self.table.command))
+
     def _columns(self) -> Iterator[Column]:
-        for column in self.table.columns:
+        for column in self._published:
             yield Column("Published", column.label + (", difference" if column.difference else ""))
         for block in self.blocks:
             for measure in (*block.measures, *block.costs()):
                 yield Column(block.written.title, _title(measure))
-        if not self.blocks:
+        if self._is_bare:
             yield Column("Reproduced", "nothing yet")
 
     def _row(self, row: Row) -> GridRow:
-        cells = [published_cell(self.table, row, column) for column in self.table.columns]
+        cells = [published_cell(self.table, row, column) for column in self._published]
         for block in self.blocks:
             for measure in (*block.measures, *block.costs()):
                 found = block.beside.cell(row, measure)
-                cells.append(reproduced_cell(block, measure, found) if found else self._missing(row, block, measure))
-        if not self.blocks:
+                if found:
+                    other = block.written.settings.label(found.baseline) if found.baseline else None
+                    cells.append(reproduced_cell(measure, found, other))
+                else:
+                    cells.append(self._missing(row, block, measure))
+        if self._is_bare:
             cells.append(Cell(DASH, command=self.command(row)))
         labels = dict.fromkeys(block.beside.label(row) for block in self.blocks)
         return GridRow("; ".join(labels) or row.label, row.variant, tuple(cells))
@@ -94,18 +110,24 @@ class Entry:
         return NOTHING if elsewhere else Cell(DASH, command=self.command(row))
 
     def command(self, row: Row) -> str:
-        """What would run a row's system: the experiment with the paper's own text first, then any other."""
-        if row.variant is None:
-            return ""
+        """What would run a row's system, or measure it: the experiment with most systems of the table."""
+        if row.variant is None or self.table.command:
+            return self.table.command
         known = [written for written in self.experiments if row.variant in written.settings.variants]
-        known.sort(key=lambda written: (row.variant in written.models, not self._is_own_text(written)))
-        return known[0].command if known else NO_EXPERIMENT
+        known.sort(key=lambda written: -len(self._systems(written)))
+        missing = [written for written in known if row.variant not in written.models]
+        return (missing if self.blocks and missing else known)[0].command if known else NO_EXPERIMENT
+
+    def _systems(self, written: Written) -> list[str]:
+        return [row.label for row in self.table.rows if row.variant in written.settings.variants]
 
     def _is_own_text(self, written: Written) -> bool:
-        corpus = written.settings.corpus
+        """Whether it has the paper's own test set, and a system that the table compares with a baseline."""
+        corpus, variants = written.settings.corpus, written.settings.variants
         names = (*written.test_sets, *written.contrastive_sets)
-        return any(
-            column.test_set in names and (column.languages or self.table.languages) == f"{corpus.source}-{corpus.target}"
+        return any(row.baseline and row.variant in variants for row in self.table.rows) and any(
+            column.test_set in names
+            and (column.languages or self.table.languages) == f"{corpus.source}-{corpus.target}"
             for column in self.table.columns
         )
 
@@ -117,10 +139,7 @@ class Entry:
                 systems.setdefault(command, []).append(row.label)
         for written in self.experiments:
             if self._is_own_text(written) and not written.models:
-                named = [row.label for row in self.table.rows if row.variant in written.settings.variants]
-                systems[written.command] = named + [
-                    label for label in systems.get(written.command, ()) if label not in named
-                ]
+                systems[written.command] = self._systems(written)
         for command, labels in systems.items():
             yield Fill(command, tuple(labels))
 
@@ -161,49 +180,3 @@ def _title(measure: Measure) -> str:
         name = measure.metric.replace("_", " ")
         return name if measure.metric == "parameters" else f"{name} / Transformer"
     return f"{measure.test_set}, {measure.metric}"
-
-
-def published_cell(table: Table, row: Row, column: published.Column) -> Cell:
-    """A published number, in brackets its difference or ratio to the baseline and what the paper says beside it."""
-    value = row.published.get(column.id)
-    if value is None:
-        return NOTHING
-    said = [row.marks[column.id]] if column.id in row.marks else []
-    gain, ratio = table.published_gain(row, column), table.published_ratio(row, column)
-    if column.difference:
-        text = signed(value, column.decimals)
-    else:
-        text = f"{value:,.{column.decimals}f}"
-        if column.metric in COSTS:
-            said = ([f"× {ratio:.2f}"] if ratio else []) + said  # noqa: RUF001
-        elif gain is not None:
-            said = [signed(gain, column.decimals), *said]
-    text += f" ({'; '.join(said)})" if said else ""
-    return Cell(text, value=None if column.difference else value, difference=gain)
-
-
-def reproduced_cell(block: Block, measure: Measure, found: Reproduced) -> Cell:
-    """A number of an experiment, its deviation over seeds, and the difference to the baseline with its mark."""
-    other = f" to {block.written.settings.label(found.baseline)}" if found.baseline else ""
-    decimals = 4 if measure.metric in SHARES else 2
-    if measure.metric == "parameters":
-        ratio = f" (× {found.ratio:.2f}{other})" if found.ratio else ""  # noqa: RUF001
-        text = f"{found.value:,.0f}{ratio}"
-    else:
-        text = scored(found, decimals, other)
-    return Cell(
-        text,
-        value=found.value,
-        deviation=found.deviation if found.seeds > 1 else None,
-        seeds=found.seeds,
-        difference=found.difference,
-        interval=found.interval,
-        p=found.p,
-    )
-
-
-def scored(found: Reproduced, decimals: int, other: str = "") -> str:
-    """The mean over seeds, its deviation, and the difference to the baseline with its mark."""
-    deviation = f" ± {found.deviation:.{decimals}f}" if found.seeds > 1 else ""
-    gain = "" if found.difference is None else f" ({signed(found.difference, decimals)}{mark(found.p)}{other})"
-    return f"{found.value:.{decimals}f}{deviation}{gain}"

@@ -51,7 +51,9 @@ def _lines(grid: Grid) -> Iterator[str]:
     yield r"\centering\footnotesize"
     yield rf"\begin{{tabular}}{{l{'r' * len(grid.columns)}}}"
     yield r"\toprule"
-    yield " & ".join(["", *(rf"\multicolumn{{{span}}}{{c}}{{{escape(group)}}}" for group, span in grid.groups)]) + r" \\"
+    yield (
+        " & ".join(["", *(rf"\multicolumn{{{span}}}{{c}}{{{escape(group)}}}" for group, span in grid.groups)]) + r" \\"
+    )
     yield "".join(_rules(grid))
     yield _row(["System", *(column.title for column in grid.columns)])
     yield r"\midrule"

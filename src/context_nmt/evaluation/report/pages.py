@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from context_nmt.evaluation.markdown import table_header, table_row
@@ -60,7 +60,7 @@ def format_html(page: Page, figures: Path) -> str:
 def _environment(*, html: bool) -> Environment:
     environment = Environment(
         loader=PackageLoader("context_nmt.evaluation.report"),
-        autoescape=html,
+        autoescape=select_autoescape(["html.j2"]),
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -74,7 +74,9 @@ def _environment(*, html: bool) -> Environment:
 def _code(text: str) -> Markup:
     """What stands between backticks, as code."""
     parts = text.split("`")
-    return Markup("").join(Markup("<code>{}</code>").format(part) if odd % 2 else part for odd, part in enumerate(parts))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if odd % 2 else part for odd, part in enumerate(parts)
+    )
 
 
 def _data(path: Path) -> str:

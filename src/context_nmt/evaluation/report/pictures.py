@@ -55,8 +55,7 @@ def _families(entry: Entry, block: Block) -> Iterator[Family]:
 
 def _lines(entry: Entry, family: Family) -> list[tuple[str, list[Cell | None]]]:
     rows = [
-        (row.label, [family.block.beside.cell(row, measure) for measure in family.measures])
-        for row in entry.table.rows
+        (row.label, [family.block.beside.cell(row, measure) for measure in family.measures]) for row in entry.table.rows
     ]
     return [(label, cells) for label, cells in rows if any(cells)]
 
@@ -114,32 +113,33 @@ def _compared(entry: Entry) -> list[Any]:
 
 def _draw_gains(entry: Entry, points: list[tuple[Block, Gains]], path: Path) -> None:
     rows = _compared(entry)
-    with panels_of(path, 1, heights=[1.4 + (0.25 + 0.15 * len(points)) * len(rows)]) as (figure, panels):
+    with panels_of(path, 1, heights=[1.4 + (0.17 + 0.11 * len(points)) * len(rows)]) as (figure, panels):
         matplotlib.rcParams["svg.fonttype"] = "none"
         panel = panels[0]
         step = 0.7 / (len(points) + 1)
         _draw_published(entry, panel, -0.35 + step / 2)
-        for number, (block, gains) in enumerate(points, start=1):
+        for number, (block, gains) in enumerate(points):
             for place, found in gains.items():
-                at = place - 0.35 + step * (number + 0.5)
+                at = place - 0.35 + step * (number + 1.5)
                 for gain, interval in found:
-                    bars = [[gain - interval[0]], [interval[1] - gain]] if interval else None
-                    style = {"marker": MARKERS[number - 1], "color": COLOURS[(number - 1) % len(COLOURS)]}
                     panel.errorbar(
                         [gain],
                         [at],
-                        xerr=bars,
+                        xerr=[[gain - interval[0]], [interval[1] - gain]] if interval else None,
                         label=block.written.title,
                         linestyle="none",
+                        marker=MARKERS[number % len(MARKERS)],
+                        color=COLOURS[number % len(COLOURS)],
                         capsize=3,
                         markersize=5,
                         linewidth=1,
-                        **style,
                     )
         panel.axvline(0, color="black", linewidth=0.8)
         panel.set_yticks(range(len(rows)), [row.label for row in rows], fontsize=9)
         panel.set_ylim(len(rows) - 0.5, -0.5)
-        panel.set_xlabel("difference to the system's baseline, a mark per test set; bars: 95% interval over seeds", fontsize=8)
+        panel.set_xlabel(
+            "difference to the system's baseline, a mark per test set; bars: 95% interval over seeds", fontsize=8
+        )
         panel.grid(axis="x", alpha=0.3)
         for place in range(1, len(rows)):
             panel.axhline(place - 0.5, color="0.85", linewidth=0.6)

@@ -4,9 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from context_nmt.evaluation.markdown import signed
-from context_nmt.evaluation.papers.published import COSTS, SHARES, Paper, Row
+from context_nmt.evaluation.papers.published import COSTS, Paper, Row
 from context_nmt.evaluation.papers.replicas import Cell, Measure
+from context_nmt.evaluation.report.cells import decimals_of
 from context_nmt.evaluation.report.entries import Block, Entry
+
+SIGNIFICANT = 0.05
+TESTS = {"bootstrap": "paired bootstrap", "sign": "sign test"}
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,7 @@ class Summary:
 def summarise(paper: Paper, entries: Sequence[Entry]) -> Summary:
     """Say what a paper's headline systems gain: published, reproduced, and with what certainty."""
     rows = [(entry, entry.table.row(variant)) for entry in entries for variant in entry.table.headline]
-    findings = [(entry, row, block) for entry, row in rows for block in entry.blocks]
+    findings = [(entry, row, block) for entry, row in rows for block in _telling(row, entry.blocks)]
     found, sure = [], []
     for entry, row, block in findings:
         measure = headline_measure(block)
@@ -35,10 +39,24 @@ def summarise(paper: Paper, entries: Sequence[Entry]) -> Summary:
         sure = [f"Nothing is known yet. To run them: {', '.join(f'`{command}`' for command in commands)}."]
     elif all(block.beside.is_replica for _, _, block in findings):
         sure.append(
-            "All of it is other text and smaller models than the paper's: it says whether the mechanism helps there, and"
+            "All of it is other text and other models than the paper's: it says whether the mechanism helps there, and"
             " neither confirms nor refutes the published numbers."
         )
     return Summary(claimed=(paper.claim, *_published(rows)), found=tuple(found), sure=tuple(dict.fromkeys(sure)))
+
+
+def _telling(row: Row, blocks: Sequence[Block]) -> list[Block]:
+    """Those that have a system, of several with one recipe the first with most seeds."""
+    best: list[Block] = []
+    for block in blocks:
+        if row.variant not in block.written.models:
+            continue
+        same = next((place for place, other in enumerate(best) if other.written.recipe == block.written.recipe), None)
+        if same is None:
+            best.append(block)
+        elif len(block.written.settings.seeds) > len(best[same].written.settings.seeds):
+            best[same] = block
+    return best
 
 
 def headline_measure(block: Block) -> Measure | None:
@@ -48,49 +66,50 @@ def headline_measure(block: Block) -> Measure | None:
 
 def _published(rows: Sequence[tuple[Entry, Row]]) -> Iterator[str]:
     for entry, row in rows:
-        gains = [
-            f"{signed(gain, column.decimals)} ({column.label}" + (f", {row.marks[column.id]})" if column.id in row.marks else ")")
-            for column in entry.table.columns
-            if column.metric not in COSTS and (gain := entry.table.published_gain(row, column)) is not None
-        ]
+        gains = []
+        for column in entry.table.columns:
+            gain = entry.table.published_gain(row, column)
+            if gain is not None and column.metric not in COSTS:
+                said = f", {row.marks[column.id]}" if column.id in row.marks else ""
+                gains.append(f"{signed(gain, column.decimals)} ({column.label}{said})")
         if gains:
             baseline = entry.table.row(str(row.baseline)).label
             yield f"Published, {entry.table.id}: {_plain(row.label)} against {_plain(baseline)}: {', '.join(gains)}."
 
 
 def _found(entry: Entry, row: Row, block: Block, measure: Measure, cell: Cell) -> str:
-    decimals = 4 if measure.metric in SHARES else 2
+    decimals = decimals_of(measure, cell)
     settings = block.written.settings
     assert row.variant is not None
-    baseline = settings.label(str(settings.variants[row.variant].baseline))
+    label, baseline = settings.label(row.variant), settings.label(str(settings.variants[row.variant].baseline))
     seeds = f" ± {cell.deviation:.{decimals}f} over {cell.seeds} seeds" if cell.seeds > 1 else ", one seed"
     assert cell.difference is not None
     return (
-        f"{block.written.title}: {_plain(row.label)} {signed(cell.difference, decimals)} {measure.metric} against {baseline}"
+        f"{block.written.title}: {label} {signed(cell.difference, decimals)} {measure.metric} against {baseline}"
         f" on {measure.test_set} ({cell.value:.{decimals}f}{seeds})."
     )
 
 
 def _sure(row: Row, block: Block, cell: Cell) -> str:
-    name, where = _plain(row.label), block.written.title
     assert cell.difference is not None
-    word = "gain" if cell.difference > 0 else "loss" if cell.difference < 0 else "difference"
-    p = "" if cell.p is None else f" (p {_p(cell.p)} in every seed, the largest)" if cell.seeds > 1 else f" (p {_p(cell.p)})"
+    assert row.variant is not None
+    word = "gain" if cell.difference > 0 else "loss" if cell.difference < 0 else "equality"
+    start = f"{block.written.title}: {block.written.settings.label(row.variant)}: "
+    test = TESTS[block.written.settings.variants[row.variant].test]
+    p = "not tested" if cell.p is None else f"{test}, {_p(cell.p)}{' in the weakest seed' if cell.seeds > 1 else ''}"
     if cell.interval:
         low, high = cell.interval
-        ends = f"{signed(low)} … {signed(high)}"
+        ends = f"its 95% interval over {cell.seeds} seeds, {signed(low)} … {signed(high)}"
         if low <= 0 <= high:
-            return f"{where}: {name}: over {cell.seeds} seeds the {word} may be chance: its 95% interval, {ends}, holds 0{p}."
-        return f"{where}: {name}: the {word} holds over {cell.seeds} seeds: its 95% interval, {ends}, is without 0{p}."
-    if cell.p is None:
-        return f"{where}: {name}: one seed, and this measure is not tested: the {word} may be chance."
-    if cell.p >= 0.05:
-        return f"{where}: {name}: with one seed the {word} may be chance{p}."
-    return f"{where}: {name}: the {word} is significant for this one seed{p}; another seed might not have it."
+            return f"{start}the {word} may be chance: {ends}, holds 0 ({p})."
+        return f"{start}the {word} is likely to come with other seeds, too: {ends}, is without 0 ({p})."
+    if cell.p is None or cell.p >= SIGNIFICANT:
+        return f"{start}the {word} of this one seed may be chance ({p})."
+    return f"{start}the {word} of this one seed is significant ({p}); another seed might not have it."
 
 
 def _p(p: float) -> str:
-    return f"< {bound:g}" if p <= (bound := 0.001) else f"= {p:.2g}"
+    return "p ≤ 0.001" if p <= 0.001 else f"p = {p:.2g}"
 
 
 def _plain(label: str) -> str:

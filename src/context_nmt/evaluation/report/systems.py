@@ -1,11 +1,10 @@
-"""What one system of an experiment costs: FLOPs, seconds and updates of its training."""
+"""What one system of an experiment costs: FLOPs, seconds and tokens of its training."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from context_nmt.evaluation.papers.published import Paper
 from context_nmt.evaluation.report.written import Written
-from context_nmt.settings import ExperimentSettings
 
 
 @dataclass(frozen=True)
@@ -28,27 +27,40 @@ class System:
         return self.baseline.plain if self.baseline else self
 
     @property
+    def start(self) -> "System | None":
+        """The run of another variant that its training goes on from."""
+        train = self.written.settings.train
+        starts = dict.fromkeys(train.document, train.document_start)
+        starts |= dict.fromkeys(train.continued, train.continued_start)
+        name = starts.get(self.variant)
+        return System(name, self.written, None) if name in self.written.models else None
+
+    @property
+    def tokens(self) -> int:
+        """How many target tokens, padding included, its own training has seen at most."""
+        settings = self.written.settings
+        given = {"batch_tokens": settings.training.batch_tokens, "accumulation": settings.training.accumulation}
+        given |= {"maximum_updates": settings.training.maximum_updates}
+        own = given | settings.variants[self.variant].training
+        return int(own["batch_tokens"]) * int(own["accumulation"]) * int(own["maximum_updates"])
+
+    @property
+    def all_tokens(self) -> int:
+        """The same with the runs before it."""
+        return self.tokens + (self.start.all_tokens if self.start else 0)
+
+    @property
     def flops(self) -> float:
-        """Of training, per target token."""
-        return float(self.written.models[self.variant]["flops_per_target_token"])
+        """Of its training, with the runs before it."""
+        own = float(self.written.models[self.variant]["flops_per_target_token"]) * self.tokens
+        return own + (self.start.flops if self.start else 0.0)
 
     @property
     def seconds(self) -> float | None:
-        """Of training per token, over those of the plain Transformer; None if not measured."""
+        """Of its training, with the runs before it, in those of a plain Transformer per token; None if not measured."""
         speed = self.written.speeds.ratio(self.written.models[self.variant], "training")
-        return 1 / speed if speed else None
-
-    @property
-    def updates(self) -> int:
-        """Of training, with those of the runs that it goes on from."""
-        settings, name = self.written.settings, self.variant
-        own = settings.variants[name].training.get("maximum_updates", settings.training.maximum_updates)
-        train = settings.train
-        start = {name: train.document_start for name in train.document} | dict.fromkeys(
-            train.continued, train.continued_start
-        )
-        before = start.get(name)
-        return int(own) + (System(before, self.written, None).updates if before else 0)
+        before = self.start.seconds if self.start else 0.0
+        return self.tokens / speed + before if speed and before is not None else None
 
 
 def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Written]) -> list[System]:
@@ -58,7 +70,7 @@ def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Writte
     """
     best: dict[str, Written] = {}
     for written in experiments:
-        if _recipe(written.settings) == _recipe(experiments[0].settings):
+        if written.recipe == experiments[0].recipe:
             for variant in written.models:
                 if variant not in best or len(written.settings.seeds) > len(best[variant].settings.seeds):
                     best[variant] = written
@@ -72,14 +84,6 @@ def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Writte
         return names.index(system.paper) + 1 if system.paper else 0 if is_plain else len(names) + 1
 
     return sorted(systems, key=place)
-
-
-def _recipe(settings: ExperimentSettings) -> tuple[object, ...]:
-    corpus = settings.corpus
-    return (
-        *(corpus.name, corpus.source, corpus.target, corpus.train, settings.text, settings.units),
-        *(settings.model, settings.training, settings.averaging, settings.decoding),
-    )
 
 
 def _papers_of(papers: dict[str, Paper]) -> dict[str, str]:

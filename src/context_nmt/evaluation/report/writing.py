@@ -21,8 +21,8 @@ COLUMNS = (
     *("difference", "interval_low", "interval_high", "p", "command"),
 )
 MARKS = (
-    "± is the sample standard deviation over seeds; in brackets the difference to the system's baseline, or × the ratio to"  # noqa: RUF001
-    " it. † p < 0.05, ‡ p < 0.01 in the system's own test, in every seed; what was not tested has no mark."
+    "± is the sample standard deviation over seeds; in brackets the difference to the system's baseline, or × the"  # noqa: RUF001
+    " ratio to it. † p < 0.05, ‡ p < 0.01 in the system's own test, in every seed; what was not tested has no mark."
     " A dash (–) stands where nothing is published or nothing ran; below a table stands the command that would fill it."  # noqa: RUF001
 )
 

@@ -46,6 +46,16 @@ class Written:
         own = f" ({self.name})" if self.name and self.name != f"{corpus.name}-{corpus.source}-{corpus.target}" else ""
         return f"{corpus.name} {corpus.source}-{corpus.target}{own}, {'seeds' if ',' in seeds else 'seed'} {seeds}"
 
+    @property
+    def recipe(self) -> tuple[object, ...]:
+        """Corpus and settings that all variants start from; equal ones can be compared."""
+        settings = self.settings
+        corpus = settings.corpus
+        return (
+            *(corpus.name, corpus.source, corpus.target, corpus.train, settings.text, settings.units),
+            *(settings.model, settings.training, settings.averaging, settings.decoding),
+        )
+
     @cached_property
     def _measured(self) -> set[tuple[str, str]]:
         return {(test_set, metric) for variant, test_set, metric in self.rows if variant in self.models}
@@ -95,7 +105,7 @@ class Written:
 
 
 def read_written(experiment: Experiment, name: str, command: str) -> Written:
-    """Read what stands under metrics/ of an experiment, nothing if it has not run; raises UserError for a broken file."""
+    """Read what stands under metrics/ of an experiment; raises UserError for a broken file."""
     path = experiment.metrics / "models.json"
     models = read_json(path) if path.is_file() else {}
     rows = {
