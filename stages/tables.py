@@ -15,13 +15,13 @@ def main() -> None:
                         contrastive sets stand beside the test sets
         results.csv     the same in rows, with the difference to the baseline, its interval over seeds and its p
         results.md      a table per test or contrastive set, with marks for significance and every signature
-        analyses.md     what goes on inside the systems: locality entropy, local attention, n-gram accuracy;
-                        analyses.csv has the same in rows, and
-                        what discourse.md says of translations
+        analyses.md     what goes on inside the systems: locality entropy, local attention, divergence, gates;
+                        n-gram accuracy and BLEU by length. analyses.csv has the same in rows, and what discourse.md
+                        says of translations
         discourse.md    pronouns, nouns, cohesion and coherence of documents, and contrastive accuracy by distance
         papers.md       tables of papers, published and reproduced side by side; papers.csv has the same in rows
         figures/        bleu.svg, learning_curves.svg, MEASURE.svg for each one of analyses.md that a system has, and
-                        PAPER.svg for each paper of which a gain is reproduced
+                        PAPER.svg for each paper of which a gain is reproduced, PAPER_curves.svg of its figures
 
     Example: python -m stages.tables
     """

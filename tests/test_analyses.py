@@ -1,8 +1,10 @@
 """Analyses equal slow, plain ones on small input."""
 
+import json
 import math
 
 import pytest
+import sacrebleu
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from torch import nn
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding import masked_search
+from context_nmt.evaluation.analyses.lengths import bleu_by_length, equal_groups, length_classes
 from context_nmt.evaluation.analyses.locality import locality
 from context_nmt.evaluation.analyses.ngrams import ngram_accuracy
 from context_nmt.evaluation.analyses.running import analyse_run
@@ -175,13 +178,75 @@ def test_a_run_s_analyses_are_those_of_its_model_and_of_its_translations(tmp_pat
     train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
     average_run(experiment, "plain", 1)
     hypotheses = experiment.hypotheses(RUN) / "valid.tokenized.txt"
-    write_lines(experiment.tokenized / "valid.yy.cased", ["1 2 3"] * 40)
-    write_lines(hypotheses, ["1 2 4"] * 40)
+    write_texts(experiment, "1 2 4", "1 2 3")
     analyse_run(experiment, "plain", 1, device="cpu")
     corpus = BinarizedCorpus(experiment.binarized)
     model = load_run(experiment.model(RUN), torch.device("cpu"), corpus)
     accuracies = {"ngram_accuracy_1": 66.666667, "ngram_accuracy_2": 50.0, "ngram_accuracy_3": 0.0}
-    assert read_json(experiment.analyses(RUN)) == {"valid": locality(model, corpus, "valid", SETTINGS) | accuracies}
+    units = corpus.side("valid", "xx").lengths.tolist()
+    lengths = bleu_by_length(["1 2 4"] * 40, [["1 2 3"] * 40], units, [7] * 40)
+    assert lengths["words_of_tenth_10"] == 7
+    expected = locality(model, corpus, "valid", SETTINGS) | accuracies | lengths
+    assert read_json(experiment.analyses(RUN)) == {"valid": expected}
     write_lines(hypotheses, ["1 2 4"] * 39)
     with pytest.raises(UserError, match=r"valid\.yy\.cased has 40 lines, .*valid\.tokenized\.txt has 39"):
         analyse_run(experiment, "plain", 1, device="cpu")
+
+
+def write_texts(experiment, hypothesis, reference):
+    """A test set of 40 equal lines, raw and in tokens."""
+    for path in (experiment.corpus / "valid.yy", experiment.tokenized / "valid.yy.cased"):
+        write_lines(path, [reference] * 40)
+    for name in ("tokenized", "detokenized"):
+        write_lines(experiment.hypotheses(RUN) / f"valid.{name}.txt", [hypothesis] * 40)
+    for name in ("valid.xx", "valid.xx.cased"):
+        write_lines(experiment.tokenized / name, ["1 2 3 4 5 6 7"] * 40)
+
+
+def test_the_gates_of_a_run_are_read_word_by_word_where_gold_tags_are_known(tmp_path):
+    slots = {"encoder_self_attention": {"mechanism": "context_aware_self_attention", "context": "global"}}
+    experiment = make_experiment(tmp_path, pairs=12, variants={"plain": {"slots": slots}})
+    train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    average_run(experiment, "plain", 1)
+    write_texts(experiment, "1 2 4", "1 2 3")
+    analyse_run(experiment, "plain", 1, device="cpu")
+    (found,) = read_json(experiment.analyses(RUN)).values()
+    assert not any(name.endswith("NUM") for name in found)
+    corpus = BinarizedCorpus(experiment.binarized)
+    sources = [corpus.source_vocabulary.text(ids) for ids in corpus.parallel("valid")[0]]
+    tagged = [{"xx": {"tokens": line.split(), "tags": ["CD"] * len(line.split())}} for line in sources]
+    write_lines(experiment.tokenized / "valid.xx.cased", sources)
+    write_lines(experiment.subwords / "valid.xx", sources)
+    write_lines(experiment.corpus / "valid.gold.jsonl", map(json.dumps, tagged))
+    analyse_run(experiment, "plain", 1, device="cpu")
+    (with_tags,) = read_json(experiment.analyses(RUN)).values()
+    assert set(with_tags) - set(found) == {"gate_encoder_key_NUM", "gate_encoder_query_NUM"}
+    assert with_tags["gate_encoder_key_NUM"] != with_tags["gate_encoder_key"]  # that is with END
+
+
+def test_classes_and_tenths_of_lengths_have_every_sentence_once():
+    lengths = [number * 7 % 64 for number in range(123)]
+    classes, tenths = length_classes(lengths), equal_groups(lengths)
+    for groups in (classes, tenths):
+        assert sorted(line for lines in groups.values() for line in lines) == list(range(123))
+    assert all(first <= lengths[line] < first + 10 for first in (0, 10, 20, 30, 40) for line in classes[first])
+    assert all(lengths[line] >= 50 for line in classes[50])
+    assert {len(lines) for lines in tenths.values()} == {12, 13}
+    assert all(
+        max(lengths[line] for line in tenths[number]) <= min(lengths[line] for line in tenths[number + 1])
+        for number in range(1, 10)
+    )
+    assert length_classes([9, 50, 3]) == {0: [0, 2], 50: [1]}
+    assert equal_groups([5, 3]) == {5: [1], 10: [0]}
+
+
+def test_bleu_of_a_length_is_that_of_its_sentences():
+    good, bad = "A man is eating a big cake .", "Nothing of this is ever right here ."
+    lines, references = [good] * 30 + [bad] * 10, [[good] * 40, [good] * 40]
+    found = bleu_by_length(lines, references, [5] * 20 + [15] * 20, [8] * 30 + [80] * 10)
+    half = sacrebleu.corpus_bleu([good, bad], [[good, good]] * 2, force=True).score
+    assert (found["bleu_of_units_0"], found["sentences_of_units_0"]) == (pytest.approx(100, abs=1e-3), 20)
+    assert (found["bleu_of_units_10"], found["sentences_of_units_10"]) == (pytest.approx(half, abs=0.2), 20)
+    assert [found[f"bleu_of_tenth_{number}"] > 90 for number in (1, 7, 8, 10)] == [True, True, False, False]
+    assert (found["words_of_tenth_7"], found["words_of_tenth_8"]) == (8, 44)
+    assert "bleu_of_units_20" not in found

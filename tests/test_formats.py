@@ -105,6 +105,44 @@ def test_an_item_with_two_contexts_is_refused(tmp_path):
         download(tmp_path, "discourse_mt", "a.json", {"1": {"type": "a", "examples": [example]}}, to="lexical_choice")
 
 
+def sense(frequency, *wrong):
+    return {
+        "source": "Am Ton liegt es.",
+        "reference": "It is the clay.",
+        "errors": [{"contrastive": text, "sense": "sound"} for text in wrong],
+        "ambig word": "Ton",
+        "sense": "clay",
+        "frequency of sense/ambig word in wmt16": f"{frequency}/90000",
+    }
+
+
+def test_senses_have_the_languages_of_the_file_and_the_class_of_their_frequency(tmp_path):
+    wrong = ("It is the sound.", "It is the tone.", "It is the sound.")
+    entries = [sense(count, *wrong) for count in (0, 20, 21, 500, 501, 10000, 10001)]
+    corpus = download(tmp_path, "contrawsd", "de-en.final.json", entries, to="contrawsd")
+    pairs, index = read_contrastive_set(corpus / "contrawsd.de-en.jsonl")
+    assert [target for _, target in pairs] == ["It is the clay.", "It is the sound.", "It is the tone."]
+    assert {(item["right"], *item["wrong"]) for item in index["items"]} == {(0, 1, 2)}
+    assert [item["categories"] for item in index["items"]] == [
+        *(["seen_0_20"], ["seen_0_20"], ["seen_21_50"], ["seen_201_500"], ["seen_501_1000"]),
+        *(["seen_5001_10000"], ["seen_10001"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("final.json", [sense(1, "It is the sound.")], "a name like de-en.final.json says its languages"),
+        ("de-en.final.json", {"source": "Ton"}, "is not of format contrawsd"),
+        ("de-en.final.json", [sense("many", "It is the sound.")], "is not of format contrawsd"),
+        ("de-en.final.json", [{"source": "Ton", "errors": []}], "'?reference"),
+    ],
+)
+def test_what_is_no_set_of_senses_is_refused(tmp_path, name, content, message):
+    with pytest.raises(UserError, match=message):
+        download(tmp_path, "contrawsd", name, content, to="contrawsd")
+
+
 def sgm(*versions):
     """Documents of segments in one version or more, as the test set has them."""
     documents = [

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from made_up_experiment import PARAMETERS, SPEEDS, evaluate_all, make_experiment
 
+from context_nmt.evaluation.papers.curves import draw_curves
 from context_nmt.evaluation.papers.figures import draw_gains
 from context_nmt.evaluation.papers.pages import format_papers
 from context_nmt.evaluation.papers.published import read_papers
@@ -212,24 +213,27 @@ def test_a_replica_may_have_several_metrics_and_leaves_out_what_there_is_not(tmp
     ]
 
 
-def test_a_column_of_each_item_is_one_per_item_and_what_replicas_show(tmp_path, results):
-    share = {"metric": "local_share", "label": "layer", "test_set": "elsewhere", "each": [1, 2]}
+def test_a_column_at_each_place_is_one_per_place(tmp_path, results):
+    each = {"metric": "local_share", "label": "shares", "test_set": "elsewhere", "each": [1, 2]}
+    nothing = {f"rows_{number}": {"published": {}} for number in (0, 1, 3)}
     paper = read(
-        tmp_path,
-        columns_0=share,
-        rows_0={"published": {}},
-        rows_1={"published": {}},
-        rows_3={"published": {}},
-        rows_2={"published": {"bleu_2": 0.5}, "marks": {}},
+        tmp_path, across="layer", columns_0=each, rows_2={"published": {"bleu_2": 0.5}, "marks": {}}, **nothing
     )
-    columns = paper.tables[0].columns
-    assert [(column.id, column.label, column.metric) for column in columns[:2]] == [
-        ("bleu_1", "layer 1", "local_share_1"),
-        ("bleu_2", "layer 2", "local_share_2"),
+    assert [(one.id, one.label, one.metric, one.at, one.line) for one in paper.tables[0].columns[:2]] == [
+        ("bleu_1", "shares 1", "local_share_1", 1, "shares"),
+        ("bleu_2", "shares 2", "local_share_2", 2, "shares"),
     ]
     row, header = cells(page_of(paper, results), "Gauss")
-    assert row[header.index("layer 2, published")] == "0.5"
+    assert row[header.index("shares 2, published")] == "0.50"
     assert row[header.index("birds test, local_share_2")] == "0.60 ± 0.01"
+    inside = read(
+        tmp_path,
+        across="layer",
+        columns_0={**each, "metric": "a_{}_b"},
+        rows_2={"published": {}, "marks": {}},
+        **nothing,
+    )
+    assert [one.metric for one in inside.tables[0].columns[:2]] == ["a_1_b", "a_2_b"]
 
 
 def test_a_table_without_baselines_takes_any_system_of_it(tmp_path, results):
@@ -275,6 +279,67 @@ def test_bits_are_not_drawn_among_gains_in_bleu(tmp_path, results):
     assert not (tmp_path / "birds.svg").exists()
 
 
+def curved(tmp_path, **changes):
+    """The paper's table as a figure over columns."""
+    columns = {f"columns_{number}": {"at": at} for number, at in enumerate(("<10", "10-20", 20, 30))}
+    return read(tmp_path, across="length", **columns, **changes)
+
+
+def drawn(paper, results, path):
+    path.unlink(missing_ok=True)
+    draw_curves(paper, [set_beside(paper.tables[0], results)], path)
+    return re.findall(r"<!-- (.*?) -->", path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def test_a_figure_has_a_line_per_system_over_its_columns(tmp_path, results):
+    first, second = {"metric": "ngram_accuracy_3"}, {"metric": "ngram_accuracy_9", "languages": "en-de"}
+    paper = curved(tmp_path)
+    assert drawn(paper, results, tmp_path / "birds.svg") is None  # a line of one score is none
+    changed = {"columns_0": {"at": "<10", **first}, "columns_1": {"at": "10-20", **second}}
+    texts = drawn(read(tmp_path, across="length", **changed), results, tmp_path / "birds.svg")
+    assert {"<10", "10-20", "length", "Transformer", "Gauss", "published", "value, test"} <= set(texts)
+    assert "never run" not in texts
+    lines = {name: {"line": name} for name in ("keys", "values")}
+    both = {"columns_0": changed["columns_0"] | lines["keys"], "columns_1": changed["columns_1"] | lines["values"]}
+    assert drawn(read(tmp_path, across="length", **both), results, tmp_path / "birds.svg") is None  # a point each
+
+
+def test_a_figure_may_have_a_line_per_measure_over_its_rows(tmp_path, results):
+    rows = {"rows_1": {"at": 2}, "rows_2": {"at": 3}}
+    paper = read(tmp_path, across="size", **rows)
+    texts = drawn(paper, results, tmp_path / "birds.svg")
+    assert {"2", "3", "size", "BLEU"} <= set(texts)
+    assert "Gauss" not in texts
+    differences = {"columns_0": {"difference": True}, "rows_3": {"at": 4, "baseline": "gauss"}}
+    texts = drawn(read(tmp_path, across="size", **rows, **differences), results, tmp_path / "birds.svg")
+    assert texts is None  # one system alone has a gain
+
+
+def test_a_figure_on_other_text_has_its_measures_on_one_test_set(tmp_path, results):
+    measures = ("locality_entropy_1", "locality_entropy_2")
+    changed = {
+        f"columns_{number}": {"metric": metric, "test_set": "elsewhere", "at": number, "languages": "en-de"}
+        for number, metric in enumerate(measures)
+    }
+    paper = read(tmp_path, across="layer", **changed)
+    row, header = cells(page_of(paper, results), "Gauss")
+    assert header[-2:] == [f"birds test, {metric}" for metric in measures]
+    assert "BLEU, published" in header
+    assert "Size (M), published" in header
+    texts = drawn(paper, results, tmp_path / "birds.svg")
+    assert {"0", "1", "layer", "Gauss", "value, test"} <= set(texts)
+    assert "published" not in texts  # on other text
+    page = page_of(
+        read(tmp_path, across="layer", rows_1={"published": {}}, rows_0={"published": {}}, **changed), results
+    )
+    assert "Size (M), published" in cells(page, "Gauss")[1]
+    unpublished = {f"rows_{number}": {"published": {}, "marks": {}} for number in range(4)}
+    assert not any(
+        "published" in title
+        for title in cells(page_of(read(tmp_path, across="layer", **unpublished, **changed), results), "Gauss")[1]
+    )
+
+
 def test_there_is_no_picture_of_published_gains_alone(tmp_path, results):
     paper = read(tmp_path, rows_2={"variant": "other"}, rows_3={"variant": "alone", "baseline": "other"})
     draw_gains(paper, [set_beside(paper.tables[0], results)], tmp_path / "birds.svg")
@@ -298,6 +363,9 @@ def test_there_is_no_picture_of_published_gains_alone(tmp_path, results):
         ({"columns_3": {"test_set": "test"}}, r"test_set is 'test'; training_speed has none"),
         ({"columns_0": {"test_set": None}}, r"test_set is missing; sacrebleu is a score on one"),
         ({"columns_0": {"unit": "K"}}, r"unit is 'K'; only parameters have one"),
+        ({"across": "size"}, r"Table 1 has across: 'size'; a figure has it, and at in either"),
+        ({"columns_0": {"at": 1}}, r"Table 1 has across: ''; a figure has it"),
+        ({"across": "size", "columns_0": {"at": 1}, "rows_1": {"at": 1}}, r"at in either its columns or its rows"),
         ({"languages": None}, r"bleu has no languages, and the table has none"),
         ({"headline": ["gaus"]}, r"headline has \['gaus'\]; the variants of rows are"),
         ({"rows_1": {"published": {"bleu": "27"}}}, r"rows\.1\.published\.bleu: .* not '27'"),
@@ -393,7 +461,7 @@ def test_tables_of_an_experiment_have_all_papers(tmp_path):
     page = (experiment.metrics / "papers.md").read_text(encoding="utf-8")
     for paper in read_papers().values():
         assert f"## {paper.name}\n" in page
-    assert page.count("### Table 3:") == 1  # of the small Transformer nothing ran
+    assert page.count("### Table 3:") == 2  # of the small Transformer nothing ran
     assert "### Figure 2b" in page
     assert "### Figure 2a" not in page  # no system is gated
     assert "ContraWSD" not in page
@@ -413,6 +481,7 @@ def test_tables_of_an_experiment_have_all_papers(tmp_path):
     assert sorted(path.name for path in (experiment.metrics / "figures").iterdir()) == [
         "bleu.svg",
         "context_aware_cross_attention.svg",
+        "context_aware_cross_attention_curves.svg",
         "context_aware_self_attention.svg",
         "dual_contextual.svg",
         "hierarchical_attention.svg",

@@ -1,6 +1,7 @@
 """Scores of runs, their means over seeds, differences to baselines, tables and the focus."""
 
 import csv
+import re
 import json
 from dataclasses import replace
 
@@ -280,6 +281,46 @@ def test_a_page_shows_what_goes_on_inside(experiment):
     assert len(rows) == 2 * (4 * 16 + 2 - 4)  # of `alone` 4 are not known, of `gauss` there are 2 more
     row = rows["gauss", "test", "locality_entropy"]
     assert (row["mean"], row["deviation"], row["seeds"], row["difference"]) == ("1.6", "0.0141", "2", "0.1")
+
+
+def test_gates_have_a_row_for_each_of_their_sides_and_a_column_per_layer_or_tag(tmp_path):
+    experiment = make_experiment(tmp_path)
+    gates = {
+        "gate_encoder_key": 0.5,
+        "gate_encoder_key_1": 0.2,
+        "gate_encoder_key_2": 0.8,
+        "gate_encoder_value_10": 0.9,
+    }
+    tags = {"gate_encoder_key_VERB": 0.3, "gate_encoder_key_ADJ": 0.4}
+    lengths = {
+        "bleu_of_units_0": 30,
+        "bleu_of_units_50": 20.5,
+        "sentences_of_units_0": 1234,
+        "sentences_of_units_50": 2,
+    }
+    for seed in (1, 2):
+        own = gates | tags | lengths
+        write_json(experiment.analyses(f"gauss-{seed}"), {test: own for test in ("dev", "test")})
+        write_json(experiment.analyses(f"transformer-{seed}"), {test: lengths for test in ("dev", "test")})
+    write_tables(evaluate_all(experiment))
+    page = (experiment.metrics / "analyses.md").read_text(encoding="utf-8")
+    rows = table_rows(page, "Gates")
+    assert rows[0] == "| System | its layers | layer 1 | layer 2 | layer 10 |"
+    assert rows[2:4] == [
+        "| Gauss \\| half: encoder, keys | 0.500 ± 0.000 | 0.200 ± 0.000 | 0.800 ± 0.000 | - |",
+        "| Gauss \\| half: encoder, values | - | - | - | 0.900 ± 0.000 |",
+    ]
+    rows = table_rows(page, "Gates by part of speech")
+    assert rows[0] == "| System | ADJ | VERB |"
+    assert rows[2] == "| Gauss \\| half: encoder, keys | 0.400 ± 0.000 | 0.300 ± 0.000 |"
+    rows = table_rows(page, "BLEU by length")
+    assert rows[0] == "| System | from 0, 1,234 sentences | from 50, 2 sentences |"
+    assert rows[3] == "| Gauss \\| half | 30.00 ± 0.00 (+0.00) | 20.50 ± 0.00 (+0.00) |"
+    pictures = {path.stem for path in (experiment.metrics / "figures").iterdir()}
+    assert {"gates", "gates_by_tag", "bleu_of_units"} <= pictures
+    texts = re.findall(r"<!-- (.*?) -->", (experiment.metrics / "figures/gates.svg").read_text(encoding="utf-8"))
+    assert {"encoder, keys", "encoder, values", "Gates before attention, birds en-de, dev", "10"} <= set(texts)
+    assert texts.index("1") < texts.index("2") < texts.index("10")
 
 
 def test_what_no_system_has_is_said(tmp_path):

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from context_nmt.corpus.fetching import SACREBLEU, fetch
 from context_nmt.corpus.formats.bcontrast import write_chats
+from context_nmt.corpus.formats.contrawsd import write_senses
 from context_nmt.corpus.formats.discourse_mt import write_discourse_set
 from context_nmt.corpus.formats.text import unpack_texts
 from context_nmt.corpus.formats.tvsub import write_subtitles
@@ -32,7 +33,7 @@ class DownloadFile(Checked):
 
     url: str
     sha256: str | None  # of the file as it is downloaded; null: recorded at the first download
-    to: str | None = None  # text: SPLIT.LANGUAGE; bcontrast: SPLIT; discourse_mt: the name of the set
+    to: str | None = None  # text: SPLIT.LANGUAGE; bcontrast: SPLIT; contrawsd and discourse_mt: the set's name
     members: dict[str, str] = field(default_factory=dict)  # text, of an archive: member -> SPLIT.LANGUAGE
 
     def __post_init__(self) -> None:
@@ -78,7 +79,7 @@ class CorpusEntry(Checked):
     corpus, see the file of its name in `corpus/formats`, which data/dvc.yaml reads it for, too.
     """
 
-    format: Literal["text", "bcontrast", "discourse_mt", "tvsub"]
+    format: Literal["text", "bcontrast", "contrawsd", "discourse_mt", "tvsub"]
     licence: str
     homepage: str
     files: tuple[DownloadFile, ...] = ()
@@ -145,6 +146,8 @@ def _unpack(path: Path, file: DownloadFile, folder: Path, entry: CorpusEntry) ->
                 unpack_texts(path, folder, to=file.to, members=file.members)
             case "bcontrast":
                 write_chats(path, folder, str(file.to))
+            case "contrawsd":
+                write_senses(path, folder, str(file.to))
             case "discourse_mt":
                 write_discourse_set(path, folder, str(file.to))
             case "tvsub":

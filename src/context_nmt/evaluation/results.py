@@ -63,8 +63,12 @@ class Results:
 
     def numbers(self, test_set: str, measure: str) -> list[int]:
         """The numbers of a measure, which are layers or lengths."""
-        found = [re.fullmatch(rf"{measure}_(\d+)", name) for name in self.measures(test_set)]
-        return [int(match[1]) for match in found if match]
+        return [int(number) for number in self.endings(test_set, measure, r"\d+")]
+
+    def endings(self, test_set: str, measure: str, pattern: str) -> list[str]:
+        """What stands behind the name of a measure, itself a pattern, where it is of `pattern`: in order, once each."""
+        found = [re.fullmatch(rf"{measure}_({pattern})", name) for name in self.measures(test_set)]
+        return sorted({match[1] for match in found if match}, key=_in_order)
 
     def has(self, test_set: str, metric: str) -> bool:
         """Whether any run has this metric or measure on a test set."""
@@ -136,6 +140,11 @@ class Results:
             if summary:
                 result[variant].setdefault(test_set, {})[metric] = summary
         return result
+
+
+def _in_order(ending: str) -> tuple[int, str]:
+    """Numbers by their size, tags by name."""
+    return (int(ending), "") if ending.isdecimal() else (0, ending)
 
 
 def read_results(experiment: Experiment) -> Results:

@@ -9,6 +9,7 @@ from context_nmt.evaluation.analysed.figures import draw_analyses
 from context_nmt.evaluation.analysed.page import format_analyses
 from context_nmt.evaluation.figures import draw_learning_curves, draw_scores
 from context_nmt.evaluation.markdown import format_results
+from context_nmt.evaluation.papers.curves import draw_curves
 from context_nmt.evaluation.papers.figures import draw_gains
 from context_nmt.evaluation.papers.pages import format_papers
 from context_nmt.evaluation.papers.published import read_papers
@@ -42,6 +43,7 @@ def write_tables(experiment: Experiment) -> None:
         pictures = draw_analyses(results, folder)
         for name, besides in tables.items():
             draw_gains(papers[name], besides, folder / f"{name}.svg")
+            draw_curves(papers[name], besides, folder / f"{name}_curves.svg")
     pages = {
         "results.md": format_results(results, format_rescored(experiment, results)),
         "analyses.md": format_analyses(results, pictures),

@@ -1,13 +1,12 @@
 """How narrowly cross-attention looks: locality entropy (Ding et al. 2020, table 2) and the local gate (figure 2a)."""
 
-from collections import defaultdict
 from collections.abc import Iterator
-from statistics import fmean
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.evaluation.analyses.recording import Outputs, recorded
+from context_nmt.evaluation.analyses.recording import Outputs, SentenceMeans, of_layers, recorded
+from context_nmt.evaluation.analyses.submodules import weights_of
 from context_nmt.models.building import Model
 from context_nmt.settings import DecodingSettings
 
@@ -24,21 +23,15 @@ def locality(model: Model, corpus: BinarizedCorpus, split: str, settings: Decodi
     """
     hooks = [_hooks(model, f"decoder.layers.{number}.cross_attention") for number in range(len(model.decoder.layers))]
     names = [name for layer in hooks for name in layer.values()]
-    sentences: list[dict[str, list[float]]] = [defaultdict(list) for _ in hooks]
-    for outputs, real in recorded(model, corpus, split, names, settings):
-        for layer, found in zip(hooks, sentences, strict=True):
-            for measure, values in _measures(layer, outputs):
-                found[measure] += ((values * real).sum(1) / real.sum(1)).tolist()
-    layers = [{measure: fmean(values) for measure, values in found.items()} for found in sentences]
-    overall = {
-        measure: fmean(layer[measure] for layer in layers)
-        for measure in (ENTROPY, OF_MEAN_MAP)
-        if all(measure in layer for layer in layers)
-    }
-    by_layer = {
-        f"{measure}_{number}": value for number, layer in enumerate(layers, start=1) for measure, value in layer.items()
-    }
-    return {name: round(value, 6) for name, value in (overall | by_layer).items()}
+    means = SentenceMeans()
+    for batch in recorded(model, corpus, split, names, settings):
+        for number, layer in enumerate(hooks, start=1):
+            for measure, values in _measures(layer, batch.outputs):
+                means.add(f"{measure}_{number}", values, batch.target)
+    by_layer = means()
+    numbers = range(1, 1 + len(hooks))
+    shown = [one for one in (ENTROPY, OF_MEAN_MAP) if all(f"{one}_{number}" in by_layer for number in numbers)]
+    return {name: round(value, 6) for name, value in of_layers(by_layer, shown).items()}
 
 
 def _measures(hooks: dict[str, str], outputs: Outputs) -> Iterator[tuple[str, Tensor]]:
@@ -59,16 +52,10 @@ def entropy(weights: Tensor) -> Tensor:
 
 
 def _hooks(model: Model, path: str) -> dict[str, str]:
-    """The names of the submodules of an attention that are read.
+    """The names of the submodules of an attention that are read: its weights if they are the only ones, and its gate.
 
-    `weights` is an nn.Identity that the weights [B, H, T, S] pass through, at any depth, if it is the only one of that
-    name; `gate` puts out the share of global attention [B, H, T, 1].
+    `gate` puts out the share of global attention [B, H, T, 1].
     """
-    attention = model.get_submodule(path)
-    weights = [
-        f"{path}.{name}"
-        for name, module in attention.named_modules()
-        if name.rpartition(".")[2] == "weights" and isinstance(module, nn.Identity)
-    ]
+    weights = weights_of(model, path)
     found = {"weights": weights[0]} if len(weights) == 1 else {}
-    return found | {name: f"{path}.{name}" for name, _ in attention.named_children() if name == "gate"}
+    return found | {name: f"{path}.{name}" for name, _ in model.get_submodule(path).named_children() if name == "gate"}

@@ -1,11 +1,15 @@
 """Reads what named submodules of a model put out, batch by batch, as it translates."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from context_nmt.corpus.batching import length_batches, pad
 from context_nmt.corpus.binarized import BinarizedCorpus
@@ -22,6 +26,17 @@ from context_nmt.settings import DecodingSettings
 TOKENS = 2048  # of a batch, padding included
 
 Outputs = dict[str, Tensor]  # by the submodule's name
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What submodules have put out for B sentences."""
+
+    outputs: Outputs
+    sentences: list[int]  # their numbers in the split
+    source: Tensor  # bool [B, S], True = real unit, END included
+    encoder: Tensor  # bool [B, 0 or more + S]: the encoder's positions, which may begin with others than units
+    target: Tensor  # bool [B, T], True = real position of the decoder
 
 
 @contextmanager
@@ -42,13 +57,15 @@ def recording(model: nn.Module, names: list[str]) -> Iterator[Outputs]:
 
 def recorded(
     model: Model, corpus: BinarizedCorpus, split: str, names: list[str], settings: DecodingSettings
-) -> Iterator[tuple[Outputs, Tensor]]:
-    """Yield for each batch of a split what the submodules put out, and which target positions are real, [B, T].
+) -> Iterator[Batch]:
+    """Yield for each batch of a split what the submodules put out; nothing if none is named.
 
     An autoregressive model is given the reference, and the pairs before it if it looks at these; a masked one its own
     best length, and its outputs are those of the last iteration. Raises UserError for a sentence longer than the
     model's learned positions.
     """
+    if not names:
+        return
     sources, targets = corpus.parallel(split)
     device = next(model.parameters()).device
     looks = (model.sentences, model.reach) if isinstance(model, DocumentModel) else (0, 0)
@@ -59,7 +76,43 @@ def recorded(
             source = torch.from_numpy(pad([sources[number] for number in rows], last=END)).to(device)
             references = torch.from_numpy(pad([targets[number] for number in rows], first=BEGIN)).to(device)
             real = RUNS[type(model)](model, source, references, torch.from_numpy(previous).to(device), settings)
-            yield {name: output[: len(batch)] for name, output in outputs.items()}, real[: len(batch)]
+            units = (source != PADDING)[: len(batch)]
+            yield Batch(
+                outputs={name: output[: len(batch)] for name, output in outputs.items()},
+                sentences=[int(number) for number in batch],
+                source=units,
+                encoder=functional.pad(units, (BEFORE_SOURCE.get(type(model), 0), 0)),
+                target=real[: len(batch)],
+            )
+
+
+class SentenceMeans:
+    """Of measures that every position has, the mean over sentences of a sentence's mean over real positions."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[float]] = {}
+
+    def add(self, measure: str, values: Tensor, real: Tensor) -> None:
+        """Take [B, T] of a batch, and which positions are real."""
+        self._found.setdefault(measure, []).extend(((values * real).sum(1) / real.sum(1)).tolist())
+
+    def __call__(self) -> dict[str, float]:
+        """The mean of each measure."""
+        return {measure: fmean(values) for measure, values in self._found.items()}
+
+
+def of_layers(means: dict[str, float], measures: Iterable[str]) -> dict[str, float]:
+    """Add to `MEASURE_LAYER` the mean over the layers that have it, `MEASURE`, of each of these measures."""
+    layers = {
+        measure: [value for name, value in means.items() if re.fullmatch(rf"{measure}_\d+", name)]
+        for measure in measures
+    }
+    return {measure: fmean(values) for measure, values in layers.items() if values} | means
+
+
+def follows_the_reference(model: Model) -> bool:
+    """Whether the decoder's positions are those of BEGIN and the reference, as `recorded` runs a model."""
+    return not isinstance(model, MaskedLanguageModel)
 
 
 def _teacher_forced(model: TranslationModel, source: Tensor, inputs: Tensor, _: Tensor, __: DecodingSettings) -> Tensor:
@@ -88,3 +141,4 @@ RUNS: dict[type, Callable[[Any, Tensor, Tensor, Tensor, DecodingSettings], Tenso
     DocumentModel: _in_documents,
     MaskedLanguageModel: _last_iteration,
 }
+BEFORE_SOURCE: dict[type, int] = {MaskedLanguageModel: 1}  # positions of the encoder: that of the length

@@ -3,14 +3,22 @@
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.decoding.running import read_settings
 from context_nmt.decoding.workers import gathered
+from context_nmt.evaluation.analyses.divergence import divergence
+from context_nmt.evaluation.analyses.gates import Tagged, gates
+from context_nmt.evaluation.analyses.lengths import bleu_by_length
 from context_nmt.evaluation.analyses.locality import locality
 from context_nmt.evaluation.analyses.ngrams import ngram_accuracy
+from context_nmt.evaluation.analyses.tagging import tagged_words
 from context_nmt.evaluation.parallel_text import read_parallel
+from context_nmt.evaluation.run_scores import read_test
+from context_nmt.evaluation.tags import find_tags
 from context_nmt.experiment import Experiment, run_name
-from context_nmt.files import write_json
+from context_nmt.files import read_lines, write_json
+from context_nmt.models.building import Model
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
+from context_nmt.settings import DecodingSettings
 
 
 def analyse_run(experiment: Experiment, variant: str, seed: int, *, device: str) -> None:
@@ -26,12 +34,40 @@ def analyse_run(experiment: Experiment, variant: str, seed: int, *, device: str)
     found = {}
     with processes(where) as group:
         for test in group.share(list(corpus.tests)):
-            hypotheses, references = read_parallel(
-                experiment.hypotheses(run) / f"{test}.tokenized.txt",
-                experiment.tokenized / f"{test}.{corpus.target}.cased",
-            )
-            accuracies = {f"ngram_accuracy_{n}": value for n, value in ngram_accuracy(hypotheses, references).items()}
-            found[test] = locality(model, corpus, test, settings) | accuracies
+            found[test] = _of_model(experiment, corpus, model, test, settings)
+            found[test] |= _of_output(experiment, corpus, run, test)
         found = gathered(found, group)
     if group.first:
         write_json(experiment.analyses(run), found)
+
+
+def _of_model(
+    experiment: Experiment, corpus: BinarizedCorpus, model: Model, test: str, settings: DecodingSettings
+) -> dict[str, float]:
+    tagged = {
+        side: words
+        for side, language in (("source", corpus.source), ("target", corpus.target))
+        if (words := _tagged(experiment, test, language)) is not None
+    }
+    return (
+        locality(model, corpus, test, settings)
+        | divergence(model, corpus, test, settings)
+        | gates(model, corpus, test, settings, tagged)
+    )
+
+
+def _tagged(experiment: Experiment, test: str, language: str) -> Tagged | None:
+    tags = find_tags(experiment, test, language)
+    if tags is None:
+        return None
+    lines = read_lines(experiment.subwords / f"{test}.{language}")
+    return [tagged_words(line.split(), own) for line, own in zip(lines, tags.sentences, strict=True)]
+
+
+def _of_output(experiment: Experiment, corpus: BinarizedCorpus, run: str, test: str) -> dict[str, float]:
+    hypotheses, references = read_test(experiment, run, test, tokenized=True)
+    accuracies = {f"ngram_accuracy_{n}": value for n, value in ngram_accuracy(hypotheses, references[0]).items()}
+    raw, raw_references = read_test(experiment, run, test, tokenized=False)
+    (sources,) = read_parallel(experiment.tokenized / f"{test}.{corpus.source}")
+    units = corpus.side(test, corpus.source).lengths.tolist()
+    return accuracies | bleu_by_length(raw, raw_references, units, [len(line.split()) for line in sources])

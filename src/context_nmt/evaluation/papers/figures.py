@@ -21,9 +21,9 @@ REPRODUCED: dict[str, Any] = {"marker": "o", "markersize": 6, "color": COLOURS[0
 
 
 def draw_gains(paper: Paper, tables: list[Beside], path: Path) -> None:
-    """Draw a panel per table with each system's gains, a mark per test set; no picture if none is reproduced."""
-    shown = {beside.table.id: (beside, rows) for beside in tables if (rows := _rows(beside))}
-    shown = {name: (beside, rows) for name, (beside, rows) in shown.items() if any(ours for _, _, ours in rows)}
+    """Draw a panel per table without curves, a mark per system and test set; no picture if no gain is reproduced."""
+    found = {beside.table.id: (beside, _rows(beside)) for beside in tables if not beside.table.across}
+    shown = {name: (beside, rows) for name, (beside, rows) in found.items() if any(ours for _, _, ours in rows)}
     if not shown:
         return
     heights = [1.2 + 0.3 * len(rows) for _, rows in shown.values()]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from context_nmt.evaluation.markdown import DASH, mark, signed, table_header, table_row
-from context_nmt.evaluation.papers.published import COSTS, SHARES, Column, Paper, Row
+from context_nmt.evaluation.papers.published import COSTS, Column, Paper, Row
 from context_nmt.evaluation.papers.replicas import Beside, Measure
 from context_nmt.evaluation.results import Results
 
@@ -36,16 +36,23 @@ def format_papers(papers: Sequence[tuple[Paper, list[Beside]]], results: Results
 
 def _lines(beside: Beside) -> Iterator[str]:
     titles = ["System"]
-    for column, measure in beside.columns:
+    columns = [(column if _is_shown(beside, column) else None, measure) for column, measure in beside.columns]
+    for column, measure in columns:
         titles += [f"{column.label}, published{' difference' if column.difference else ''}"] if column else []
         titles += [_title(beside, measure)] if measure else []
     yield from table_header(titles)
     for row in beside.table.rows:
         cells = [beside.label(row)]
-        for column, measure in beside.columns:
+        for column, measure in columns:
             cells += [_published(beside, row, column)] if column else []
             cells += [_reproduced(beside, row, column, measure)] if measure else []
         yield table_row(cells)
+
+
+def _is_shown(beside: Beside, column: Column | None) -> bool:
+    """A figure may have many columns: one of which nothing is published is left out."""
+    published = column is not None and any(column.id in row.published for row in beside.table.rows)
+    return published or not beside.table.across
 
 
 def _title(beside: Beside, measure: Measure) -> str:
@@ -81,7 +88,7 @@ def _reproduced(beside: Beside, row: Row, column: Column | None, measure: Measur
         added = [signed(cell.difference, 0)] if cell.difference is not None else []
         ratio = [f"x {cell.ratio:.2f}{other}"] if cell.ratio else []
         return f"{cell.value:,.0f}" + (f" ({'; '.join(added + ratio)})" if ratio else "")
-    decimals = 4 if measure.metric in SHARES else 2
+    decimals = max([2, *(column.decimals for column in beside.table.columns if column.metric == measure.metric)])
     deviation = f" ± {cell.deviation:.{decimals}f}" if cell.seeds > 1 else ""
     gain = "" if cell.difference is None else f" ({signed(cell.difference, decimals)}{mark(cell.p)}{other})"
     return f"{cell.value:.{decimals}f}{deviation}{gain}"

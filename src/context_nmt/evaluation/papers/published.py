@@ -13,8 +13,8 @@ PAPERS = Path(__file__).parent
 COSTS = ("parameters", "training_speed", "decoding_speed")  # metrics of a system, not of its output on a test set
 SHARES = ("apt_pronouns", "apt_nouns", "cohesion", "coherence")  # from 0 to 1
 MEASURED = (
-    *("locality_entropy", "local_share", "ngram_accuracy", "divergence", "head_divergence", "gate", "bleu_of"),
-    *("probe", "cosine", "attention_to", "sentences"),
+    *("locality_entropy", "local_share", "ngram_accuracy", "divergence_", "head_divergence_", "gate_"),
+    *("bleu_of_", "sentences_of_", "words_of_", "probe_", "lexical_", "cosine_", "attention_to_"),
     *SHARES,
 )  # how metrics begin that the analyse, discourse and probe stages have measured
 
@@ -36,21 +36,25 @@ class Column(Checked):
     difference: bool = False  # what is published is the difference to the row's baseline
     unit: Literal["", "K", "M"] = ""  # of published parameters: thousands or millions
     decimals: int = 2
-    each: tuple[str | int, ...] = ()  # it stands for a column per item, which ends its id, label and metric
-    family: str = ""  # what the metrics of such columns begin with
+    at: int | str | None = None  # its place on a figure's axis
+    line: str = ""  # of a figure, where a row has several
+    each: tuple[int | str, ...] = ()  # it stands for a column at each of these, which end its id and label and stand in
+    # its metric at {} or at the end
 
     def members(self) -> "list[Column]":
         """The columns that it stands for, itself if alone."""
+        metric = self.metric if "{}" in self.metric else f"{self.metric}_{{}}"
         return [
             replace(
                 self,
-                id=f"{self.id}_{item}",
-                label=f"{self.label} {item}",
-                metric=f"{self.metric}_{item}",
+                id=f"{self.id}_{at}",
+                label=f"{self.label} {at}",
+                metric=metric.format(at),
+                at=at,
+                line=self.label,
                 each=(),
-                family=self.metric,
             )
-            for item in self.each
+            for at in self.each
         ] or [self]
 
     def __post_init__(self) -> None:
@@ -72,6 +76,7 @@ class Row(Checked):
     published: dict[str, float] = field(default_factory=dict)  # by column; what is not known is left out
     marks: dict[str, str] = field(default_factory=dict)  # what the paper says beside a number, by column
     settings: dict[str, int] = field(default_factory=dict)  # of its mechanism, where a small experiment has others
+    at: int | str | None = None  # its place on a figure's axis
 
     def __post_init__(self) -> None:
         require(
@@ -94,8 +99,8 @@ class Table(Checked):
     title: str
     source: str  # where in the paper the numbers stand, and what has to be known about them
     languages: str | None = None
-    replica: tuple[str, ...] = ()  # metrics for experiments on other text; if unset, those of columns with `each`, or
-    # else the one of significance tests
+    replica: tuple[str, ...] = ()  # metrics for experiments on other text; its measures if unset, else the tested one
+    across: str = ""  # of a figure with curves: what its axis is, on which either its columns or its rows have a place
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     checklist: tuple[str, ...] = ()  # its names in the list of all that a paper shows, which tests/test_report.py has
@@ -103,10 +108,7 @@ class Table(Checked):
     command: str = ""  # shows what no experiment measures
 
     def __post_init__(self) -> None:
-        columns = tuple(one for column in self.columns for one in column.members())
-        if any(column.each for column in self.columns) and not self.replica:
-            object.__setattr__(self, "replica", tuple(dict.fromkeys(column.metric for column in columns)))
-        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "columns", tuple(one for column in self.columns for one in column.members()))
         self._check()
 
     def _check(self) -> None:
@@ -119,6 +121,11 @@ class Table(Checked):
             require(known is not None, f"columns: {column.id} has no languages, and the table has none")
         lost = sorted(set(self.headline) - set(variants))
         require(not lost, f"headline has {lost}; the variants of rows are {variants}")
+        placed = [any(part.at is not None for part in parts) for parts in (self.columns, self.rows)]
+        require(
+            sum(placed) == bool(self.across),
+            f"{self.id} has across: {self.across!r}; a figure has it, and at in either its columns or its rows",
+        )
         for row in self.rows:
             unknown = sorted(set(row.published) - set(columns))
             require(not unknown, f"rows: {row.label!r} has {unknown} under published; there are {columns}")
@@ -126,6 +133,13 @@ class Table(Checked):
                 row.baseline is None or (row.baseline in variants and row.baseline != row.variant),
                 f"rows: {row.label!r} has baseline {row.baseline!r}; the variants of other rows are {variants}",
             )
+
+    @property
+    def of_replicas(self) -> tuple[str, ...]:
+        """The metrics that an experiment on other text has beside it; none: the one that it tests."""
+        return self.replica or tuple(
+            dict.fromkeys(column.metric for column in self.columns if column.metric.startswith(MEASURED))
+        )
 
     @property
     def has_scores(self) -> bool:

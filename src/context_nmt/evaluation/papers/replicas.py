@@ -144,7 +144,13 @@ def _measure(table: Table, column: Column, results: Numbers) -> Measure | None:
 
 
 def _replica_measures(table: Table, results: Numbers) -> Iterator[Measure]:
-    for name in (*results.test_sets, *results.contrastive_sets):
-        for metric in table.replica or (results.settings.significance.metric,):
+    metrics = table.of_replicas or (results.settings.significance.metric,)
+    sets = [
+        name
+        for name in (*results.test_sets, *results.contrastive_sets)
+        if any(results.has(name, metric) for metric in metrics)
+    ]
+    for name in sets[-1:] if table.across else sets:  # a curve is that of one
+        for metric in metrics:
             if results.has(name, metric):
                 yield Measure(metric, name)

@@ -1,7 +1,7 @@
 """Numbers as the report prints them."""
 
 from context_nmt.evaluation.markdown import mark, signed
-from context_nmt.evaluation.papers.published import COSTS, SHARES, Column, Row, Table, is_score
+from context_nmt.evaluation.papers.published import COSTS, Column, Row, Table
 from context_nmt.evaluation.papers.replicas import Cell as Reproduced
 from context_nmt.evaluation.papers.replicas import Measure
 from context_nmt.evaluation.report.grid import NOTHING, Cell
@@ -26,10 +26,10 @@ def published_cell(table: Table, row: Row, column: Column) -> Cell:
     return Cell(text, value=None if column.difference else value, difference=gain)
 
 
-def reproduced_cell(measure: Measure, found: Reproduced, baseline: str | None) -> Cell:
+def reproduced_cell(table: Table, measure: Measure, found: Reproduced, baseline: str | None) -> Cell:
     """A number of an experiment; `baseline` is the label of one that is not the paper's."""
     other = f" to {baseline}" if baseline else ""
-    decimals = decimals_of(measure, found)
+    decimals = decimals_of(table, measure)
     if measure.metric == "parameters":
         ratio = f" (× {found.ratio:.2f}{other})" if found.ratio else ""  # noqa: RUF001
         text = f"{found.value:,.0f}{ratio}"
@@ -46,11 +46,9 @@ def reproduced_cell(measure: Measure, found: Reproduced, baseline: str | None) -
     )
 
 
-def decimals_of(measure: Measure, found: Reproduced) -> int:
-    """Shares and nats have more of them than points and ratios."""
-    if is_score(measure.metric) or measure.metric in COSTS:
-        return 2
-    return 4 if measure.metric in SHARES else 3 if abs(found.value) < 10 else 2
+def decimals_of(table: Table, measure: Measure) -> int:
+    """As many as the table's own column of a metric has, and at least two."""
+    return max([2, *(column.decimals for column in table.columns if column.metric == measure.metric)])
 
 
 def scored(found: Reproduced, decimals: int, other: str = "") -> str:

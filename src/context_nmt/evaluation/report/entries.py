@@ -67,9 +67,9 @@ class Entry:
 
     @property
     def _published(self) -> list[published.Column]:
-        """The published columns; of a figure's, those with a number."""
+        """The published columns; of a figure's many, those with a number."""
         known = {name for row in self.table.rows for name in row.published}
-        return [column for column in self.table.columns if column.id in known or not column.family]
+        return [column for column in self.table.columns if column.id in known or not self.table.across]
 
     @property
     def _is_bare(self) -> bool:
@@ -92,7 +92,7 @@ class Entry:
                 found = block.beside.cell(row, measure)
                 if found:
                     other = block.written.settings.label(found.baseline) if found.baseline else None
-                    cells.append(reproduced_cell(measure, found, other))
+                    cells.append(reproduced_cell(self.table, measure, found, other))
                 else:
                     cells.append(self._missing(row, block, measure))
         if self._is_bare:

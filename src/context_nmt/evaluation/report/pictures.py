@@ -1,7 +1,6 @@
 """Entries as pictures: gains of systems as points, measures by layer, length or class as lines; without colour too."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,88 +8,29 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from context_nmt.evaluation.figures import COLOURS, LINES, MARKERS, panels_of
+from context_nmt.evaluation.figures import COLOURS, MARKERS, panels_of
+from context_nmt.evaluation.papers.curves import curves_of, draw_panel
 from context_nmt.evaluation.papers.published import is_score
-from context_nmt.evaluation.papers.replicas import Cell, Measure
 from context_nmt.evaluation.report.entries import Block, Entry
 
 PUBLISHED: dict[str, Any] = {"marker": "D", "markerfacecolor": "white", "color": "black", "linestyle": "none"}
 
 
-@dataclass(frozen=True)
-class Family:
-    """Measures of one experiment that differ in their last part alone: a layer, a length or a class."""
-
-    block: Block
-    stem: str
-    measures: tuple[Measure, ...]
-
-    @property
-    def items(self) -> list[str]:
-        """What they differ in."""
-        return [measure.metric.removeprefix(f"{self.stem}_") for measure in self.measures]
-
-
 def draw_entry(entry: Entry, path: Path) -> bool:
     """Draw what has been reproduced of an entry; returns whether there is something to draw."""
-    families = [family for block in entry.blocks for family in _families(entry, block) if _lines(entry, family)]
-    if families:
-        _draw_families(entry, families, path)
+    curves = [(block, *curves_of(block.beside)) for block in entry.blocks if entry.table.across]
+    curves = [(block, ours, theirs) for block, ours, theirs in curves if any(len(line) > 1 for line in ours.values())]
+    if curves:
+        with panels_of(path, len(curves), heights=[3.2] * len(curves)) as (_, panels):
+            matplotlib.rcParams["svg.fonttype"] = "none"
+            for panel, (block, ours, theirs) in zip(panels, curves, strict=True):
+                draw_panel(panel, block.beside, ours, theirs)
+                panel.set_title(block.written.title, fontsize=9, loc="left")
         return True
     points = [(block, found) for block in entry.blocks if (found := _gains(entry, block))]
     if points:
         _draw_gains(entry, points, path)
     return bool(points)
-
-
-def _families(entry: Entry, block: Block) -> Iterator[Family]:
-    stems = {column.metric: column.family for column in entry.table.columns if column.family}
-    found: dict[tuple[str, str | None], list[Measure]] = {}
-    for measure in block.measures:
-        if measure.metric in stems:
-            found.setdefault((stems[measure.metric], measure.test_set), []).append(measure)
-    for (stem, _), measures in found.items():
-        yield Family(block, stem, tuple(measures))
-
-
-def _lines(entry: Entry, family: Family) -> list[tuple[str, list[Cell | None]]]:
-    rows = [
-        (row.label, [family.block.beside.cell(row, measure) for measure in family.measures]) for row in entry.table.rows
-    ]
-    return [(label, cells) for label, cells in rows if any(cells)]
-
-
-def _draw_families(entry: Entry, families: Sequence[Family], path: Path) -> None:
-    with panels_of(path, len(families), height=3.2) as (figure, panels):
-        matplotlib.rcParams["svg.fonttype"] = "none"
-        labels = list(dict.fromkeys(label for family in families for label, _ in _lines(entry, family)))
-        for panel, family in zip(panels, families, strict=True):
-            for label, cells in _lines(entry, family):
-                at = [place for place, cell in enumerate(cells) if cell]
-                known = [cell for cell in cells if cell]
-                panel.errorbar(
-                    at,
-                    [cell.value for cell in known],
-                    yerr=[cell.deviation for cell in known] if any(cell.seeds > 1 for cell in known) else None,
-                    label=label,
-                    capsize=3,
-                    **_style(labels.index(label)),
-                )
-            is_long = any(len(item) > 3 for item in family.items)
-            panel.set_xticks(range(len(family.items)), family.items, rotation=60 if is_long else 0, fontsize=8)
-            panel.set_title(f"{family.stem}, {family.measures[0].test_set}\n{family.block.written.title}", fontsize=9)
-            panel.grid(alpha=0.3)
-        _finish(figure, panels, entry)
-
-
-def _style(number: int) -> dict[str, Any]:
-    return {
-        "color": COLOURS[number % len(COLOURS)],
-        "linestyle": LINES[number % len(LINES)],
-        "marker": MARKERS[number % len(MARKERS)],
-        "markersize": 5,
-        "linewidth": 1.4,
-    }
 
 
 Gains = dict[int, list[tuple[float, tuple[float, float] | None]]]  # by row: a gain and its interval per test set

@@ -78,7 +78,7 @@ def _published(rows: Sequence[tuple[Entry, Row]]) -> Iterator[str]:
 
 
 def _found(entry: Entry, row: Row, block: Block, measure: Measure, cell: Cell) -> str:
-    decimals = decimals_of(measure, cell)
+    decimals = decimals_of(entry.table, measure)
     settings = block.written.settings
     assert row.variant is not None
     label, baseline = settings.label(row.variant), settings.label(str(settings.variants[row.variant].baseline))

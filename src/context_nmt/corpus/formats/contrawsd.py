@@ -1,0 +1,48 @@
+"""ContraWSD (Rios et al., WMT 2017): ambiguous German nouns, English or French, as sets of `corpus.contrastive`.
+
+    SOURCE-TARGET.final.json    [{"source", "reference", "errors": [{"contrastive"}, …], "ambig word", "sense",
+                                "frequency of sense/ambig word in …": "12/3456"}, …]
+
+A wrong translation has a word for another sense of the noun. An item's category is how often its sense was counted in
+the text that the set names, in the classes of the authors' script: `seen_0_20` … `seen_5001_10000`, `seen_10001`.
+"""
+
+import json
+import re
+from bisect import bisect_right
+from pathlib import Path
+from typing import Any
+
+from context_nmt.files import read_json, write_lines
+
+FREQUENCY = "frequency of sense/ambig word in "  # how the key begins
+FIRST = (0, 21, 51, 101, 201, 501, 1001, 2001, 5001, 10001)  # of each class
+
+Item = dict[str, Any]
+
+
+def write_senses(path: Path, folder: Path, name: str) -> None:
+    """Write `NAME.SOURCE-TARGET.jsonl`; raises KeyError, TypeError or ValueError for JSON that is of another kind."""
+    languages = path.name.partition(".")[0]
+    if re.fullmatch(r"[a-z]+-[a-z]+", languages) is None:
+        raise ValueError(f"a name like de-en.final.json says its languages, {path.name!r} does not")
+    write_lines(
+        folder / f"{name}.{languages}.jsonl",
+        (json.dumps(_item(entry), ensure_ascii=False) for entry in read_json(path)),
+    )
+
+
+def _item(entry: Item) -> Item:
+    counts = [value for key, value in entry.items() if key.startswith(FREQUENCY)]
+    return {
+        "source": entry["source"],
+        "right": entry["reference"],
+        "wrong": list(dict.fromkeys(error["contrastive"] for error in entry["errors"])),
+        "categories": [_class(int(count.partition("/")[0])) for count in counts],
+    }
+
+
+def _class(count: int) -> str:
+    place = bisect_right(FIRST, count)
+    last = f"_{FIRST[place] - 1}" if place < len(FIRST) else ""
+    return f"seen_{FIRST[place - 1]}{last}"
