@@ -16,7 +16,7 @@ NOTES = (
     "Costs are those of the whole training, over those of the plain system at the end of the system's baselines:"
     " FLOPs, seconds and target tokens, with the runs that a system goes on from, without those of a teacher. Seconds"
     " are tokens over the relative speed of training. {speeds}",
-    "± is the sample standard deviation over seeds; gains are those over the system's baseline; † p < 0.05, ‡ p < 0.01.",
+    "± is the sample standard deviation over seeds; gains are over the system's baseline; † p < 0.05, ‡ p < 0.01.",
     "What a point of gain on {test} costs is how much more FLOPs and seconds a system takes than its baseline, in per"
     " cent, over the gain. Only gains have such a price that are not chance: the interval over seeds is without 0 or,"
     " with one seed, p < 0.05.",
