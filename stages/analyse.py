@@ -23,16 +23,16 @@ def main(
             locality_entropy                of cross-attention, in bits, over all decoder layers; of one with _LAYER
             locality_entropy_of_mean_map    the same of the map that is the mean over heads
             local_share_LAYER               how much of the attention is local, where it is gated
-            divergence_PLACE                JS in nats of the two attentions of a dual context, over its layers; of one with
-                                            _LAYER; PLACE is encoder or decoder
+            divergence_PLACE                JS in nats of the two attentions of a dual context, over its layers; of one
+                                            with _LAYER; PLACE is encoder or decoder
             head_divergence_PLACE           the mean of the same over pairs of heads
             gate_PLACE_SIDE                 share of the context in a query, key or value, over its layers; of one with
                                             _LAYER, of a part of speech with _TAG; PLACE also cross
             ngram_accuracy_N                per cent of the n-grams that the reference has, for n = 1 to 10
             bleu_of_units_N                 sacrebleu where the source has N units or more, to the next of 0, 10, … 50;
                                             sentences_of_units_N how many these are
-            bleu_of_tenth_N                 sacrebleu of a tenth of the sentences, from short to long; words_of_tenth_N the
-                                            mean length of their sources
+            bleu_of_tenth_N                 sacrebleu of a tenth of the sentences, from short to long; words_of_tenth_N
+                                            the mean length of their sources
 
     Example: python -m stages.analyse transformer 1
     """

@@ -42,7 +42,7 @@ def nats(one, other):
     return sum(p * math.log(p / m) / 2 for row in (one, other) for p, m in zip(row, mean, strict=True) if p > 0)
 
 
-def slow_divergences(model, corpus, layer):  # noqa: F811
+def slow_divergences(corpus, layer, run, first=0):  # noqa: F811
     """Of an attention of two units: of the maps of maxima, and of heads of the same number; sentence by sentence."""
     units = [layer.self_attention.local_interaction, layer.self_attention.global_interaction]
     of_maxima, of_heads = [], []
@@ -52,19 +52,19 @@ def slow_divergences(model, corpus, layer):  # noqa: F811
             unit.attend.weights.register_forward_hook(lambda _, __, output, kept=kept: kept.append(output[0].tolist()))
             for unit in units
         ]
-        model(source, target)
+        run(source, target)
         for handle in handles:
             handle.remove()
-        queries, keys = len(kept[0][0]), len(kept[0][0][0])
+        queries, keys = range(first, len(kept[0][0])), len(kept[0][0][0])
         rows = []
-        for t in range(queries):
+        for t in queries:
             maps = []
             for weights in kept:
                 greatest = [max(head[t][s] for head in weights) for s in range(keys)]
                 maps.append([value / sum(greatest) for value in greatest])
             rows.append(nats(*maps))
         of_maxima.append(fmean(rows))
-        of_heads.append(fmean(nats(kept[0][h][t], kept[1][h][t]) for h in range(HEADS) for t in range(queries)))
+        of_heads.append(fmean(nats(kept[0][h][t], kept[1][h][t]) for h in range(HEADS) for t in queries))
     return fmean(of_maxima), fmean(of_heads)
 
 
@@ -74,12 +74,20 @@ def test_the_divergence_of_two_units_equals_a_slow_one(corpus):  # noqa: F811
     found = divergence(model, corpus, "valid", SETTINGS)
     expected = {}
     for place, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
-        layers = [slow_divergences(model, corpus, layer) for layer in stack.layers]
+        layers = [slow_divergences(corpus, layer, model) for layer in stack.layers]
         for measure, values in zip(("divergence", "head_divergence"), zip(*layers, strict=True), strict=True):
             expected |= {f"{measure}_{place}": fmean(values)}
             expected |= {f"{measure}_{place}_{number}": value for number, value in enumerate(values, start=1)}
     assert found == pytest.approx(expected, abs=1e-6)  # as it is rounded
     assert all(0 < value < math.log(2) for value in found.values())
+
+
+@torch.no_grad()
+def test_the_length_before_a_masked_model_s_source_is_no_query(corpus):  # noqa: F811
+    model = model_for(corpus, filled("dual_context", "encoder_self_attention", kernel_size=3), **MASKED)
+    found = divergence(model, corpus, "valid", SETTINGS)
+    expected = slow_divergences(corpus, model.encoder.layers[1], lambda source, _: model.encode(source), first=1)
+    assert (found["divergence_encoder_2"], found["head_divergence_encoder_2"]) == pytest.approx(expected, abs=1e-6)
 
 
 def test_divergences_by_hand():

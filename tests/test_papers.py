@@ -297,7 +297,7 @@ def test_a_figure_has_a_line_per_system_over_its_columns(tmp_path, results):
     assert drawn(paper, results, tmp_path / "birds.svg") is None  # a line of one score is none
     changed = {"columns_0": {"at": "<10", **first}, "columns_1": {"at": "10-20", **second}}
     texts = drawn(read(tmp_path, across="length", **changed), results, tmp_path / "birds.svg")
-    assert {"<10", "10-20", "length", "Transformer", "Gauss", "published", "value, test"} <= set(texts)
+    assert {"&lt;10", "10-20", "length", "Transformer", "Gauss", "published", "value, test"} <= set(texts)
     assert "never run" not in texts
     lines = {name: {"line": name} for name in ("keys", "values")}
     both = {"columns_0": changed["columns_0"] | lines["keys"], "columns_1": changed["columns_1"] | lines["values"]}
@@ -322,22 +322,16 @@ def test_a_figure_on_other_text_has_its_measures_on_one_test_set(tmp_path, resul
         for number, metric in enumerate(measures)
     }
     paper = read(tmp_path, across="layer", **changed)
-    row, header = cells(page_of(paper, results), "Gauss")
+    header = cells(page_of(paper, results), "Gauss")[1]
     assert header[-2:] == [f"birds test, {metric}" for metric in measures]
     assert "BLEU, published" in header
     assert "Size (M), published" in header
     texts = drawn(paper, results, tmp_path / "birds.svg")
     assert {"0", "1", "layer", "Gauss", "value, test"} <= set(texts)
     assert "published" not in texts  # on other text
-    page = page_of(
-        read(tmp_path, across="layer", rows_1={"published": {}}, rows_0={"published": {}}, **changed), results
-    )
-    assert "Size (M), published" in cells(page, "Gauss")[1]
     unpublished = {f"rows_{number}": {"published": {}, "marks": {}} for number in range(4)}
-    assert not any(
-        "published" in title
-        for title in cells(page_of(read(tmp_path, across="layer", **unpublished, **changed), results), "Gauss")[1]
-    )
+    header = cells(page_of(read(tmp_path, across="layer", **unpublished, **changed), results), "Gauss")[1]
+    assert not any("published" in title for title in header)  # so many columns of dashes say nothing
 
 
 def test_there_is_no_picture_of_published_gains_alone(tmp_path, results):
@@ -490,6 +484,34 @@ def test_tables_of_an_experiment_have_all_papers(tmp_path):
         "locality_entropy.svg",
         "ngram_accuracy.svg",
     ]
+
+
+def test_divergences_are_drawn_over_layers_and_over_filter_sizes(tmp_path):
+    sizes = {"dual_context_encoder": 2, "dual_context_kernel_3": 3, "dual_context_kernel_8": 8}
+    variants = {"transformer": {}} | {name: {"baseline": "transformer"} for name in sizes}
+    experiment = make_experiment(
+        tmp_path, variants=variants, train={"bitext": list(variants)}, focus="transformer", seeds=[1]
+    )
+    for name, size in sizes.items():
+        layers = {
+            f"{measure}_encoder{end}": 1 / size
+            for measure in ("divergence", "head_divergence")
+            for end in ("", "_1", "_2")
+        }
+        write_json(experiment.analyses(f"{name}-1"), dict.fromkeys(("dev", "test"), layers))
+    write_tables(evaluate_all(experiment))
+    page = (experiment.metrics / "papers.md").read_text(encoding="utf-8")
+    by_size = cells(page.split("### Figure 4b")[1], "f = 8")
+    assert by_size == (
+        ["f = 8", "0.125", "0.125"],
+        ["System", *(f"birds test, {one}_encoder" for one in ("divergence", "head_divergence"))],
+    )
+    picture = (experiment.metrics / "figures/dual_contextual_curves.svg").read_text(encoding="utf-8")
+    texts = re.findall(r"<!-- (.*?) -->", picture)
+    for wanted in ("Figure 4a: divergence of the two attentions by encoder layer", "Figure 4b:", "Figure 3:"):
+        assert any(text.startswith(wanted) for text in texts)
+    panel = texts[texts.index(next(text for text in texts if text.startswith("Figure 4a"))) :]
+    assert {"f = 2", "f = 3", "f = 8", "pairs of heads", "f"} <= set(panel)
 
 
 def test_speeds_that_are_missing_or_malformed_are_named(tmp_path):

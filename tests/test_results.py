@@ -1,8 +1,8 @@
 """Scores of runs, their means over seeds, differences to baselines, tables and the focus."""
 
 import csv
-import re
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -285,23 +285,13 @@ def test_a_page_shows_what_goes_on_inside(experiment):
 
 def test_gates_have_a_row_for_each_of_their_sides_and_a_column_per_layer_or_tag(tmp_path):
     experiment = make_experiment(tmp_path)
-    gates = {
-        "gate_encoder_key": 0.5,
-        "gate_encoder_key_1": 0.2,
-        "gate_encoder_key_2": 0.8,
-        "gate_encoder_value_10": 0.9,
-    }
-    tags = {"gate_encoder_key_VERB": 0.3, "gate_encoder_key_ADJ": 0.4}
-    lengths = {
-        "bleu_of_units_0": 30,
-        "bleu_of_units_50": 20.5,
-        "sentences_of_units_0": 1234,
-        "sentences_of_units_50": 2,
-    }
-    for seed in (1, 2):
-        own = gates | tags | lengths
-        write_json(experiment.analyses(f"gauss-{seed}"), {test: own for test in ("dev", "test")})
-        write_json(experiment.analyses(f"transformer-{seed}"), {test: lengths for test in ("dev", "test")})
+    keys = {"": 0.5, "_1": 0.2, "_2": 0.8, "_VERB": 0.3, "_ADJ": 0.4}
+    gates = {"gate_encoder_value_10": 0.9} | {f"gate_encoder_key{end}": value for end, value in keys.items()}
+    lengths = {"bleu_of_units_0": 30, "bleu_of_units_50": 20.5, "sentences_of_units_0": 1234}
+    lengths["sentences_of_units_50"] = 2
+    for variant, measured in (("gauss", gates | lengths), ("transformer", lengths)):
+        for seed in (1, 2):
+            write_json(experiment.analyses(f"{variant}-{seed}"), dict.fromkeys(("dev", "test"), measured))
     write_tables(evaluate_all(experiment))
     page = (experiment.metrics / "analyses.md").read_text(encoding="utf-8")
     rows = table_rows(page, "Gates")

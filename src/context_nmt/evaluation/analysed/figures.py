@@ -107,8 +107,8 @@ def _draw(results: Results, picture: Picture, panels: dict[str, dict[str, Points
             axis.set_ylabel(picture.up, fontsize=8)
             axis.grid(alpha=0.3)
         _share_limits(axes, places)
-        shown = f", {results.test_sets[0]}" if picture.measures else ""
-        figure.suptitle(f"{picture.title}, {corpus_name(settings)}{shown}")
+        of_one = f", {results.test_sets[0]}" if picture.measures else ""
+        figure.suptitle(f"{picture.title}, {corpus_name(settings)}{of_one}")
         figure.legend(legend.values(), legend, loc="outside lower center", ncols=4, fontsize=8)
 
 

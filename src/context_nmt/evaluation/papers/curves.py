@@ -49,11 +49,11 @@ def curves_of(beside: Beside) -> tuple[Lines, Lines]:
 
 
 def _cells(beside: Beside) -> Iterator[tuple[Row, Column, Measure]]:
-    """Each row with each measure, and the column that it is of: that of its metric, or the first."""
+    """Each row with each score or measure, and the column that it is of: that of its metric, or the first."""
     columns = {column.metric: column for column in beside.table.columns}
     for row in beside.table.rows:
         for column, measure in beside.columns:
-            if measure:
+            if measure and measure.test_set:
                 yield row, column or columns.get(measure.metric, beside.table.columns[0]), measure
 
 
@@ -64,7 +64,8 @@ def _label(beside: Beside, row: Row, column: Column) -> str:
 def draw_panel(panel: Axes, beside: Beside, ours: Lines, theirs: Lines) -> None:
     """Draw one figure: a line per system or measure, open marks for what is published."""
     table = beside.table
-    order = [str(part.at) for part in (*table.columns, *table.rows) if part.at is not None]
+    parts = (*(column.at for column in table.columns), *(row.at for row in table.rows))
+    order = [str(at) for at in parts if at is not None]
     known = {at for line in (*ours.values(), *theirs.values()) for at in line}
     places = {at: place for place, at in enumerate(dict.fromkeys(at for at in order if at in known))}
     between = not all(at.isalpha() for at in places)  # nothing lies between two tags
@@ -93,5 +94,5 @@ def draw_panel(panel: Axes, beside: Beside, ours: Lines, theirs: Lines) -> None:
 
 
 def _value(beside: Beside) -> str:
-    test_set = next(measure.test_set for _, measure in beside.columns if measure)
+    test_set = next(measure.test_set for _, measure in beside.columns if measure and measure.test_set)
     return f"{'gain' if beside.table.columns[0].difference else 'value'}, {test_set}"
