@@ -18,10 +18,12 @@ def main() -> None:
         analyses.md     what goes on inside the systems: locality entropy, local attention, divergence, gates;
                         n-gram accuracy and BLEU by length. analyses.csv has the same in rows, and what discourse.md
                         says of translations
+        probes.md       what the states of probed systems tell of sentences and of words; also in analyses.csv
         discourse.md    pronouns, nouns, cohesion and coherence of documents, and contrastive accuracy by distance
         papers.md       tables of papers, published and reproduced side by side; papers.csv has the same in rows
-        figures/        bleu.svg, learning_curves.svg, MEASURE.svg for each one of analyses.md that a system has, and
-                        PAPER.svg for each paper of which a gain is reproduced, PAPER_curves.svg of its figures
+        figures/        bleu.svg, learning_curves.svg, MEASURE.svg for each one of analyses.md that a system has, those
+                        of probes.md, PAPER.svg for each paper of which a gain is reproduced, PAPER_curves.svg of its
+                        figures
 
     Example: python -m stages.tables
     """

@@ -15,6 +15,7 @@ from context_nmt.models.planning import plan
 from context_nmt.parameters import read_parameters, read_yaml
 from context_nmt.settings import ExperimentSettings
 
+PROBING = {"sentences": "[]", "tasks": "null", "words": "[]", "sentence_classifier": "{}", "word_classifier": "{}"}
 VOCABULARY = 100  # of the models that are built without weights, to see that they can be
 
 
@@ -45,12 +46,15 @@ def check_before_run(root: Path, folder: Path) -> None:
 
 def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
     """DVC would stop at a missing corpus too, without the key, and after it has removed the earlier output."""
-    corpus = read_parameters(parameters).corpus
+    settings = read_parameters(parameters)
+    corpus, tasks = settings.corpus, settings.probing.tasks
     name = corpus.name
     data = read_yaml(root / "data" / "params.yaml")
     known = [*data["generated"], *data["corpora"]]
     if name not in known and not (root / "data" / name).is_dir():
         yield f"{parameters}: corpus.name: no corpus {name!r}; make the folder data/{name}, or use {', '.join(known)}"
+    if tasks is not None and Path(tasks).parts[0] not in known and not (root / "data" / tasks).is_dir():
+        yield f"{parameters}: probing.tasks: no folder data/{tasks}; make it, or use one of {', '.join(known)}"
     if name in known:
         yield from _data_problems(root / "data" / "params.yaml")
     own = sorted(set(corpus.contrastive) - (set(CONTRASTIVE_SETS) if name in data["generated"] else set()))
@@ -113,11 +117,15 @@ def _alias_problems(parameters: Path) -> Iterator[str]:
 def _missing_keys(pipeline: Path, parameters: Path) -> Iterator[str]:
     """DVC stops at a key of its `params` that is missing, even one with defaults for all that it holds."""
     stages, given = read_yaml(pipeline)["stages"], read_yaml(parameters)
-    for key in sorted({key for stage in stages.values() for key in stage.get("params", [])} - set(given)):
+    keys = {key.partition(".")[0] for stage in stages.values() for key in stage.get("params", [])}
+    for key in sorted(keys - set(given)):
         empty = "[]" if key == "rescored" else "{}"
         yield f"{parameters}: {key}: dvc.yaml reads this key; write `{key}: {empty}` for its defaults"
     for stage in sorted({"train", "decode"} - set(given.get("launch") or {})):
         yield f"{parameters}: launch.{stage}: dvc.yaml reads this key; write `launch: {{{stage}: python}}`"
+    for name, empty in PROBING.items():
+        if name not in (given.get("probing") or {}):
+            yield f"{parameters}: probing.{name}: dvc.yaml reads this key; write `{name}: {empty}` for its default"
     for name in ("bitext", "teachers", "distilled", "document", "continued"):
         if name not in given["train"]:
             yield f"{parameters}: train.{name}: dvc.yaml reads this list; write `{name}: []` if it is empty"

@@ -9,8 +9,10 @@ metrics/                        small files, kept in git
     contrastive/VARIANT-SEED.json    accuracies on contrastive sets
     hypotheses/rescored/  scores/rescored/    the same of what a teacher chose, see `rescored_name`
     analyses/VARIANT-SEED.json  what was read off a run by hooks
+    analyses/sentences/VARIANT-SEED.json    analyses/words/VARIANT-SEED.json    what probes have found
     discourse/VARIANT-SEED.json pronouns, nouns, cohesion and coherence of translated documents
     results.json  results.md  results.csv  analyses.md  analyses.csv  papers.md  papers.csv  figures/  discourse.md
+    probes.md
     focus.json                  the results of one variant, for `dvc metrics diff`
 reports/                        report.html  report.md  tables/  figures/, also kept in git
 runs/                           large files, kept in the DVC cache
@@ -20,6 +22,7 @@ runs/                           large files, kept in the DVC cache
     models/VARIANT-SEED/        one run, complete: weights, settings and what its text needs
     decoded/VARIANT-SEED/       TEST.subwords.txt
     contrastive/VARIANT-SEED/   SET.tsv, how each item of a contrastive set came out
+    probing/VARIANT-SEED/       TASK.safetensors, what a run's encoder makes of the probing tasks' sentences
     scratch/VARIANT-SEED/       what a training resumes from, until its checkpoints are averaged; not cached
 """
 
@@ -73,6 +76,11 @@ class Experiment:
     def corpus(self) -> Path:
         """The folder of raw text, `ROOT/data/NAME`."""
         return self.folder / self.settings.root / "data" / self.settings.corpus.name
+
+    @property
+    def probing_tasks(self) -> Path:
+        """The folder of probing tasks, `ROOT/data/TASKS`."""
+        return self.folder / self.settings.root / "data" / str(self.settings.probing.tasks)
 
     @property
     def speeds(self) -> Path:
@@ -134,6 +142,16 @@ class Experiment:
 
     def analyses(self, run: str) -> Path:
         return self.metrics / "analyses" / f"{run}.json"
+
+    def probing(self, run: str) -> Path:
+        """Features of the probing tasks' sentences."""
+        return self.runs / "probing" / run
+
+    def sentence_probes(self, run: str) -> Path:
+        return self.metrics / "analyses" / "sentences" / f"{run}.json"
+
+    def word_probes(self, run: str) -> Path:
+        return self.metrics / "analyses" / "words" / f"{run}.json"
 
     def discourse(self, run: str) -> Path:
         return self.metrics / "discourse" / f"{run}.json"

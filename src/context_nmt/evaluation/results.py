@@ -37,9 +37,8 @@ class Results:
     comparisons: dict[str, list[dict[str, Any]]]  # variant: per seed {test_set: comparison}
     models: dict[str, dict[str, Any]]
     speeds: Speeds
-    analyses: dict[
-        str, list[dict[str, dict[str, float]]]
-    ]  # variant: per seed {test_set: {measure: value}}; discourse too
+    # variant: per seed {test_set: {measure: value}}; discourse and probes too
+    analyses: dict[str, list[dict[str, dict[str, float]]]]
 
     @cached_property
     def test_sets(self) -> list[str]:
@@ -51,9 +50,15 @@ class Results:
         """Contrastive sets in the order of params.yaml; their metrics are accuracies."""
         return list(self.settings.corpus.contrastive)
 
+    @cached_property
+    def probing_sets(self) -> list[str]:
+        """The folder of probing tasks, as the name of what sentence probes were measured on; none without these."""
+        probing = self.settings.probing
+        return [str(probing.tasks)] if probing.sentences else []
+
     def metrics(self, test_set: str) -> list[str]:
         """The metrics that any run has on a test set."""
-        found = {metric for runs in self.scores.values() for run in runs for metric in run[test_set]}
+        found = {metric for runs in self.scores.values() for run in runs for metric in run.get(test_set, ())}
         return [metric for metric in METRICS if metric in found] + sorted(found - set(METRICS))
 
     def measures(self, test_set: str) -> list[str]:
@@ -76,7 +81,7 @@ class Results:
 
     def values(self, variant: str, test_set: str, metric: str) -> list[float]:
         """One score or measure per seed; empty if a run of the variant lacks it."""
-        scores = [run[test_set][metric]["score"] for run in self.scores[variant] if metric in run[test_set]]
+        scores = [run[test_set][metric]["score"] for run in self.scores[variant] if metric in run.get(test_set, ())]
         found = scores or [run[test_set][metric] for run in self.analyses[variant] if metric in run.get(test_set, ())]
         return found if len(found) == len(self.settings.seeds) else []
 
@@ -117,7 +122,7 @@ class Results:
     def measured_rows(self) -> Iterator[tuple[str, str, str]]:
         """Every (variant, test set, measure) that there is."""
         for variant in self.settings.variants:
-            for test_set in self.test_sets:
+            for test_set in (*self.test_sets, *self.probing_sets):
                 for measure in self.measures(test_set):
                     if self.values(variant, test_set, measure):
                         yield variant, test_set, measure
@@ -159,10 +164,7 @@ def read_results(experiment: Experiment) -> Results:
     missing = [variant for variant in settings.variants if variant not in models]
     if missing:
         raise UserError(f"{path} does not describe {missing}; run the describe stage again")
-    read = {
-        variant: [_read_run(experiment, run, compared=settings.variants[variant].baseline is not None) for run in names]
-        for variant, names in runs.items()
-    }
+    read = {variant: [_read_run(experiment, variant, run) for run in names] for variant, names in runs.items()}
     scores, comparisons, analyses = (
         {variant: [run[place] for run in found] for variant, found in read.items()} for place in range(3)
     )
@@ -176,16 +178,31 @@ def read_results(experiment: Experiment) -> Results:
     )
 
 
-def _read_run(experiment: Experiment, run: str, *, compared: bool) -> tuple[dict[str, Any], ...]:
+def _read_run(experiment: Experiment, variant: str, run: str) -> tuple[dict[str, Any], ...]:
     """A run's scores on all test sets, groups and contrastive sets, its comparisons and its analyses."""
     corpus = experiment.settings.corpus
+    compared = experiment.settings.variants[variant].baseline is not None
     scores = _read(experiment.scores(run), "scores", (*corpus.tests, *corpus.groups), "evaluate")
     accuracies = _read(experiment.contrastive(run), "scores", corpus.contrastive, "contrast")
     comparisons = _read(experiment.significance(run), "comparisons", corpus.tests if compared else (), "significance")
     analyses = _read(experiment.analyses(run), "analyses", corpus.tests, "analyse")
     for test, found in read_json(experiment.discourse(run)).items():
         analyses[test] |= {name: score["score"] for name, score in found.items()}
+    for name, measures in _probed(experiment, variant, run).items():
+        analyses[name] = analyses.get(name, {}) | measures
     return scores | accuracies, comparisons, analyses
+
+
+def _probed(experiment: Experiment, variant: str, run: str) -> dict[str, dict[str, float]]:
+    """What probes have found in a run that is probed, {test set or probing set: {measure: value}}."""
+    probing = experiment.settings.probing
+    found: dict[str, dict[str, float]] = read_json(experiment.word_probes(run)) if variant in probing.words else {}
+    if variant in probing.sentences:
+        tasks = read_json(experiment.sentence_probes(run))
+        found[str(probing.tasks)] = {f"probe_{name}": one["accuracy"] for name, one in tasks.items()} | {
+            f"probe_{name}_deviation": one["deviation"] for name, one in tasks.items() if "deviation" in one
+        }
+    return found
 
 
 def _read(path: Path, what: str, names: tuple[str, ...], stage: str) -> dict[str, Any]:

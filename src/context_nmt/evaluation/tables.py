@@ -7,6 +7,8 @@ from pathlib import Path
 from context_nmt.evaluation.analysed.discourse import format_discourse
 from context_nmt.evaluation.analysed.figures import draw_analyses
 from context_nmt.evaluation.analysed.page import format_analyses
+from context_nmt.evaluation.analysed.probe_figures import draw_probes
+from context_nmt.evaluation.analysed.probes import format_probes
 from context_nmt.evaluation.figures import draw_learning_curves, draw_scores
 from context_nmt.evaluation.markdown import format_results
 from context_nmt.evaluation.papers.curves import draw_curves
@@ -28,7 +30,7 @@ COLUMNS = (
 
 
 def write_tables(experiment: Experiment) -> None:
-    """Write results.*, analyses.*, discourse.md, papers.* and figures/ under metrics/; raises UserError for a gap."""
+    """Write results.*, analyses.*, the other pages and figures/ under metrics/; raises UserError for a gap."""
     results, metrics = read_results(experiment), experiment.metrics
     papers = read_papers()
     tables = {name: set_paper_beside(paper, results) for name, paper in papers.items()}
@@ -41,6 +43,7 @@ def write_tables(experiment: Experiment) -> None:
         draw_scores(results, folder / "bleu.svg")
         draw_learning_curves(experiment, folder / "learning_curves.svg")
         pictures = draw_analyses(results, folder)
+        probed = draw_probes(experiment, results, folder)
         for name, besides in tables.items():
             draw_gains(papers[name], besides, folder / f"{name}.svg")
             draw_curves(papers[name], besides, folder / f"{name}_curves.svg")
@@ -48,6 +51,7 @@ def write_tables(experiment: Experiment) -> None:
         "results.md": format_results(results, format_rescored(experiment, results)),
         "analyses.md": format_analyses(results, pictures),
         "discourse.md": format_discourse(experiment, results),
+        "probes.md": format_probes(experiment, results, probed),
         "papers.md": format_papers([(papers[name], besides) for name, besides in tables.items()], results),
     }
     for name, text in pages.items():

@@ -23,6 +23,8 @@ class Numbers(Protocol):
     def test_sets(self) -> list[str]: ...
     @property
     def contrastive_sets(self) -> list[str]: ...
+    @property
+    def probing_sets(self) -> list[str]: ...
     def has(self, test_set: str, metric: str) -> bool: ...
     def summary(self, variant: str, test_set: str, metric: str) -> dict[str, Any] | None: ...
     def difference(self, variant: str, test_set: str, metric: str) -> Difference | None: ...
@@ -137,7 +139,7 @@ def _measure(table: Table, column: Column, results: Numbers) -> Measure | None:
         others = [other for other in table.columns if other.metric == column.metric]
         elsewhere = any((other.languages or table.languages) == languages for other in others)
         return Measure(column.metric) if matches or not elsewhere else None
-    here = column.test_set in (*results.test_sets, *results.contrastive_sets)
+    here = column.test_set in (*results.test_sets, *results.contrastive_sets, *results.probing_sets)
     if not (matches and here and results.has(str(column.test_set), column.metric)):
         return None
     return Measure(column.metric, column.test_set)
@@ -147,7 +149,7 @@ def _replica_measures(table: Table, results: Numbers) -> Iterator[Measure]:
     metrics = table.of_replicas or (results.settings.significance.metric,)
     sets = [
         name
-        for name in (*results.test_sets, *results.contrastive_sets)
+        for name in (*results.test_sets, *results.contrastive_sets, *results.probing_sets)
         if any(results.has(name, metric) for metric in metrics)
     ]
     for name in sets[-1:] if table.across else sets:  # a curve is that of one

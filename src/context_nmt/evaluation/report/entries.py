@@ -115,8 +115,9 @@ class Entry:
             return self.table.command
         known = [written for written in self.experiments if row.variant in written.settings.variants]
         known.sort(key=lambda written: -len(self._systems(written)))
-        missing = [written for written in known if row.variant not in written.models]
-        return (missing if self.blocks and missing else known)[0].command if known else NO_EXPERIMENT
+        shown = {block.written.name for block in self.blocks}
+        others = [written for written in known if written.name not in shown]
+        return (others or known)[0].command if known else NO_EXPERIMENT
 
     def _systems(self, written: Written) -> list[str]:
         return [row.label for row in self.table.rows if row.variant in written.settings.variants]

@@ -31,12 +31,13 @@ class Written:
     def settings(self) -> ExperimentSettings:
         return self.experiment.settings
 
-    @cached_property
+    @property
     def test_sets(self) -> list[str]:
-        """Those of params.yaml, then what else was measured on, such as probing tasks."""
-        known = [*self.settings.corpus.tests, *self.settings.corpus.groups]
-        others = dict.fromkeys(test_set for _, test_set, _ in self.rows)
-        return known + [name for name in others if name not in (*known, *self.contrastive_sets)]
+        return [*self.settings.corpus.tests, *self.settings.corpus.groups]
+
+    @property
+    def probing_sets(self) -> list[str]:
+        return [self.settings.probing.tasks] if self.settings.probing.tasks else []
 
     @property
     def contrastive_sets(self) -> list[str]:
