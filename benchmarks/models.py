@@ -6,15 +6,20 @@ from pathlib import Path
 import torch
 
 from benchmarks.setting import EXPERIMENT, corpus, prepared
+from context_nmt.corpus.previous import document_batches
 from context_nmt.evaluation.validation import validation_bleu
 from context_nmt.experiment import run_name
 from context_nmt.models.averaging import average_run
+from context_nmt.models.building import Model
+from context_nmt.models.document_model import DocumentModel
 from context_nmt.models.planning import plan, write_plans
 from context_nmt.models.plans import TrainingPlan
-from context_nmt.training.batches import Batch, Pairs
+from context_nmt.training.batches import Batch, DocumentPairs, Pairs
 from context_nmt.training.running import train_run
 
 RUN = "transformer", 1  # variant and seed of the model that is decoded with
+DOCUMENT = 10  # sentences of each document: the text has none, and what they say does not change what they cost
+REACH = 7  # sentences before a batch's first one that it leaves room for: as far as any variant looks
 
 
 def plan_of(variant: str) -> TrainingPlan:
@@ -27,6 +32,26 @@ def batches(tokens: int, number: int) -> list[Batch]:
     pairs = Pairs(*corpus().parallel(corpus().train), maximum_length=None, device=torch.device("cpu"))
     stream = pairs.endless(tokens=tokens, seed=1)
     return [pairs.load(next(stream)[1]) for _ in range(number)]
+
+
+def batches_in_documents(model: Model, tokens: int, number: int) -> list[Batch]:
+    """The first batches of documents: all models predict the same sentences, and one that looks back sees those before.
+
+    At most `tokens` on the longer side, padding and the sentences before included.
+    """
+    source, target = corpus().parallel(corpus().train)
+    whole = documents(len(source))
+    cut = document_batches(source.lengths + 1, target.lengths + 1, whole, reach=REACH, tokens=tokens)[:number]
+    device = torch.device("cpu")
+    pairs = Pairs(source, target, maximum_length=None, device=device)
+    if isinstance(model, DocumentModel):
+        pairs = DocumentPairs(source, target, whole, model, maximum_length=None, device=device)
+    return [pairs.load(batch) for batch in cut]
+
+
+def documents(sentences: int) -> list[range]:
+    """So many sentences as documents of equal length; the last one may be shorter."""
+    return [range(start, min(start + DOCUMENT, sentences)) for start in range(0, sentences, DOCUMENT)]
 
 
 def trained() -> Path:

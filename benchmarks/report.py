@@ -35,9 +35,20 @@ class Part:
 
 def write(machine: dict[str, Any], parts: list[Part]) -> None:
     """Write results.json, README.md beside it, and the table in the project's README.md."""
-    values = {"machine": machine, "parts": [part.to_dict() for part in parts]}
+    _write({"machine": machine, "parts": [part.to_dict() for part in parts]})
+
+
+def replace(part: Part, machine: dict[str, Any]) -> None:
+    """Write them with this part in the place of the one of its title, and where it was measured."""
+    values, own = read_json(FOLDER / "results.json"), part.to_dict()
+    own["notes"].append(f"Measured in a run of its own: {machine_line(machine)}")
+    values["parts"] = [own if one["title"] == part.title else one for one in values["parts"]]
+    _write(values)
+
+
+def _write(values: dict[str, Any]) -> None:
     write_json(FOLDER / "results.json", values)
-    write_page()
+    write_page(FOLDER)
     before, _, rest = README.read_text(encoding="utf-8").partition(START + "\n")
     _, found, after = rest.partition(STOP + "\n")
     if found:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import cycle
-from typing import Any
+from typing import Any, get_args
 
 import torch
 import typer
@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from benchmarks import machine
 from benchmarks.command_line import ROUNDS, Rounds
-from benchmarks.models import RUN, batches, plan_of
-from benchmarks.report import FOLDER, Part, machine_line, section
+from benchmarks.models import DOCUMENT, RUN, batches, batches_in_documents, documents, plan_of
+from benchmarks.report import FOLDER, Part, machine_line, replace, section
 from benchmarks.rounds import Contender, Measured, Ratio, Work, ratio, running, tell
 from benchmarks.setting import EXPERIMENT, corpus, prepared
 from benchmarks.updates import fresh_updater
@@ -22,29 +22,32 @@ from context_nmt.decoding.translating import translate_ids
 from context_nmt.evaluation.speeds import fillings
 from context_nmt.files import write_json
 from context_nmt.models.counting import describe
-from context_nmt.settings import DecodingSettings
+from context_nmt.models.plans import ModelPlan
+from context_nmt.settings import DecodingSettings, OutputSlot
 
 UNITS = {"training": "target tokens", "decoding": "sentences"}
 TURNS = 3  # of each variant in a round; short ones, that the Transformer's is near
 SENTENCES = 80  # of a turn of decoding
+SENTENCES_IN_DOCUMENTS = 160  # as many documents side by side as a batch holds
 LENGTH = 20  # units of each translation, for untrained models do not know when to end
 SEARCH = DecodingSettings(beam=4, maximum_length_ratio=0.0, maximum_length_offset=LENGTH, batch_tokens=2048)
 MOST = 1.25  # wanted: times of an update over FLOPs, both relative to the Transformer
 TRANSFORMER = RUN[0]
+IN_DOCUMENTS = f"{TRANSFORMER}, in documents"  # on the sentences and batches of those that look at previous ones
 
 
 def variants(rounds: int) -> Part:
     """Compare every variant of the Transformer's size with the Transformer."""
     prepared()
     names = [name for name, variant in EXPERIMENT.settings.variants.items() if not variant.model]
-    measured = _measured(names, TURNS * rounds)
+    bases = {name: IN_DOCUMENTS if looks_back(plan_of(name).model) else TRANSFORMER for name in names}
+    measured = _measured([*names, IN_DOCUMENTS], TURNS * rounds)
     flops = {name: _flops(name) / _flops(TRANSFORMER) for name in names}
-    speeds = {name: {work: ratio(measured[work], name, TRANSFORMER) for work in UNITS} for name in names}
+    speeds = {name: {work: ratio(measured[work], name, bases[name]) for work in UNITS} for name in names}
     costs = {
-        name: ratio(measured["training"], name, TRANSFORMER, wanted=1 / MOST, factor=flops[name]) for name in names
+        name: ratio(measured["training"], name, bases[name], wanted=1 / MOST, factor=flops[name]) for name in names
     }
     worst = min(costs.values(), key=lambda one: one.to_dict()["median"])
-    base = {work: measured[work][TRANSFORMER].median for work in UNITS}
     return Part(
         title="Variants",
         ratios=[Ratio(f"{worst.of}, speed times FLOPs", worst.to, worst.rounds, worst.wanted)],
@@ -59,16 +62,24 @@ def variants(rounds: int) -> Part:
             for name in names
         },
         notes=[
-            f"{_size()}. Speeds and FLOPs are relative to those of the Transformer:"
-            f" {base['training']:,.0f} target tokens/s and {base['decoding']:.1f} sentences/s.",
+            f"{_size()}. Speeds and FLOPs are relative to those of the Transformer: {_speeds(measured, TRANSFORMER)}.",
             f"Time / FLOPs is that of training, wanted: at most {MOST:g}. The line below the table is the variant with"
             f" the most, the other way up: training speed times FLOPs, at least 1 / {MOST:g} of the Transformer's.",
             f"A round is {TURNS} turns of each variant, all in one process. A turn of training is an update in fp32 on"
             f" a batch of at most {plan_of(TRANSFORMER).training.batch_tokens} target tokens; a turn of decoding is"
             f" {SENTENCES} sentences of {_test()} with beam {SEARCH.beam} in fp32 on one thread, hypotheses of {LENGTH}"
             " units: the models are not trained, and only what a step costs is compared.",
+            "What looks at previous sentences has the text cut into documents of"
+            f" {DOCUMENT} sentences, {SENTENCES_IN_DOCUMENTS} sentences in a turn of decoding, and is relative to the"
+            f" Transformer on the same batches and sentences: {_speeds(measured, IN_DOCUMENTS)}. Only predicted tokens"
+            " are counted, not those of the sentences before.",
         ],
     )
+
+
+def looks_back(plan: ModelPlan) -> bool:
+    """Whether a model looks at previous sentences."""
+    return not set(get_args(OutputSlot)).isdisjoint(plan.slots)
 
 
 def write(part: Part) -> None:
@@ -78,7 +89,7 @@ def write(part: Part) -> None:
 
 
 def _measured(names: list[str], turns: int) -> dict[str, dict[str, Measured]]:
-    """Give each variant its turns, training and decoding, and tell on standard error what each gave."""
+    """Give each contender its turns, training and decoding, and tell on standard error what each gave."""
     measured = {work: {name: Measured(unit) for name in names} for work, unit in UNITS.items()}
     tell("variants: getting ready")
     with running(Contender(name="variants", prepare=_all, arguments=(names,), unit="turns")) as runner:
@@ -104,10 +115,14 @@ def _all(names: list[str]) -> Iterator[Work]:
 
 def _works(name: str) -> tuple[Work, Work]:
     device = torch.device("cpu")
-    updater = fresh_updater(name, "fp32")
-    given = cycle(enumerate(batches(updater.plan.training.batch_tokens, TURNS), start=1))
+    updater = fresh_updater(TRANSFORMER if name == IN_DOCUMENTS else name, "fp32")
+    tokens = updater.plan.training.batch_tokens
+    in_documents = name == IN_DOCUMENTS or looks_back(updater.plan.model)
+    cut = batches_in_documents(updater.model, tokens, TURNS) if in_documents else batches(tokens, TURNS)
+    given = cycle(enumerate(cut, start=1))
     source = corpus().side(_test(), corpus().source)
-    sentences = [source[number] for number in range(SENTENCES)]
+    sentences = [source[number] for number in range(SENTENCES_IN_DOCUMENTS if in_documents else SENTENCES)]
+    cut_text = documents(len(sentences)) if in_documents else None
     updater.model.output.register_forward_hook(never_end)  # training takes the weights alone
 
     def train() -> tuple[float, None]:
@@ -115,8 +130,8 @@ def _works(name: str) -> tuple[Work, Work]:
         return updater.update(number, [batch]).tokens, None
 
     def decode() -> tuple[float, None]:
-        translate_ids(updater.model, sentences, SEARCH, device=device, workers=1)
-        return SENTENCES, None
+        translate_ids(updater.model, sentences, SEARCH, documents=cut_text, device=device, workers=1)
+        return len(sentences), None
 
     return train, decode
 
@@ -133,6 +148,11 @@ def _flops(name: str) -> float:
 def _described(name: str) -> dict[str, Any]:
     vocabulary = len(corpus().target_vocabulary)
     return describe(plan_of(name).model, source_vocabulary=vocabulary, target_vocabulary=vocabulary)
+
+
+def _speeds(measured: dict[str, dict[str, Measured]], name: str) -> str:
+    training, decoding = (measured[work][name].median for work in UNITS)
+    return f"{training:,.0f} target tokens/s and {decoding:.1f} sentences/s"
 
 
 def _spread(speed: Ratio) -> dict[str, float]:
@@ -155,9 +175,12 @@ def main(rounds: Rounds = ROUNDS) -> None:
     Prints figures and ratios, and writes
 
         benchmarks/variants.json
+        benchmarks/results.json, README.md   this part of it
+        README.md                            the table between its two marks
     """
     part = variants(rounds)
     write(part)
+    replace(part, machine.describe(packages=("torch",)))
     for line in section(part.to_dict()):
         typer.echo(line)
 

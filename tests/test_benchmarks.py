@@ -8,15 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from small_models import small_model
+from small_models import VOCABULARY, small_model
+from tiny_training import make_experiment
 
+from benchmarks import models, report, variants
 from benchmarks.report import Part, section, summary
 from benchmarks.rounds import Contender, Measured, measure, ratio
 from benchmarks.variants import LENGTH, SEARCH, never_end
+from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.experiment import Experiment
-from context_nmt.files import UserError
+from context_nmt.files import UserError, read_json
+from context_nmt.models.building import build
+from context_nmt.models.document_model import DocumentModel
 from context_nmt.models.planning import plan
+from context_nmt.models.plans import Filling
 
 ROOT = Path(__file__).parents[1]
 
@@ -84,6 +90,87 @@ def test_the_table_of_variants_shows_speeds_beside_flops():
     assert not any("memory" in line for line in lines)
 
 
+def test_a_part_of_its_own_takes_the_place_of_the_earlier_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "FOLDER", tmp_path)
+    monkeypatch.setattr(report, "README", tmp_path / "front.md")
+    report.README.write_text(f"before\n{report.START}\n{report.STOP}\nafter\n", encoding="utf-8")
+    machine = {"processor": "P", "family_and_model": "1/2", "cores": 2, "instructions": ["avx2"], "memory_gb": 8}
+    machine["system"] = "Linux"
+    slow, fast = Measured("lines", [1.0]), Measured("lines", [2.0])
+    report.write(machine, [Part("One", {"a": slow}), Part("Two", {"b": slow})])
+    report.replace(Part("Two", {"b": fast}, [ratio({"b": fast}, "b", "b", wanted=1.0)]), machine | {"cores": 64})
+    one, two = read_json(tmp_path / "results.json")["parts"]
+    assert one["contenders"]["a"]["median"] == 1
+    assert two["contenders"]["b"]["median"] == 2
+    assert "64 cores" in two["notes"][-1]
+    assert "64 cores" in (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "| Two | b / b | 1.00 | 1.00 to 1.00 | at least 1 |" in report.README.read_text(encoding="utf-8")
+
+
+HAN = (Filling(mechanism="hierarchical_attention", settings={"sentences": 2}),)
+
+
+def test_in_documents_all_models_predict_the_same_sentences(tmp_path, monkeypatch):
+    """And one that looks back sees those before: the first batch is cut off in the middle of a document."""
+    corpus = BinarizedCorpus(make_experiment(tmp_path).binarized)
+    monkeypatch.setattr(models, "corpus", lambda: corpus)
+    slots = {"encoder_output": HAN, "decoder_output": HAN}
+    plain, looking = (models.batches_in_documents(small_model(given), 100, 5) for given in ({}, slots))
+    assert [batch.tokens for batch in plain] == [batch.tokens for batch in looking]
+    for own, other in zip(plain, looking, strict=True):
+        assert own.previous is None
+        rows, width = own.targets.shape
+        assert own.targets.equal(other.targets[:rows, :width])
+        assert other.source.numel() <= 100
+    before = [(batch.previous >= 0).any(1)[: len(batch.targets)] for batch in looking]
+    assert all(some.sum() > len(some) / 2 for some in before)
+    assert any(len(other.targets) > len(own.targets) for own, other in zip(plain, looking, strict=True))
+
+
+def test_what_looks_at_previous_sentences_is_measured_in_documents_and_has_room():
+    settings = Experiment(ROOT / "benchmarks").settings
+    looking = {}
+    for name in settings.variants:
+        of = plan(settings, name).training.model
+        with torch.device("meta"):
+            model = build(of, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
+        assert variants.looks_back(of) == isinstance(model, DocumentModel)
+        if isinstance(model, DocumentModel):
+            looking[name] = model.reach
+    assert {"han_encoder", "han_joint", "cache_memory"} <= set(looking)
+    assert max(looking.values()) == models.REACH
+
+
+def test_what_looks_at_previous_sentences_is_relative_to_the_transformer_in_documents(tmp_path, monkeypatch):
+    joint = {slot: {"mechanism": "hierarchical_attention"} for slot in ("encoder_output", "decoder_output")}
+    experiment = make_experiment(tmp_path, variants={"transformer": {}, "joint": {"slots": joint}})
+    corpus = BinarizedCorpus(experiment.binarized)
+    for module, name, value in (
+        (variants, "EXPERIMENT", experiment),
+        (models, "EXPERIMENT", experiment),
+        (variants, "corpus", lambda: corpus),
+        (variants, "prepared", lambda: None),
+    ):
+        monkeypatch.setattr(module, name, value)
+    speeds = {"transformer": 100.0, "joint": 20.0, variants.IN_DOCUMENTS: 40.0}
+    asked = []
+
+    def measured(names, turns):
+        asked.extend(names)
+        return {work: {name: Measured(unit, [speeds[name]]) for name in names} for work, unit in variants.UNITS.items()}
+
+    monkeypatch.setattr(variants, "_measured", measured)
+    part = variants.variants(1)
+    assert sorted(asked) == sorted(speeds)
+    assert {name: one["training"]["median"] for name, one in part.variants.items()} == {"transformer": 1, "joint": 0.5}
+    assert part.variants["joint"]["flops"] > 1
+    assert "Transformer on the same batches and sentences: 40 target tokens/s and 40.0 sentences/s" in part.notes[-1]
+
+
+def test_documents_of_the_benchmark_hold_all_sentences():
+    assert models.documents(25) == [range(10), range(10, 20), range(20, 25)]
+
+
 def test_all_variants_are_as_large_as_the_transformer_but_for_their_mechanism():
     settings = Experiment(ROOT / "benchmarks").settings
     transformer, *others = [name for name in settings.variants if name != "small"]
@@ -93,7 +180,7 @@ def test_all_variants_are_as_large_as_the_transformer_but_for_their_mechanism():
         filled = plan(settings, name).training.model
         assert filled.model == plain.model
         assert filled.slots not in [plan(settings, other).training.model.slots for other in others if other != name]
-        changed = [layers for slot, layers in filled.slots.items() if layers != plain.slots[slot]]
+        changed = [layers for slot, layers in filled.slots.items() if layers != plain.slots.get(slot)]
         assert changed, name
         assert all(len({layer.mechanism for layer in layers}) == 1 for layers in changed)
 

@@ -223,6 +223,44 @@ def test_a_name_that_is_no_plain_name_is_refused(project, name):
         create_experiment(project, name)
 
 
+def with_documents(folder):
+    folder.mkdir()
+    for split in ("train", "valid"):
+        (folder / f"{split}.documents").write_text("0\n")
+
+
+def test_what_looks_at_previous_sentences_is_refused_where_no_stage_knows_documents(project):
+    path = project / "experiments/one/params.yaml"
+    edit(path, "document: [han_encoder]", "document: []")
+    edit(path, "  bitext:\n", "  bitext:\n    - han_encoder\n")
+    with pytest.raises(
+        UserError, match=r"one/params\.yaml: train\.bitext: han_encoder looks at previous sentences \(encoder_output\)"
+    ) as refused:
+        check_experiments(project)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("split", ["train", "valid"])
+def test_a_corpus_without_documents_is_refused_before_the_run(project, split):
+    with_documents(project / "data/mine")
+    edit(project / "experiments/one/params.yaml", "name: miniature", "name: mine")
+    check_before_run(project, project / "experiments/one")
+    (project / f"data/mine/{split}.documents").unlink()
+    with pytest.raises(
+        UserError, match=rf"train\.document, .*han_encoder, han_joint need .* no data/mine/{split}\.documents"
+    ):
+        check_before_run(project, project / "experiments/one")
+
+
+def test_a_corpus_to_download_without_documents_is_refused_before_the_run(project):
+    path = project / "experiments/one/params.yaml"
+    edit(path, "name: miniature", "name: multi30k")
+    edit(path, "validation: valid", "validation: val")
+    edit(path, "    - pronouns\n    - senses\n", "    []\n")
+    with pytest.raises(UserError, match=r"no data/multi30k/train\.documents(.|\n)*no data/multi30k/val\.documents"):
+        check_before_run(project, project / "experiments/one")
+
+
 def test_a_corpus_that_nobody_has_is_named_before_the_run(project):
     check_before_run(project, project / "experiments/one")
     edit(project / "experiments/one/params.yaml", "name: miniature", "name: mien")
@@ -230,7 +268,7 @@ def test_a_corpus_that_nobody_has_is_named_before_the_run(project):
         UserError, match=r"corpus\.name: no corpus 'mien'; make the folder data/mien, or use miniature, "
     ):
         check_before_run(project, project / "experiments/one")
-    (project / "data/mien").mkdir()
+    with_documents(project / "data/mien")
     check_before_run(project, project / "experiments/one")
 
 
@@ -239,7 +277,7 @@ def test_a_set_of_ones_own_in_a_folder_that_is_made_anew_is_refused_before_it_is
     with pytest.raises(UserError, match=r"corpus\.contrastive: \['mine'\]: the folder data/miniature is made from"):
         check_before_run(project, project / "experiments/one")
     edit(project / "experiments/one/params.yaml", "name: miniature", "name: copied")
-    (project / "data/copied").mkdir()
+    with_documents(project / "data/copied")
     check_before_run(project, project / "experiments/one")
 
 

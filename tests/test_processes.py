@@ -34,13 +34,24 @@ def train_by_two(experiment):
 
 
 MASKED = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 32}
+HAN = {"mechanism": "hierarchical_attention", "sentences": 2}
+DOCUMENTS = {
+    "task": "previous",
+    "variants": {"plain": {"slots": {"encoder_output": HAN, "decoder_output": HAN}}},
+    "training": {"batch_tokens": 40},
+    "model": {"positions": "learned", "maximum_positions": 32},
+}
 
 
-@pytest.mark.parametrize("kind", [{}, MASKED], ids=["autoregressive", "masked"])
+@pytest.mark.parametrize("kind", [{}, {"model": MASKED}, DOCUMENTS], ids=["autoregressive", "masked", "documents"])
 def test_two_processes_train_as_one(tmp_path, kind):
     """Dropout, clipping, accumulation, validation and masks included; sums are rounded in another order."""
     training = {"accumulation": 4, "clip_norm": 1.0, "maximum_sentence_length": 30}
-    changes = {"model": {"dropout": 0.3, **kind}, "training": training}
+    changes = {
+        **kind,
+        "model": {"dropout": 0.3, **kind.get("model", {})},
+        "training": training | kind.get("training", {}),
+    }
     one = train(tmp_path / "one", **changes)
     two = make_experiment(tmp_path / "two", **changes)
     result = train_by_two(two)
@@ -53,6 +64,8 @@ def test_two_processes_train_as_one(tmp_path, kind):
         for experiment in (one, two)
     ]
     for name, expected in weights[0].items():
+        if name.endswith("attention.key.bias"):
+            continue  # changes no softmax: its gradient is rounding, which Adam makes steps of
         torch.testing.assert_close(weights[1][name], expected, rtol=0, atol=1e-3)  # Adam's steps are of 0.01
 
 

@@ -2,18 +2,20 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, get_args
 
 import torch
 import yaml
 
 from context_nmt.corpus import download
+from context_nmt.corpus.documents import documents_file
 from context_nmt.corpus.miniature import generation
 from context_nmt.corpus.miniature.contrasts import CONTRASTIVE_SETS
 from context_nmt.files import UserError
 from context_nmt.models.building import build
 from context_nmt.models.planning import plan
 from context_nmt.parameters import read_parameters, read_yaml
-from context_nmt.settings import ExperimentSettings
+from context_nmt.settings import ExperimentSettings, OutputSlot
 
 PROBING = {"sentences": "[]", "tasks": "null", "words": "[]", "sentence_classifier": "{}", "word_classifier": "{}"}
 VOCABULARY = 100  # of the models that are built without weights, to see that they can be
@@ -63,6 +65,20 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
             f"{parameters}: corpus.contrastive: {own}: the folder data/{name} is made from data/params.yaml, and files "
             "of your own there are removed; copy it to another name and give that as corpus.name"
         )
+    yield from _document_problems(settings, root / "data" / name, data["corpora"].get(name), parameters)
+
+
+def _document_problems(settings: ExperimentSettings, folder: Path, entry: Any, parameters: Path) -> Iterator[str]:
+    """DVC would name a file of runs/ that no stage writes, after the text stages; here is what is or will be there."""
+    needed = [*settings.train.document, *settings.train.continued]
+    for split in (settings.corpus.train, settings.corpus.validation) if needed else ():
+        path = documents_file(folder, split)
+        downloaded = entry is None or entry["format"] != "text" or path.name in [one["to"] for one in entry["files"]]
+        if not (path.is_file() if folder.is_dir() else downloaded):
+            yield (
+                f"{parameters}: train.document, train.continued: {', '.join(needed)} need documents, and there is no"
+                f" data/{folder.name}/{path.name}: the line number of each document's first sentence, from 0"
+            )
 
 
 def _data_problems(parameters: Path) -> Iterator[str]:
@@ -150,3 +166,11 @@ def _variant_problems(settings: ExperimentSettings, variant: str, path: Path) ->
             build(model, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
     except UserError as error:
         yield f"{path.parent}: {error}"
+        return
+    behind = sorted(set(get_args(OutputSlot)) & set(model.slots))
+    for name in ("bitext", "distilled"):
+        if behind and variant in getattr(settings.train, name):
+            yield (
+                f"{path}: train.{name}: {variant} looks at previous sentences ({behind[0]}), and its stages know no"
+                " documents; name it under train.document or train.continued"
+            )

@@ -16,7 +16,7 @@ from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding.autoregressive_search import search_from
 from context_nmt.decoding.in_batches import Lengths, Sentences
 from context_nmt.decoding.search import Hypothesis, reorder
-from context_nmt.models.document_model import DocumentModel, KnownSentences
+from context_nmt.models.document_model import DocumentModel, KnownSentences, source_states
 from context_nmt.settings import DecodingSettings
 from context_nmt.transformer.sentence_context import SentenceContext, SourceStates, TargetStates
 
@@ -58,11 +58,13 @@ def translate_together(
 ) -> list[list[Hypothesis]]:
     """Return the best translations of all sentences, one document behind the other.
 
-    Later sentences see the best translation of a sentence, read once more from BEGIN, or with `references` those.
+    Later sentences see the best translation of a sentence, read once more from BEGIN, or with `references` those; where
+    nothing behind the decoder looks at them, they are not read.
     """
     found: dict[int, list[Hypothesis]] = {}
     before: list[deque[KnownSentences]] = [deque(maxlen=model.sentences) for _ in documents]
-    for place in range(max(map(len, documents))):
+    longest = max(map(len, documents))
+    for place in range(longest):
         running = [number for number, document in enumerate(documents) if place < len(document)]
         numbers = [int(documents[number][place]) for number in running]
         source = torch.from_numpy(pad([sentences[number] for number in numbers], last=END)).to(device)
@@ -72,11 +74,15 @@ def translate_together(
         lengths = np.array([len(sentences[number]) for number in numbers], dtype=np.int64)
         best = search_from(model, model.start(memory, context), lengths, settings)
         found.update(zip(numbers, best, strict=True))
+        if place + 1 == longest:
+            break  # nothing looks back at these
         read: list[NDArray[np.integer[Any]]] = [np.array(one[0].tokens, dtype=np.int64) for one in best]
         if references is not None:
             read = [references[number] for number in numbers]
-        targets = torch.from_numpy(pad(read, first=BEGIN)).to(device)
-        known = model.remembered(source, alone, memory, targets)
+        known = KnownSentences(source_states(source, alone))
+        if model.decoder_output is not None:
+            targets = torch.from_numpy(pad(read, first=BEGIN)).to(device)
+            known = model.remembered(source, alone, memory, targets)
         for row, number in enumerate(running):
             before[number].append(_row(known, row, int(lengths[row]) + 1, len(read[row]) + 1))
     return [found[number] for document in documents for number in document.tolist()]
@@ -85,8 +91,7 @@ def translate_together(
 def _row(known: KnownSentences, row: int, source: int, target: int) -> KnownSentences:
     """One of the sentences [1, …] without its padding."""
     one = reorder(known, torch.tensor([row], device=known.source.words.device))
-    assert one.target is not None
-    return KnownSentences(_fields(_first(source), [one.source]), _fields(_first(target), [one.target]))
+    return KnownSentences(_fields(_first(source), [one.source]), one.target and _fields(_first(target), [one.target]))
 
 
 def _context(model: DocumentModel, before: list[deque[KnownSentences]]) -> SentenceContext:
@@ -101,9 +106,9 @@ def _context(model: DocumentModel, before: list[deque[KnownSentences]]) -> Sente
         previous[row, model.sentences - count :] = torch.arange(first, first + count)
         first += count
     targets = [known.target for known in rows if known.target is not None]
-    return KnownSentences(_fields(_stacked, [known.source for known in rows]), _fields(_stacked, targets)).before(
-        previous
-    )
+    return KnownSentences(
+        _fields(_stacked, [known.source for known in rows]), _fields(_stacked, targets) if targets else None
+    ).before(previous)
 
 
 def _fields(change: Callable[[list[Tensor]], Tensor], parts: list[States]) -> States:

@@ -59,6 +59,9 @@ def score_pairs(
     if contexts is None or not isinstance(model, DocumentModel):
         contexts = [()] * len(sources)
     seen = [context[max(0, len(context) - reach) :] for context in contexts]
+    for side, embedding in enumerate((model.source_embedding, model.target_embedding)):
+        longest = [max((len(pair[side]) for pair in context), default=0) for context in seen]
+        check_positions(embedding.positions, np.array(longest, dtype=np.int64), "a sentence before pair")
     documents = [(*seen[n], (sources[n], targets[n])) for n in range(len(sources))]
     first: dict[tuple[bytes, ...], int] = {}
     keys = [tuple(ids.tobytes() for pair in document for ids in pair) for document in documents]

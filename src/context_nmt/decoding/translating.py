@@ -1,4 +1,4 @@
-"""Translates sentences of ids: batches of like length, the search of the model's kind, results in their order."""
+"""Translates sentences of ids: batches, the search of the model's kind, results in the order of the input."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -33,6 +33,21 @@ from context_nmt.models.translation_model import TranslationModel
 from context_nmt.settings import DecodingSettings
 
 
+@dataclass(frozen=True, kw_only=True)
+class Text:
+    """What is translated."""
+
+    sentences: Sentences
+    lengths: Lengths
+    before: Lengths  # how many sentences of its document stand before each
+    references: Sentences | None  # what later sentences see instead of translations
+    device: torch.device
+
+    def ids(self, batch: Lengths) -> Tensor:
+        """The sentences of a batch [B, S]."""
+        return torch.from_numpy(pad([self.sentences[number] for number in batch], last=END)).to(self.device)
+
+
 def translate_ids(
     model: Model,
     sentences: Sentences,
@@ -50,31 +65,30 @@ def translate_ids(
     A sentence of no units is translated, too: the model then sees END alone. `documents` has the sentences of each;
     a model that looks at previous sentences finds there its own best translations, or `references`, one for each
     sentence. See `in_batches` for `progress`, `workers` and `processes`.
-    Raises UserError for a sentence that is longer than the model's learned positions, and for more hypotheses than the
-    search has.
+    Raises UserError for a sentence or reference that is longer than the model's learned positions, and for more
+    hypotheses than the search has.
     """
     lengths = lengths_of(sentences)
     check_positions(model.source_embedding.positions, lengths, "sentence")
+    if references is not None and isinstance(model, DocumentModel):
+        check_positions(model.target_embedding.positions, lengths_of(references), "the reference of sentence")
     kind = SEARCHES[type(model)]
     width = kind.width(settings)
     if settings.n_best > width:
         raise UserError(f"decoding.n_best is {settings.n_best}; this model's search has {width}")
 
-    def translate(batch: Lengths) -> list[list[Hypothesis]]:
-        source = torch.from_numpy(pad([sentences[number] for number in batch], last=END)).to(device)
-        return kind.search(model, source, lengths[batch], settings)
-
-    def translate_documents(batch: Lengths) -> list[list[Hypothesis]]:
-        assert isinstance(model, DocumentModel)
-        together = split_documents(batch, before)
-        return translate_together(model, sentences, together, settings, references=references, device=device)
-
-    work, cut = translate, list(batches(lengths, settings.batch_tokens, width))
     before = sentences_before(documents, len(lengths))
-    if isinstance(model, DocumentModel):
-        work, cut = translate_documents, groups(before, lengths, settings.batch_tokens, width)
+    text = Text(sentences=sentences, lengths=lengths, before=before, references=references, device=device)
+    cut = kind.batches(text, settings.batch_tokens, width)
     with evaluating(model), prepared(model, settings.precision):
-        found = in_batches(work, cut, lengths, progress=progress, workers=workers, processes=processes)
+        found = in_batches(
+            lambda batch: kind.search(model, text, batch, settings),
+            cut,
+            lengths,
+            progress=progress,
+            workers=workers,
+            processes=processes,
+        )
     return [found[number] for number in range(len(lengths))]
 
 
@@ -92,22 +106,44 @@ def batches(lengths: Lengths, tokens: int, width: int) -> Iterator[Lengths]:
         start = end
 
 
-def _mask_predict(
-    model: MaskedLanguageModel, source: Tensor, lengths: Lengths, settings: DecodingSettings
+def _by_length(text: Text, tokens: int, width: int) -> list[Lengths]:
+    return list(batches(text.lengths, tokens, width))
+
+
+def _by_document(text: Text, tokens: int, width: int) -> list[Lengths]:
+    return groups(text.before, text.lengths, tokens, width)
+
+
+def _beam_search(
+    model: TranslationModel, text: Text, batch: Lengths, settings: DecodingSettings
 ) -> list[list[Hypothesis]]:
-    return masked_search.search(model, source, settings)
+    return autoregressive_search.search(model, text.ids(batch), text.lengths[batch], settings)
+
+
+def _documents(model: DocumentModel, text: Text, batch: Lengths, settings: DecodingSettings) -> list[list[Hypothesis]]:
+    documents = split_documents(batch, text.before)
+    return translate_together(
+        model, text.sentences, documents, settings, references=text.references, device=text.device
+    )
+
+
+def _mask_predict(
+    model: MaskedLanguageModel, text: Text, batch: Lengths, settings: DecodingSettings
+) -> list[list[Hypothesis]]:
+    return masked_search.search(model, text.ids(batch), settings)
 
 
 @dataclass(frozen=True)
 class Search:
     """How a kind of model translates."""
 
-    search: Callable[[Any, Tensor, Lengths, DecodingSettings], list[list[Hypothesis]]]
+    batches: Callable[[Text, int, int], list[Lengths]]  # given the most source tokens times width
+    search: Callable[[Any, Text, Lengths, DecodingSettings], list[list[Hypothesis]]]  # of one of these batches
     width: Callable[[DecodingSettings], int]  # hypotheses per sentence that are in memory at once
 
 
 SEARCHES: dict[type, Search] = {
-    TranslationModel: Search(autoregressive_search.search, lambda settings: settings.beam),
-    DocumentModel: Search(autoregressive_search.search, lambda settings: settings.beam),
-    MaskedLanguageModel: Search(_mask_predict, lambda settings: settings.length_beam),
+    TranslationModel: Search(_by_length, _beam_search, lambda settings: settings.beam),
+    DocumentModel: Search(_by_document, _documents, lambda settings: settings.beam),
+    MaskedLanguageModel: Search(_by_length, _mask_predict, lambda settings: settings.length_beam),
 }

@@ -13,17 +13,17 @@ from torch.nn import functional
 
 from context_nmt.corpus.batching import length_batches, pad
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.previous import sentences_before, with_previous
+from context_nmt.corpus.previous import document_batches, sentences_before, with_previous
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding import masked_search
-from context_nmt.decoding.in_batches import evaluating
+from context_nmt.decoding.in_batches import check_positions, evaluating
 from context_nmt.models.building import Model
 from context_nmt.models.document_model import DocumentModel
 from context_nmt.models.masked_language_model import MaskedLanguageModel
 from context_nmt.models.translation_model import TranslationModel
 from context_nmt.settings import DecodingSettings
 
-TOKENS = 2048  # of a batch, padding included
+TOKENS = 2048  # of a batch, padding and the sentences before it included
 
 Outputs = dict[str, Tensor]  # by the submodule's name
 
@@ -68,10 +68,19 @@ def recorded(
         return
     sources, targets = corpus.parallel(split)
     device = next(model.parameters()).device
+    check_positions(model.source_embedding.positions, sources.lengths, f"{split}: sentence")
+    if isinstance(model, TranslationModel):
+        check_positions(model.target_embedding.positions, targets.lengths, f"{split}: the reference of sentence")
     looks = (model.sentences, model.reach) if isinstance(model, DocumentModel) else (0, 0)
-    before = sentences_before(corpus.documents(split), len(sources))
+    documents = corpus.documents(split) or [range(number, number + 1) for number in range(len(sources))]
+    before = sentences_before(documents, len(sources))
+    lengths = sources.lengths + 1, targets.lengths + 1
     with evaluating(model), recording(model, names) as outputs:
-        for batch in length_batches(sources.lengths + 1, targets.lengths + 1, tokens=TOKENS):
+        for batch in (
+            document_batches(*lengths, documents, reach=looks[1], tokens=TOKENS)
+            if isinstance(model, DocumentModel)
+            else length_batches(*lengths, tokens=TOKENS)
+        ):
             rows, previous = with_previous(batch, before, sentences=looks[0], reach=looks[1])
             source = torch.from_numpy(pad([sources[number] for number in rows], last=END)).to(device)
             references = torch.from_numpy(pad([targets[number] for number in rows], first=BEGIN)).to(device)
