@@ -224,7 +224,7 @@ def test_a_column_at_each_place_is_one_per_place(tmp_path, results):
         ("bleu_2", "shares 2", "local_share_2", 2, "shares"),
     ]
     row, header = cells(page_of(paper, results), "Gauss")
-    assert row[header.index("shares 2, published")] == "0.50"
+    assert row[header.index("shares 2, published")] == "0.5"
     assert row[header.index("birds test, local_share_2")] == "0.60 ± 0.01"
     inside = read(
         tmp_path,

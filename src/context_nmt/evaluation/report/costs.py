@@ -16,7 +16,8 @@ NOTES = (
     "Costs are those of the whole training, over those of the plain system at the end of the system's baselines:"
     " FLOPs, seconds and target tokens, with the runs that a system goes on from, without those of a teacher. Seconds"
     " are tokens over the relative speed of training. {speeds}",
-    "± is the sample standard deviation over seeds; gains are over the system's baseline; † p < 0.05, ‡ p < 0.01.",
+    "± is the sample standard deviation over seeds; gains are over the system's baseline; † p < 0.05, ‡ p < 0.01."
+    " An interval needs several seeds.",
     "What a point of gain on {test} costs is how much more FLOPs and seconds a system takes than its baseline, in per"
     " cent, over the gain. Only gains have such a price that are not chance: the interval over seeds is without 0 or,"
     " with one seed, p < 0.05.",
@@ -51,10 +52,11 @@ def _label(system: System) -> str:
 
 
 def _columns(tests: Sequence[str], metric: str) -> Iterator[Column]:
-    yield from (Column("", title) for title in ("paper", "seeds", "parameters"))
-    yield from (Column("Training costs", title) for title in ("FLOPs", "seconds", "tokens"))
+    yield from (Column("", title) for title in ("paper", "seeds"))
     for test in tests:
         yield from (Column(f"{test}, {metric}", title) for title in ("score", "gain", "95% interval"))
+    yield Column("Model", "parameters")
+    yield from (Column("Training costs", title) for title in ("FLOPs", "seconds", "tokens"))
     yield from (Column("A point of gain costs", title) for title in ("FLOPs", "seconds"))
 
 
@@ -63,6 +65,8 @@ def _cells(system: System, tests: Sequence[str], metric: str) -> Iterator[Cell]:
     seeds, parameters = len(written.settings.seeds), written.models[system.variant]["parameters"]
     yield Cell(system.paper or DASH)
     yield Cell(str(seeds), value=seeds)
+    for test in tests:
+        yield from _scores(system, test, metric)
     yield Cell(f"{parameters:,}", value=parameters)
     for own, other in (
         (system.flops, plain.flops),
@@ -70,8 +74,6 @@ def _cells(system: System, tests: Sequence[str], metric: str) -> Iterator[Cell]:
         (system.all_tokens, plain.all_tokens),
     ):
         yield _cell(own / other, TIMES + "{:.2f}") if own and other else Cell(DASH, command=SPEED)
-    for test in tests:
-        yield from _scores(system, test, metric)
     gain, baseline = written.difference(system.variant, tests[0], metric), system.baseline
     if gain is None or baseline is None or not is_sure_gain(gain):
         yield from (NOTHING, NOTHING)
