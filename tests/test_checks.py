@@ -103,6 +103,15 @@ def test_teachers_and_students_are_lists_even_when_nobody_is_one(project):
     ]
 
 
+def test_a_missing_list_of_probed_variants_is_found(project):
+    path = project / "experiments/one/params.yaml"
+    edit(path, "\n  words: [transformer, lexical_shortcuts_fusion]", "")
+    with pytest.raises(
+        UserError, match=r"probing\.words: dvc\.yaml reads this key; write `words: \[\]` for its default"
+    ):
+        check_experiments(project)
+
+
 def test_a_teacher_without_students_is_found(project):
     path = project / "experiments/one/params.yaml"
     drop(path, "distilled")

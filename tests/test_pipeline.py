@@ -50,11 +50,18 @@ variants:
 train: {bitext: [plain, small], teachers: [plain], distilled: [student], document: [reader], document_start: plain,
   continued: []}
 rescored: [student]
+probing:
+  sentences: [small]
+  tasks: tasks
+  words: [plain]
+  sentence_classifier: {epochs: 2}
+  word_classifier: {epochs: 1}
 seeds: [1]
 focus: plain
 """
 
 NOUNS = {"balo": "kerut", "dimo": "lasit", "fenu": "marot", "gira": "nevut", "hosa": "pirat"}
+TASK = [(split, length) for split in ("tr", "va", "te") for length in (1, 2)]
 VERBS = {"tak": "vidan", "sul": "woren", "rem": "xelan"}
 
 
@@ -73,6 +80,11 @@ def write_corpus(folder):
         (folder / f"{split}.xx").write_text("\n".join(sources) + "\n")
         (folder / f"{split}.yy").write_text("\n".join(targets) + "\n")
         (folder / f"{split}.documents").write_text("".join(f"{first}\n" for first in range(0, count, 3)))
+    tasks = folder.parent / "tasks"
+    tasks.mkdir()
+    (tasks / "sentence_length.txt").write_text(
+        "".join(f"{split}\t{length}\t{'balo ' * length}.\n" for split, length in TASK)
+    )
     (folder / "verbs.xx-yy.jsonl").write_text("".join(json.dumps(item) + "\n" for item in contrastive_items()))
 
 
@@ -160,6 +172,7 @@ def of_variant(variant):
 FIRST = {"tokenize", "bpe", "binarize"}
 LAST = {"pair", "tables", "focus"}
 RESCORED = {"rescore@student-1-plain"}
+PROBED = {"probe_features@small-1", "probe_sentences@small-1", "probe_words@plain-1"}
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +222,9 @@ def finished(project, folder):
 
 
 def test_one_command_runs_every_stage_and_leaves_the_tables(finished):
-    variants = set().union(*map(of_variant, ("plain", "small", "student", "reader")), {"distill@plain"}, RESCORED)
+    variants = set().union(
+        *map(of_variant, ("plain", "small", "student", "reader")), {"distill@plain"}, RESCORED, PROBED
+    )
     assert set(finished.order) == FIRST | LAST | {"plan", "describe"} | variants
     results = finished.json("metrics/results.json")
     assert results["small"]["test"]["sacrebleu"]["seeds"] == 1
@@ -219,6 +234,9 @@ def test_one_command_runs_every_stage_and_leaves_the_tables(finished):
         f"verbs_{category}{ending}" for category in ("all", "mirrored", "plain") for ending in ("", "_normalized")
     }
     assert "plain" in (finished.folder / "metrics/results.md").read_text()
+    probes = (finished.folder / "metrics/probes.md").read_text()
+    assert "| small | " in probes
+    assert "| plain | " in probes
     assert set(finished.json("metrics/discourse/plain-1.json")) == {"valid", "test"}
     assert "## test" in (finished.folder / "metrics/discourse.md").read_text()
     assert list((finished.folder / "metrics/figures").glob("*.svg"))

@@ -57,6 +57,8 @@ def create_experiment(
         chosen.update(OWN_SPLITS, name=corpus, tests=CommentedSeq(OWN_TESTS))
         chosen["tests"].fa.set_flow_style()
         parameters.yaml_set_comment_before_after_key("text", before="\n")  # the empty line went with the last key
+    if source not in (None, chosen["source"]):
+        parameters["probing"].update(sentences=[], tasks=None)  # these tasks are in the other language
     chosen["source"] = source or chosen["source"]
     chosen["target"] = target or chosen["target"]
     with replacing_folder(folder) as temporary:

@@ -82,6 +82,7 @@ def _draw_layers(results: Results, path: Path) -> None:
             panel.set_xlabel("layer, 0: embeddings", fontsize=8)
             panel.set_ylabel(label, fontsize=8)
             panel.set_xticks(layers)
+            panel.set_ylim(*((0, 104) if measure.startswith("lexical") else (-0.04, 1.04)))
             panel.grid(alpha=0.3)
         figure.suptitle(f"Lexical probes and cosines, {corpus_name(results.settings)} {test}")
         _legend(figure, panels[0])
@@ -100,6 +101,7 @@ def _draw_groups(results: Results, test: str, kind: str, path: Path) -> None:
             panel.set_xticks(range(len(groups)), groups, fontsize=7, rotation=90 if kind == "tag" else 0)
             panel.set_title(f"{stack}, {results.settings.label(variant)}", fontsize=9)
             panel.set_ylabel("unit found, per cent", fontsize=8)
+            panel.set_ylim(-4, 104)
             panel.grid(alpha=0.3)
         across = "frequency in training, 1: rarest" if kind == "frequency" else "part of speech"
         figure.suptitle(f"Lexical probes by {across}, {corpus_name(results.settings)} {test}", fontsize=10)
