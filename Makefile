@@ -19,7 +19,7 @@ endif
 PIPELINE := $(if $(NAME),experiments/$(NAME)/dvc.yaml,dvc.yaml)
 INSTALLED := .venv/requirements.installed
 
-.PHONY: help repro repro-new test check speed experiment clean
+.PHONY: help repro repro-new report test check speed experiment clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -41,6 +41,9 @@ repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or
 repro-new: $(INSTALLED)  ## the same in a clone without the cache: rebuild the tokens, then only what is new (NAME=…)
 	dvc repro $(PIPELINE):binarize
 	dvc repro --allow-missing $(PIPELINE)
+
+report: $(INSTALLED)  ## write reports/ again, with what other experiments have got since (NAME=…)
+	dvc repro --force --single-item $(PIPELINE):report
 
 test: $(INSTALLED)  ## run the tests, the longest file first
 	OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder tests/test_pipeline.py tests

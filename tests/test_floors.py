@@ -28,6 +28,7 @@ REST = [
     "compare_mt",
     "dvc",
     "jieba",
+    "jinja2",
     "matplotlib",
     "nltk",
     "pydantic",
@@ -51,7 +52,7 @@ ON_A_BARE_MACHINE = [
 ]
 WITHOUT_TORCH = ["tokenize", "bpe", "binarize", "detokenize", "download", "pair", "score", "evaluate", "significance"]
 WITHOUT_TORCH += ["tables", "focus", "compare", "experiment", "describe_corpus", "sample_corpus", "discourse"]
-WITHOUT_TORCH += ["segment_chinese"]
+WITHOUT_TORCH += ["segment_chinese", "report"]
 
 FILES = {path: path.relative_to(LIBRARY) for path in sorted(LIBRARY.rglob("*.py")) if path != LIBRARY / "__init__.py"}
 FILES |= {path: path.relative_to(ROOT) for path in sorted((ROOT / "stages").glob("*.py"))}

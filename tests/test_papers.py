@@ -29,6 +29,7 @@ PAPER = {
     "year": 1999,
     "venue": "Nest",
     "link": "doi 10.1/birds",
+    "claim": "Birds sing.",
     "tables": [
         {
             "id": "Table 1",
@@ -212,6 +213,41 @@ def test_a_replica_may_have_several_metrics_and_leaves_out_what_there_is_not(tmp
     ]
 
 
+def test_a_column_at_each_place_is_one_per_place(tmp_path, results):
+    each = {"metric": "local_share", "label": "shares", "test_set": "elsewhere", "each": [1, 2]}
+    nothing = {f"rows_{number}": {"published": {}} for number in (0, 1, 3)}
+    paper = read(
+        tmp_path, across="layer", columns_0=each, rows_2={"published": {"bleu_2": 0.5}, "marks": {}}, **nothing
+    )
+    assert [(one.id, one.label, one.metric, one.at, one.line) for one in paper.tables[0].columns[:2]] == [
+        ("bleu_1", "shares 1", "local_share_1", 1, "shares"),
+        ("bleu_2", "shares 2", "local_share_2", 2, "shares"),
+    ]
+    row, header = cells(page_of(paper, results), "Gauss")
+    assert row[header.index("shares 2, published")] == "0.5"
+    assert row[header.index("birds test, local_share_2")] == "0.60 ± 0.01"
+    inside = read(
+        tmp_path,
+        across="layer",
+        columns_0={**each, "metric": "a_{}_b"},
+        rows_2={"published": {}, "marks": {}},
+        **nothing,
+    )
+    assert [one.metric for one in inside.tables[0].columns[:2]] == ["a_1_b", "a_2_b"]
+
+
+def test_a_table_without_baselines_takes_any_system_of_it(tmp_path, results):
+    rows = {"baseline": None}
+    paper = read(tmp_path, rows_2=rows, rows_3=rows)
+    assert set_beside(paper.tables[0], results) is not None
+    assert (
+        set_beside(
+            read(tmp_path, rows_1={"variant": None}, rows_2={**rows, "variant": None}, rows_3=rows).tables[0], results
+        )
+        is None
+    )
+
+
 def test_a_picture_has_the_gains_of_every_compared_system(tmp_path, results):
     paper = read(tmp_path, columns_0={"test_set": "newstest2014"})
     beside = set_beside(paper.tables[0], results)
@@ -325,6 +361,7 @@ def test_there_is_no_picture_of_published_gains_alone(tmp_path, results):
         ({"columns_0": {"at": 1}}, r"Table 1 has across: ''; a figure has it"),
         ({"across": "size", "columns_0": {"at": 1}, "rows_1": {"at": 1}}, r"at in either its columns or its rows"),
         ({"languages": None}, r"bleu has no languages, and the table has none"),
+        ({"headline": ["gaus"]}, r"headline has \['gaus'\]; the variants of rows are"),
         ({"rows_1": {"published": {"bleu": "27"}}}, r"rows\.1\.published\.bleu: .* not '27'"),
     ],
 )
@@ -418,7 +455,7 @@ def test_tables_of_an_experiment_have_all_papers(tmp_path):
     page = (experiment.metrics / "papers.md").read_text(encoding="utf-8")
     for paper in read_papers().values():
         assert f"## {paper.name}\n" in page
-    assert page.count("### Table 3:") == 1  # of the small Transformer nothing ran
+    assert page.count("### Table 3:") == 2  # of the small Transformer nothing ran
     assert "### Figure 2b" in page
     assert "### Figure 2a" not in page  # no system is gated
     assert "ContraWSD" not in page

@@ -170,7 +170,7 @@ def of_variant(variant):
 
 
 FIRST = {"tokenize", "bpe", "binarize"}
-LAST = {"pair", "tables", "focus"}
+LAST = {"pair", "tables", "report", "focus"}
 RESCORED = {"rescore@student-1-plain"}
 PROBED = {"probe_features@small-1", "probe_sentences@small-1", "probe_words@plain-1"}
 
@@ -240,6 +240,7 @@ def test_one_command_runs_every_stage_and_leaves_the_tables(finished):
     assert set(finished.json("metrics/discourse/plain-1.json")) == {"valid", "test"}
     assert "## test" in (finished.folder / "metrics/discourse.md").read_text()
     assert list((finished.folder / "metrics/figures").glob("*.svg"))
+    assert "toy xx-yy, seed 1" in (finished.folder / "reports/report.html").read_text()
 
 
 def test_the_teacher_comes_before_its_translations_and_these_before_the_student(finished):
@@ -254,10 +255,11 @@ def test_the_teacher_comes_before_its_translations_and_these_before_the_student(
 
 
 def test_results_are_in_git_and_the_rest_is_not(finished):
-    tracked = finished.run("git", "ls-files", "metrics", "runs").split("\n")
+    tracked = finished.run("git", "ls-files", "metrics", "reports", "runs").split("\n")
     assert "metrics/hypotheses/plain-1/test.detokenized.txt" in tracked
     assert "metrics/curves/plain-1.csv" in tracked
     assert "metrics/contrastive/plain-1.json" in tracked
+    assert {"reports/report.md", "reports/tables/all-systems.csv"} <= set(tracked)
     assert not [path for path in tracked if path.startswith("runs/") and not path.endswith(".gitignore")]
 
 

@@ -14,6 +14,7 @@ metrics/                        small files, kept in git
     results.json  results.md  results.csv  analyses.md  analyses.csv  papers.md  papers.csv  figures/  discourse.md
     probes.md
     focus.json                  the results of one variant, for `dvc metrics diff`
+reports/                        report.html  report.md  tables/  figures/, also kept in git
 runs/                           large files, kept in the DVC cache
     tokenized/  subwords/  binarized/
     distilled/                  the teacher's translations of the training source
@@ -62,6 +63,10 @@ class Experiment:
     @property
     def metrics(self) -> Path:
         return self.folder / "metrics"
+
+    @property
+    def reports(self) -> Path:
+        return self.folder / "reports"
 
     @property
     def runs(self) -> Path:

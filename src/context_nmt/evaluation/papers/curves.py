@@ -19,18 +19,18 @@ def draw_curves(paper: Paper, tables: list[Beside], path: Path) -> None:
 
     What is published of a difference, or of the same test set, stands there as open marks.
     """
-    found = [(beside, *_curves(beside)) for beside in tables if beside.table.across]
+    found = [(beside, *curves_of(beside)) for beside in tables if beside.table.across]
     shown = [(beside, ours, theirs) for beside, ours, theirs in found if any(len(line) > 1 for line in ours.values())]
     if not shown:
         return
     with panels_of(path, len(shown), heights=[3.2] * len(shown)) as (figure, panels):
         for panel, (beside, ours, theirs) in zip(panels, shown, strict=True):
-            _draw(panel, beside, ours, theirs)
+            draw_panel(panel, beside, ours, theirs)
         corpus = tables[0].results.settings.corpus
         figure.suptitle(f"{paper.name}: {corpus.name} {corpus.source}-{corpus.target}")
 
 
-def _curves(beside: Beside) -> tuple[Lines, Lines]:
+def curves_of(beside: Beside) -> tuple[Lines, Lines]:
     """What is reproduced, and what is published."""
     ours: Lines = {}
     theirs: Lines = {}
@@ -61,7 +61,8 @@ def _label(beside: Beside, row: Row, column: Column) -> str:
     return beside.label(row) + (f", {column.line}" if column.line else "")
 
 
-def _draw(panel: Axes, beside: Beside, ours: Lines, theirs: Lines) -> None:
+def draw_panel(panel: Axes, beside: Beside, ours: Lines, theirs: Lines) -> None:
+    """Draw one figure: a line per system or measure, open marks for what is published."""
     table = beside.table
     parts = (*(column.at for column in table.columns), *(row.at for row in table.rows))
     order = [str(at) for at in parts if at is not None]

@@ -1,7 +1,7 @@
 """The tables of papers as data: a YAML file per paper in papers/, what its keys mean, and how it is read."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -14,9 +14,8 @@ COSTS = ("parameters", "training_speed", "decoding_speed")  # metrics of a syste
 SHARES = ("apt_pronouns", "apt_nouns", "cohesion", "coherence")  # from 0 to 1
 MEASURED = (
     *("locality_entropy", "local_share", "ngram_accuracy", "divergence_", "head_divergence_", "gate_"),
-    *("bleu_of_", "sentences_of_", "words_of_"),
+    *("bleu_of_", "sentences_of_", "words_of_", "probe_", "lexical_", "cosine_", "attention_to_"),
     *SHARES,
-    *("probe_", "lexical_", "cosine_"),
 )  # how metrics begin that the analyse, discourse and probe stages have measured
 
 
@@ -39,6 +38,24 @@ class Column(Checked):
     decimals: int = 2
     at: int | str | None = None  # its place on a figure's axis
     line: str = ""  # of a figure, where a row has several
+    each: tuple[int | str, ...] = ()  # it stands for a column at each of these, which end its id and label and stand in
+    # its metric at {} or at the end
+
+    def members(self) -> "list[Column]":
+        """The columns that it stands for, itself if alone."""
+        metric = self.metric if "{}" in self.metric else f"{self.metric}_{{}}"
+        return [
+            replace(
+                self,
+                id=f"{self.id}_{at}",
+                label=f"{self.label} {at}",
+                metric=metric.format(at),
+                at=at,
+                line=self.label,
+                each=(),
+            )
+            for at in self.each
+        ] or [self]
 
     def __post_init__(self) -> None:
         require(self.decimals >= 0, f"decimals is {self.decimals}; it must not be negative")
@@ -86,8 +103,15 @@ class Table(Checked):
     across: str = ""  # of a figure with curves: what its axis is, on which either its columns or its rows have a place
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    checklist: tuple[str, ...] = ()  # its names in the list of all that a paper shows, which tests/test_report.py has
+    headline: tuple[str, ...] = ()  # variants whose gains are what the paper says first
+    command: str = ""  # shows what no experiment measures
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(one for column in self.columns for one in column.members()))
+        self._check()
+
+    def _check(self) -> None:
         columns = [column.id for column in self.columns]
         variants = [row.variant for row in self.rows if row.variant]
         for kind, names in (("columns", columns), ("variants", variants)):
@@ -95,6 +119,8 @@ class Table(Checked):
         for column in self.columns:
             known = column.languages or self.languages
             require(known is not None, f"columns: {column.id} has no languages, and the table has none")
+        lost = sorted(set(self.headline) - set(variants))
+        require(not lost, f"headline has {lost}; the variants of rows are {variants}")
         placed = [any(part.at is not None for part in parts) for parts in (self.columns, self.rows)]
         require(
             sum(placed) == bool(self.across),
@@ -143,7 +169,7 @@ class Table(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class Paper(Checked):
-    """One paper and those of its tables that experiments can fill."""
+    """One paper with all its tables and figures."""
 
     name: str
     title: str
@@ -151,6 +177,7 @@ class Paper(Checked):
     year: int
     venue: str
     link: str
+    claim: str  # what it says in the end, in a sentence without numbers
     tables: tuple[Table, ...]
 
     def __post_init__(self) -> None:

@@ -2,9 +2,32 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from context_nmt.evaluation.papers.published import COSTS, Column, Paper, Row, Table
-from context_nmt.evaluation.results import Results
+from context_nmt.evaluation.results import Difference
+from context_nmt.evaluation.speeds import Speeds
+from context_nmt.settings import ExperimentSettings
+
+
+class Numbers(Protocol):
+    """What is known of an experiment: all its `Results`, or the rows that it has written of them."""
+
+    @property
+    def settings(self) -> ExperimentSettings: ...
+    @property
+    def models(self) -> dict[str, dict[str, Any]]: ...
+    @property
+    def speeds(self) -> Speeds: ...
+    @property
+    def test_sets(self) -> list[str]: ...
+    @property
+    def contrastive_sets(self) -> list[str]: ...
+    @property
+    def probing_sets(self) -> list[str]: ...
+    def has(self, test_set: str, metric: str) -> bool: ...
+    def summary(self, variant: str, test_set: str, metric: str) -> dict[str, Any] | None: ...
+    def difference(self, variant: str, test_set: str, metric: str) -> Difference | None: ...
 
 
 @dataclass(frozen=True)
@@ -23,6 +46,7 @@ class Cell:
     deviation: float = 0.0  # of scores, over seeds
     seeds: int = 1
     difference: float | None = None  # to the variant's baseline
+    interval: tuple[float, float] | None = None  # of the difference, over seeds
     p: float | None = None  # of the difference, where it was tested
     ratio: float | None = None  # of parameters, to those of the variant's baseline
     baseline: str | None = None  # of the variant, where it is another one than the paper's
@@ -33,7 +57,7 @@ class Beside:
     """One table; each column is a published one, what is reproduced of it, or both."""
 
     table: Table
-    results: Results
+    results: Numbers
     columns: tuple[tuple[Column | None, Measure | None], ...]
     is_replica: bool  # the experiment has other test sets than the paper
 
@@ -52,12 +76,13 @@ class Beside:
     def cell(self, row: Row, measure: Measure) -> Cell | None:
         """What the experiment has measured of a row's system; None if it has no such variant or number."""
         results, variant = self.results, row.variant
-        if variant is None or variant not in results.settings.variants:
+        if variant is None or variant not in results.models:
             return None
         if measure.metric in COSTS and measure.metric != "parameters":
             speed = results.speeds.ratio(results.models[variant], measure.metric.removesuffix("_speed"))
             return None if speed is None else Cell(speed)
         own = results.settings.variants[variant].baseline if row.baseline else None
+        own = own if own in results.models else None
         baseline = own if own != row.baseline else None
         if measure.test_set is None:
             parameters = results.models[variant]["parameters"]
@@ -70,10 +95,12 @@ class Beside:
             return None
         cell = Cell(summary["mean"], summary["deviation"], summary["seeds"])
         gain = results.difference(variant, measure.test_set, measure.metric) if own else None
-        return replace(cell, difference=gain.mean, p=gain.p, baseline=baseline) if gain else cell
+        if gain is None:
+            return cell
+        return replace(cell, difference=gain.mean, interval=gain.interval, p=gain.p, baseline=baseline)
 
 
-def set_paper_beside(paper: Paper, results: Results) -> list[Beside]:
+def set_paper_beside(paper: Paper, results: Numbers) -> list[Beside]:
     """Find what an experiment has for a paper's tables: those on its own text, or replicas where it has none."""
     found = [beside for table in paper.tables if (beside := set_beside(table, results))]
     if any(beside.table.has_scores and not beside.is_replica for beside in found):
@@ -81,10 +108,13 @@ def set_paper_beside(paper: Paper, results: Results) -> list[Beside]:
     return [replace(beside, is_replica=True) for beside in found]
 
 
-def set_beside(table: Table, results: Results) -> Beside | None:
-    """Find what an experiment has for a table; None if no variant of it is compared there with a baseline."""
-    variants = results.settings.variants
-    if not any(row.baseline and row.variant in variants for row in table.rows):
+def set_beside(table: Table, results: Numbers) -> Beside | None:
+    """Find what an experiment has for a table; None if no variant of it is compared there with a baseline.
+
+    Where a table compares nothing, any variant of it will do.
+    """
+    compared = [row for row in table.rows if row.baseline] or table.rows
+    if not any(row.variant in results.models for row in compared):
         return None
     found = [_measure(table, column, results) for column in table.columns]
     # two columns may show one measure: it stands beside the last of them
@@ -101,7 +131,7 @@ def set_beside(table: Table, results: Results) -> Beside | None:
     return Beside(table, results, tuple(columns), is_replica)
 
 
-def _measure(table: Table, column: Column, results: Results) -> Measure | None:
+def _measure(table: Table, column: Column, results: Numbers) -> Measure | None:
     corpus = results.settings.corpus
     languages = f"{corpus.source}-{corpus.target}"
     matches = (column.languages or table.languages) == languages
@@ -115,7 +145,7 @@ def _measure(table: Table, column: Column, results: Results) -> Measure | None:
     return Measure(column.metric, column.test_set)
 
 
-def _replica_measures(table: Table, results: Results) -> Iterator[Measure]:
+def _replica_measures(table: Table, results: Numbers) -> Iterator[Measure]:
     metrics = table.of_replicas or (results.settings.significance.metric,)
     sets = [
         name

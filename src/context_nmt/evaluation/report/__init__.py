@@ -1,0 +1,1 @@
+"""The report: every table and figure of the papers with what experiments have reproduced, as pages and tables."""

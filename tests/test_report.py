@@ -1,0 +1,270 @@
+"""The report: every table and figure of the papers, the numbers of experiments, and pages that stand alone."""
+
+import csv
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_up_experiment import PARAMETERS, evaluate_all, make_experiment
+
+from context_nmt.evaluation.papers.published import read_papers
+from context_nmt.evaluation.report.costs import cost_grid
+from context_nmt.evaluation.report.entries import NO_EXPERIMENT, entries_of
+from context_nmt.evaluation.report.grid import DASH, Cell, Column, Grid, GridRow
+from context_nmt.evaluation.report.latex import SPECIAL, escape, format_latex
+from context_nmt.evaluation.report.summary import summarise
+from context_nmt.evaluation.report.systems import System
+from context_nmt.evaluation.report.writing import write_report
+from context_nmt.evaluation.report.written import read_all
+from context_nmt.evaluation.results import Difference
+from context_nmt.evaluation.tables import write_tables
+from context_nmt.files import read_json, write_json
+
+CHECKLIST = {  # every table and figure of each paper, and what it shows in its text alone
+    "dual_contextual": ["T1", "T2", "T3", "T4", "F3", "F4", "T5", "F5"],
+    "lexical_shortcuts": [
+        *("T1", "T2", "T3", "T4", "T5", "F3", "F4", "F5", "WSD", "F6", "F7", "F8-15", "F16-23", "gates"),
+    ],
+    "context_aware_cross_attention": ["T1", "T2", "T3-left", "T3-right", "T4", "F2a", "F2b", "T5"],
+    "context_aware_self_attention": ["T1", "T2", "footnote", "F2", "T3", "F3", "F4", "F5"],
+    "hierarchical_attention": ["T1", "T2", "T3", "T4", "T5/F", "speed"],
+}
+VARIANTS = {
+    "transformer": {"label": "Transformer"},
+    "dual_context_encoder": {"label": "Both & <more>", "baseline": "transformer"},
+    "lexical_shortcuts_fusion": {"baseline": "transformer", "test": "sign", "training": {"maximum_updates": 50}},
+    "han_joint": {"baseline": "transformer"},
+}
+GIVEN = {
+    "variants": VARIANTS,
+    "train": {"bitext": list(VARIANTS)[:3], "document": ["han_joint"], "document_start": "transformer"},
+    "training": {"maximum_updates": 100},
+    "focus": "transformer",
+    "corpus": PARAMETERS["corpus"] | {"validation": "dev"},
+    "significance": {"metric": "sacrebleu", "resamples": 10, "seed": 1},
+}
+SLOTS = {"transformer": "transformer", "gauss": "dual_context_encoder"}  # what the made-up speeds are of
+
+
+def made_up(folder, **changes):
+    folder.mkdir(parents=True, exist_ok=True)
+    experiment = make_experiment(folder, **(GIVEN | changes))
+    speeds = read_json(experiment.speeds)
+    for one in speeds["variants"].values():
+        one["slots"]["slot"][0]["mechanism"] = SLOTS[one["slots"]["slot"][0]["mechanism"]]
+    write_json(experiment.speeds, speeds)
+    return experiment
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """The default experiment with two seeds, another one with the same recipe and one seed, and one that never ran."""
+    folder = tmp_path_factory.mktemp("project")
+    others = {"dual_context_decoder": {"baseline": "transformer"}, "dual_context_both": {"baseline": "transformer"}}
+    bitext = [*GIVEN["train"]["bitext"], *others]
+    never = {"variants": VARIANTS | others, "train": GIVEN["train"] | {"bitext": bitext}}
+    (made_up(folder / "experiments/never", root="../..", **never).metrics / "models.json").unlink()
+    few = ("transformer", "dual_context_decoder")
+    more = {"variants": {name: never["variants"][name] for name in few}, "train": {"bitext": list(few)}, "seeds": [1]}
+    write_tables(evaluate_all(made_up(folder / "experiments/more", root="../..", **more)))
+    experiment = evaluate_all(made_up(folder))
+    write_tables(experiment)
+    write_report(experiment)
+    return experiment
+
+
+def cells(experiment, table):
+    """The rows of a table's CSV."""
+    path = experiment.reports / "tables" / f"{table}.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_table_and_figure_of_the_papers_has_an_entry():
+    papers = read_papers()
+    assert set(papers) == set(CHECKLIST)
+    for name, paper in papers.items():
+        found = [entry for table in paper.tables for entry in table.checklist]
+        assert set(found) == set(CHECKLIST[name]), name
+        assert all(table.checklist for table in paper.tables), name
+
+
+def test_every_entry_is_on_both_pages_with_every_row_and_has_its_files(root):
+    page = ElementTree.fromstring(html(root).removeprefix("<!DOCTYPE html>\n"))
+    markdown = (root.reports / "report.md").read_text(encoding="utf-8")
+    for name, paper in read_papers().items():
+        for entry in entries_of(name, paper, read_all(root)):
+            grid = entry.grid()
+            rows = page.findall(f".//table[@id='table-{grid.name}']/tbody/tr")
+            assert [row.find("th").text for row in rows] == [row.label for row in entry.grid().rows]
+            assert [row.label for row in entry.table.rows] == [row.label.split(" (here: ")[0] for row in grid.rows]
+            assert {len(row.findall("td")) for row in rows} == {len(grid.columns)}
+            section = markdown.split(f"\n## {paper.name}\n")[1].split(f"\n### {grid.title}\n")[1].split("\n### ")[0]
+            for row in grid.rows:
+                assert f"\n| {row.label} |" in section
+            for ending in ("csv", "tex"):
+                assert (root.reports / "tables" / f"{grid.name}.{ending}").is_file()
+
+
+def html(experiment):
+    return (experiment.reports / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_page_is_well_formed_and_needs_no_network(root):
+    page = ElementTree.fromstring(html(root).removeprefix("<!DOCTYPE html>\n"))
+    ids = [node.get("id") for node in page.iter() if node.get("id")]
+    assert len(ids) == len(set(ids))
+    references = [node.get(key) for node in page.iter() for key in ("src", "href") if node.get(key)]
+    assert any(reference.startswith("data:image/svg+xml;base64,") for reference in references)
+    for reference in references:
+        assert reference.startswith("data:") or (reference[0] == "#" and reference[1:] in ids), reference
+    assert not page.findall(".//script")
+    assert not page.findall(".//link")
+    assert not re.search(r"@import|url\(", html(root))
+    assert all(image.get("alt") for image in page.iter("img"))
+
+
+def test_numbers_are_those_of_results_json(root):
+    results = read_json(root.metrics / "results.json")
+    found = [
+        row
+        for row in cells(root, "dual_contextual-table-1")
+        if (row["group"], row["column"]) == ("birds en-de, seeds 1, 2", "test, sacrebleu")
+    ]
+    assert {row["variant"] for row in found if row["value"]} == {"transformer", "dual_context_encoder"}
+    for row in found:
+        if row["value"]:
+            expected = results[row["variant"]]["test"]["sacrebleu"]
+            assert (float(row["value"]), float(row["deviation"])) == (expected["mean"], expected["deviation"])
+            assert row["text"].startswith(f"{expected['mean']:.2f} ± {expected['deviation']:.2f}")
+            assert row["text"] in html(root)
+    for row in cells(root, "all-systems"):
+        if row["column"] == "score" and row["group"].startswith("test,") and row["variant"] in results:
+            assert float(row["value"]) == results[row["variant"]]["test"]["sacrebleu"]["mean"]
+        if row["column"] == "parameters" and row["variant"] in results:
+            assert float(row["value"]) == results[row["variant"]]["model"]["parameters"]
+
+
+def test_a_missing_cell_is_a_dash_with_the_command_that_fills_it(root):
+    rows = cells(root, "dual_contextual-table-1")
+
+    def commands(variant, group):
+        return {(row["text"], row["command"]) for row in rows if (row["variant"], row["group"]) == (variant, group)}
+
+    never = "dvc repro experiments/never/dvc.yaml"
+    assert commands("dual_context_both", "birds en-de, seeds 1, 2") == {(DASH, never)}
+    assert commands("dual_context_decoder", "birds en-de, seeds 1, 2") == {(DASH, "")}  # the other experiment has it
+    assert {command for _, command in commands("dual_context_decoder", "birds en-de (more), seed 1")} >= {""}
+    assert f"`{never}`" in (root.reports / "report.md").read_text(encoding="utf-8")
+    page = ElementTree.fromstring(html(root).removeprefix("<!DOCTYPE html>\n"))
+    links = [link for link in page.iter("a") if link.get("title") == never]
+    assert links
+    assert {link.text for link in links} == {DASH}
+    assert {
+        row["command"]
+        for row in cells(root, "dual_contextual-figure-3")
+        if row["variant"] == "dual_context_kernel_8" and row["group"] != "Published"
+    } == {NO_EXPERIMENT}
+
+
+def test_an_experiment_that_never_ran_has_a_report_of_dashes(root):
+    experiment = replace(root, folder=root.folder / "experiments/never")
+    write_report(experiment)
+    assert "No experiment has run yet." in html(experiment)
+    assert not list((experiment.reports / "figures").iterdir())
+    found = [row for row in cells(experiment, "hierarchical_attention-table-1") if row["group"] == "Reproduced"]
+    assert {row["command"] for row in found if row["variant"] == "han_joint"} == {
+        "dvc repro experiments/never/dvc.yaml"
+    }
+
+
+def test_the_same_bytes_come_out_again(root):
+    before = {path: path.read_bytes() for path in root.reports.rglob("*") if path.is_file()}
+    write_report(root)
+    assert before == {path: path.read_bytes() for path in root.reports.rglob("*") if path.is_file()}
+
+
+def test_sentences_follow_from_numbers(root):
+    experiments = read_all(root)
+    paper = read_papers()["dual_contextual"]
+
+    def sentences(gain):
+        first = experiments[0]
+
+        class Changed(type(first)):
+            def difference(self, variant, test_set, metric):
+                return gain if super().difference(variant, test_set, metric) else None
+
+        changed = Changed(**{name: getattr(first, name) for name in first.__dataclass_fields__})
+        return summarise(paper, entries_of("dual_contextual", paper, [changed]))
+
+    summary = sentences(Difference(1.5, (0.5, 2.5), 0.004))
+    assert any("Both & <more> +1.50 sacrebleu against Transformer on test" in one for one in summary.found)
+    assert "+0.50 … +2.50, is without 0 (paired bootstrap, p = 0.004 in the weakest seed)" in summary.sure[0]
+    assert "other text and other models" in summary.sure[-1]
+    assert "the loss may be chance" in sentences(Difference(-0.5, (-2, 1), 0.5)).sure[0]
+    unknown = summarise(paper, entries_of("dual_contextual", paper, experiments[2:]))
+    assert unknown.found == ("None of its headline systems has run here.",)
+    assert "`dvc repro experiments/never/dvc.yaml`" in unknown.sure[0]
+    assert any("Enc-DC against Transformer: +0.89 (BLEU newstest2014)" in one for one in unknown.claimed)
+
+
+def test_what_a_gain_costs(root):
+    experiments = read_all(root)
+    systems = {name: System(name, experiments[0], None) for name in VARIANTS}
+    assert systems["han_joint"].all_tokens == 2 * systems["transformer"].tokens
+    assert systems["lexical_shortcuts_fusion"].tokens == systems["transformer"].tokens / 2
+    assert systems["han_joint"].flops == (4 + 1) * systems["transformer"].flops
+    assert systems["han_joint"].seconds is None
+    assert systems["dual_context_encoder"].seconds == pytest.approx(systems["transformer"].seconds / 0.8123)
+    grid = cost_grid(read_papers(), experiments)
+    rows = {
+        row.variant: dict(zip(((column.group, column.title) for column in grid.columns), row.cells, strict=True))
+        for row in grid.rows
+    }
+    assert next(iter(rows)) == "transformer"
+    assert rows["dual_context_decoder"]["", "seeds"].text == "1"  # of the other experiment, which has one
+    gain = experiments[0].difference("dual_context_encoder", "test", "sacrebleu")
+    price = rows["dual_context_encoder"]["A point of gain costs", "FLOPs"]
+    if gain.interval[0] > 0:
+        assert price.value == pytest.approx(100 / gain.mean, abs=1e-4)  # twice the FLOPs of the Transformer
+    else:
+        assert price.text == DASH
+
+
+@given(st.text())
+def test_latex_prints_what_was_written(text):
+    printed, left = "", escape(text)
+    back = {written: character for character, written in SPECIAL.items() if character != "\n"}
+    while left:
+        written = next((one for one in sorted(back, key=len, reverse=True) if left.startswith(one)), left[0])
+        assert written in back or written not in "\\&%$#_{}~^[]*"
+        printed += back.get(written, written)
+        left = left[len(written) :]
+    assert printed == text.replace("\n", " ")
+
+
+def test_latex_of_a_table_has_equally_many_cells_in_every_row(root):
+    for path in sorted((root.reports / "tables").glob("*.tex")):
+        text = path.read_text(encoding="utf-8")
+        bare = re.sub(r"\\[\\{}&%$#_]", "", text)
+        assert bare.count("{") == bare.count("}"), path
+        assert bare.count("$") % 2 == 0, path
+        (columns,) = re.findall(r"\\begin\{tabular\}\{(l r*|lr*)\}", text)
+        body = text.split(r"\midrule")[1].split(r"\bottomrule")[0]
+        rows = [line for line in body.strip().split("\n") if line]
+        assert all(line.endswith(r" \\") for line in rows), path
+        assert {len(re.findall(r"(?<!\\)&", line)) for line in rows} == {len(columns) - 1}, path
+
+
+def test_a_table_of_two_groups_in_latex():
+    columns = (Column("A", "x"), Column("A", "y"), Column("B_1", "z"))
+    row = GridRow("[1-1] & more", "v", (Cell("1"), Cell("−2 ‡"), Cell(DASH)))  # noqa: RUF001
+    text = format_latex(Grid("name", "50%", columns, (row,)))
+    assert r"\caption{50\%}" in text
+    assert r" & \multicolumn{2}{c}{A} & \multicolumn{1}{c}{B\_1} \\" in text
+    assert r"\cmidrule(lr){2-3}\cmidrule(lr){4-4}" in text
+    assert r"{[}1-1{]} \& more & 1 & $-$2 \ddag{} & \textendash{} \\" in text
