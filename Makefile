@@ -45,8 +45,8 @@ repro-new: $(INSTALLED)  ## the same in a clone without the cache: rebuild the t
 report: $(INSTALLED)  ## write reports/ again, with what other experiments have got since (NAME=…)
 	dvc repro --force --single-item $(PIPELINE):report
 
-test: $(INSTALLED)  ## run the tests, the longest file first
-	OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder tests/test_pipeline.py tests
+test: $(INSTALLED)  ## run the tests
+	OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 check: $(INSTALLED)  ## lint, formatting, types, the copies of dvc.yaml and every params.yaml
 	ruff check

@@ -57,7 +57,7 @@ def paper(tmp_path_factory):
     plain = ["transformer", "transformer_big"]
     values |= {"variants": {name: values["variants"][name] for name in plain}, "train": {"bitext": plain}}
     path = tmp_path_factory.mktemp("paper") / "params.yaml"
-    path.write_text(yaml.safe_dump(values | {"focus": "transformer"}))
+    path.write_text(yaml.safe_dump(values | {"probing": {}, "focus": "transformer"}))
     arguments = [str(path), "--vocabulary", "41138", "--json"]
     done = subprocess.run(
         [sys.executable, "-m", "stages.describe", *arguments],
