@@ -204,10 +204,13 @@ def test_sentences_follow_from_numbers(root):
 
     summary = sentences(Difference(1.5, (0.5, 2.5), 0.004))
     assert any("Both & <more> +1.50 sacrebleu against Transformer on test" in one for one in summary.found)
-    assert "+0.50 … +2.50, is without 0 (paired bootstrap, p = 0.004 in the weakest seed)" in summary.sure[0]
+    assert "+0.50 … +2.50, is without 0 (one-sided paired bootstrap, p = 0.004 in the weakest seed)" in summary.sure[0]
     assert "other text and other models" in summary.sure[-1]
+    assert summary.sure[0].startswith("birds en-de, seeds 1, 2: Both & <more>, sacrebleu on test: the gain is likely")
     assert "the loss may be chance" in sentences(Difference(-0.5, (-2, 1), 0.5)).sure[0]
-    assert "(paired bootstrap, seeds disagree or are equal)" in sentences(Difference(0.5, (-2, 3), 1.0)).sure[0]
+    assert (
+        "(one-sided paired bootstrap, seeds disagree or are equal)" in sentences(Difference(0.5, (-2, 3), 1.0)).sure[0]
+    )
     unknown = summarise(paper, entries_of("dual_contextual", paper, experiments[2:]))
     assert unknown.found == ("None of its headline systems has run here.",)
     assert "`dvc repro experiments/never/dvc.yaml`" in unknown.sure[0]

@@ -16,8 +16,9 @@ NOTES = (
     "Costs are those of the whole training, over those of the plain system at the end of the system's baselines:"
     " FLOPs, seconds and target tokens, with the runs that a system goes on from, without those of a teacher. Seconds"
     " are tokens over the relative speed of training. {speeds}",
-    "± is the sample standard deviation over seeds; gains are over the system's baseline with the same seeds, of which the"
-    " baseline's own row may have more; † p < 0.05, ‡ p < 0.01. An interval needs several seeds.",
+    "± is the sample standard deviation over seeds; gains are over the system's baseline with the same seeds, of which"
+    " the baseline's own row may have more; † p < 0.05, ‡ p < 0.01: of many systems some get there by chance. An"
+    " interval needs several seeds.",
     "What a point of gain on {test} costs is how much more FLOPs and seconds a system takes than its baseline, in per"
     " cent, over the gain. Only gains have such a price whose interval over seeds is above 0 or, with one seed, whose"
     " p is below 0.05.",

@@ -11,7 +11,7 @@ from context_nmt.evaluation.report.entries import Block, Entry
 from context_nmt.evaluation.report.systems import System
 
 SIGNIFICANT = 0.05
-TESTS = {"bootstrap": "paired bootstrap", "sign": "sign test"}
+TESTS = {"bootstrap": "one-sided paired bootstrap", "sign": "sign test"}
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def summarise(paper: Paper, entries: Sequence[Entry]) -> Summary:
         cell = block.beside.cell(row, measure) if measure else None
         if measure and cell and cell.difference is not None:
             found.append(_found(entry, row, block, measure, cell))
-            sure += [_sure(row, block, cell), *_longer_training(row, block)]
+            sure += [_sure(row, block, measure, cell), *_longer_training(row, block)]
     if not found:
         commands = dict.fromkeys(entry.command(row) for entry, row in rows)
         found = ["None of its headline systems has run here."]
@@ -91,11 +91,12 @@ def _found(entry: Entry, row: Row, block: Block, measure: Measure, cell: Cell) -
     )
 
 
-def _sure(row: Row, block: Block, cell: Cell) -> str:
+def _sure(row: Row, block: Block, measure: Measure, cell: Cell) -> str:
     assert cell.difference is not None
     assert row.variant is not None
     word = "gain" if cell.difference > 0 else "loss" if cell.difference < 0 else "equality"
-    start = f"{block.written.title}: {block.written.settings.label(row.variant)}: "
+    label = block.written.settings.label(row.variant)
+    start = f"{block.written.title}: {label}, {measure.metric} on {measure.test_set}: "
     test = TESTS[block.written.settings.variants[row.variant].test]
     p = "not tested" if cell.p is None else f"{test}, {_p_of_seeds(cell.p, cell.seeds)}"
     if cell.interval:
