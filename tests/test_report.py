@@ -46,6 +46,7 @@ GIVEN = {
     "corpus": PARAMETERS["corpus"] | {"validation": "dev"},
     "significance": {"metric": "sacrebleu", "resamples": 10, "seed": 1},
 }
+DOCUMENTS = "hierarchical_attention"
 SLOTS = {"transformer": "transformer", "gauss": "dual_context_encoder"}  # what the made-up speeds are of
 
 
@@ -203,13 +204,56 @@ def test_sentences_follow_from_numbers(root):
 
     summary = sentences(Difference(1.5, (0.5, 2.5), 0.004))
     assert any("Both & <more> +1.50 sacrebleu against Transformer on test" in one for one in summary.found)
-    assert "+0.50 … +2.50, is without 0 (paired bootstrap, p = 0.004 in the weakest seed)" in summary.sure[0]
+    assert "+0.50 … +2.50, is without 0 (one-sided paired bootstrap, p = 0.004 in the weakest seed)" in summary.sure[0]
     assert "other text and other models" in summary.sure[-1]
+    assert summary.sure[0].startswith("birds en-de, seeds 1, 2: Both & <more>, sacrebleu on test: the gain is likely")
     assert "the loss may be chance" in sentences(Difference(-0.5, (-2, 1), 0.5)).sure[0]
+    assert (
+        "(one-sided paired bootstrap, seeds disagree or are equal)" in sentences(Difference(0.5, (-2, 3), 1.0)).sure[0]
+    )
     unknown = summarise(paper, entries_of("dual_contextual", paper, experiments[2:]))
     assert unknown.found == ("None of its headline systems has run here.",)
     assert "`dvc repro experiments/never/dvc.yaml`" in unknown.sure[0]
     assert any("Enc-DC against Transformer: +0.89 (BLEU newstest2014)" in one for one in unknown.claimed)
+
+
+def test_longer_training_than_the_baseline_s_is_said(root):
+    (first, *_), papers = read_all(root), read_papers()
+    found = {name: summarise(papers[name], entries_of(name, papers[name], [first])) for name in papers}
+    assert any("was trained on 2.00 times the tokens of Transformer" in one for one in found[DOCUMENTS].sure)
+    assert not any("times the tokens" in one for one in found["dual_contextual"].sure)
+
+
+def probing(written, **changes):
+    """The same experiment with other settings of probes."""
+    settings = written.settings
+    experiment = replace(written.experiment)
+    experiment.__dict__["settings"] = replace(settings, probing=replace(settings.probing, **changes))
+    return replace(written, experiment=experiment)
+
+
+def test_what_was_not_probed_says_where_to_name_it(root):
+    (first, *_), papers = read_all(root), read_papers()
+    first = probing(first, tasks="miniature/probing", sentences=("transformer",))
+    row = {"mean": "90", "deviation": "0", "difference": "", "baseline": ""}
+    first.rows["transformer", "miniature/probing", "probe_surface"] = row | {"seeds": "2"}
+    entries = entries_of("dual_contextual", papers["dual_contextual"], [first])
+    (grid,) = (entry.grid() for entry in entries if entry.table.id == "Table 4")
+    cells = {row.variant: row.cells[-1] for row in grid.rows}
+    assert (cells["transformer"].text, cells["transformer"].command) == ("90.00 ± 0.00", "")
+    command = "dvc repro (after naming it under probing.sentences in params.yaml)"
+    assert (cells["dual_context_encoder"].text, cells["dual_context_encoder"].command) == (DASH, command)
+    assert [(fill.command, fill.systems) for fill in grid.fills] == [(command, ("Enc-DC",))]
+
+
+def test_an_experiment_with_the_paper_s_own_probing_tasks_is_named(root):
+    papers, (first, *others) = read_papers(), read_all(root)
+    never = probing(next(other for other in others if other.name == "never"), tasks="senteval")
+    entries = entries_of("dual_contextual", papers["dual_contextual"], [first, never])
+    (grid,) = (entry.grid() for entry in entries if entry.table.id == "Table 4")
+    assert ("dvc repro experiments/never/dvc.yaml", ("Transformer", "Enc-DC")) in [
+        (fill.command, fill.systems) for fill in grid.fills
+    ]
 
 
 def test_what_a_gain_costs(root):

@@ -16,11 +16,12 @@ NOTES = (
     "Costs are those of the whole training, over those of the plain system at the end of the system's baselines:"
     " FLOPs, seconds and target tokens, with the runs that a system goes on from, without those of a teacher. Seconds"
     " are tokens over the relative speed of training. {speeds}",
-    "± is the sample standard deviation over seeds; gains are over the system's baseline; † p < 0.05, ‡ p < 0.01."
-    " An interval needs several seeds.",
+    "± is the sample standard deviation over seeds; gains are over the system's baseline with the same seeds, of which"
+    " the baseline's own row may have more; † p < 0.05, ‡ p < 0.01: of many systems some get there by chance. An"
+    " interval needs several seeds.",
     "What a point of gain on {test} costs is how much more FLOPs and seconds a system takes than its baseline, in per"
-    " cent, over the gain. Only gains have such a price that are not chance: the interval over seeds is without 0 or,"
-    " with one seed, p < 0.05.",
+    " cent, over the gain. Only gains have such a price whose interval over seeds is above 0 or, with one seed, whose"
+    " p is below 0.05.",
     "{metric}: {signatures}",
 )
 
@@ -34,7 +35,10 @@ def cost_grid(papers: dict[str, Paper], experiments: Sequence[Written]) -> Grid 
     if not tests:
         return None
     rows = tuple(GridRow(_label(system), system.variant, tuple(_cells(system, tests, metric))) for system in systems)
-    lacking = tuple(row.label for row in rows if any(cell.command for cell in row.cells))
+    lacking: dict[str, list[str]] = {}
+    for row in rows:
+        for command in dict.fromkeys(cell.command for cell in row.cells if cell.command):
+            lacking.setdefault(command, []).append(row.label)
     signatures = sorted({one for system in systems for one in system.written.signatures(metric)})
     words = {"speeds": first.speeds.note(), "test": tests[0], "metric": metric, "signatures": "; ".join(signatures)}
     return Grid(
@@ -42,7 +46,7 @@ def cost_grid(papers: dict[str, Paper], experiments: Sequence[Written]) -> Grid 
         title=f"All systems, {corpus.name} {corpus.source}-{corpus.target}",
         columns=tuple(_columns(tests, metric)),
         rows=rows,
-        fills=(Fill(SPEED, lacking),) if lacking else (),
+        fills=tuple(Fill(command, tuple(labels)) for command, labels in lacking.items()),
         notes=tuple(note.format(**words) for note in NOTES),
     )
 

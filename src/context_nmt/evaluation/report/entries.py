@@ -103,7 +103,7 @@ class Entry:
     def _missing(self, row: Row, block: Block, measure: Measure) -> Cell:
         """A dash; nothing would fill one of a system that has no such number or that other experiments have."""
         if row.variant in block.written.models:
-            return Cell(DASH, command=SPEED if measure.metric.endswith("_speed") else "")
+            return Cell(DASH, command=_measuring(block.written, row.variant, measure))
         if row.variant in block.written.settings.variants:
             return Cell(DASH, command=block.written.command)
         elsewhere = any(row.variant in other.written.models for other in self.blocks)
@@ -125,7 +125,7 @@ class Entry:
     def _is_own_text(self, written: Written) -> bool:
         """Whether it has the paper's own test set, and a system that the table compares with a baseline."""
         corpus, variants = written.settings.corpus, written.settings.variants
-        names = (*written.test_sets, *written.contrastive_sets)
+        names = (*written.test_sets, *written.contrastive_sets, *written.probing_sets)
         return any(row.baseline and row.variant in variants for row in self.table.rows) and any(
             column.test_set in names
             and (column.languages or self.table.languages) == f"{corpus.source}-{corpus.target}"
@@ -174,6 +174,18 @@ def entries_of(name: str, paper: Paper, experiments: Sequence[Written]) -> list[
         )
         for table in paper.tables
     ]
+
+
+def _measuring(written: Written, variant: str, measure: Measure) -> str:
+    """What would measure a system that has run; empty if it has no such number."""
+    if measure.metric.endswith("_speed"):
+        return SPEED
+    probing = written.settings.probing
+    if measure.test_set in written.probing_sets and variant not in probing.sentences:
+        return f"{written.command} (after naming it under probing.sentences in params.yaml)"
+    if measure.metric.startswith(("lexical_", "cosine_")) and variant not in probing.words:
+        return f"{written.command} (after naming it under probing.words in params.yaml)"
+    return ""
 
 
 def _title(measure: Measure) -> str:

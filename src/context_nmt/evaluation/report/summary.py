@@ -8,9 +8,10 @@ from context_nmt.evaluation.papers.published import COSTS, Paper, Row
 from context_nmt.evaluation.papers.replicas import Cell, Measure
 from context_nmt.evaluation.report.cells import decimals_of
 from context_nmt.evaluation.report.entries import Block, Entry
+from context_nmt.evaluation.report.systems import System
 
 SIGNIFICANT = 0.05
-TESTS = {"bootstrap": "paired bootstrap", "sign": "sign test"}
+TESTS = {"bootstrap": "one-sided paired bootstrap", "sign": "sign test"}
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def summarise(paper: Paper, entries: Sequence[Entry]) -> Summary:
         cell = block.beside.cell(row, measure) if measure else None
         if measure and cell and cell.difference is not None:
             found.append(_found(entry, row, block, measure, cell))
-            sure.append(_sure(row, block, cell))
+            sure += [_sure(row, block, measure, cell), *_longer_training(row, block)]
     if not found:
         commands = dict.fromkeys(entry.command(row) for entry, row in rows)
         found = ["None of its headline systems has run here."]
@@ -90,13 +91,14 @@ def _found(entry: Entry, row: Row, block: Block, measure: Measure, cell: Cell) -
     )
 
 
-def _sure(row: Row, block: Block, cell: Cell) -> str:
+def _sure(row: Row, block: Block, measure: Measure, cell: Cell) -> str:
     assert cell.difference is not None
     assert row.variant is not None
     word = "gain" if cell.difference > 0 else "loss" if cell.difference < 0 else "equality"
-    start = f"{block.written.title}: {block.written.settings.label(row.variant)}: "
+    label = block.written.settings.label(row.variant)
+    start = f"{block.written.title}: {label}, {measure.metric} on {measure.test_set}: "
     test = TESTS[block.written.settings.variants[row.variant].test]
-    p = "not tested" if cell.p is None else f"{test}, {_p(cell.p)}{' in the weakest seed' if cell.seeds > 1 else ''}"
+    p = "not tested" if cell.p is None else f"{test}, {_p_of_seeds(cell.p, cell.seeds)}"
     if cell.interval:
         low, high = cell.interval
         ends = f"its 95% interval over {cell.seeds} seeds, {signed(low)} … {signed(high)}"
@@ -106,6 +108,23 @@ def _sure(row: Row, block: Block, cell: Cell) -> str:
     if cell.p is None or cell.p >= SIGNIFICANT:
         return f"{start}the {word} of this one seed may be chance ({p})."
     return f"{start}the {word} of this one seed is significant ({p}); another seed might not have it."
+
+
+def _longer_training(row: Row, block: Block) -> Iterator[str]:
+    """That a system has seen more text than its baseline, which a difference cannot tell from the mechanism."""
+    assert row.variant is not None
+    system = System(row.variant, block.written, None)
+    if system.baseline and system.all_tokens != system.baseline.all_tokens:
+        label, baseline = (block.written.settings.label(one.variant) for one in (system, system.baseline))
+        times = f"{system.all_tokens / system.baseline.all_tokens:.2f}"
+        yield f"{block.written.title}: {label} was trained on {times} times the tokens of {baseline}; this counts, too."
+
+
+def _p_of_seeds(p: float, seeds: int) -> str:
+    """The largest p over seeds, which is set to 1 where they disagree on who is better."""
+    if seeds == 1:
+        return _p(p)
+    return f"{_p(p)} in the weakest seed" if p < 1 else "seeds disagree or are equal"
 
 
 def _p(p: float) -> str:
