@@ -254,7 +254,7 @@ def test_lexical_probes_of_the_embeddings_find_nearly_all_units(digits, monkeypa
     assert {f"lexical_{stack}_{layer}" for stack in ("encoder", "decoder") for layer in range(3)} <= found.keys()
     assert not [name for name in found if "_tag_" in name]
     groups = [found[f"lexical_encoder_frequency_{number}_0"] for number in range(1, 11)]  # ten digits, one in each
-    assert min(groups) <= found["lexical_encoder_0"] <= max(groups)
+    assert min(groups) >= 90
 
 
 def test_lexical_probes_of_nothing_find_nothing(digits, monkeypatch):
