@@ -119,9 +119,9 @@ def test_batches_that_are_recorded_fit_with_the_sentences_before_them(experiment
         monkeypatch.setattr(recording, "TOKENS", tokens)
         sizes, total, positions = [], 0.0, 0
         handle = model.register_forward_hook(lambda _, given, __: sizes.append(max(one.numel() for one in given[:2])))
-        for outputs, real in recording.recorded(model, corpus, "valid", ["decoder_output"], DecodingSettings()):
-            total += float((outputs["decoder_output"] * real[..., None]).double().sum())
-            positions += int(real.sum())
+        for batch in recording.recorded(model, corpus, "valid", ["decoder_output"], DecodingSettings()):
+            total += float((batch.outputs["decoder_output"] * batch.target[..., None]).double().sum())
+            positions += int(batch.target.sum())
         handle.remove()
         return sizes, total, positions
 

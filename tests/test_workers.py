@@ -52,7 +52,7 @@ def test_as_many_workers_as_threads() -> None:
 
 
 def test_a_free_worker_takes_the_next_job(tmp_path: Path) -> None:
-    """The first job lasts until all others are done, which only the other worker can do."""
+    """The first job lasts until all others are done, which only the other worker can do; the last two may cross."""
 
     def work(job: int) -> int:
         deadline = time.monotonic() + 30
@@ -61,7 +61,8 @@ def test_a_free_worker_takes_the_next_job(tmp_path: Path) -> None:
         (tmp_path / str(job)).touch()
         return job
 
-    assert [job for job, _ in side_by_side(work, 6, 2)] == [1, 2, 3, 4, 5, 0]
+    order = [job for job, _ in side_by_side(work, 6, 2)]
+    assert order in ([1, 2, 3, 4, 5, 0], [1, 2, 3, 4, 0, 5])
 
 
 def test_an_error_in_a_worker_is_an_error_here() -> None:
