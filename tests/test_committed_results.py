@@ -19,9 +19,24 @@ def test_the_transformer_comes_close_to_the_bound_and_has_no_leak(folder):
     assert results["senses"]["senses_cross"]["mean"] == 50
 
 
-@pytest.mark.parametrize("variant", ["han_encoder", "han_joint"])
-def test_what_reads_previous_sentences_understands_pronouns_that_need_them(variant):
-    results = read_json(ROOT / "metrics/results.json")
+@pytest.mark.parametrize(
+    ("folder", "variant"),
+    [
+        (".", "han_encoder"),
+        (".", "han_joint"),
+        ("experiments/miniature-documents", "han_encoder"),
+        ("experiments/miniature-documents", "han_decoder"),
+        ("experiments/miniature-documents", "han_joint"),
+    ],
+)
+def test_what_reads_previous_sentences_understands_pronouns_that_need_them(folder, variant):
+    results = read_json(ROOT / folder / "metrics/results.json")
     read, blind = (results[name]["pronouns"] for name in (variant, "transformer"))
     assert read["pronouns_cross"]["mean"] >= blind["pronouns_cross"]["mean"] + 25
     assert read["pronouns_within"]["mean"] >= blind["pronouns_within"]["mean"] - 1
+
+
+def test_what_reads_one_sentence_finds_nothing_that_stands_farther_back():
+    results = read_json(ROOT / "experiments/miniature-documents/metrics/results.json")["han_encoder_k1"]["pronouns"]
+    assert results["pronouns_distance_1"]["mean"] >= 75
+    assert results["pronouns_distance_2"]["mean"] == results["pronouns_distance_3"]["mean"] == 50
