@@ -49,8 +49,8 @@ def modules_that_show(model: Model) -> list[str]:
     found = [name for name in found if f"{name}.{SENTENCES}" in names]
     if not found or not isinstance(model, DocumentModel):
         raise UserError(
-            "nothing in this variant shows where it looks in previous sentences; give one with hierarchical_attention"
-            " in encoder_output or decoder_output"
+            "nothing in this variant shows where it looks in previous sentences; give one with attention to"
+            " sentences and words in encoder_output or decoder_output"
         )
     return found
 
