@@ -276,6 +276,28 @@ def test_rates_change_what_they_name(corpus, tmp_path):
         assert sign not in changed
 
 
+def test_german_order_is_free_where_it_is_told_to_be_and_the_bound_keeps_english_order(tmp_path):
+    rates = RateSettings(pronoun_cross=0, pronoun_within=0, sense=0, people=1, person_pronoun=0, time=0.9, reordered=0.5)
+    generate(replace(SMALL, train=300, rates=rates), tmp_path / "free")
+    lines, bound = (read_lines(tmp_path / f"free/test.{name}") for name in ("de", "bound.de"))
+    records = gold(tmp_path / "free", "test")
+    moved = [
+        [sorted(re.findall(r"\w+", text.lower())) for text in (line, guess)]
+        for record, line, guess in zip(records, lines, bound, strict=True)
+        if line != guess
+        and not any(use["side"] == "de" for use in record["synonyms"])
+        and all(pronoun["within"] for pronoun in record["pronouns"])
+    ]
+    assert len(moved) > 0.1 * len(lines)
+    assert all(line == guess for line, guess in moved)
+    starts = Counter(
+        (record["en"]["tokens"][0] in ("On", "In", "At"), record["de"]["tags"][0].startswith("APPR"))
+        for record in records
+    )
+    assert min(starts.values()) > 0.02 * len(records)
+    assert len(starts) == 4
+
+
 def test_too_few_sentences_for_a_task_are_named_and_nothing_is_left(tmp_path):
     with pytest.raises(UserError, match=r"probing task .* raise probing\.documents \(3\)"):
         generate(replace(SMALL, probing=replace(SMALL.probing, documents=3)), tmp_path / "few")
@@ -291,6 +313,7 @@ def test_too_few_sentences_for_a_task_are_named_and_nothing_is_left(tmp_path):
             "generated.miniature: rates.pronoun_cros: unknown key; did you mean 'pronoun_cross'",
         ),
         ("{rates: {plural: 1.5}}", "plural is 1.5; it must be in"),
+        ("{rates: {reordered: 0.7}}", "reordered is 0.7; above 0.5 it would be the rule"),
         ("{rates: {distance_1: 0, distance_2: 0, distance_3: 0}}", "distance_1, distance_2, distance_3 are all 0"),
     ],
 )

@@ -1,5 +1,6 @@
 """The two grammars of the miniature corpus: sentences of a grammar book, and rules that all sentences keep."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -82,6 +83,29 @@ SENTENCES = {
         buy(the(MAN), the(LAMP), time=ADVERBS["yesterday"], fronted="time"),
         "Yesterday the man bought the lamp.",
         "Gestern kaufte der Mann die Lampe.",
+    ),
+    "German fronts what English does not": (
+        buy(the(MAN), the(LAMP), time=ADVERBS["yesterday"], reordered=True),
+        "The man bought the lamp yesterday.",
+        "Gestern kaufte der Mann die Lampe.",
+    ),
+    "English fronts what German does not": (
+        buy(the(MAN), the(LAMP), time=ADVERBS["yesterday"], fronted="time", reordered=True),
+        "Yesterday the man bought the lamp.",
+        "Der Mann kaufte gestern die Lampe.",
+    ),
+    "a fronted subordinate clause stays in front": (
+        buy(
+            the(MAN),
+            the(LAMP),
+            time=ADVERBS["yesterday"],
+            subordinator=LEXICON.subordinators["when"],
+            subordinate=Clause(the(WOMAN), VERBS["sleep"], "past"),
+            fronted="subordinate",
+            reordered=True,
+        ),
+        "When the woman slept, the man bought the lamp yesterday.",
+        "Als die Frau schlief, kaufte der Mann gestern die Lampe.",
     ),
     "verb last and a comma": (
         buy(the(MAN), the(TABLE), subordinator=LEXICON.subordinators["because"], subordinate=is_(it(TABLE), "cheap")),
@@ -255,6 +279,8 @@ def test_kinds_of_sentences():
     old = is_(the(TABLE), "old")
     assert said(old, question=True) == ("Was the table old?", "War der Tisch alt?")
     assert said(buy(the(MAN), it(LAMP)), question=True) == ("Did the man buy it?", "Kaufte der Mann sie?")
+    yesterday = buy(the(MAN), it(LAMP), time=ADVERBS["yesterday"], reordered=True)
+    assert said(yesterday, question=True) == ("Did the man buy it yesterday?", "Kaufte der Mann sie gestern?")
     assert said(old, speaker=NounPhrase(ANNA, "name"), speaking=VERBS["say"]) == (
         '"The table was old," said Anna.',
         '"Der Tisch war alt", sagte Anna.',
@@ -267,6 +293,15 @@ def test_kinds_of_sentences():
         "Der Tisch war alt, aber der Mann kaufte ihn.",
     )
     assert said(old, conjunction=and_, second=second)[1] == "Der Tisch war alt und der Mann kaufte ihn."
+
+
+def test_a_sentence_in_the_order_of_one_language():
+    clause = buy(the(MAN), the(LAMP), time=ADVERBS["yesterday"], reordered=True)
+    sentence = Sentence(clause, conjunction=LEXICON.conjunctions["and"], second=replace(clause, fronted="time"))
+    english, german = (realise(sentence.ordered_as(language)) for language in ("en", "de"))
+    assert english.text("de") == "Der Mann kaufte gestern die Lampe und gestern kaufte der Mann die Lampe."
+    assert german.text("en") == "Yesterday the man bought the lamp, and the man bought the lamp yesterday."
+    assert (english.text("en"), german.text("de")) == (realise(sentence).text("en"), realise(sentence).text("de"))
 
 
 def test_an_entity_can_be_called_by_another_noun():

@@ -221,7 +221,9 @@ class Clauses:
         if place and not copula and clause.argument is None and self.chance(rates.place):
             clause.place = self.somewhere()
         if self.chance(rates.fronted) and not (clause.subject and clause.subject.form == "negative"):
-            clause.fronted = "time" if clause.time else "place" if clause.place else None
+            clause.fronted = clause.movable
+        if rates.reordered and clause.subject and clause.subject.form != "negative":
+            clause.reordered = self.chance(rates.reordered)
         return clause
 
     def somewhere(self) -> Adverb | PrepositionalPhrase:

@@ -137,7 +137,7 @@ class Generation:
     def _bound(self, split: str, documents: Iterable[Drawn]) -> None:
         for source, target in (("en", "de"), ("de", "en")):
             guessed = (
-                realise(sentence, self._oracles[source].guesses(sentence, said)).text(target)
+                realise(sentence.ordered_as(source), self._oracles[source].guesses(sentence, said)).text(target)
                 for plan, words in documents
                 for sentence, said in zip(plan, words, strict=True)
             )

@@ -16,6 +16,7 @@ from context_nmt.corpus.miniature.german_morphology import (
 from context_nmt.corpus.miniature.lexicon import Adverb, TimePhrase
 from context_nmt.corpus.miniature.meaning import (
     Clause,
+    Front,
     NounPhrase,
     Predicate,
     PrepositionalPhrase,
@@ -70,22 +71,23 @@ class German:
         assert clause.subject is not None
         finite, end = _verbs(clause, self._number(clause.subject), last=False)
         front: list[Leaf] = []
-        if clause.fronted == "subordinate":
+        fronted = None if verb_first else clause.fronted_in_german
+        if fronted == "subordinate":
             front = self._subordinate(clause)
-        elif clause.fronted:
-            front = self._adverbial(clause, clause.fronted)
+        elif fronted:
+            front = self._adverbial(clause, fronted)
         elif not verb_first:
             front = self._noun_phrase(clause.subject, "nominative")
-        middle = self._middle(clause, subject=verb_first or clause.fronted is not None)
+        middle = self._middle(clause, fronted, subject=verb_first or fronted is not None)
         return [*front, *finite, *middle, *end, *self._behind(clause)]
 
     def _verb_last(self, clause: Clause, number: str) -> list[Leaf]:
         """What follows the word that opens a subordinate clause."""
         finite, end = _verbs(clause, number, last=True)
         front = self._adverbial(clause, clause.fronted) if clause.fronted else []
-        return [*front, *self._middle(clause, subject=True), *end, *finite, *self._behind(clause)]
+        return [*front, *self._middle(clause, clause.fronted, subject=True), *end, *finite, *self._behind(clause)]
 
-    def _middle(self, clause: Clause, *, subject: bool) -> list[Leaf]:
+    def _middle(self, clause: Clause, fronted: Front, *, subject: bool) -> list[Leaf]:
         """Pronouns before adverbs of time, these before nouns, the dative before the accusative, then "nicht"."""
         words = self._noun_phrase(clause.subject, "nominative") if subject and clause.subject else []
         case = clause.verb.german.case
@@ -94,7 +96,7 @@ class German:
         for phrase, its_case in (*objects, *indirect):
             if phrase.form == "pronoun":
                 words += self._noun_phrase(phrase, its_case)
-        if clause.time and clause.fronted != "time":
+        if clause.time and fronted != "time":
             words += self._adverbial(clause, "time")
         if clause.frequency:
             words += self._adverbial(clause, "frequency")
@@ -105,7 +107,7 @@ class German:
             words.append(Leaf("PTKNEG", "nicht", ((clause, "not"),)))
         if clause.manner:
             words += self._adverbial(clause, "manner")
-        if clause.place and clause.fronted != "place":
+        if clause.place and fronted != "place":
             words += self._adverbial(clause, "place")
         if clause.argument:
             words += self._prepositional_phrase(clause.argument)

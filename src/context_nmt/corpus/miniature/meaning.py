@@ -5,7 +5,7 @@ words in two ways is an entity's wording, so that one sentence can be said again
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from context_nmt.corpus.miniature.lexicon import (
@@ -79,6 +79,8 @@ class NounPhrase:
         return self.entity.wording.plural or self.other is not None
 
 
+Front = Literal["time", "place", "subordinate"] | None
+
 Wordings = Mapping[Entity | NounPhrase, Wording]  # what some entities, or single mentions, are called instead
 AS_IT_IS: Wordings = {}
 
@@ -121,9 +123,28 @@ class Clause:
     manner: Adverb | None = None
     time: Adverb | TimePhrase | None = None
     place: Adverb | PrepositionalPhrase | None = None
-    fronted: Literal["time", "place", "subordinate"] | None = None
+    fronted: Front = None
+    reordered: bool = False  # a time or place that English fronts stands behind in German, or the other way round
     subordinator: Subordinator | None = None
     subordinate: "Clause | None" = None
+
+    @property
+    def movable(self) -> Front:
+        """The time or, without one, the place: what can stand in front or behind."""
+        if self.fronted == "subordinate":
+            return None
+        return "time" if self.time else "place" if self.place else None
+
+    @property
+    def fronted_in_german(self) -> Front:
+        """What stands before the verb of the German clause in place of its subject."""
+        if not self.reordered or self.fronted == "subordinate":
+            return self.fronted
+        return None if self.fronted else self.movable
+
+    def ordered_as(self, language: str) -> "Clause":
+        """The clause with what one language fronts in front in both."""
+        return replace(self, fronted=self.fronted if language == "en" else self.fronted_in_german, reordered=False)
 
     def phrases(self) -> Iterator[NounPhrase]:
         """The noun phrases of the clause itself."""
@@ -155,6 +176,11 @@ class Sentence:
     speaking: Verb | None = None
     speaking_tense: Tense = "past"
     ambiguities: tuple[Ambiguity, ...] = ()
+
+    def ordered_as(self, language: str) -> "Sentence":
+        """The sentence with what one language fronts in front in both."""
+        second = self.second and self.second.ordered_as(language)
+        return replace(self, clause=self.clause.ordered_as(language), second=second)
 
     def clauses(self) -> Iterator[Clause]:
         """All clauses of the sentence."""

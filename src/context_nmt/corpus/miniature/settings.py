@@ -30,6 +30,7 @@ class RateSettings(Checked):
     time: float = 0.3
     place: float = 0.2
     fronted: float = 0.4  # of a time or a place
+    reordered: float = 0.0  # of main clauses with one: German fronts it where English does not, or the other way round
     companion: float = 0.1  # for, with or without the other person
     frequency: float = 0.08
     manner: float = 0.08
@@ -46,6 +47,7 @@ class RateSettings(Checked):
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             require(0 <= value <= 1, f"{name} is {value}; it must be in [0, 1]")
+        require(self.reordered <= 0.5, f"reordered is {self.reordered}; above 0.5 it would be the rule and no freedom")
         for names in (EPISODES, DISTANCES, CUES):
             require(sum(getattr(self, name) for name in names) > 0, f"{', '.join(names)} are all 0")
 
