@@ -277,7 +277,9 @@ def test_rates_change_what_they_name(corpus, tmp_path):
 
 
 def test_german_order_is_free_where_it_is_told_to_be_and_the_bound_keeps_english_order(tmp_path):
-    rates = RateSettings(pronoun_cross=0, pronoun_within=0, sense=0, people=1, person_pronoun=0, time=0.9, reordered=0.5)
+    rates = RateSettings(
+        pronoun_cross=0, pronoun_within=0, sense=0, people=1, person_pronoun=0, time=0.9, reordered=0.5
+    )
     generate(replace(SMALL, train=300, rates=rates), tmp_path / "free")
     lines, bound = (read_lines(tmp_path / f"free/test.{name}") for name in ("de", "bound.de"))
     records = gold(tmp_path / "free", "test")

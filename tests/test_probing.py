@@ -17,7 +17,7 @@ from context_nmt.evaluation.probing.features import mean_states
 from context_nmt.evaluation.probing.layers import Measuring, probe_words
 from context_nmt.evaluation.probing.sentences import probe_sentences, summary
 from context_nmt.evaluation.probing.similarity import cosines
-from context_nmt.evaluation.probing.states import read_layers
+from context_nmt.evaluation.probing.states import STACKS, read_layers
 from context_nmt.evaluation.probing.tasks import GROUPS, TASKS, find_tasks, read_task
 from context_nmt.evaluation.probing.unit_groups import frequency_bins, unit_tags
 from context_nmt.evaluation.probing.words import WordProbes
@@ -248,7 +248,7 @@ QUICK = WordClassifierSettings(learning_rate=0.01, batch_tokens=256, epochs=12)
 def test_lexical_probes_of_the_embeddings_find_nearly_all_units(digits, monkeypatch):
     corpus = BinarizedCorpus(digits.binarized)
     model = model_for(corpus, monkeypatch, width=32)
-    found = Measuring(WordProbes(model, corpus, QUICK), corpus).measures("valid", None)
+    found = Measuring(WordProbes(model, corpus, QUICK), corpus).measures("valid", dict.fromkeys(STACKS))
     assert found["lexical_encoder_0"] >= 99
     assert found["lexical_decoder_0"] >= 99
     assert {f"lexical_{stack}_{layer}" for stack in ("encoder", "decoder") for layer in range(3)} <= found.keys()
@@ -331,9 +331,8 @@ def test_frequency_bins_by_hand():
 
 def test_a_word_s_tag_is_that_of_its_units():
     vocabulary = Vocabulary(("<pad>", "<s>", "</s>", "<unk>", "gar@@", "den", "a"))
-    records = [{"en": {"tags": ["DT", "NN"]}}, {"en": {"tags": ["DT"]}}, {}]
-    found = unit_tags(Sides([np.array(ids) for ids in ([6, 4, 5], [6, 6], [6])]), vocabulary, records, "en")
-    assert found == [["DT", "NN", "NN"], [None, None], [None]]
+    found = unit_tags(Sides([np.array(ids) for ids in ([6, 4, 5], [6, 6])]), vocabulary, [["DT", "NN"], ["DT"]])
+    assert found == [["DT", "NN", "NN"], [None, None]]
 
 
 def test_a_run_s_words_are_probed_by_tag_where_gold_tags_are_known(tmp_path):
@@ -346,9 +345,11 @@ def test_a_run_s_words_are_probed_by_tag_where_gold_tags_are_known(tmp_path):
     average_run(experiment, "plain", 1)
     lines = (experiment.subwords / "valid.xx").read_text().split("\n")[:-1]
     for language in ("xx", "yy"):
-        write_lines(experiment.corpus / f"valid.{language}", lines)
-    tags = [["EVEN" if int(digit) % 2 == 0 else "ODD" for digit in line.split()] for line in lines]
-    write_lines(experiment.corpus / "valid.gold.jsonl", [json.dumps({"xx": {"tags": row}}) for row in tags])
+        write_lines(experiment.tokenized / f"valid.{language}.cased", lines)
+    tokens = [line.split() for line in lines]
+    tags = [["EVEN" if int(digit) % 2 == 0 else "ODD" for digit in row] for row in tokens]
+    records = [{"xx": {"tokens": row, "tags": own}} for row, own in zip(tokens, tags, strict=True)]
+    write_lines(experiment.corpus / "valid.gold.jsonl", map(json.dumps, records))
     probe_words(experiment, "plain", 1, device="cpu")
     found = read_json(experiment.word_probes(RUN))["valid"]
     tagged = {name for name in found if "_tag_" in name}

@@ -28,34 +28,39 @@ UNIVERSAL_OF = {tag: universal for universal, tags in UNIVERSAL.items() for tag 
 
 @dataclass(frozen=True)
 class Tags:
-    """A universal tag for each token of each sentence, and how they were found."""
+    """A tag for each token of each sentence, and how they were found; English has Penn Treebank tags, German STTS."""
 
-    name: str
+    name: str  # for signatures
     sentences: list[list[str]]
+
+    def universal(self) -> list[list[str]]:
+        """The same as universal tags; those that are not known are X."""
+        return [[UNIVERSAL_OF.get(tag, "X") for tag in tags] for tags in self.sentences]
 
 
 def find_tags(experiment: Experiment, split: str, language: str) -> Tags | None:
     """Tag a tokenised split: by its gold tags if they are those of the same tokens, English else by NLTK's tagger.
 
-    None where neither is there. Tags that are not known are X.
+    None where neither is there.
     """
     (lines,) = read_parallel(experiment.tokenized / f"{split}.{language}.cased")
     tokens = [line.split() for line in lines]
     gold = experiment.corpus / f"{split}.gold.jsonl"
     sides = [record.get(language, {}) for record in read_json_lines(gold)] if gold.exists() else []
     if [side.get("tokens") for side in sides] == tokens:
-        return Tags("gold", [_universal(side["tags"]) for side in sides])
+        return Tags("gold-tags", [side["tags"] for side in sides])
+    return tagged_by_nltk(tokens, language)
+
+
+def tagged_by_nltk(sentences: Sequence[Sequence[str]], language: str) -> Tags | None:
+    """Tag tokens by NLTK's tagger; None for another language than English or without the tagger's data."""
     if language != "en":
         return None
     import nltk  # gold tags do without its second of importing
 
     try:
-        tagged = nltk.pos_tag_sents(tokens)
+        tagged = nltk.pos_tag_sents(sentences)
     except LookupError:
         return None
-    found = [_universal([tag for _, tag in sentence]) for sentence in tagged]
-    return Tags(f"nltk-{nltk.__version__}-perceptron-tagger", found)
-
-
-def _universal(tags: Sequence[str]) -> list[str]:
-    return [UNIVERSAL_OF.get(tag, "X") for tag in tags]
+    name = f"nltk-{nltk.__version__}-perceptron-tagger"
+    return Tags(name, [[tag for _, tag in sentence] for sentence in tagged])

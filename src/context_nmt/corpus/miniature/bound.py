@@ -2,9 +2,9 @@
 
 A sentence-level system cannot know the gender of "it" whose noun stands in an earlier sentence, the sense of an
 ambiguous noun whose cue does, nor which of two synonyms a text uses. The oracle knows everything else and fills these
-words with the choice most frequent in training. Where the order of German is free, it keeps the source's order. It sees of a pronoun nothing but its form and case, and not that "er
-sah ihn" must be two: a system that learns what verbs and adjectives mostly say of people can get a little further from
-German (from English, they tell nothing).
+words with the choice most frequent in training. Where the order of German is free, it keeps the source's order. It sees
+of a pronoun nothing but its form and case, and not that "er sah ihn" must be two: a system that learns what verbs and
+adjectives mostly say of people can get a little further from German (from English, they tell nothing).
 """
 
 from collections import Counter

@@ -58,11 +58,17 @@ TASKS: Mapping[str, Callable[[Sequence[ParsedSentence], ProbingSettings, Random]
 def write_probing_tasks(
     sentences: Sequence[ParsedSentence], folder: Path, settings: ProbingSettings, random: Random
 ) -> None:
-    """Write FOLDER/TASK.txt for all ten tasks; raises UserError where the sentences are too few for one."""
+    """Write FOLDER/TASK.txt for all ten tasks.
+
+    Raises UserError where the sentences are too few for one, and for sizes of a task that there is not.
+    """
+    for name in settings.training_of:
+        if name not in TASKS:
+            raise UserError(f"probing.training_of.{name}: no such task; there are {', '.join(TASKS)}")
     distinct = list({sentence.text: sentence for sentence in sentences}.values())
     for name, task in TASKS.items():
         try:
-            examples = task(distinct, settings, random)
+            examples = task(distinct, settings.of(name), random)
         except UserError as error:
             raise UserError(f"probing task {name}: {error}") from None
         write_lines(

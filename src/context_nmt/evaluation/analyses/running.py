@@ -61,7 +61,7 @@ def _tagged(experiment: Experiment, test: str, language: str) -> Tagged | None:
     if tags is None:
         return None
     lines = read_lines(experiment.subwords / f"{test}.{language}")
-    return [tagged_words(line.split(), own) for line, own in zip(lines, tags.sentences, strict=True)]
+    return [tagged_words(line.split(), own) for line, own in zip(lines, tags.universal(), strict=True)]
 
 
 def _of_output(experiment: Experiment, corpus: BinarizedCorpus, run: str, test: str) -> dict[str, float]:

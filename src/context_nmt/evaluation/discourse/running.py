@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from context_nmt.corpus.documents import read_documents
-from context_nmt.evaluation.corpora.folder import CorpusFolder
 from context_nmt.evaluation.discourse.aligning import NAME, WordAligner
 from context_nmt.evaluation.discourse.coherence import Coherence
 from context_nmt.evaluation.discourse.cohesion import Cohesion
 from context_nmt.evaluation.discourse.content_words import ContentWords
 from context_nmt.evaluation.discourse.word_accuracy import count_words
 from context_nmt.evaluation.discourse.wordnet import find_wordnet
-from context_nmt.evaluation.discourse.words import NOUN_TAGS, Words, nouns_among, tagged_nouns, usual_pronouns
+from context_nmt.evaluation.discourse.words import Words, nouns_among, usual_pronouns
 from context_nmt.evaluation.parallel_text import read_parallel
 from context_nmt.evaluation.run_scores import checked_run
 from context_nmt.evaluation.scores import Score
+from context_nmt.evaluation.tags import find_tags
 from context_nmt.experiment import Experiment
 from context_nmt.files import write_json
 
@@ -85,14 +85,8 @@ class _Scorer:
         return count_words(words, test.references, test.hypotheses, *links).score(words.name, NAME)
 
     def _nouns(self, test: _Test) -> Words | None:
-        """Those with gold tags, if these are known of the same tokens; else those that a tagger finds."""
         language = self.experiment.settings.corpus.target
-        records = CorpusFolder(self.experiment.corpus).gold(test.name, len(test.references))
-        sides = [record.get(language, {}) for record in records or ()]
-        tokens = [line.split() for line in test.references]
-        if language in NOUN_TAGS and [side.get("tokens") for side in sides] == tokens:
-            return nouns_among([side["tags"] for side in sides], language, name="nouns-gold-tags")
-        return tagged_nouns(test.references, language)
+        return nouns_among(find_tags(self.experiment, test.name, language), language)
 
     @cached_property
     def _training(self) -> tuple[list[str], list[str]]:

@@ -4,8 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import nltk
-
+from context_nmt.evaluation.tags import Tags, tagged_by_nltk
 from context_nmt.files import UserError, read_lines
 
 PRONOUNS = {
@@ -56,19 +55,15 @@ def listed(sentences: Sequence[str], path: Path) -> Words:
 
 def tagged_nouns(sentences: Sequence[str], language: str) -> Words | None:
     """Find the nouns of an English text by NLTK's tagger; None for another language or without the tagger's data."""
-    if language != "en":
-        return None
-    try:
-        tagged = nltk.pos_tag_sents([line.split() for line in sentences])
-    except LookupError:
-        return None
-    tags = [[tag for _, tag in sentence] for sentence in tagged]
-    return nouns_among(tags, language, name=f"nouns-nltk-{nltk.__version__}-perceptron-tagger")
+    return nouns_among(tagged_by_nltk([line.split() for line in sentences], language), language)
 
 
-def nouns_among(tags: Sequence[Sequence[str]], language: str, *, name: str) -> Words:
-    """Find the nouns among the tags of each sentence."""
-    return Words(name, [[place for place, tag in enumerate(row) if tag in NOUN_TAGS[language]] for row in tags])
+def nouns_among(tags: Tags | None, language: str) -> Words | None:
+    """Find the nouns among the tags of each sentence; None without tags, and for languages whose tags are not known."""
+    if tags is None or language not in NOUN_TAGS:
+        return None
+    places = [[place for place, tag in enumerate(row) if tag in NOUN_TAGS[language]] for row in tags.sentences]
+    return Words(f"nouns-{tags.name}", places)
 
 
 def _places(sentences: Sequence[str], words: Collection[str]) -> list[list[int]]:

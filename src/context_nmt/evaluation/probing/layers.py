@@ -1,7 +1,7 @@
 """What is measured of every layer of one run's two stacks: lexical probes, by frequency and by tag, and cosines."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from statistics import fmean
 
 import numpy as np
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.decoding.in_batches import evaluating
-from context_nmt.evaluation.corpora.folder import CorpusFolder, Record
 from context_nmt.evaluation.probing.similarity import cosines
 from context_nmt.evaluation.probing.states import STACKS, read_layers
 from context_nmt.evaluation.probing.unit_groups import frequency_bins, unit_tags
 from context_nmt.evaluation.probing.words import WordProbes, batches
+from context_nmt.evaluation.tags import Tags, find_tags
 from context_nmt.experiment import Experiment, run_name
 from context_nmt.files import write_json
 from context_nmt.models.checkpoints import load_run
@@ -26,18 +26,17 @@ TOKENS = 4096  # of a batch, padding included
 def probe_words(experiment: Experiment, variant: str, seed: int, *, device: str) -> None:
     """Write {test_set: {measure: value}} of one run, see `Measuring`; raises UserError for missing files.
 
-    Tags are those of `data/CORPUS/SPLIT.gold.jsonl`; without it nothing is said by tag.
+    Nothing is said by tag where there are neither gold tags nor a tagger.
     """
     run = run_name(variant, seed)
     corpus = BinarizedCorpus(experiment.binarized)
     model = load_run(experiment.model(run), device_named(device), corpus)
     probes = WordProbes(model, corpus, experiment.settings.probing.word_classifier)
     measuring = Measuring(probes, corpus)
-    folder = CorpusFolder(experiment.corpus)
     found = {}
     for test in corpus.tests:
-        records = folder.gold(test, len(corpus.parallel(test)[0]))
-        found[test] = measuring.measures(test, records)
+        tags = [find_tags(experiment, test, language) for language in (corpus.source, corpus.target)]
+        found[test] = measuring.measures(test, dict(zip(STACKS, tags, strict=True)))
     write_json(experiment.word_probes(run), found)
 
 
@@ -60,14 +59,13 @@ class Measuring:
             for stack, side in zip(STACKS, corpus.parallel(corpus.train), strict=True)
         }
 
-    def measures(self, test: str, records: list[Record] | None) -> dict[str, float]:
-        """Measure one test set; `records` are what is known of its sentences."""
+    def measures(self, test: str, tags: Mapping[str, Tags | None]) -> dict[str, float]:
+        """Measure one test set; `tags` are those of what each stack reads."""
         pairs = self.corpus.parallel(test)
-        languages = (self.corpus.source, self.corpus.target)
-        tags = {
-            stack: unit_tags(side, self.vocabularies[stack], records, language) if records else None
-            for stack, side, language in zip(STACKS, pairs, languages, strict=True)
-        }
+        tags_of: dict[str, list[list[str | None]]] = {}
+        for stack, side in zip(STACKS, pairs, strict=True):
+            if found_tags := tags[stack]:
+                tags_of[stack] = unit_tags(side, self.vocabularies[stack], found_tags.sentences)
         accuracies: dict[str, list[NDArray[np.bool_]]] = defaultdict(list)
         angles: dict[str, list[float]] = defaultdict(list)
         for batch in batches(pairs, np.arange(len(pairs[0])), TOKENS):
@@ -76,7 +74,7 @@ class Measuring:
             for stack, layers in read.items():
                 right = self.probes.right(stack, layers)
                 ids = layers.ids[layers.real].cpu().numpy()
-                own = tags[stack]
+                own = tags_of.get(stack)
                 tagged = None if own is None else np.array([tag or "" for number in batch for tag in own[number]])
                 for name, chosen in self._groups(stack, ids, tagged):
                     accuracies[name].append(right[:, chosen])

@@ -5,7 +5,6 @@ from numpy.typing import NDArray
 
 from context_nmt.corpus.binarized import TokenFile
 from context_nmt.corpus.vocabulary import JOINER, Vocabulary
-from context_nmt.evaluation.corpora.folder import Record
 
 BINS = 10
 
@@ -25,13 +24,12 @@ def frequency_bins(training: TokenFile, vocabulary: int) -> NDArray[np.int64]:
     return bins
 
 
-def unit_tags(side: TokenFile, vocabulary: Vocabulary, records: list[Record], language: str) -> list[list[str | None]]:
-    """The tag of each unit's word, by sentence; None in a sentence whose words are not as many as its gold tokens."""
+def unit_tags(side: TokenFile, vocabulary: Vocabulary, tags: list[list[str]]) -> list[list[str | None]]:
+    """The tag of each unit's word, by sentence; None in a sentence whose words are not as many as its tags."""
     tagged: list[list[str | None]] = []
-    for number, record in enumerate(records):
+    for number, own in enumerate(tags):
         units = [vocabulary.units[one] for one in side[number]]
-        tags = record.get(language, {}).get("tags", [])
         words = np.cumsum([0, *(not unit.endswith(JOINER) for unit in units)])
-        fits = words[-1] == len(tags)
-        tagged.append([tags[word] if fits else None for word in words[:-1]])
+        fits = words[-1] == len(own)
+        tagged.append([own[word] if fits else None for word in words[:-1]])
     return tagged
