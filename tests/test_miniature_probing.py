@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -76,6 +77,19 @@ def test_every_split_has_equally_many_of_each_class(folder, task):
         counts = Counter(label for label, _ in splits[split])
         assert set(counts.values()) == {size // classes}
         assert len(counts) == classes
+
+
+def test_one_task_can_have_more_training_sentences(pool, tmp_path):
+    settings = replace(SETTINGS, training_of={"bigram_shift": 900})
+    write_probing_tasks(pool, tmp_path, settings, Random(1))
+    assert {split: len(pairs) for split, pairs in read(tmp_path, "bigram_shift").items()} == {
+        "tr": 900,
+        "va": 60,
+        "te": 60,
+    }
+    assert len(read(tmp_path, "subj_number")["tr"]) == 300
+    with pytest.raises(UserError, match=r"training_of.bigrams: no such task; there are .*bigram_shift"):
+        write_probing_tasks(pool, tmp_path, replace(SETTINGS, training_of={"bigrams": 900}), Random(1))
 
 
 @pytest.mark.parametrize("task", TASKS)
