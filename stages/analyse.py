@@ -29,6 +29,7 @@ def main(
             gate_PLACE_SIDE                 share of the context in a query, key or value, over its layers; of one with
                                             _LAYER, of a part of speech with _TAG; PLACE also cross
             ngram_accuracy_N                per cent of the n-grams that the reference has, for n = 1 to 10
+            bleu_of_iterations_N            sacrebleu of a masked model after N iterations
             bleu_of_units_N                 sacrebleu where the source has N units or more, to the next of 0, 10, … 50;
                                             sentences_of_units_N how many these are
             bleu_of_tenth_N                 sacrebleu of a tenth of the sentences, from short to long; words_of_tenth_N

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 
 import pytest
 import sacrebleu
@@ -15,15 +16,16 @@ from torch import nn
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding import masked_search
+from context_nmt.decoding.running import decode_run
 from context_nmt.evaluation.analyses.lengths import bleu_by_length, equal_groups, length_classes
 from context_nmt.evaluation.analyses.locality import locality
 from context_nmt.evaluation.analyses.ngrams import ngram_accuracy
 from context_nmt.evaluation.analyses.running import analyse_run
-from context_nmt.files import UserError, read_json, write_lines
+from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.plans import Filling
-from context_nmt.settings import DecodingSettings
+from context_nmt.settings import DecodingSettings, SideSettings, UnitSettings
 from context_nmt.training.running import train_run
 from context_nmt.transformer.attention import ScaledDotProduct
 
@@ -191,6 +193,33 @@ def test_a_run_s_analyses_are_those_of_its_model_and_of_its_translations(tmp_pat
     write_lines(hypotheses, ["1 2 4"] * 39)
     with pytest.raises(UserError, match=r"valid\.yy\.cased has 40 lines, .*valid\.tokenized\.txt has 39"):
         analyse_run(experiment, "plain", 1, device="cpu")
+
+
+def test_bleu_by_iterations_is_that_of_the_translations(tmp_path):
+    variants = {"plain": {"model": MASKED, "decoding": {"iterations": 3, "length_beam": 2}}}
+    training = {"maximum_updates": 150, "validate_every": 150, "maximum_sentence_length": 12}
+    experiment = make_experiment(tmp_path, pairs=300, variants=variants, training=training)
+    sides = {role: {"language": language} for role, language in (("source", "xx"), ("target", "yy"))}
+    for side in sides.values():
+        side |= asdict(SideSettings(pretokenized=True, truecase=False))
+    write_json(experiment.tokenized / "moses.json", sides)
+    write_json(experiment.subwords / "units.json", asdict(UnitSettings(kind="words")))
+    train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    average_run(experiment, "plain", 1)
+    references = [f"{line} 7" for line in read_lines(experiment.subwords / "valid.yy")]
+    write_texts(experiment, "1 2", "1 2")
+    write_lines(experiment.corpus / "valid.yy", references)
+    analyse_run(experiment, "plain", 1, device="cpu")
+    found = read_json(experiment.analyses(RUN))["valid"]
+    expected = {}
+    for number in (1, 3, 4, 10):
+        write_json(experiment.plan("plain", "decoding"), asdict(DecodingSettings(iterations=number, length_beam=2)))
+        decode_run(experiment, "plain", 1, device="cpu")
+        translations = read_lines(experiment.decoded(RUN) / "valid.subwords.txt")
+        score = sacrebleu.corpus_bleu(translations, [references]).score
+        expected[f"bleu_of_iterations_{number}"] = pytest.approx(score, abs=1e-3)
+    assert {name: value for name, value in found.items() if "iterations" in name} == expected
+    assert len({found[name] for name in expected}) > 1
 
 
 def write_texts(experiment, hypothesis, reference):

@@ -35,6 +35,7 @@ PICTURES = (
     Picture("gates", "Gates before attention", "layer", "share of the context", GATES),
     Picture("gates_by_tag", "Gates by part of speech", "", "share of the context", GATES, pattern=TAGS),
     Picture("ngram_accuracy", "N-gram accuracy", "n", "points above the baseline", gains=True),
+    Picture("bleu_of_iterations", "BLEU of mask-predict", "iterations", "sacrebleu"),
     Picture("bleu_of_units", "BLEU by length", "source units, from", "sacrebleu"),
     Picture("bleu_of_tenth", "BLEU by length", "tenth, from short to long", "above the baseline", gains=True),
 )

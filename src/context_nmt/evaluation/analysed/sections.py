@@ -104,6 +104,18 @@ Per cent of a test set's translated n-grams that stand in the reference of their
         decimals=2,
     ),
     Section(
+        name="bleu_of_iterations",
+        title="BLEU by iterations",
+        text="""\
+sacrebleu of masked language models after 1, 4 and 10 iterations of mask-predict: how much a first guess at all words at
+once gains when they see each other.""",
+        column="{}",
+        absent="No system is a masked language model.",
+        parts=(("bleu_of_iterations", ""),),
+        of_few=True,
+        decimals=2,
+    ),
+    Section(
         name="bleu_of_units",
         title="BLEU by length",
         text="""\

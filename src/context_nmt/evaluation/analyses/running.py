@@ -5,6 +5,7 @@ from context_nmt.decoding.running import read_settings
 from context_nmt.decoding.workers import gathered
 from context_nmt.evaluation.analyses.divergence import divergence
 from context_nmt.evaluation.analyses.gates import Tagged, gates
+from context_nmt.evaluation.analyses.iterations import bleu_by_iterations
 from context_nmt.evaluation.analyses.lengths import bleu_by_length
 from context_nmt.evaluation.analyses.locality import locality
 from context_nmt.evaluation.analyses.ngrams import ngram_accuracy
@@ -34,8 +35,14 @@ def analyse_run(experiment: Experiment, variant: str, seed: int, *, device: str)
     found = {}
     with processes(where) as group:
         for test in group.share(list(corpus.tests)):
-            found[test] = _of_model(experiment, corpus, model, test, settings)
-            found[test] |= _of_output(experiment, corpus, run, test)
+            _, references = read_test(experiment, run, test, tokenized=False)
+            found[test] = (
+                _of_model(experiment, corpus, model, test, settings)
+                | _of_output(experiment, corpus, run, test)
+                | bleu_by_iterations(
+                    model, corpus, test, settings, text=experiment.model(run) / "text", references=references
+                )
+            )
         found = gathered(found, group)
     if group.first:
         write_json(experiment.analyses(run), found)

@@ -1,0 +1,42 @@
+"""BLEU of mask-predict by its number of iterations (Ghazvininejad et al. 2019)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.text_chain import TextChain
+from context_nmt.decoding.translating import translate_ids
+from context_nmt.evaluation.scores import bleu_metric
+from context_nmt.models.building import Model
+from context_nmt.models.masked_language_model import MaskedLanguageModel
+from context_nmt.settings import DecodingSettings
+
+ITERATIONS = (1, 4, 10)
+
+
+def bleu_by_iterations(
+    model: Model,
+    corpus: BinarizedCorpus,
+    split: str,
+    settings: DecodingSettings,
+    *,
+    text: Path,
+    references: Sequence[Sequence[str]],
+) -> dict[str, float]:
+    """Translate with 1, 4 and 10 iterations and as many as the settings have: sacrebleu, `bleu_of_iterations_NUMBER`.
+
+    `text` is the run's folder for `TextChain`; references are raw text. An autoregressive model has none.
+    """
+    if not isinstance(model, MaskedLanguageModel):
+        return {}
+    chain = TextChain(text)
+    source, device = corpus.side(split, corpus.source), next(model.parameters()).device
+    found = {}
+    for number in sorted({*ITERATIONS, settings.iterations}):
+        translations = translate_ids(model, source, replace(settings, iterations=number), device=device)
+        units = (corpus.target_vocabulary.text(hypotheses[0].tokens) for hypotheses in translations)
+        raw = list(chain.target_text(chain.target_tokens(units)))
+        score = bleu_metric("sacrebleu").corpus_score(raw, references).score
+        found[f"bleu_of_iterations_{number}"] = round(float(score), 4)
+    return found
