@@ -222,6 +222,7 @@ class Clauses:
             clause.place = self.somewhere()
         if self.chance(rates.fronted) and not (clause.subject and clause.subject.form == "negative"):
             clause.fronted = clause.movable
+        # Without a draw where the order is fixed: those corpora stay as they were.
         if rates.reordered and clause.subject and clause.subject.form != "negative":
             clause.reordered = self.chance(rates.reordered)
         return clause

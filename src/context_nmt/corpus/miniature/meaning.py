@@ -124,21 +124,19 @@ class Clause:
     time: Adverb | TimePhrase | None = None
     place: Adverb | PrepositionalPhrase | None = None
     fronted: Front = None
-    reordered: bool = False  # a time or place that English fronts stands behind in German, or the other way round
+    reordered: bool = False  # what is movable stands in front in one language alone
     subordinator: Subordinator | None = None
     subordinate: "Clause | None" = None
 
     @property
     def movable(self) -> Front:
         """The time or, without one, the place: what can stand in front or behind."""
-        if self.fronted == "subordinate":
-            return None
         return "time" if self.time else "place" if self.place else None
 
     @property
     def fronted_in_german(self) -> Front:
         """What stands before the verb of the German clause in place of its subject."""
-        if not self.reordered or self.fronted == "subordinate":
+        if not self.reordered:
             return self.fronted
         return None if self.fronted else self.movable
 
@@ -178,7 +176,9 @@ class Sentence:
     ambiguities: tuple[Ambiguity, ...] = ()
 
     def ordered_as(self, language: str) -> "Sentence":
-        """The sentence with what one language fronts in front in both."""
+        """The sentence with what one language fronts in front in both; a question has nothing before its verb."""
+        if self.question:
+            return self
         second = self.second and self.second.ordered_as(language)
         return replace(self, clause=self.clause.ordered_as(language), second=second)
 

@@ -30,7 +30,7 @@ class RateSettings(Checked):
     time: float = 0.3
     place: float = 0.2
     fronted: float = 0.4  # of a time or a place
-    reordered: float = 0.0  # of main clauses with one: German fronts it where English does not, or the other way round
+    reordered: float = 0.0  # of clauses with a time, place or companion: what one language fronts, the other does not
     companion: float = 0.1  # for, with or without the other person
     frequency: float = 0.08
     manner: float = 0.08

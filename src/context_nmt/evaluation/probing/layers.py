@@ -62,10 +62,11 @@ class Measuring:
     def measures(self, test: str, tags: Mapping[str, Tags | None]) -> dict[str, float]:
         """Measure one test set; `tags` are those of what each stack reads."""
         pairs = self.corpus.parallel(test)
-        tags_of: dict[str, list[list[str | None]]] = {}
-        for stack, side in zip(STACKS, pairs, strict=True):
-            if found_tags := tags[stack]:
-                tags_of[stack] = unit_tags(side, self.vocabularies[stack], found_tags.sentences)
+        tags_of = {
+            stack: unit_tags(side, self.vocabularies[stack], own.sentences)
+            for stack, side in zip(STACKS, pairs, strict=True)
+            if (own := tags[stack])
+        }
         accuracies: dict[str, list[NDArray[np.bool_]]] = defaultdict(list)
         angles: dict[str, list[float]] = defaultdict(list)
         for batch in batches(pairs, np.arange(len(pairs[0])), TOKENS):
@@ -74,8 +75,9 @@ class Measuring:
             for stack, layers in read.items():
                 right = self.probes.right(stack, layers)
                 ids = layers.ids[layers.real].cpu().numpy()
-                own = tags_of.get(stack)
-                tagged = None if own is None else np.array([tag or "" for number in batch for tag in own[number]])
+                tagged = None
+                if stack in tags_of:
+                    tagged = np.array([tag or "" for number in batch for tag in tags_of[stack][number]])
                 for name, chosen in self._groups(stack, ids, tagged):
                     accuracies[name].append(right[:, chosen])
                 for number, (tokens, sentences) in enumerate(cosines(layers), start=1):
