@@ -19,6 +19,19 @@ def test_the_transformer_comes_close_to_the_bound_and_has_no_leak(folder):
     assert results["senses"]["senses_cross"]["mean"] == 50
 
 
+@pytest.mark.parametrize("folder", [".", "experiments/miniature-masked"])
+def test_the_masked_model_is_close_to_its_teacher(folder):
+    results = read_json(ROOT / folder / "metrics/results.json")
+    teacher, student = (results[name]["test"]["sacrebleu"]["mean"] for name in ("transformer", "cmlm"))
+    assert student >= teacher - 3
+
+
+@pytest.mark.parametrize("variant", ["cmlm_raw", "ccan_raw", "ccan"])
+def test_iterations_help_where_a_sentence_has_several_translations(variant):
+    found = read_json(ROOT / f"experiments/miniature-masked/metrics/analyses/{variant}-1.json")["test"]
+    assert found["bleu_of_iterations_10"] >= found["bleu_of_iterations_1"] + 3
+
+
 @pytest.mark.parametrize(
     ("folder", "variant"),
     [
