@@ -53,3 +53,15 @@ def test_what_reads_one_sentence_finds_nothing_that_stands_farther_back():
     results = read_json(ROOT / "experiments/miniature-documents/metrics/results.json")["han_encoder_k1"]["pronouns"]
     assert results["pronouns_distance_1"]["mean"] >= 75
     assert results["pronouns_distance_2"]["mean"] == results["pronouns_distance_3"]["mean"] == 50
+
+
+def test_the_report_at_the_root_has_every_experiment_that_has_results():
+    introduction = (ROOT / "reports/report.md").read_text(encoding="utf-8").split("\n\n")[1]
+    names = [path.parents[1].name for path in ROOT.glob("experiments/*/metrics/results.json")]
+    assert len(names) > 5
+    assert [name for name in names if name not in introduction and not _usual(name, introduction)] == []
+
+
+def _usual(name, introduction):
+    """Whether the report calls an experiment by its corpus and languages alone."""
+    return f"{name[:-6].replace('-', '_')} {name[-5:]}" in introduction
