@@ -209,6 +209,9 @@ def test_bleu_by_iterations_is_that_of_the_translations(tmp_path):
     references = [f"{line} 7" for line in read_lines(experiment.subwords / "valid.yy")]
     write_texts(experiment, "1 2", "1 2")
     write_lines(experiment.corpus / "valid.yy", references)
+    decode_run(experiment, "plain", 1, device="cpu")
+    decoded = read_lines(experiment.decoded(RUN) / "valid.subwords.txt")
+    write_lines(experiment.hypotheses(RUN) / "valid.detokenized.txt", decoded)
     analyse_run(experiment, "plain", 1, device="cpu")
     found = read_json(experiment.analyses(RUN))["valid"]
     expected = {}

@@ -6,7 +6,7 @@ from statistics import fmean
 
 from context_nmt.corpus.references import reference_names
 from context_nmt.evaluation.parallel_text import read_parallel
-from context_nmt.evaluation.scores import Score, score_raw, score_tokenized
+from context_nmt.evaluation.scores import Score, score_raw, score_sacrebleu, score_tokenized
 from context_nmt.experiment import Experiment, run_name
 from context_nmt.files import UserError, read_lines, write_json
 from context_nmt.settings import ExperimentSettings
@@ -64,7 +64,7 @@ def _against_bound(score: Score, bound: Path, references: list[list[str]]) -> di
     guesses = read_lines(bound)
     if len(guesses) != len(references[0]):
         raise UserError(f"{bound} has {len(guesses)} lines for {len(references[0])} sentences")
-    best = score_raw(guesses, references)["sacrebleu"]
+    best = score_sacrebleu(guesses, references)
     if best["score"] == 0:
         raise UserError(f"{bound} scores 0 sacrebleu: it is no translation of the test set")
     share = {"score": round(100 * score["score"] / best["score"], 4), "signature": f"percent|{best['signature']}"}

@@ -37,9 +37,14 @@ def bleu_metric(name: str) -> sacrebleu.BLEU:
 def score_raw(hypothesis: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, Score]:
     """Scores that are defined on raw, detokenised text."""
     return {
-        "sacrebleu": _score(bleu_metric("sacrebleu"), hypothesis, references),
+        "sacrebleu": score_sacrebleu(hypothesis, references),
         "chrf": _score(sacrebleu.CHRF(), hypothesis, references),
     }
+
+
+def score_sacrebleu(hypothesis: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
+    """`sacrebleu` alone."""
+    return _score(bleu_metric("sacrebleu"), hypothesis, references)
 
 
 def score_tokenized(hypothesis: Sequence[str], references: Sequence[Sequence[str]], *, text: str) -> dict[str, Score]:

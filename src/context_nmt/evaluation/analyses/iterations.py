@@ -22,21 +22,25 @@ def bleu_by_iterations(
     settings: DecodingSettings,
     *,
     text: Path,
+    hypotheses: Sequence[str],
     references: Sequence[Sequence[str]],
 ) -> dict[str, float]:
-    """Translate with 1, 4 and 10 iterations and as many as the settings have: sacrebleu, `bleu_of_iterations_NUMBER`.
+    """Translate with 1, 4 and 10 iterations: sacrebleu, `bleu_of_iterations_NUMBER`.
 
-    `text` is the run's folder for `TextChain`; references are raw text. An autoregressive model has none.
+    `hypotheses`, raw text like the references, are the translations with as many as the settings have; `text` is the
+    run's folder for `TextChain`. An autoregressive model has none.
     """
     if not isinstance(model, MaskedLanguageModel):
         return {}
     chain = TextChain(text)
     source, device = corpus.side(split, corpus.source), next(model.parameters()).device
-    found = {}
+    scores = {}
     for number in sorted({*ITERATIONS, settings.iterations}):
-        translations = translate_ids(model, source, replace(settings, iterations=number), device=device)
-        units = (corpus.target_vocabulary.text(hypotheses[0].tokens) for hypotheses in translations)
-        raw = list(chain.target_text(chain.target_tokens(units)))
+        raw = hypotheses
+        if number != settings.iterations:
+            translations = translate_ids(model, source, replace(settings, iterations=number), device=device)
+            units = (corpus.target_vocabulary.text(found[0].tokens) for found in translations)
+            raw = list(chain.target_text(chain.target_tokens(units)))
         score = bleu_metric("sacrebleu").corpus_score(raw, references).score
-        found[f"bleu_of_iterations_{number}"] = round(float(score), 4)
-    return found
+        scores[f"bleu_of_iterations_{number}"] = round(float(score), 4)
+    return scores

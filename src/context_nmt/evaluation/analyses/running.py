@@ -35,12 +35,18 @@ def analyse_run(experiment: Experiment, variant: str, seed: int, *, device: str)
     found = {}
     with processes(where) as group:
         for test in group.share(list(corpus.tests)):
-            _, references = read_test(experiment, run, test, tokenized=False)
+            hypotheses, references = read_test(experiment, run, test, tokenized=False)
             found[test] = (
                 _of_model(experiment, corpus, model, test, settings)
                 | _of_output(experiment, corpus, run, test)
                 | bleu_by_iterations(
-                    model, corpus, test, settings, text=experiment.model(run) / "text", references=references
+                    model,
+                    corpus,
+                    test,
+                    settings,
+                    text=experiment.model(run) / "text",
+                    hypotheses=hypotheses,
+                    references=references,
                 )
             )
         found = gathered(found, group)

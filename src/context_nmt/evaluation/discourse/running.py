@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from context_nmt.corpus.documents import read_documents
 from context_nmt.evaluation.discourse.aligning import NAME, WordAligner
+from context_nmt.evaluation.discourse.alignments import Alignment
 from context_nmt.evaluation.discourse.coherence import Coherence
 from context_nmt.evaluation.discourse.cohesion import Cohesion
 from context_nmt.evaluation.discourse.content_words import ContentWords
@@ -78,11 +79,16 @@ class _Scorer:
     def _accuracy(self, test: _Test, words: Words | None) -> Score | None:
         if words is None:
             return None
-        links = [
-            [self._aligner.align(*pair) for pair in zip(test.sources, targets, strict=True)]
-            for targets in (test.references, test.hypotheses)
-        ]
+        links = [self._links(test.sources, targets) for targets in (test.references, test.hypotheses)]
         return count_words(words, test.references, test.hypotheses, *links).score(words.name, NAME)
+
+    def _links(self, sources: Sequence[str], targets: Sequence[str]) -> list[Alignment]:
+        """Align lines; each pair once, whatever is counted with it."""
+        return [self._align(*pair) for pair in zip(sources, targets, strict=True)]
+
+    @cached_property
+    def _align(self) -> Callable[[str, str], Alignment]:
+        return cache(self._aligner.align)
 
     def _nouns(self, test: _Test) -> Words | None:
         language = self.experiment.settings.corpus.target
