@@ -370,6 +370,21 @@ def test_a_broken_rule_is_named(tmp_path, changes, message):
         read(tmp_path, **changes)
 
 
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        ({"table": "Table 9"}, r"claims: table is 'Table 9'; there are \['Table 1'\]"),
+        ({"table": "Table 1", "against": "gaus"}, r"claims: Table 1 has no row of gaus"),
+        ({"table": "Table 1", "variant": "song"}, r"claims: Table 1 has no row of song"),
+    ],
+)
+def test_a_claim_names_a_table_and_its_rows(tmp_path, claim, message):
+    claims = [{"says": "louder", "variant": "gauss"} | claim]
+    (tmp_path / "birds.yaml").write_text(yaml.safe_dump(PAPER | {"claims": claims}), encoding="utf-8")
+    with pytest.raises(UserError, match=message):
+        read_papers(tmp_path)
+
+
 def test_a_folder_without_papers_is_refused(tmp_path):
     with pytest.raises(UserError, match="holds no paper"):
         read_papers(tmp_path)

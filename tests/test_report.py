@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up_experiment import PARAMETERS, evaluate_all, make_experiment
 
-from context_nmt.evaluation.papers.published import read_papers
+from context_nmt.evaluation.papers.published import Claim, read_papers
+from context_nmt.evaluation.report.claims import headlines, lines_of, outcomes_of, published_of
 from context_nmt.evaluation.report.costs import cost_grid
 from context_nmt.evaluation.report.entries import NO_EXPERIMENT, entries_of
 from context_nmt.evaluation.report.grid import DASH, Cell, Column, Grid, GridRow
@@ -215,6 +216,102 @@ def test_sentences_follow_from_numbers(root):
     assert unknown.found == ("None of its headline systems has run here.",)
     assert "`dvc repro experiments/never/dvc.yaml`" in unknown.sure[0]
     assert any("Enc-DC against Transformer: +0.89 (BLEU newstest2014)" in one for one in unknown.claimed)
+
+
+def with_row(written, variant, metric, mean, **changes):
+    """The same experiment with one more number, of two seeds, on test."""
+    row = {"mean": str(mean), "deviation": "0", "seeds": "2", "difference": "", "baseline": ""} | changes
+    return replace(written, rows=written.rows | {(variant, "test", metric): row})
+
+
+@pytest.mark.parametrize(
+    ("own", "claim", "verdict"),
+    [
+        (3.0, {}, "the other way, not tested"),
+        (3.0, {"higher": False}, "as claimed, not tested"),
+        (5.0, {}, "as claimed, not tested"),
+        (4.001, {}, "no difference, not tested"),
+    ],
+)
+def test_a_claim_goes_one_way_or_the_other(root, own, claim, verdict):
+    first = with_row(read_all(root)[0], "transformer", "gate_1", 4.0)
+    first = with_row(first, "dual_context_encoder", "gate_1", own)
+    claim = Claim(says="it opens", variant="dual_context_encoder", metric="gate_1", **claim)
+    (outcome,) = outcomes_of(claim, [first])
+    assert f"{outcome.way}, {outcome.certainty}" == verdict
+    expected = f"birds en-de, seeds 1, 2: it opens? gate_1 on test: Both & <more> {own:.2f}, Transformer 4.00 ("
+    assert outcome.sentence().startswith(expected)
+    assert outcome.sentence().endswith(f": {verdict}.")
+
+
+@pytest.mark.parametrize(
+    ("tested", "certainty"),
+    [
+        ({"p": "0.04"}, "significant (p = 0.04)"),
+        ({"p": "0.05"}, "may be chance (p = 0.05)"),
+        ({"p": "0.0002"}, "significant (p ≤ 0.001)"),
+        ({"p": "0.2", "interval_low": "0.1", "interval_high": "2"}, "2 seeds agree"),
+        ({"p": "0.01", "interval_low": "-0.1", "interval_high": "2"}, "may be chance (2 seeds)"),
+    ],
+)
+def test_how_sure_a_claim_is_comes_from_its_test_and_its_seeds(root, tested, certainty):
+    tested = {"difference": "1", "baseline": "transformer", "p": "", "interval_low": "", "interval_high": ""} | tested
+    first = with_row(read_all(root)[0], "transformer", "gate_1", 4.0)
+    first = with_row(first, "dual_context_encoder", "gate_1", 5.0, **tested)
+    claim = Claim(says="it opens", variant="dual_context_encoder", metric="gate_1")
+    assert [outcome.certainty for outcome in outcomes_of(claim, [first])] == [certainty]
+    others = replace(claim, against="lexical_shortcuts_fusion")
+    first = with_row(first, "lexical_shortcuts_fusion", "gate_1", 4.0)
+    assert [outcome.certainty for outcome in outcomes_of(others, [first])] == ["not tested"]
+
+
+def test_what_is_published_of_a_claim():
+    papers = read_papers()
+
+    def published(name, says):
+        paper = papers[name]
+        (claim,) = (one for one in (*headlines(paper), *paper.claims) if one.says == says)
+        return [round(gain.gain, gain.decimals) for gain in published_of(paper, claim)]
+
+    assert published("dual_contextual", "the encoder gains more than the decoder") == [0.4]
+    assert published("context_aware_self_attention", "without gates it is worse") == [-5.23]
+    assert published("context_aware_cross_attention", "cross-attention gets more local") == [-0.04, -0.14]
+    assert published("lexical_shortcuts", "it tells word senses apart better") == [0.7]
+    assert published(DOCUMENTS, "it is the context, not further training") == []
+
+
+def test_every_claim_is_on_a_line_of_both_pages(root):
+    papers, experiments = read_papers(), read_all(root)
+    lines = lines_of(list(papers.values()), experiments)
+    assert len(lines) > 25
+    assert {line.paper for line in lines} == {paper.name for paper in papers.values()}
+    pages = [(root.reports / name).read_text(encoding="utf-8") for name in ("report.md", "report.html")]
+    assert all(line.says in page for line in lines for page in pages)
+    ran = {line.says: line for line in lines if line.verdict != "nothing has run"}
+    decoder = ran["Dec-DC translates better than Transformer"]
+    assert decoder.here.endswith("; birds en-de (more), seed 1")
+    assert ran["Enc-DC translates better than Transformer"].verdict == "as claimed, 2 seeds agree"
+
+
+def test_a_claim_is_counted_once_for_each_recipe(root):
+    first, *others = read_all(root)
+    claim = Claim(says="better", variant="dual_context_encoder")
+    assert [outcome.written.name for outcome in outcomes_of(claim, [*others, first])] == [""]
+    changed = replace(first, experiment=replace(first.experiment), name="longer")
+    settings = first.settings
+    training = replace(settings.training, maximum_updates=7)
+    changed.experiment.__dict__["settings"] = replace(settings, training=training)
+    assert [outcome.written.name for outcome in outcomes_of(claim, [first, changed])] == ["", "longer"]
+
+
+def test_systems_of_different_depth_are_not_compared(root):
+    first = read_all(root)[0]
+    claim = Claim(says="better", variant="dual_context_encoder")
+    filling = {"mechanism": "multi_head_attention"}
+    deep = {name: model | {"slots": {"decoder_self_attention": [filling]}} for name, model in first.models.items()}
+    assert len(outcomes_of(claim, [replace(first, models=deep)])) == 1
+    deep["transformer"]["slots"]["decoder_self_attention"] = [filling, filling]
+    assert outcomes_of(claim, [replace(first, models=deep)]) == []
 
 
 def test_longer_training_than_the_baseline_s_is_said(root):

@@ -168,6 +168,18 @@ class Table(Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Claim(Checked):
+    """One thing that a paper says, as two systems and a number in which they differ."""
+
+    says: str  # in words
+    variant: str
+    against: str | None = None  # the other variant; the first one's baseline if unset
+    metric: str | None = None  # the one that an experiment tests if unset; {top} is the number of encoder layers
+    higher: bool = True  # whether the first is said to have more of it
+    table: str | None = None  # the id of the table that says so; unset: it is ours, to tell reasons apart
+
+
+@dataclass(frozen=True, kw_only=True)
 class Paper(Checked):
     """One paper with all its tables and figures."""
 
@@ -178,6 +190,7 @@ class Paper(Checked):
     venue: str
     link: str
     claim: str  # what it says in the end, in a sentence without numbers
+    claims: tuple[Claim, ...] = ()  # what it says besides the gains of its headlines
     tables: tuple[Table, ...]
 
     def __post_init__(self) -> None:
@@ -185,6 +198,12 @@ class Paper(Checked):
         require(found is not None, f"link is {self.link!r}; it must be 'doi …' or 'arXiv …'")
         names = [table.id for table in self.tables]
         require(len(set(names)) == len(names), f"tables repeats an id: {names}")
+        for claim in self.claims:
+            require(claim.table is None or claim.table in names, f"claims: table is {claim.table!r}; there are {names}")
+            shown = [table for table in self.tables if claim.table in (None, table.id)]
+            known = {row.variant for table in shown for row in table.rows}
+            lost = [name for name in (claim.variant, claim.against) if name and name not in known]
+            require(claim.table is None or not lost, f"claims: {claim.table} has no row of {', '.join(lost)}")
 
     def citation(self) -> str:
         """Authors, year, title, venue and where to find it, on one line."""

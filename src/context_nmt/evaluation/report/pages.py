@@ -10,9 +10,18 @@ from markupsafe import Markup
 
 from context_nmt.evaluation.markdown import table_header, table_row
 from context_nmt.evaluation.papers.published import Paper, Table
+from context_nmt.evaluation.report.claims import Line
 from context_nmt.evaluation.report.grid import Grid
 from context_nmt.evaluation.report.summary import Summary
 
+LINES = {
+    "paper": "Paper",
+    "says": "It says",
+    "published": "Published",
+    "verdict": "How it went here, how sure that is",
+    "here": "Numbers",
+    "elsewhere": "Other experiments",
+}
 SUMMARY = (("claimed", "What it claims"), ("found", "What came out here"), ("sure", "How sure that is"))
 
 
@@ -41,20 +50,21 @@ class Page:
 
     title: str
     facts: tuple[str, ...]  # which experiments, and what marks mean
+    lines: tuple[Line, ...]  # every claim on one
     chapters: tuple[Chapter, ...]
     costs: Grid | None
 
 
 def format_markdown(page: Page) -> str:
     """Format the report with links to the pictures in figures/."""
-    return _environment(html=False).get_template("report.md.j2").render(page=page, parts=SUMMARY)
+    return _environment(html=False).get_template("report.md.j2").render(page=page, parts=SUMMARY, heads=LINES)
 
 
 def format_html(page: Page, figures: Path) -> str:
     """Format the report as a page that needs no other file; pictures are read from `figures`."""
     environment = _environment(html=True)
     environment.filters["data"] = lambda name: _data(figures / name)
-    return environment.get_template("report.html.j2").render(page=page, parts=SUMMARY)
+    return environment.get_template("report.html.j2").render(page=page, parts=SUMMARY, heads=LINES)
 
 
 def _environment(*, html: bool) -> Environment:
@@ -68,6 +78,7 @@ def _environment(*, html: bool) -> Environment:
     )
     environment.filters["code"] = _code if html else str
     environment.filters["table"] = _markdown_table
+    environment.filters["lines"] = _markdown_lines
     return environment
 
 
@@ -87,3 +98,8 @@ def _markdown_table(grid: Grid) -> str:
     titles = ["System", *(f"{column.group}: {column.title}".removeprefix(": ") for column in grid.columns)]
     rows: Iterable[Sequence[str]] = ([row.label, *(cell.text for cell in row.cells)] for row in grid.rows)
     return "\n".join([*table_header(titles), *map(table_row, rows)])
+
+
+def _markdown_lines(lines: Iterable[Line]) -> str:
+    rows = ([getattr(line, name) for name in LINES] for line in lines)
+    return "\n".join([table_row(LINES.values()), table_row(["---"] * len(LINES)), *map(table_row, rows)])

@@ -7,10 +7,10 @@ from context_nmt.evaluation.markdown import signed
 from context_nmt.evaluation.papers.published import COSTS, Paper, Row
 from context_nmt.evaluation.papers.replicas import Cell, Measure
 from context_nmt.evaluation.report.cells import decimals_of
+from context_nmt.evaluation.report.claims import SIGNIFICANT, outcomes_of, published_of
 from context_nmt.evaluation.report.entries import Block, Entry
 from context_nmt.evaluation.report.systems import System
 
-SIGNIFICANT = 0.05
 TESTS = {"bootstrap": "one-sided paired bootstrap", "sign": "sign test"}
 
 
@@ -24,7 +24,7 @@ class Summary:
 
 
 def summarise(paper: Paper, entries: Sequence[Entry]) -> Summary:
-    """Say what a paper's headline systems gain: published, reproduced, and with what certainty."""
+    """Say what a paper's headline systems gain, and what else it claims: published, reproduced, how sure it is."""
     rows = [(entry, entry.table.row(variant)) for entry in entries for variant in entry.table.headline]
     findings = [(entry, row, block) for entry, row in rows for block in _telling(row, entry.blocks)]
     found, sure = [], []
@@ -43,7 +43,13 @@ def summarise(paper: Paper, entries: Sequence[Entry]) -> Summary:
             "All of it is other text and other models than the paper's: it says whether the mechanism helps there, and"
             " neither confirms nor refutes the published numbers."
         )
-    return Summary(claimed=(paper.claim, *_published(rows)), found=tuple(found), sure=tuple(dict.fromkeys(sure)))
+    experiments = entries[0].experiments
+    found += [outcome.sentence() for claim in paper.claims for outcome in outcomes_of(claim, experiments)]
+    return Summary(
+        claimed=(paper.claim, *_published(rows), *_claimed(paper)),
+        found=tuple(found),
+        sure=tuple(dict.fromkeys(sure)),
+    )
 
 
 def _telling(row: Row, blocks: Sequence[Block]) -> list[Block]:
@@ -76,6 +82,13 @@ def _published(rows: Sequence[tuple[Entry, Row]]) -> Iterator[str]:
         if gains:
             baseline = entry.table.row(str(row.baseline)).label
             yield f"Published, {entry.table.id}: {_plain(row.label)} against {_plain(baseline)}: {', '.join(gains)}."
+
+
+def _claimed(paper: Paper) -> Iterator[str]:
+    for claim in paper.claims:
+        gains = [f"{gain} ({gain.column})" for gain in published_of(paper, claim)]
+        if claim.table:
+            yield f"{claim.table}: {claim.says}: {', '.join(gains) or 'without a number'}."
 
 
 def _found(entry: Entry, row: Row, block: Block, measure: Measure, cell: Cell) -> str:

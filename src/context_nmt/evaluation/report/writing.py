@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from context_nmt.evaluation.papers.published import read_papers
+from context_nmt.evaluation.report.claims import lines_of
 from context_nmt.evaluation.report.costs import cost_grid
 from context_nmt.evaluation.report.entries import Entry, entries_of
 from context_nmt.evaluation.report.grid import Grid
@@ -38,7 +39,8 @@ def write_report(experiment: Experiment) -> None:
             entries = entries_of(name, paper, experiments)
             sections = tuple(_section(entry, folder) for entry in entries)
             chapters.append(Chapter(name, paper, summarise(paper, entries), sections))
-        page = Page(_title(experiments[0]), _facts(experiments), tuple(chapters), costs)
+        lines = tuple(lines_of(list(papers.values()), experiments))
+        page = Page(_title(experiments[0]), _facts(experiments), lines, tuple(chapters), costs)
         grids = [section.grid for chapter in chapters for section in chapter.sections] + ([costs] if costs else [])
         for grid in grids:
             _write(folder / "tables" / f"{grid.name}.tex", format_latex(grid))
