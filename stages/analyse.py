@@ -37,7 +37,7 @@ def main(
 
     Example: python -m stages.analyse transformer 1
     """
-    analyse_run(Experiment(), variant, seed, device=device)
+    analyse_run(Experiment().with_plan_of(variant), variant, seed, device=device)
 
 
 if __name__ == "__main__":

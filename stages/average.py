@@ -23,7 +23,7 @@ def main(
         runs/models/VARIANT-SEED/decoding.json         the variant's search settings
         runs/models/VARIANT-SEED/text/                 truecasers, BPE codes, vocabularies: see `stages.translate`
     """
-    average_run(Experiment(), variant, seed)
+    average_run(Experiment().with_plan_of(variant), variant, seed)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def main(
 
     Example: python -m stages.contrast transformer 1
     """
-    contrast_run(Experiment(), variant, seed, device=device)
+    contrast_run(Experiment().with_plan_of(variant), variant, seed, device=device)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def main(
 
     Example: python -m stages.decode transformer 1
     """
-    decode_run(Experiment(), variant, seed, device=device)
+    decode_run(Experiment().with_plan_of(variant), variant, seed, device=device)
 
 
 if __name__ == "__main__":

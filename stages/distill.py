@@ -28,7 +28,7 @@ def main(
 
     Example: python -m stages.distill transformer 1
     """
-    distill_run(Experiment(), teacher, seed, device=device)
+    distill_run(Experiment().with_plan_of(teacher), teacher, seed, device=device)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ def main(
 
     Example: python -m stages.probe_features transformer 1
     """
-    write_features(Experiment(), variant, seed, device=device)
+    write_features(Experiment().with_plan_of(variant), variant, seed, device=device)
 
 
 if __name__ == "__main__":

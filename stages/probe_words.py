@@ -28,7 +28,7 @@ def main(
 
     Example: python -m stages.probe_words transformer 1
     """
-    probe_words(Experiment(), variant, seed, device=device)
+    probe_words(Experiment().with_plan_of(variant), variant, seed, device=device)
 
 
 if __name__ == "__main__":

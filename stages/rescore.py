@@ -27,7 +27,7 @@ def main(
 
     Example: python -m stages.rescore cmlm 1 transformer
     """
-    rescore_run(Experiment(), variant, seed, teacher, device=device)
+    rescore_run(Experiment().with_plan_of(variant), variant, seed, teacher, device=device)
 
 
 if __name__ == "__main__":

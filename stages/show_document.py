@@ -31,7 +31,14 @@ def main(
     Example: python -m stages.show_document han_encoder 1 --document 3 --output document.html
     """
     show_document(
-        Experiment(), variant, seed, test=test, document=document, most=sentences, output=output, device=device
+        Experiment().with_plan_of(variant),
+        variant,
+        seed,
+        test=test,
+        document=document,
+        most=sentences,
+        output=output,
+        device=device,
     )
 
 

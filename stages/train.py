@@ -36,7 +36,7 @@ def main(
     Example: python -m stages.train transformer 1
     """
     train_run(
-        Experiment(),
+        Experiment().with_plan_of(variant),
         variant,
         seed,
         device=device,

@@ -234,8 +234,10 @@ def test_a_name_that_is_no_plain_name_is_refused(project, name):
 
 def with_documents(folder):
     folder.mkdir()
-    for split in ("train", "valid"):
+    for split in ("train", "valid", "test"):
         (folder / f"{split}.documents").write_text("0\n")
+        for language in ("en", "de"):
+            (folder / f"{split}.{language}").write_text("a\n")
 
 
 def test_what_looks_at_previous_sentences_is_refused_where_no_stage_knows_documents(project):
@@ -279,6 +281,28 @@ def test_a_corpus_that_nobody_has_is_named_before_the_run(project):
         check_before_run(project, project / "experiments/one")
     with_documents(project / "data/mien")
     check_before_run(project, project / "experiments/one")
+
+
+@pytest.mark.parametrize(
+    ("key", "old", "new", "message"),
+    [
+        ("train", "  train: train\n", "  train: tran\n", "no text tran.en; data/miniature has train, valid, test"),
+        ("validation", "validation: valid", "validation: dev", "no text dev.en; data/miniature has train, valid, test"),
+        ("tests", "    - test\n", "    - tset\n", "no text tset.en; data/miniature has train, valid, test"),
+    ],
+)
+def test_a_text_that_a_corpus_has_not_is_named_before_the_run(project, key, old, new, message):
+    edit(project / "experiments/one/params.yaml", old, new)
+    with pytest.raises(UserError, match=rf"one/params\.yaml: corpus\.{key}: {message}$"):
+        check_before_run(project, project / "experiments/one")
+
+
+def test_a_text_that_a_folder_of_one_s_own_has_not_is_named_before_the_run(project):
+    with_documents(project / "data/mine")
+    (project / "data/mine/test.en").unlink()
+    edit(project / "experiments/one/params.yaml", "name: miniature", "name: mine")
+    with pytest.raises(UserError, match=r"corpus\.tests: no text test\.en; data/mine has train, valid$"):
+        check_before_run(project, project / "experiments/one")
 
 
 def test_a_set_of_ones_own_in_a_folder_that_is_made_anew_is_refused_before_it_is_lost(project):

@@ -244,6 +244,13 @@ def test_a_training_that_diverges_stops_with_one_line(tmp_path):
     assert not experiment.checkpoints(RUN).exists()
 
 
+def test_a_variant_without_a_plan_is_told_which_there_are(tmp_path):
+    experiment = make_experiment(tmp_path, pairs=20)
+    assert experiment.with_plan_of("plain") is experiment
+    with pytest.raises(UserError, match=r"no variant 'other' in .*/metrics/plans; there are plain\. The plan stage"):
+        experiment.with_plan_of("other")
+
+
 def test_without_a_plan_the_missing_file_is_named(tmp_path):
     experiment = make_experiment(tmp_path, pairs=20)
     with pytest.raises(UserError, match=r"plans/other/training\.json: no such file"):

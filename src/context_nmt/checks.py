@@ -17,6 +17,7 @@ from context_nmt.models.planning import plan
 from context_nmt.parameters import read_parameters, read_yaml
 from context_nmt.settings import ExperimentSettings, OutputSlot
 
+SPLITS = ("train", "valid", "test")  # of a generated corpus
 PROBING = {"sentences": "[]", "tasks": "null", "words": "[]", "sentence_classifier": "{}", "word_classifier": "{}"}
 VOCABULARY = 100  # of the models that are built without weights, to see that they can be
 
@@ -64,7 +65,21 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
             f"{parameters}: corpus.contrastive: {own}: the folder data/{name} is made from data/params.yaml, and files "
             "of your own there are removed; copy it to another name and give that as corpus.name"
         )
+    yield from _split_problems(settings, root / "data" / name, name in data["generated"], parameters)
     yield from _document_problems(settings, root / "data" / name, data["corpora"].get(name), parameters)
+
+
+def _split_problems(settings: ExperimentSettings, folder: Path, generated: bool, parameters: Path) -> Iterator[str]:
+    """The tokenize stage would say so, after DVC has removed what it had made before."""
+    corpus = settings.corpus
+    known = sorted(path.stem for path in folder.glob(f"*.{corpus.source}")) if folder.is_dir() else list(SPLITS)
+    if not folder.is_dir() and not generated:
+        return  # what a download makes is known when it has
+    for key, names in (("train", [corpus.train]), ("validation", [corpus.validation]), ("tests", corpus.tests)):
+        missing = ", ".join(name for name in names if name not in known)
+        if missing:
+            there = f"data/{folder.name} has {', '.join(known)}" if known else f"data/{folder.name} has no such file"
+            yield f"{parameters}: corpus.{key}: no text {missing}.{corpus.source}; {there}"
 
 
 def _document_problems(settings: ExperimentSettings, folder: Path, entry: Any, parameters: Path) -> Iterator[str]:

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from context_nmt.files import UserError
 from context_nmt.settings import ExperimentSettings
 
 
@@ -107,6 +108,17 @@ class Experiment:
     def plan(self, variant: str, part: str) -> Path:
         """`part` is training, averaging or decoding."""
         return self.metrics / "plans" / variant / f"{part}.json"
+
+    def with_plan_of(self, variant: str) -> "Experiment":
+        """The same; raises UserError, with the names that there are, if others have plans and this variant has none."""
+        plans = self.metrics / "plans"
+        planned = sorted(path.name for path in plans.glob("*/"))
+        if planned and variant not in planned:
+            raise UserError(
+                f"no variant {variant!r} in {plans}; there are {', '.join(planned)}. The plan stage writes those that"
+                " params.yaml has under variants"
+            )
+        return self
 
     def checkpoints(self, run: str) -> Path:
         return self.runs / "training" / run
