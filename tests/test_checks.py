@@ -286,22 +286,33 @@ def test_a_corpus_that_nobody_has_is_named_before_the_run(project):
 @pytest.mark.parametrize(
     ("key", "old", "new", "message"),
     [
-        ("train", "  train: train\n", "  train: tran\n", "no text tran.en; data/miniature has train, valid, test"),
-        ("validation", "validation: valid", "validation: dev", "no text dev.en; data/miniature has train, valid, test"),
-        ("tests", "    - test\n", "    - tset\n", "no text tset.en; data/miniature has train, valid, test"),
+        (
+            "train",
+            "  train: train\n",
+            "  train: tran\n",
+            "no text tran; data/miniature has train, valid, test in en and de",
+        ),
+        (
+            "validation",
+            "validation: valid",
+            "validation: dev",
+            "no text dev; data/miniature has train, valid, test in en and de",
+        ),
+        ("tests", "    - test\n", "    - tset\n", "no text tset; data/miniature has train, valid, test"),
     ],
 )
 def test_a_text_that_a_corpus_has_not_is_named_before_the_run(project, key, old, new, message):
     edit(project / "experiments/one/params.yaml", old, new)
-    with pytest.raises(UserError, match=rf"one/params\.yaml: corpus\.{key}: {message}$"):
+    with pytest.raises(UserError, match=rf"one/params\.yaml: corpus\.{key}: {message} in en and de$"):
         check_before_run(project, project / "experiments/one")
 
 
-def test_a_text_that_a_folder_of_one_s_own_has_not_is_named_before_the_run(project):
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_text_that_a_folder_of_one_s_own_has_not_is_named_before_the_run(project, language):
     with_documents(project / "data/mine")
-    (project / "data/mine/test.en").unlink()
+    (project / f"data/mine/test.{language}").unlink()
     edit(project / "experiments/one/params.yaml", "name: miniature", "name: mine")
-    with pytest.raises(UserError, match=r"corpus\.tests: no text test\.en; data/mine has train, valid$"):
+    with pytest.raises(UserError, match=r"corpus\.tests: no text test; data/mine has train, valid in en and de$"):
         check_before_run(project, project / "experiments/one")
 
 

@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made_up_experiment import PARAMETERS, evaluate_all, make_experiment
+from markupsafe import escape as escape_html
 
 from context_nmt.evaluation.papers.published import Claim, read_papers
-from context_nmt.evaluation.report.claims import headlines, lines_of, outcomes_of, published_of
+from context_nmt.evaluation.report.claims import headlines, outcomes_of, published_of
 from context_nmt.evaluation.report.costs import cost_grid
 from context_nmt.evaluation.report.entries import NO_EXPERIMENT, entries_of
 from context_nmt.evaluation.report.grid import DASH, Cell, Column, Grid, GridRow
 from context_nmt.evaluation.report.latex import SPECIAL, escape, format_latex
+from context_nmt.evaluation.report.lines import lines_of
 from context_nmt.evaluation.report.summary import summarise
 from context_nmt.evaluation.report.systems import System
 from context_nmt.evaluation.report.writing import write_report
@@ -48,6 +50,7 @@ GIVEN = {
     "significance": {"metric": "sacrebleu", "resamples": 10, "seed": 1},
 }
 DOCUMENTS = "hierarchical_attention"
+PAPER = read_papers()["dual_contextual"]
 SLOTS = {"transformer": "transformer", "gauss": "dual_context_encoder"}  # what the made-up speeds are of
 
 
@@ -236,33 +239,33 @@ def with_row(written, variant, metric, mean, **changes):
 def test_a_claim_goes_one_way_or_the_other(root, own, claim, verdict):
     first = with_row(read_all(root)[0], "transformer", "gate_1", 4.0)
     first = with_row(first, "dual_context_encoder", "gate_1", own)
-    claim = Claim(says="it opens", variant="dual_context_encoder", metric="gate_1", **claim)
-    (outcome,) = outcomes_of(claim, [first])
+    claim = Claim(says="it opens", variant="dual_context_encoder", metrics=("gate_1",), table="Table 4", **claim)
+    (outcome,) = outcomes_of(PAPER, claim, [first])
     assert f"{outcome.way}, {outcome.certainty}" == verdict
-    expected = f"birds en-de, seeds 1, 2: it opens? gate_1 on test: Both & <more> {own:.2f}, Transformer 4.00 ("
-    assert outcome.sentence().startswith(expected)
-    assert outcome.sentence().endswith(f": {verdict}.")
+    assert outcome.sentence().startswith(f"birds en-de, seeds 1, 2: it opens: {verdict}: Both & <more> {own:.2f}, ")
+    assert outcome.sentence().endswith(" gate_1 on test).")
 
 
 @pytest.mark.parametrize(
     ("tested", "certainty"),
     [
-        ({"p": "0.04"}, "significant (p = 0.04)"),
-        ({"p": "0.05"}, "may be chance (p = 0.05)"),
-        ({"p": "0.0002"}, "significant (p ≤ 0.001)"),
-        ({"p": "0.2", "interval_low": "0.1", "interval_high": "2"}, "2 seeds agree"),
-        ({"p": "0.01", "interval_low": "-0.1", "interval_high": "2"}, "may be chance (2 seeds)"),
+        ({"p": "0.04"}, "significant (p = 0.04, one seed)"),
+        ({"p": "0.05"}, "may be chance (p = 0.05, one seed)"),
+        ({"p": "0.0002"}, "significant (p ≤ 0.001, one seed)"),
+        ({"p": "0.2", "interval_low": "0.1", "interval_high": "2"}, "sure (95% interval over 2 seeds)"),
+        ({"p": "0.01", "interval_low": "-0.1", "interval_high": "2"}, "may be chance (95% interval over 2 seeds)"),
     ],
 )
 def test_how_sure_a_claim_is_comes_from_its_test_and_its_seeds(root, tested, certainty):
     tested = {"difference": "1", "baseline": "transformer", "p": "", "interval_low": "", "interval_high": ""} | tested
     first = with_row(read_all(root)[0], "transformer", "gate_1", 4.0)
     first = with_row(first, "dual_context_encoder", "gate_1", 5.0, **tested)
-    claim = Claim(says="it opens", variant="dual_context_encoder", metric="gate_1")
-    assert [outcome.certainty for outcome in outcomes_of(claim, [first])] == [certainty]
+    claim = Claim(says="it opens", variant="dual_context_encoder", metrics=("gate_1",))
+    assert [outcome.certainty for outcome in outcomes_of(PAPER, claim, [first])] == [certainty]
     others = replace(claim, against="lexical_shortcuts_fusion")
     first = with_row(first, "lexical_shortcuts_fusion", "gate_1", 4.0)
-    assert [outcome.certainty for outcome in outcomes_of(others, [first])] == ["not tested"]
+    (outcome,) = outcomes_of(PAPER, others, [first])
+    assert outcome.certainty == "not tested; with 2.00 × the training tokens"  # noqa: RUF001
 
 
 def test_what_is_published_of_a_claim():
@@ -274,10 +277,10 @@ def test_what_is_published_of_a_claim():
         return [round(gain.gain, gain.decimals) for gain in published_of(paper, claim)]
 
     assert published("dual_contextual", "the encoder gains more than the decoder") == [0.4]
-    assert published("context_aware_self_attention", "without gates it is worse") == [-5.23]
+    assert published("context_aware_self_attention", "without gates translations are worse") == [-5.23]
     assert published("context_aware_cross_attention", "cross-attention gets more local") == [-0.04, -0.14]
-    assert published("lexical_shortcuts", "it tells word senses apart better") == [0.7]
-    assert published(DOCUMENTS, "it is the context, not further training") == []
+    assert published("lexical_shortcuts", "word senses are told apart better") == [0.7]
+    assert published(DOCUMENTS, "is it the context and not further training?") == []
 
 
 def test_every_claim_is_on_a_line_of_both_pages(root):
@@ -286,22 +289,55 @@ def test_every_claim_is_on_a_line_of_both_pages(root):
     assert len(lines) > 25
     assert {line.paper for line in lines} == {paper.name for paper in papers.values()}
     pages = [(root.reports / name).read_text(encoding="utf-8") for name in ("report.md", "report.html")]
-    assert all(line.says in page for line in lines for page in pages)
-    ran = {line.says: line for line in lines if line.verdict != "nothing has run"}
+    assert all(line.says in pages[0] and escape_html(line.says) in pages[1] for line in lines)
+    ran = {line.says: line for line in lines if line.numbers != DASH}
     decoder = ran["Dec-DC translates better than Transformer"]
-    assert decoder.here.endswith("; birds en-de (more), seed 1")
-    assert ran["Enc-DC translates better than Transformer"].verdict == "as claimed, 2 seeds agree"
+    assert decoder.numbers.startswith("birds en-de (more), seed 1: dual_context_decoder 9")
+    encoder = ran["Enc-DC translates better than Transformer"]
+    assert (encoder.published, encoder.elsewhere) == ("+0.89", "")
+    assert encoder.verdict == "as claimed, sure (95% interval over 2 seeds)"
+    fusion = ran["lexical shortcuts + feature fusion translates better than Transformer base"]
+    assert fusion.verdict.endswith("; with 0.50 × the training tokens")  # noqa: RUF001
 
 
 def test_a_claim_is_counted_once_for_each_recipe(root):
     first, *others = read_all(root)
     claim = Claim(says="better", variant="dual_context_encoder")
-    assert [outcome.written.name for outcome in outcomes_of(claim, [*others, first])] == [""]
+    assert [outcome.written.name for outcome in outcomes_of(PAPER, claim, [*others, first])] == [""]
     changed = replace(first, experiment=replace(first.experiment), name="longer")
     settings = first.settings
     training = replace(settings.training, maximum_updates=7)
     changed.experiment.__dict__["settings"] = replace(settings, training=training)
-    assert [outcome.written.name for outcome in outcomes_of(claim, [first, changed])] == ["", "longer"]
+    assert [outcome.written.name for outcome in outcomes_of(PAPER, claim, [first, changed])] == ["", "longer"]
+
+
+def test_a_question_of_ours_is_answered_and_others_are_counted(root):
+    first = with_row(with_row(read_all(root)[0], "transformer", "gate_1", 4.0), "han_joint", "gate_1", 5.0)
+    claim = Claim(says="does it open?", variant="han_joint", metrics=("gate_0", "gate_1"), higher=False)
+    settings = first.settings
+    others = []
+    for number, p in enumerate(("0.5", "0.01", "")):
+        experiment = replace(first.experiment)
+        experiment.__dict__["settings"] = replace(
+            settings, training=replace(settings.training, label_smoothing=number / 9)
+        )
+        tested = {"difference": "1", "baseline": "transformer", "p": p, "interval_low": "", "interval_high": ""}
+        others.append(with_row(replace(first, experiment=experiment), "han_joint", "gate_1", 5.0, **tested))
+    (line,) = lines_of([replace(PAPER, tables=(), claims=(claim,))], [first, *others])
+    assert (line.says, line.published) == ("We ask: does it open?", DASH)
+    assert line.verdict.startswith("no, not tested; with 2.00 ")
+    assert line.elsewhere == "3 no (1 of them sure)"
+
+
+def test_the_table_s_own_test_set_comes_first(root):
+    first = read_all(root)[0]
+    claim = Claim(says="better", variant="dual_context_encoder", table="Table 1")
+    (table,) = (table for table in PAPER.tables if table.id == "Table 1")
+    for languages, expected in (("en-de", "dev"), ("fr-de", "test")):
+        column = replace(table.columns[0], test_set="dev", languages=languages)
+        changed = replace(PAPER, tables=(replace(table, columns=(column, *table.columns[1:])),), claims=())
+        (outcome,) = outcomes_of(changed, claim, [first])
+        assert (outcome.test_set, outcome.is_own_text) == (expected, languages == "en-de")
 
 
 def test_systems_of_different_depth_are_not_compared(root):
@@ -309,9 +345,9 @@ def test_systems_of_different_depth_are_not_compared(root):
     claim = Claim(says="better", variant="dual_context_encoder")
     filling = {"mechanism": "multi_head_attention"}
     deep = {name: model | {"slots": {"decoder_self_attention": [filling]}} for name, model in first.models.items()}
-    assert len(outcomes_of(claim, [replace(first, models=deep)])) == 1
+    assert len(outcomes_of(PAPER, claim, [replace(first, models=deep)])) == 1
     deep["transformer"]["slots"]["decoder_self_attention"] = [filling, filling]
-    assert outcomes_of(claim, [replace(first, models=deep)]) == []
+    assert outcomes_of(PAPER, claim, [replace(first, models=deep)]) == []
 
 
 def test_longer_training_than_the_baseline_s_is_said(root):

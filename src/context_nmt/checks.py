@@ -65,21 +65,21 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
             f"{parameters}: corpus.contrastive: {own}: the folder data/{name} is made from data/params.yaml, and files "
             "of your own there are removed; copy it to another name and give that as corpus.name"
         )
-    yield from _split_problems(settings, root / "data" / name, name in data["generated"], parameters)
+    if name not in data["corpora"]:  # what a download makes is known when it has
+        yield from _split_problems(settings, root / "data" / name, parameters)
     yield from _document_problems(settings, root / "data" / name, data["corpora"].get(name), parameters)
 
 
-def _split_problems(settings: ExperimentSettings, folder: Path, generated: bool, parameters: Path) -> Iterator[str]:
+def _split_problems(settings: ExperimentSettings, folder: Path, parameters: Path) -> Iterator[str]:
     """The tokenize stage would say so, after DVC has removed what it had made before."""
     corpus = settings.corpus
-    known = sorted(path.stem for path in folder.glob(f"*.{corpus.source}")) if folder.is_dir() else list(SPLITS)
-    if not folder.is_dir() and not generated:
-        return  # what a download makes is known when it has
+    sides = [{path.stem for path in folder.glob(f"*.{language}")} for language in (corpus.source, corpus.target)]
+    known = sorted(sides[0] & sides[1]) if folder.is_dir() else list(SPLITS)
     for key, names in (("train", [corpus.train]), ("validation", [corpus.validation]), ("tests", corpus.tests)):
         missing = ", ".join(name for name in names if name not in known)
         if missing:
-            there = f"data/{folder.name} has {', '.join(known)}" if known else f"data/{folder.name} has no such file"
-            yield f"{parameters}: corpus.{key}: no text {missing}.{corpus.source}; {there}"
+            there = f"data/{folder.name} has {', '.join(known) or 'none'} in {corpus.source} and {corpus.target}"
+            yield f"{parameters}: corpus.{key}: no text {missing}; {there}"
 
 
 def _document_problems(settings: ExperimentSettings, folder: Path, entry: Any, parameters: Path) -> Iterator[str]:

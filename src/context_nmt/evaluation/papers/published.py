@@ -174,9 +174,9 @@ class Claim(Checked):
     says: str  # in words
     variant: str
     against: str | None = None  # the other variant; the first one's baseline if unset
-    metric: str | None = None  # the one that an experiment tests if unset; {top} is the number of encoder layers
+    metrics: tuple[str, ...] = ()  # the first that an experiment has; the one that it tests if unset
     higher: bool = True  # whether the first is said to have more of it
-    table: str | None = None  # the id of the table that says so; unset: it is ours, to tell reasons apart
+    table: str | None = None  # the id of the table that says so; unset: it is a question of ours
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,13 +7,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from context_nmt.evaluation.markdown import signed
-from context_nmt.evaluation.papers.published import SHARES, Claim, Paper, is_score
-from context_nmt.evaluation.report.grid import DASH
+from context_nmt.evaluation.papers.published import SHARES, Claim, Column, Paper, Table, is_score
+from context_nmt.evaluation.report.systems import System
 from context_nmt.evaluation.report.written import Written
 from context_nmt.evaluation.results import Difference
 
 SIGNIFICANT = 0.05
-AS_CLAIMED = "as claimed"
+TIMES = "×"  # noqa: RUF001
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class Outcome:
     against: str  # a variant
     test_set: str
     metric: str
+    decimals: int
+    is_own_text: bool  # the set and the languages are the table's
 
     @property
     def value(self) -> float:
@@ -46,40 +48,51 @@ class Outcome:
         return int(found["seeds"])
 
     @property
+    def agrees(self) -> bool | None:
+        """Whether the difference, as it is printed, has the claimed sign; None if there is none."""
+        gain = round(self.gain, self.decimals)
+        return None if gain == 0 else (gain > 0) == self.claim.higher
+
+    @property
     def way(self) -> str:
-        """Whether the difference, as it is printed, has the claimed sign."""
-        gain = round(self.gain, self.decimals) * (1 if self.claim.higher else -1)
-        return AS_CLAIMED if gain > 0 else "the other way" if gain < 0 else "no difference"
+        """The same in words; what is a question of ours is answered."""
+        if self.agrees is None:
+            return "no difference"
+        if self.claim.table is None:
+            return "yes" if self.agrees else "no"
+        return "as claimed" if self.agrees else "the other way"
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the interval over seeds is without 0 or, with one seed, the system's own test is significant."""
+        found = self._tested
+        if found is None:
+            return False
+        if found.interval:
+            return not found.interval[0] <= 0 <= found.interval[1]
+        return found.p is not None and found.p < SIGNIFICANT
 
     @property
     def certainty(self) -> str:
-        """How sure the difference is."""
-        found = self._tested
+        """How sure the difference is, and what else may have made it."""
+        found, times = self._tested, self._times_the_tokens
+        more = f"; with {times:.2f} {TIMES} the training tokens" if times != 1 else ""
         if found and found.interval:
-            low, high = found.interval
-            return f"may be chance ({self.seeds} seeds)" if low <= 0 <= high else f"{self.seeds} seeds agree"
+            return f"{'sure' if self.is_sure else 'may be chance'} (95% interval over {self.seeds} seeds){more}"
         if found is None or found.p is None:
-            return "not tested"
+            return f"not tested{more}"
         p = "p ≤ 0.001" if found.p <= 0.001 else f"p = {found.p:.2g}"
-        return f"significant ({p})" if found.p < SIGNIFICANT else f"may be chance ({p})"
-
-    @property
-    def decimals(self) -> int:
-        """Four of a share, else two."""
-        return 4 if self.metric in SHARES else 2
+        return f"{'significant' if self.is_sure else 'may be chance'} ({p}, one seed){more}"
 
     def numbers(self) -> str:
         """Both systems with their numbers."""
         label, other = (self.written.settings.label(name) for name in (self.claim.variant, self.against))
         own, beside = (f"{value:.{self.decimals}f}" for value in (self.value, self.other))
-        return f"{label} {own}, {other} {beside} ({signed(self.gain, self.decimals)})"
+        return f"{label} {own}, {other} {beside} ({signed(self.gain, self.decimals)} {self.metric} on {self.test_set})"
 
     def sentence(self) -> str:
         """Say all of it."""
-        return (
-            f"{self.written.title}: {self.claim.says}? {self.metric} on {self.test_set}: {self.numbers()}:"
-            f" {self.way}, {self.certainty}."
-        )
+        return f"{self.written.title}: {self.claim.says}: {self.way}, {self.certainty}: {self.numbers()}."
 
     @cached_property
     def _tested(self) -> Difference | None:
@@ -87,6 +100,12 @@ class Outcome:
         if self.written.settings.variants[self.claim.variant].baseline != self.against:
             return None
         return self.written.difference(self.claim.variant, self.test_set, self.metric)
+
+    @property
+    def _times_the_tokens(self) -> float:
+        """How much more text the first system has been trained on; neither a teacher's nor a probe's counts."""
+        own, other = (System(name, self.written, None).all_tokens for name in (self.claim.variant, self.against))
+        return round(own / other, 2)
 
     def _mean(self, variant: str) -> float:
         found = self.written.summary(variant, self.test_set, self.metric)
@@ -105,20 +124,20 @@ class Published(NamedTuple):
         return signed(self.gain, self.decimals)
 
 
+def table_of(paper: Paper, claim: Claim) -> Table | None:
+    """The table that a claim stands in."""
+    return next((table for table in paper.tables if table.id == claim.table), None)
+
+
 def published_of(paper: Paper, claim: Claim) -> list[Published]:
     """Find the differences that a claim's table has, column by column."""
-    table = next((table for table in paper.tables if table.id == claim.table), None)
+    table = table_of(paper, claim)
     if table is None:
         return []
     row = table.row(claim.variant)
     against = claim.against or row.baseline
-    columns = [column for column in table.columns if column.metric == claim.metric] or [
-        column
-        for column in table.columns
-        if is_score(column.metric) and claim.metric in (None, *table.replica)  # another measure of the same
-    ]
     gains = []
-    for column in columns:
+    for column in _columns(table, claim):
         own = row.published.get(column.id)
         other = table.row(against).published.get(column.id) if against else None
         if column.difference and against == row.baseline:
@@ -128,85 +147,68 @@ def published_of(paper: Paper, claim: Claim) -> list[Published]:
     return gains
 
 
+def _columns(table: Table | None, claim: Claim) -> list[Column]:
+    """Those of a claim's metrics; of a claim that names none, all scores."""
+    columns = table.columns if table else ()
+    return [
+        column for column in columns if (column.metric in claim.metrics if claim.metrics else is_score(column.metric))
+    ]
+
+
 def headlines(paper: Paper) -> Iterator[Claim]:
     """Yield what the first table with headlines says of its systems: that they are better than their baselines."""
     for table in [table for table in paper.tables if table.headline][:1]:
         for variant in table.headline:
-            baseline = table.row(variant).baseline
-            if baseline:
-                label, other = (re.sub(r"^(\+|\d+) ", "", table.row(name).label) for name in (variant, baseline))
-                yield Claim(says=f"{label} translates better than {other}", variant=variant, table=table.id)
+            against = table.row(variant).baseline
+            if against:
+                label, other = (re.sub(r"^(\+|\d+) ", "", table.row(name).label) for name in (variant, against))
+                says = f"{label} translates better than {other}"
+                yield Claim(says=says, variant=variant, against=against, table=table.id)
 
 
-def outcomes_of(claim: Claim, experiments: Sequence[Written]) -> list[Outcome]:
-    """Find every experiment that has the claim's systems; of several with one recipe, the first with most seeds."""
+def outcomes_of(paper: Paper, claim: Claim, experiments: Sequence[Written]) -> list[Outcome]:
+    """Find every experiment that can tell, those on the text of the claim's table first.
+
+    Of several with one recipe it is the first with most seeds.
+    """
     best: dict[object, Outcome] = {}
     for written in experiments:
-        for outcome in _outcome(claim, written):
+        for outcome in _outcome(claim, table_of(paper, claim), written):
             before = best.get(written.recipe)
             if before is None or outcome.seeds > before.seeds:
                 best[written.recipe] = outcome
-    return list(best.values())
+    return sorted(best.values(), key=lambda outcome: not outcome.is_own_text)
 
 
-def _outcome(claim: Claim, written: Written) -> Iterator[Outcome]:
+def _outcome(claim: Claim, table: Table | None, written: Written) -> Iterator[Outcome]:
     if claim.variant not in written.models:
         return
     against = claim.against or written.settings.variants[claim.variant].baseline
-    if against not in written.models:
-        return
-    layers = _layers(written.models[claim.variant])
-    if layers != _layers(written.models[against]):
-        return  # a small experiment may need more of them for one of the two
-    metric = (claim.metric or written.settings.significance.metric).format(top=layers[0])
-    validation = written.settings.corpus.validation
-    names = [name for name in written.test_sets if name != validation]
-    for name in (*names, *written.contrastive_sets, *written.probing_sets, validation):
-        if all(written.summary(variant, name, metric) for variant in (claim.variant, against)):
-            yield Outcome(claim, written, against, name, metric)
-            return
+    if against not in written.models or _layers(written, claim.variant) != _layers(written, against):
+        return  # a small experiment may need more layers for one of the two
+    corpus, columns = written.settings.corpus, _columns(table, claim)
+    tests = [name for name in written.test_sets if name != corpus.validation]
+    sets = [*tests, *written.contrastive_sets, *written.probing_sets, corpus.validation]
+    languages = f"{corpus.source}-{corpus.target}"
+    theirs = [column.test_set for column in columns if languages == (column.languages or (table and table.languages))]
+    own = [name for name in theirs if name in sets]
+    for name in (*own, *sets):
+        for metric in claim.metrics or (written.settings.significance.metric,):
+            if all(written.summary(variant, name, metric) for variant in (claim.variant, against)):
+                decimals = max([2, *(column.decimals for column in columns if column.metric == metric)])
+                yield Outcome(
+                    claim=claim,
+                    written=written,
+                    against=against,
+                    test_set=name,
+                    metric=metric,
+                    decimals=4 if metric in SHARES else decimals,
+                    is_own_text=name in own,
+                )
+                return
 
 
-def _layers(model: dict[str, Any]) -> tuple[int, ...]:
+def _layers(written: Written, variant: str) -> tuple[int, ...]:
     """Of encoder and decoder."""
-    return tuple(len(model["slots"].get(slot, ())) for slot in ("encoder_self_attention", "decoder_self_attention"))
-
-
-@dataclass(frozen=True)
-class Line:
-    """One claim on one line, in the experiment that comes first."""
-
-    paper: str
-    says: str
-    published: str
-    here: str
-    verdict: str
-    elsewhere: str
-
-
-def lines_of(papers: Sequence[Paper], experiments: Sequence[Written]) -> list[Line]:
-    """Put every claim of every paper on a line, the gains of its headlines first."""
-    return [_line(paper, claim, experiments) for paper in papers for claim in (*headlines(paper), *paper.claims)]
-
-
-def _line(paper: Paper, claim: Claim, experiments: Sequence[Written]) -> Line:
-    gains = " … ".join(dict.fromkeys(map(str, _ends(published_of(paper, claim)))))
-    outcomes = outcomes_of(claim, experiments)
-    says = claim.says if claim.table else f"{claim.says} (our question)"
-    if not outcomes:
-        return Line(paper.name, says, gains or "in words", DASH, "nothing has run", "")
-    first, *others = outcomes
-    agreeing = sum(outcome.way == AS_CLAIMED for outcome in others)
-    return Line(
-        paper=paper.name,
-        says=says,
-        published=gains or ("in words" if claim.table else DASH),
-        here=f"{first.metric}: {first.numbers()}; {first.written.title}",
-        verdict=f"{first.way}, {first.certainty}",
-        elsewhere=f"as claimed in {agreeing} of {len(others)}" if others else "",
-    )
-
-
-def _ends(gains: Sequence[Published]) -> Sequence[Published]:
-    """The smallest and the largest of them."""
-    return (min(gains), max(gains)) if gains else ()
+    slots: dict[str, Any] = written.models[variant]["slots"]
+    return tuple(len(slots.get(slot, ())) for slot in ("encoder_self_attention", "decoder_self_attention"))

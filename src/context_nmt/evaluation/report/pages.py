@@ -10,18 +10,10 @@ from markupsafe import Markup
 
 from context_nmt.evaluation.markdown import table_header, table_row
 from context_nmt.evaluation.papers.published import Paper, Table
-from context_nmt.evaluation.report.claims import Line
 from context_nmt.evaluation.report.grid import Grid
+from context_nmt.evaluation.report.lines import HEADS, Line
 from context_nmt.evaluation.report.summary import Summary
 
-LINES = {
-    "paper": "Paper",
-    "says": "It says",
-    "published": "Published",
-    "verdict": "How it went here, how sure that is",
-    "here": "Numbers",
-    "elsewhere": "Other experiments",
-}
 SUMMARY = (("claimed", "What it claims"), ("found", "What came out here"), ("sure", "How sure that is"))
 
 
@@ -57,14 +49,14 @@ class Page:
 
 def format_markdown(page: Page) -> str:
     """Format the report with links to the pictures in figures/."""
-    return _environment(html=False).get_template("report.md.j2").render(page=page, parts=SUMMARY, heads=LINES)
+    return _environment(html=False).get_template("report.md.j2").render(page=page, parts=SUMMARY, heads=HEADS)
 
 
 def format_html(page: Page, figures: Path) -> str:
     """Format the report as a page that needs no other file; pictures are read from `figures`."""
     environment = _environment(html=True)
     environment.filters["data"] = lambda name: _data(figures / name)
-    return environment.get_template("report.html.j2").render(page=page, parts=SUMMARY, heads=LINES)
+    return environment.get_template("report.html.j2").render(page=page, parts=SUMMARY, heads=HEADS)
 
 
 def _environment(*, html: bool) -> Environment:
@@ -101,5 +93,5 @@ def _markdown_table(grid: Grid) -> str:
 
 
 def _markdown_lines(lines: Iterable[Line]) -> str:
-    rows = ([getattr(line, name) for name in LINES] for line in lines)
-    return "\n".join([table_row(LINES.values()), table_row(["---"] * len(LINES)), *map(table_row, rows)])
+    rows = ([getattr(line, name) for name in HEADS] for line in lines)
+    return "\n".join([table_row(HEADS.values()), table_row(["---"] * len(HEADS)), *map(table_row, rows)])

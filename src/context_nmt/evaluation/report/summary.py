@@ -44,7 +44,13 @@ def summarise(paper: Paper, entries: Sequence[Entry]) -> Summary:
             " neither confirms nor refutes the published numbers."
         )
     experiments = entries[0].experiments
-    found += [outcome.sentence() for claim in paper.claims for outcome in outcomes_of(claim, experiments)]
+    told = {(entry.table.id, row.variant) for entry, row in rows}
+    found += [
+        outcome.sentence()
+        for claim in paper.claims
+        if (claim.table, claim.variant) not in told or claim.against
+        for outcome in outcomes_of(paper, claim, experiments)
+    ]
     return Summary(
         claimed=(paper.claim, *_published(rows), *_claimed(paper)),
         found=tuple(found),

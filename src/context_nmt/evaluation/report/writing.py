@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from context_nmt.evaluation.papers.published import read_papers
-from context_nmt.evaluation.report.claims import lines_of
 from context_nmt.evaluation.report.costs import cost_grid
 from context_nmt.evaluation.report.entries import Entry, entries_of
 from context_nmt.evaluation.report.grid import Grid
 from context_nmt.evaluation.report.latex import format_latex
+from context_nmt.evaluation.report.lines import lines_of
 from context_nmt.evaluation.report.pages import Chapter, Page, Section, format_html, format_markdown
 from context_nmt.evaluation.report.pictures import draw_entry
 from context_nmt.evaluation.report.summary import summarise
