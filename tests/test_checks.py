@@ -307,6 +307,12 @@ def test_a_text_that_a_corpus_has_not_is_named_before_the_run(project, key, old,
         check_before_run(project, project / "experiments/one")
 
 
+def test_a_language_that_a_generated_corpus_has_not_is_named_before_the_run(project):
+    edit(project / "experiments/one/params.yaml", "target: de", "target: fr")
+    with pytest.raises(UserError, match=r"corpus\.train: no text train; data/miniature has none in en and fr"):
+        check_before_run(project, project / "experiments/one")
+
+
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_a_text_that_a_folder_of_one_s_own_has_not_is_named_before_the_run(project, language):
     with_documents(project / "data/mine")
@@ -318,7 +324,9 @@ def test_a_text_that_a_folder_of_one_s_own_has_not_is_named_before_the_run(proje
 
 def test_a_set_of_ones_own_in_a_folder_that_is_made_anew_is_refused_before_it_is_lost(project):
     edit(project / "experiments/one/params.yaml", "    - senses\n", "    - senses\n    - mine\n")
-    with pytest.raises(UserError, match=r"corpus\.contrastive: \['mine'\]: the folder data/miniature is made from"):
+    with pytest.raises(
+        UserError, match=r"corpus\.contrastive: \['mine'\]: data/miniature has pronouns, senses; the folder"
+    ):
         check_before_run(project, project / "experiments/one")
     edit(project / "experiments/one/params.yaml", "name: miniature", "name: copied")
     with_documents(project / "data/copied")

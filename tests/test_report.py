@@ -249,11 +249,14 @@ def test_a_claim_goes_one_way_or_the_other(root, own, claim, verdict):
 @pytest.mark.parametrize(
     ("tested", "certainty"),
     [
-        ({"p": "0.04"}, "significant (p = 0.04, one seed)"),
-        ({"p": "0.05"}, "may be chance (p = 0.05, one seed)"),
-        ({"p": "0.0002"}, "significant (p ≤ 0.001, one seed)"),
-        ({"p": "0.2", "interval_low": "0.1", "interval_high": "2"}, "sure (95% interval over 2 seeds)"),
-        ({"p": "0.01", "interval_low": "-0.1", "interval_high": "2"}, "may be chance (95% interval over 2 seeds)"),
+        ({"p": "0.04"}, "significant (bootstrap, p = 0.04, one seed)"),
+        ({"p": "0.05"}, "may be chance (bootstrap, p = 0.05, one seed)"),
+        ({"p": "0.0002"}, "significant (bootstrap, p ≤ 0.001, one seed)"),
+        ({"p": "0.2", "interval_low": "0.1", "interval_high": "2"}, "sure (95% interval of 2 seeds +0.10 … +2.00)"),
+        (
+            {"p": "0.01", "interval_low": "-0.1", "interval_high": "2"},
+            "may be chance (95% interval of 2 seeds −0.10 … +2.00)",  # noqa: RUF001
+        ),
     ],
 )
 def test_how_sure_a_claim_is_comes_from_its_test_and_its_seeds(root, tested, certainty):
@@ -295,7 +298,7 @@ def test_every_claim_is_on_a_line_of_both_pages(root):
     assert decoder.numbers.startswith("birds en-de (more), seed 1: dual_context_decoder 9")
     encoder = ran["Enc-DC translates better than Transformer"]
     assert (encoder.published, encoder.elsewhere) == ("+0.89", "")
-    assert encoder.verdict == "as claimed, sure (95% interval over 2 seeds)"
+    assert encoder.verdict.startswith("as claimed, sure (95% interval of 2 seeds +")
     fusion = ran["lexical shortcuts + feature fusion translates better than Transformer base"]
     assert fusion.verdict.endswith("; with 0.50 × the training tokens")  # noqa: RUF001
 
@@ -326,7 +329,7 @@ def test_a_question_of_ours_is_answered_and_others_are_counted(root):
     (line,) = lines_of([replace(PAPER, tables=(), claims=(claim,))], [first, *others])
     assert (line.says, line.published) == ("We ask: does it open?", DASH)
     assert line.verdict.startswith("no, not tested; with 2.00 ")
-    assert line.elsewhere == "3 no (1 of them sure)"
+    assert line.elsewhere == "3 no (1 beyond chance)"
 
 
 def test_the_table_s_own_test_set_comes_first(root):
@@ -348,6 +351,9 @@ def test_systems_of_different_depth_are_not_compared(root):
     assert len(outcomes_of(PAPER, claim, [replace(first, models=deep)])) == 1
     deep["transformer"]["slots"]["decoder_self_attention"] = [filling, filling]
     assert outcomes_of(PAPER, claim, [replace(first, models=deep)]) == []
+    smaller = replace(claim, smaller=("han_joint", "dual_context_encoder"))
+    (outcome,) = outcomes_of(PAPER, smaller, [replace(first, models=deep)])
+    assert (outcome.variant, outcome.against) == smaller.smaller
 
 
 def test_longer_training_than_the_baseline_s_is_said(root):

@@ -17,7 +17,7 @@ from context_nmt.models.planning import plan
 from context_nmt.parameters import read_parameters, read_yaml
 from context_nmt.settings import ExperimentSettings, OutputSlot
 
-SPLITS = ("train", "valid", "test")  # of a generated corpus
+SPLITS, LANGUAGES = ("train", "valid", "test"), {"en", "de"}  # of a generated corpus
 PROBING = {"sentences": "[]", "tasks": "null", "words": "[]", "sentence_classifier": "{}", "word_classifier": "{}"}
 VOCABULARY = 100  # of the models that are built without weights, to see that they can be
 
@@ -62,8 +62,9 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
     own = sorted(set(corpus.contrastive) - (set(CONTRASTIVE_SETS) if name in data["generated"] else set()))
     if name in known and own:  # DVC would remove them without a word
         yield (
-            f"{parameters}: corpus.contrastive: {own}: the folder data/{name} is made from data/params.yaml, and files "
-            "of your own there are removed; copy it to another name and give that as corpus.name"
+            f"{parameters}: corpus.contrastive: {own}: data/{name} has {', '.join(CONTRASTIVE_SETS)}; the folder"
+            f" data/{name} is made from data/params.yaml, and files of your own there are removed; copy it to another"
+            " name and give that as corpus.name"
         )
     if name not in data["corpora"]:  # what a download makes is known when it has
         yield from _split_problems(settings, root / "data" / name, parameters)
@@ -74,7 +75,8 @@ def _split_problems(settings: ExperimentSettings, folder: Path, parameters: Path
     """The tokenize stage would say so, after DVC has removed what it had made before."""
     corpus = settings.corpus
     sides = [{path.stem for path in folder.glob(f"*.{language}")} for language in (corpus.source, corpus.target)]
-    known = sorted(sides[0] & sides[1]) if folder.is_dir() else list(SPLITS)
+    generated = list(SPLITS) if {corpus.source, corpus.target} == LANGUAGES else []
+    known = sorted(sides[0] & sides[1]) if folder.is_dir() else generated
     for key, names in (("train", [corpus.train]), ("validation", [corpus.validation]), ("tests", corpus.tests)):
         missing = ", ".join(name for name in names if name not in known)
         if missing:

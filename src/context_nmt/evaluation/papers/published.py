@@ -177,6 +177,7 @@ class Claim(Checked):
     metrics: tuple[str, ...] = ()  # the first that an experiment has; the one that it tests if unset
     higher: bool = True  # whether the first is said to have more of it
     table: str | None = None  # the id of the table that says so; unset: it is a question of ours
+    smaller: tuple[str, ...] = ()  # the two variants in experiments that have too few layers for the paper's
 
 
 @dataclass(frozen=True, kw_only=True)

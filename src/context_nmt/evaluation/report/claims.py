@@ -22,7 +22,8 @@ class Outcome:
 
     claim: Claim
     written: Written
-    against: str  # a variant
+    variant: str
+    against: str
     test_set: str
     metric: str
     decimals: int
@@ -30,7 +31,7 @@ class Outcome:
 
     @property
     def value(self) -> float:
-        return self._mean(self.claim.variant)
+        return self._mean(self.variant)
 
     @property
     def other(self) -> float:
@@ -43,7 +44,7 @@ class Outcome:
 
     @property
     def seeds(self) -> int:
-        found = self.written.summary(self.claim.variant, self.test_set, self.metric)
+        found = self.written.summary(self.variant, self.test_set, self.metric)
         assert found is not None
         return int(found["seeds"])
 
@@ -78,15 +79,17 @@ class Outcome:
         found, times = self._tested, self._times_the_tokens
         more = f"; with {times:.2f} {TIMES} the training tokens" if times != 1 else ""
         if found and found.interval:
-            return f"{'sure' if self.is_sure else 'may be chance'} (95% interval over {self.seeds} seeds){more}"
+            ends = " … ".join(signed(end, self.decimals) for end in found.interval)
+            return f"{'sure' if self.is_sure else 'may be chance'} (95% interval of {self.seeds} seeds {ends}){more}"
         if found is None or found.p is None:
             return f"not tested{more}"
         p = "p ≤ 0.001" if found.p <= 0.001 else f"p = {found.p:.2g}"
-        return f"{'significant' if self.is_sure else 'may be chance'} ({p}, one seed){more}"
+        test = self.written.settings.variants[self.variant].test.replace("sign", "sign test")
+        return f"{'significant' if self.is_sure else 'may be chance'} ({test}, {p}, one seed){more}"
 
     def numbers(self) -> str:
         """Both systems with their numbers."""
-        label, other = (self.written.settings.label(name) for name in (self.claim.variant, self.against))
+        label, other = (self.written.settings.label(name) for name in (self.variant, self.against))
         own, beside = (f"{value:.{self.decimals}f}" for value in (self.value, self.other))
         return f"{label} {own}, {other} {beside} ({signed(self.gain, self.decimals)} {self.metric} on {self.test_set})"
 
@@ -97,14 +100,14 @@ class Outcome:
     @cached_property
     def _tested(self) -> Difference | None:
         """The difference to the variant's baseline; None if the claim compares it with another one."""
-        if self.written.settings.variants[self.claim.variant].baseline != self.against:
+        if self.written.settings.variants[self.variant].baseline != self.against:
             return None
-        return self.written.difference(self.claim.variant, self.test_set, self.metric)
+        return self.written.difference(self.variant, self.test_set, self.metric)
 
     @property
     def _times_the_tokens(self) -> float:
         """How much more text the first system has been trained on; neither a teacher's nor a probe's counts."""
-        own, other = (System(name, self.written, None).all_tokens for name in (self.claim.variant, self.against))
+        own, other = (System(name, self.written, None).all_tokens for name in (self.variant, self.against))
         return round(own / other, 2)
 
     def _mean(self, variant: str) -> float:
@@ -181,11 +184,9 @@ def outcomes_of(paper: Paper, claim: Claim, experiments: Sequence[Written]) -> l
 
 
 def _outcome(claim: Claim, table: Table | None, written: Written) -> Iterator[Outcome]:
-    if claim.variant not in written.models:
+    pair = _comparable(claim, written)
+    if pair is None:
         return
-    against = claim.against or written.settings.variants[claim.variant].baseline
-    if against not in written.models or _layers(written, claim.variant) != _layers(written, against):
-        return  # a small experiment may need more layers for one of the two
     corpus, columns = written.settings.corpus, _columns(table, claim)
     tests = [name for name in written.test_sets if name != corpus.validation]
     sets = [*tests, *written.contrastive_sets, *written.probing_sets, corpus.validation]
@@ -194,18 +195,28 @@ def _outcome(claim: Claim, table: Table | None, written: Written) -> Iterator[Ou
     own = [name for name in theirs if name in sets]
     for name in (*own, *sets):
         for metric in claim.metrics or (written.settings.significance.metric,):
-            if all(written.summary(variant, name, metric) for variant in (claim.variant, against)):
+            if all(written.summary(variant, name, metric) for variant in pair):
                 decimals = max([2, *(column.decimals for column in columns if column.metric == metric)])
                 yield Outcome(
                     claim=claim,
                     written=written,
-                    against=against,
+                    variant=pair[0],
+                    against=pair[1],
                     test_set=name,
                     metric=metric,
                     decimals=4 if metric in SHARES else decimals,
                     is_own_text=name in own,
                 )
                 return
+
+
+def _comparable(claim: Claim, written: Written) -> tuple[str, str] | None:
+    """The two variants of an experiment that a claim is about, of equal depth."""
+    own = written.settings.variants.get(claim.variant)
+    for variant, against in ((claim.variant, claim.against or (own and own.baseline)), claim.smaller or ("", "")):
+        if {variant, against} <= set(written.models) and _layers(written, variant) == _layers(written, str(against)):
+            return variant, str(against)
+    return None
 
 
 def _layers(written: Written, variant: str) -> tuple[int, ...]:

@@ -21,6 +21,12 @@ class Line:
     elsewhere: str
 
 
+LEGEND = (
+    "Numbers are those of one experiment: on the paper's own text if one has run, else the first; further ones are"
+    " counted. “In words”: no number is published. “Not tested”: neither system is the other's baseline, or the measure"
+    " has no test; small differences then say nothing. “May be chance”: the system's own test, or its interval over"
+    " seeds, does not tell the two apart. Small experiments neither confirm nor refute published numbers."
+)
 HEADS = {
     "paper": "Paper",
     "says": "It says",
@@ -60,4 +66,4 @@ def _counts(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for way in dict.fromkeys(outcome.way for outcome in outcomes):
         those = [outcome for outcome in outcomes if outcome.way == way]
         sure = sum(outcome.is_sure for outcome in those)
-        yield f"{len(those)} {way}" + (f" ({sure} of them sure)" if sure else "")
+        yield f"{len(those)} {way}" + (f" ({sure} beyond chance)" if sure else "")

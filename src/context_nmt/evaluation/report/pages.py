@@ -11,7 +11,7 @@ from markupsafe import Markup
 from context_nmt.evaluation.markdown import table_header, table_row
 from context_nmt.evaluation.papers.published import Paper, Table
 from context_nmt.evaluation.report.grid import Grid
-from context_nmt.evaluation.report.lines import HEADS, Line
+from context_nmt.evaluation.report.lines import HEADS, LEGEND, Line
 from context_nmt.evaluation.report.summary import Summary
 
 SUMMARY = (("claimed", "What it claims"), ("found", "What came out here"), ("sure", "How sure that is"))
@@ -49,14 +49,18 @@ class Page:
 
 def format_markdown(page: Page) -> str:
     """Format the report with links to the pictures in figures/."""
-    return _environment(html=False).get_template("report.md.j2").render(page=page, parts=SUMMARY, heads=HEADS)
+    return (
+        _environment(html=False)
+        .get_template("report.md.j2")
+        .render(page=page, parts=SUMMARY, heads=HEADS, legend=LEGEND)
+    )
 
 
 def format_html(page: Page, figures: Path) -> str:
     """Format the report as a page that needs no other file; pictures are read from `figures`."""
     environment = _environment(html=True)
     environment.filters["data"] = lambda name: _data(figures / name)
-    return environment.get_template("report.html.j2").render(page=page, parts=SUMMARY, heads=HEADS)
+    return environment.get_template("report.html.j2").render(page=page, parts=SUMMARY, heads=HEADS, legend=LEGEND)
 
 
 def _environment(*, html: bool) -> Environment:
