@@ -423,7 +423,7 @@ TOOLS = [
     (("translate", "runs/models/none"), "runs/models/none: holds no trained run (model.safetensors)"),
     (("translate", RUN, "--beam", "0"), "--beam is 0; it must be at least 1"),
     (("translate", RUN, "--device", "gpu"), "gpu"),
-    (("train", "none", "1"), "metrics/plans/none/training.json: no such file"),
+    (("train", "none", "1"), "no variant 'none' in metrics/plans; there are other, plain. The plan stage"),
     (("average", "plain", "7"), "runs/training/plain-7: no checkpoints to average"),
     (("decode", "plain", "7"), "runs/models/plain-7/model.safetensors: no such checkpoint"),
     (("experiment", "../x"), "NAME is '../x'; it must be lower-case letters"),
