@@ -323,12 +323,13 @@ def test_a_disk_that_is_full_within_a_checkpoint(project, stage, size):
         assert path.stat().st_size > size
 
 
-def test_an_output_that_takes_no_more(project):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_output_that_takes_no_more(project, unbuffered):
     with Path("/dev/full").open("w") as full:
         result = subprocess.run(
             [sys.executable, "-m", "stages.translate", RUN],
             cwd=project,
-            env=environment(),
+            env=environment() | {"PYTHONUNBUFFERED": unbuffered},
             input="balo\n",
             stdout=full,
             stderr=subprocess.PIPE,

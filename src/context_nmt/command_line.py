@@ -3,8 +3,11 @@
 import errno
 import functools
 import inspect
+import io
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, NoReturn, TypeVar
 
 import typer
@@ -39,6 +42,8 @@ def _with_one_line_errors(main: Callable[..., Any]) -> Callable[..., None]:
         except OSError as error:
             if error.errno not in OF_THE_MACHINE:
                 raise
+            if error.filename is None:
+                _drop_output()
             _leave(f"error: {error.filename or 'output'}: {error.strerror}", 1)
         except KeyboardInterrupt:
             _leave("interrupted", 130)
@@ -49,6 +54,12 @@ def _with_one_line_errors(main: Callable[..., Any]) -> Callable[..., None]:
 def _leave(message: str, status: int) -> NoReturn:
     typer.echo(message, err=True)
     sys.exit(status)
+
+
+def _drop_output() -> None:
+    """Write what standard output would not take nowhere: else Python tries again as it exits, and its status is 120."""
+    with suppress(io.UnsupportedOperation):  # where another program has put its own in place of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def progress(items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
