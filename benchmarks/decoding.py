@@ -20,7 +20,7 @@ from context_nmt.decoding.workers import usable
 from context_nmt.evaluation.scores import bleu_metric
 from context_nmt.files import read_lines
 from context_nmt.models.checkpoints import load_run
-from context_nmt.settings import DecodingSettings
+from context_nmt.settings.decoding import DecodingSettings
 
 BEAM = 6
 WEIGHT = 1.0  # scores are divided by the length

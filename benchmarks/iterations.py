@@ -23,7 +23,7 @@ from context_nmt.evaluation.scores import Score, score_raw
 from context_nmt.experiment import Experiment
 from context_nmt.files import write_json
 from context_nmt.models.checkpoints import load_run
-from context_nmt.settings import DecodingSettings
+from context_nmt.settings.decoding import DecodingSettings
 
 BEAMS = (4, 1)  # speeds are relative to the first
 ITERATIONS = (1, 4, 10)

@@ -8,7 +8,7 @@ import torch
 from benchmarks.setting import EXPERIMENT, corpus, prepared
 from context_nmt.corpus.previous import document_batches
 from context_nmt.evaluation.validation import validation_bleu
-from context_nmt.experiment import run_name
+from context_nmt.layout import run_name
 from context_nmt.models.averaging import average_run
 from context_nmt.models.building import Model
 from context_nmt.models.document_model import DocumentModel

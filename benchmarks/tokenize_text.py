@@ -13,7 +13,7 @@ from benchmarks.rounds import CORES, Contender, Work, measure, ratio
 from benchmarks.setting import EXPERIMENT, prepared, text_files
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.files import read_lines, sha256
-from context_nmt.settings import CleaningSettings, SideSettings, TextSettings
+from context_nmt.settings.text import CleaningSettings, SideSettings, TextSettings
 
 SACREMOSES, OURS = "sacremoses, one process", f"context-nmt, {CORES} processes"
 SIDE = SideSettings(truecase=False)

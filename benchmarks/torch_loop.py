@@ -7,7 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from context_nmt.corpus.vocabulary import PADDING
-from context_nmt.settings import ModelSettings, TrainingSettings
+from context_nmt.settings.model import ModelSettings
+from context_nmt.settings.training import TrainingSettings
 from context_nmt.training.batches import Batch
 
 LONGEST = 512

@@ -23,7 +23,8 @@ from context_nmt.evaluation.speeds import fillings
 from context_nmt.files import write_json
 from context_nmt.models.counting import describe
 from context_nmt.models.plans import ModelPlan
-from context_nmt.settings import DecodingSettings, OutputSlot
+from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.model import OutputSlot
 
 UNITS = {"training": "target tokens", "decoding": "sentences"}
 TURNS = 3  # of each variant in a round; short ones, that the Transformer's is near

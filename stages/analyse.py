@@ -4,20 +4,19 @@ from typing import Annotated
 
 import typer
 
-from context_nmt.command_line import run
 from context_nmt.evaluation.analyses.running import analyse_run
-from context_nmt.experiment import Experiment
+from context_nmt.evaluation.evaluated import Evaluated
 
 
 def main(
-    variant: Annotated[str, typer.Argument(help="A variant of params.yaml, as resolved by the plan stage.")],
+    variant: Annotated[str, typer.Argument(help="A variant of params.yaml.")],
     seed: Annotated[int, typer.Argument(help="The seed of the run.")],
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
 ) -> None:
     """Read what goes on inside one run, and how right its translations are by n-grams and by length.
 
-    Reads metrics/plans/VARIANT/decoding.json, runs/models/VARIANT-SEED, runs/binarized, runs/subwords, runs/tokenized,
-    metrics/hypotheses/VARIANT-SEED, and the references and gold tags of the corpus. Writes
+    Reads metrics/plans/VARIANT/decoding.json and text.json, runs/models/VARIANT-SEED, runs/binarized, runs/subwords,
+    runs/tokenized, metrics/hypotheses/VARIANT-SEED, and the references and gold tags of the corpus. Writes
 
         metrics/analyses/VARIANT-SEED.json    for each test set
             locality_entropy                of cross-attention, in bits, over all decoder layers; of one with _LAYER
@@ -35,10 +34,7 @@ def main(
             bleu_of_tenth_N                 sacrebleu of a tenth of the sentences, from short to long; words_of_tenth_N
                                             the mean length of their sources
 
-    Example: python -m stages.analyse transformer 1
+    Example: python stages analyse transformer 1
     """
-    analyse_run(Experiment().with_plan_of(variant), variant, seed, device=device)
-
-
-if __name__ == "__main__":
-    run(main)
+    Evaluated().with_plan_of(variant)
+    analyse_run(Evaluated(), variant, seed, device=device)

@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from context_nmt.command_line import run
-from context_nmt.experiment import Experiment
+from context_nmt.layout import Layout
 from context_nmt.models.averaging import average_run
 
 
@@ -15,16 +14,12 @@ def main(
 ) -> None:
     """Average the last or the best checkpoints of a run and put all that translation needs into one folder.
 
-    Reads metrics/plans/VARIANT/averaging.json, runs/training/VARIANT-SEED and the text models of the corpus.
-
-    Writes
+    Reads metrics/plans/VARIANT/averaging.json, runs/training/VARIANT-SEED and the text models of the corpus. Writes
 
         runs/models/VARIANT-SEED/model.safetensors     weights, and as metadata the plan and the averaged checkpoints
         runs/models/VARIANT-SEED/decoding.json         the variant's search settings
-        runs/models/VARIANT-SEED/text/                 truecasers, BPE codes, vocabularies: see `stages.translate`
+        runs/models/VARIANT-SEED/text/                 truecasers, BPE codes, vocabularies
+
+    Example: python stages average transformer 1
     """
-    average_run(Experiment().with_plan_of(variant), variant, seed)
-
-
-if __name__ == "__main__":
-    run(main)
+    average_run(Layout().with_plan_of(variant), variant, seed)

@@ -1,30 +1,36 @@
-"""Turns Moses tokens into subword units."""
+"""Turns Moses tokens into subword units and their ids."""
 
-from context_nmt.command_line import run
+from context_nmt.checking import read_settings
+from context_nmt.corpus.binarized import binarize
 from context_nmt.corpus.subwords import segment_corpus
-from context_nmt.experiment import Experiment
+from context_nmt.layout import Layout
+from context_nmt.settings.text import UnitPlan
 
 
 def main() -> None:
-    """Learn byte pair encoding from the training text with subword-nmt and segment all splits.
+    """Learn byte pair encoding from the training text with subword-nmt, segment all splits, and number the units.
 
-    Run in an experiment's folder. Reads params.yaml (corpus, units) and runs/tokenized. One set of merges serves both
-    sides, or each has its own (units.joint). Units that are rarer on their side than units.vocabulary_threshold are
-    split further. With units.kind words the text stays as it is: the vocabulary will hold the most frequent words.
+    Reads metrics/plans/units.json and runs/tokenized. One set of merges serves both sides, or each has its own
+    (units.joint). Units that are rarer on their side than units.vocabulary_threshold are split further. With units.kind
+    words the text stays as it is: the vocabulary holds the most frequent words.
 
     Writes
 
-        runs/subwords/SPLIT.LANGUAGE                   units; one that a word goes on behind ends in "@@"
+        runs/subwords/SPLIT.LANGUAGE                   units; one that a word goes on after ends in "@@"
         runs/subwords/SPLIT.documents                  where documents start, for splits that say so
         runs/subwords/codes.joint or codes.LANGUAGE    the merges
         runs/subwords/vocabulary.LANGUAGE              units of the training text with their counts
         runs/subwords/units.json                       the settings
+        runs/binarized/training/                       what trainings read: a new test set leaves it as it is
+            corpus.json                                the names of languages and splits
+            vocabulary.LANGUAGE.txt                    one unit a line; its id is the line's number, from 0
+            SPLIT.LANGUAGE.tokens.npy, .offsets.npy    all ids, one sentence after the other; where each starts
+            SPLIT.documents                            where documents start
+        runs/binarized/tests/                          the same of test and contrastive sets
 
-    Example: python -m stages.bpe
+    Example: python stages bpe
     """
-    experiment = Experiment()
-    segment_corpus(experiment.tokenized, experiment.subwords, experiment.settings.corpus, experiment.settings.units)
-
-
-if __name__ == "__main__":
-    run(main)
+    layout = Layout()
+    plan = read_settings(UnitPlan, layout.stage_plan("units"))
+    segment_corpus(layout.tokenized, layout.subwords, plan.corpus, plan.units)
+    binarize(layout.subwords, layout.binarized, plan.corpus, plan.units)

@@ -4,9 +4,8 @@ from typing import Annotated
 
 import typer
 
-from context_nmt.command_line import run
 from context_nmt.evaluation.contrasting import contrast_run
-from context_nmt.experiment import Experiment
+from context_nmt.layout import Layout
 
 
 def main(
@@ -16,9 +15,9 @@ def main(
 ) -> None:
     """See how often one run finds the right translation of a contrastive item more probable than every wrong one.
 
-    Reads runs/models/VARIANT-SEED, and from runs/binarized and runs/tokenized the sets that corpus.contrastive names;
-    params.yaml is not read. A tie counts one half. Categories are those of the items, and "all". A masked run judges by
-    pseudo-log-likelihood: each unit, END included, masked alone, and the length.
+    Reads runs/models/VARIANT-SEED, and from runs/binarized and runs/tokenized the sets that corpus.contrastive names. A
+    tie counts one half. Categories are those of the items, and "all". A masked run judges by pseudo-log-likelihood:
+    each unit, END included, masked alone, and the length.
 
     Writes
 
@@ -28,10 +27,6 @@ def main(
         runs/contrastive/VARIANT-SEED/SET.tsv
             for each line of the set its outcome (1, 0.5, 0) and margin in nats, and both normalized
 
-    Example: python -m stages.contrast transformer 1
+    Example: python stages contrast transformer 1
     """
-    contrast_run(Experiment().with_plan_of(variant), variant, seed, device=device)
-
-
-if __name__ == "__main__":
-    run(main)
+    contrast_run(Layout().with_plan_of(variant), variant, seed, device=device)

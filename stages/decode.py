@@ -4,30 +4,30 @@ from typing import Annotated
 
 import typer
 
-from context_nmt.command_line import run
-from context_nmt.decoding.running import decode_run
-from context_nmt.experiment import Experiment
+from context_nmt.decoding.running import decode_run, write_text
+from context_nmt.layout import Layout
 
 
 def main(
     variant: Annotated[str, typer.Argument(help="A variant of params.yaml, as resolved by the plan stage.")],
     seed: Annotated[int, typer.Argument(help="The seed of the run.")],
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+    search: Annotated[bool, typer.Option(help="Search; without it, only turn runs/decoded into text.")] = True,
 ) -> None:
-    """Translate every test set of the binarized corpus with one run, by greedy or beam search or mask-predict.
+    """Translate every test set with one run, by greedy or beam search or mask-predict, and write it as text.
 
-    Reads metrics/plans/VARIANT/decoding.json, runs/models/VARIANT-SEED and runs/binarized; params.yaml is not read.
-
-    Writes
+    Reads metrics/plans/VARIANT/decoding.json, runs/models/VARIANT-SEED and runs/binarized. On a machine without the
+    text tools it ends after runs/decoded; `--no-search` does the rest elsewhere. Writes
 
         runs/decoded/VARIANT-SEED/
-            TEST.subwords.txt     the best translations in BPE units, one line per line of the source
-            TEST.nbest.jsonl      with decoding.n_best > 1: line and rank (from 1), units, log_probability, score
+            TEST.subwords.txt       the best translations in BPE units, one line per line of the source
+            TEST.nbest.jsonl        with decoding.n_best > 1: line and rank (from 1), units, log_probability, score
+        metrics/hypotheses/VARIANT-SEED/
+            TEST.tokenized.txt      Moses tokens in their original case
+            TEST.detokenized.txt    raw text
 
-    Example: python -m stages.decode transformer 1
+    Example: python stages decode transformer 1
     """
-    decode_run(Experiment().with_plan_of(variant), variant, seed, device=device)
-
-
-if __name__ == "__main__":
-    run(main)
+    layout = Layout().with_plan_of(variant)
+    if not search or decode_run(layout, variant, seed, device=device):
+        write_text(layout, variant, seed)

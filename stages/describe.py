@@ -1,35 +1,18 @@
 """Counts parameters and FLOPs of every variant."""
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from context_nmt.command_line import run
-from context_nmt.evaluation.descriptions import print_descriptions, vocabulary_sizes
+from context_nmt.evaluation.descriptions import describe_plans
+from context_nmt.layout import Layout
 
 
-def main(
-    parameters: Annotated[Path, typer.Argument(help="The params.yaml whose variants are described.")] = Path(
-        "params.yaml"
-    ),
-    vocabulary: Annotated[
-        int | None, typer.Option(help="Units per side; without it those of the experiment's binarized corpus.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
-    output: Annotated[Path | None, typer.Option(help="Write the JSON to this file instead.")] = None,
-) -> None:
-    """Show what each variant of a params.yaml is, without training or data.
+def main() -> None:
+    """Count parameters and FLOPs of every variant, from its plan and the vocabularies.
 
-    Parameters in all and by part, FLOPs per target token (training: forward and backward pass over a sentence pair of
-    25 and 25 units), and what fills each slot of each layer. JSON is
+    `context-nmt describe` prints the same as tables.
 
-        {VARIANT: {"parameters": int, "flops_per_target_token": int, "parameters_by_part": {...}, "slots": {...}}}
+    Reads metrics/plans and the vocabularies of runs/binarized/training. Writes
 
-    Example: python -m stages.describe experiments/wmt14-en-de-lexical-shortcuts/params.yaml --vocabulary 41138
+        metrics/models.json    {VARIANT: {"parameters", "flops_per_target_token", "parameters_by_part", "slots", …}}
+
+    Example: python stages describe
     """
-    print_descriptions(parameters, vocabulary_sizes(parameters, vocabulary), as_json=as_json, output=output)
-
-
-if __name__ == "__main__":
-    run(main)
+    describe_plans(Layout())

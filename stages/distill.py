@@ -4,9 +4,8 @@ from typing import Annotated
 
 import typer
 
-from context_nmt.command_line import run
 from context_nmt.decoding.distilling import distill_run
-from context_nmt.experiment import Experiment
+from context_nmt.layout import Layout
 
 
 def main(
@@ -16,20 +15,14 @@ def main(
 ) -> None:
     """Translate the training source with a teacher: what variants under train.distilled learn instead of the target.
 
-    Reads metrics/plans/TEACHER/decoding.json, runs/models/TEACHER-SEED and runs/binarized; params.yaml is not read. A
-    distillation that was stopped goes on behind the shards that are done.
-
-    Writes
+    Reads metrics/plans/TEACHER/decoding.json, runs/models/TEACHER-SEED and runs/binarized/training. A distillation that
+    was stopped goes on after the shards that are done. Writes
 
         runs/distilled/TRAIN.LANGUAGE               the translations in BPE units, a line per line of the source
-        runs/distilled/TRAIN.LANGUAGE.tokens.npy    the same as ids, see `python -m stages.binarize --help`
+        runs/distilled/TRAIN.LANGUAGE.tokens.npy    the same as ids, see `python stages bpe --help`
         runs/distilled/TRAIN.LANGUAGE.offsets.npy
         runs/distilled/distilled.json               the teacher's run, the number of sentences
 
-    Example: python -m stages.distill transformer 1
+    Example: python stages distill transformer 1
     """
-    distill_run(Experiment().with_plan_of(teacher), teacher, seed, device=device)
-
-
-if __name__ == "__main__":
-    run(main)
+    distill_run(Layout().with_plan_of(teacher), teacher, seed, device=device)

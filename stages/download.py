@@ -1,4 +1,4 @@
-"""Downloads one corpus."""
+"""Makes one corpus."""
 
 import os
 from pathlib import Path
@@ -6,27 +6,27 @@ from typing import Annotated
 
 import typer
 
-from context_nmt.command_line import run
-from context_nmt.corpus.download import download_corpus
+from context_nmt.corpus.download import make_corpus, read_data_plan
+from context_nmt.layout import Layout
 
 
-def main(corpus: Annotated[str, typer.Argument(help="An entry under corpora in data/params.yaml.")]) -> None:
-    """Download one corpus, check it and unpack it into plain text.
+def main(
+    corpus: Annotated[str, typer.Argument(help="A name under download in params.yaml: an entry of data/params.yaml.")],
+    checksums: Annotated[Path, typer.Argument(help="Where checksums are recorded: ROOT/data/checksums.json.")],
+) -> None:
+    """Download or generate one corpus as plain text, in the experiment's folder.
 
-    Run in the folder data. Reads params.yaml there (corpora.CORPUS: addresses, sha256, what an archive's members
-    become). The environment variable DATA_MIRROR, a folder or the start of a URL, is looked at first, for
-    DATA_MIRROR/CORPUS/NAME-OF-THE-FILE. Where the entry has no sha256, the first download records it in checksums.json
-    and later ones must match it.
-
-    Writes
+    Reads metrics/plans/data.CORPUS.json, the entry of data/params.yaml. The environment variable DATA_MIRROR, a folder
+    or the start of a URL, is looked at first, for DATA_MIRROR/CORPUS/NAME-OF-THE-FILE. Where the entry has no sha256,
+    the first download records it, and later ones must match it. A miniature is generated: its README.md says which
+    files it has (src/context_nmt/corpus/miniature). Writes
 
         data/CORPUS/SPLIT.LANGUAGE   one sentence per line; all languages of a split have equally many
-        data/checksums.json          recorded checksums, kept in git
+        data/CORPUS/SPLIT.documents  the line, from 0, at which each document begins, where that is known
 
-    Example: PYTHONPATH=../src:.. DATA_MIRROR=/mirror python -m stages.download multi30k
+    Example: DATA_MIRROR=/mirror python ../../stages download multi30k ../../data/checksums.json
     """
-    download_corpus(Path(), corpus, mirror=os.environ.get("DATA_MIRROR") or None)
-
-
-if __name__ == "__main__":
-    run(main)
+    layout = Layout()
+    mirror = os.environ.get("DATA_MIRROR") or None
+    entry = read_data_plan(layout.data_plan(corpus))
+    make_corpus(entry, layout.data(corpus), checksums=checksums, mirror=mirror)

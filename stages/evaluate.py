@@ -1,31 +1,37 @@
-"""Scores every test set of one run."""
+"""Scores the translations of one variant."""
 
 from typing import Annotated
 
 import typer
 
-from context_nmt.command_line import run
-from context_nmt.evaluation.run_scores import score_run
-from context_nmt.experiment import Experiment
+from context_nmt.evaluation.discourse.running import score_discourse
+from context_nmt.evaluation.evaluated import Evaluated
+from context_nmt.evaluation.run_scores import score_variant
 
 
 def main(
-    variant: Annotated[str, typer.Argument(help="A variant of params.yaml.")],
-    seed: Annotated[int, typer.Argument(help="A seed of params.yaml.")],
+    variant: Annotated[str, typer.Argument(help="A variant of params.yaml; all its seeds are scored.")],
 ) -> None:
-    """Score one run of the experiment in the current folder on all its test sets and groups of test sets.
+    """Score all runs of a variant, by sentence and, where a test set has documents, by document.
 
-    Reads metrics/hypotheses/VARIANT-SEED/, the raw references data/CORPUS/TEST.LANGUAGE and their tokens
-    runs/tokenized/TEST.LANGUAGE.cased; of further references, which count in every score, TEST.LANGUAGE.1 and so on.
-    Where there is a data/CORPUS/TEST.bound.LANGUAGE, the best that a system can do that sees one sentence at a time,
-    its score stands beside, with the share of it that the run reaches. Writes
+    Reads metrics/plans/text.json, metrics/hypotheses/VARIANT-SEED, the raw references data/CORPUS/TEST.LANGUAGE and
+    their tokens in runs/tokenized; of further references, which count in every score, TEST.LANGUAGE.1 and so on. Where
+    there is a data/CORPUS/TEST.bound.LANGUAGE, the best that a system can do that sees one sentence at a time, its
+    score is added, with the share of it that the run reaches. The tags of nouns are those of
+    data/CORPUS/TEST.gold.jsonl where there is one. Words are aligned by a model of the training text (Dyer et al.
+    2013), the same one for all runs. Writes
 
-        metrics/scores/VARIANT-SEED.json    {TEST: {METRIC: {"score": float, "signature": str}}}
+        metrics/scores/VARIANT/SEED.json       {TEST: {METRIC: {"score": float, "signature": str}}}
+        metrics/discourse/VARIANT/SEED.json    the same of documents; {} without any
+            apt_pronouns    the share of the reference's pronouns that the translation has at the word that they are
+                            linked to through the source; of a target language of which there is a list (en, de)
+            apt_nouns       the same of its nouns, with gold tags or, in English, those of NLTK's tagger if installed
+            cohesion        the share of content words that take up an earlier one of their document: the same, or, in
+                            English where WordNet is installed, a related one (Wong and Kit 2012)
+            coherence       the cosine of adjacent sentences in a latent semantic space of the training text
+    The first two have "counts", the others "reference", the human translation's score.
 
-    Example: python -m stages.evaluate transformer 1
+    Example: python stages evaluate transformer
     """
-    score_run(Experiment(), variant, seed)
-
-
-if __name__ == "__main__":
-    run(main)
+    score_variant(Evaluated(), variant)
+    score_discourse(Evaluated(), variant)

@@ -1,25 +1,20 @@
-"""Notes which hypotheses are compared with which."""
+"""Notes which translations are scored and compared with which."""
 
-from context_nmt.command_line import run
 from context_nmt.evaluation.pairs import write_pairs
 from context_nmt.experiment import Experiment
 
 
 def main() -> None:
-    """Note for every run whose output is compared with whose, by the hashes of both.
+    """Note for every variant which translations it has and whose they are compared with, by the hashes of all.
 
     A significance test takes minutes and depends on two variants, which DVC cannot express: a matrix item does not
-    choose its dependencies. So each test depends on its own small file written here, which changes only with the
-    variant's `test`, its `baseline`, or one of the two outputs.
+    choose its dependencies. So each variant's scores and tests depend on its own small file, which changes only with
+    the variant's `test`, its `baseline`, its seeds, or one of the outputs.
 
-    Reads params.yaml and metrics/hypotheses.
+    Reads params.yaml (variants, seeds) and metrics/hypotheses. Writes
 
-    Writes
+        metrics/pairs/VARIANT.json     {"baseline", "test", "runs": {SEED: {"system", "baseline": hashes or null}}}
 
-        metrics/pairs/VARIANT-SEED.json     {"test": ..., "system": {"run", "sha256"}, "baseline": the same or null}
+    Example: python stages pair
     """
     write_pairs(Experiment())
-
-
-if __name__ == "__main__":
-    run(main)

@@ -1,25 +1,25 @@
-"""Resolves every variant of params.yaml."""
+"""Resolves params.yaml into what each stage is told."""
 
-from context_nmt.command_line import run
 from context_nmt.experiment import Experiment
 from context_nmt.models.planning import write_plans
 
 
 def main() -> None:
-    """Resolve every variant of params.yaml into what training, averaging and decoding are told.
+    """Resolve params.yaml into what each stage is told.
 
-    A variant's settings are the experiment's with the variant's own changes, checked; a mechanism's settings are
-    spread over the layers of its slot, and its file is hashed. As each later stage depends on its variant's part
-    alone, an edit of one variant or one mechanism re-runs just what it concerns.
+    A variant's settings are the experiment's with the variant's own changes, checked; a mechanism's settings are spread
+    over the layers of its slot. Code that is loaded by name (mechanisms, formats of corpora, validation BLEU) is noted
+    with its digest. Each later stage depends on its own part, so an edit runs again what it concerns. Reads
+    params.yaml, ROOT/data/params.yaml and ROOT/src/code/loaded_by_name.json. Writes
 
-    Writes
-
-        metrics/plans/VARIANT/training.json     model, slots layer by layer, recipe, hashes of mechanism files
+        metrics/plans/VARIANT/training.json     model, slots layer by layer, recipe, digests of mechanisms
         metrics/plans/VARIANT/averaging.json
         metrics/plans/VARIANT/decoding.json
+        metrics/plans/data.CORPUS.json          what the download stage is told
+        metrics/plans/text.json                 corpus and text: the tokenize and evaluation stages
+        metrics/plans/units.json                corpus and units: the bpe stage
+        metrics/plans/significance.json, probe_sentences.json, probe_words.json
+
+    Example: python stages plan
     """
     write_plans(Experiment())
-
-
-if __name__ == "__main__":
-    run(main)

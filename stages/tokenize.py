@@ -1,17 +1,18 @@
 """Turns raw text into truecased Moses tokens."""
 
-from context_nmt.command_line import run
+from context_nmt.checking import read_settings
 from context_nmt.corpus.tokenizing import tokenize_corpus
-from context_nmt.experiment import Experiment
+from context_nmt.layout import Layout
+from context_nmt.settings.text import TextPlan
 
 
 def main() -> None:
     """Normalise, tokenize and truecase the corpus with sacremoses, and clean its training set.
 
-    Run in an experiment's folder. Reads params.yaml (corpus, text) and the raw text ROOT/data/NAME/SPLIT.LANGUAGE, one
-    sentence per line. The suffix is the language code for Moses; where Moses does not know it, it uses English
-    abbreviations and the rules that hold for every language. A side's script (text.SIDE.script) maps the raw lines
-    first; text.SIDE.pretokenized leaves out normalisation and tokenization.
+    Reads metrics/plans/text.json and the raw text data/NAME/SPLIT.LANGUAGE, one sentence per line. The suffix is the
+    language code for Moses; where Moses does not know it, it uses English abbreviations and the rules that hold for
+    every language. A side's script (text.SIDE.script) maps the raw lines first; text.SIDE.pretokenized leaves out
+    normalisation and tokenization.
 
     Writes
 
@@ -25,12 +26,8 @@ def main() -> None:
         runs/tokenized/SET.items.json            which pairs are an item's right and wrong ones and its context
         runs/tokenized/cleaning.json             training pairs read, kept and dropped, by reason
 
-    Example: python -m stages.tokenize
+    Example: python stages tokenize
     """
-    experiment = Experiment()
-    settings = experiment.settings
-    tokenize_corpus(experiment.corpus, experiment.tokenized, settings.corpus, settings.text)
-
-
-if __name__ == "__main__":
-    run(main)
+    layout = Layout()
+    plan = read_settings(TextPlan, layout.stage_plan("text"))
+    tokenize_corpus(layout.data(plan.corpus.name), layout.tokenized, plan.corpus, plan.text)

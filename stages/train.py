@@ -4,9 +4,7 @@ from typing import Annotated
 
 import typer
 
-from context_nmt.command_line import run
-from context_nmt.evaluation.validation import validation_bleu
-from context_nmt.experiment import Experiment
+from context_nmt.layout import Layout
 from context_nmt.training.running import train_run
 
 
@@ -21,11 +19,12 @@ def main(
 ) -> None:
     """Train one variant with one seed on the binarized corpus, or go on with a training that was stopped.
 
-    Reads metrics/plans/VARIANT/training.json, runs/binarized, with --distilled runs/distilled in place of the training
-    target, and with --start runs/models/START-SEED; params.yaml is not read. Each validation saves a checkpoint; the
-    last `training.keep_last` and the best `training.keep_best` stay. Until they are averaged, runs/scratch/VARIANT-SEED
-    holds what a killed training goes on from; the same command ends with the same bytes.
-    Processes that torchrun starts share the batches of an update (training.accumulation).
+    Reads metrics/plans/VARIANT/training.json, runs/binarized/training, with --distilled runs/distilled in place of the
+    training target, and with --start runs/models/START-SEED. Each validation saves a checkpoint; the last
+    `training.keep_last` and the best `training.keep_best` stay. Until they are averaged, runs/scratch/VARIANT-SEED
+    holds what a killed training goes on from; the same command ends with the same bytes. `launch.train` in params.yaml
+    is the command that starts it; processes that torchrun starts share the batches of an update
+    (training.accumulation).
 
     Writes
 
@@ -33,18 +32,7 @@ def main(
         runs/training/VARIANT-SEED/summary.json     updates, pairs left out as too long, best update
         metrics/curves/VARIANT-SEED.csv             the learning curve, for `dvc plots show`
 
-    Example: python -m stages.train transformer 1
+    Example: python stages train transformer 1
     """
-    train_run(
-        Experiment().with_plan_of(variant),
-        variant,
-        seed,
-        device=device,
-        distilled=distilled,
-        start=start,
-        validation_bleu=validation_bleu,
-    )
-
-
-if __name__ == "__main__":
-    run(main)
+    layout = Layout().with_plan_of(variant)
+    train_run(layout, variant, seed, device=device, distilled=distilled, start=start)

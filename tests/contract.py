@@ -27,6 +27,7 @@ from torch import nn
 from torch.nn import functional
 from torch.testing import assert_close
 
+from context_nmt.checking import check
 from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.decoding.search import reorder
 from context_nmt.files import UserError
@@ -37,8 +38,7 @@ from context_nmt.models.mechanisms import Mechanism
 from context_nmt.models.planning import PLAIN, plan
 from context_nmt.models.plans import Filling
 from context_nmt.models.translation_model import TranslationModel
-from context_nmt.parameters import check
-from context_nmt.settings import ExperimentSettings
+from context_nmt.settings.experiment import ExperimentSettings
 from context_nmt.transformer.attention import Place
 
 NAME = "under_test"

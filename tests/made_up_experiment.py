@@ -6,8 +6,9 @@ import yaml
 
 from context_nmt.evaluation.run_scores import score_run
 from context_nmt.evaluation.run_significance import compare_run
-from context_nmt.experiment import Experiment, run_name
+from context_nmt.experiment import Experiment
 from context_nmt.files import write_json, write_lines
+from context_nmt.layout import run_name
 
 REFERENCE = [f"The {number} small birds sing in tree {number % 7} today ." for number in range(40)]
 SYSTEMS = {"transformer": 3, "gauss": 9, "again": 3}  # every how many sentences a system errs

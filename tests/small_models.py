@@ -12,7 +12,7 @@ from context_nmt.models.document_model import DocumentModel, KnownSentences, sou
 from context_nmt.models.planning import PLAIN
 from context_nmt.models.plans import Filling, ModelPlan
 from context_nmt.models.translation_model import DecodingState, TranslationModel
-from context_nmt.settings import LayerSlot, ModelSettings, OutputSlot
+from context_nmt.settings.model import LayerSlot, ModelSettings, OutputSlot
 from context_nmt.transformer.layers import Memory
 from context_nmt.transformer.sentence_context import SentenceContext
 

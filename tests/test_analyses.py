@@ -25,7 +25,8 @@ from context_nmt.files import UserError, read_json, read_lines, write_json, writ
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.plans import Filling
-from context_nmt.settings import DecodingSettings, SideSettings, UnitSettings
+from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.text import SideSettings, UnitSettings
 from context_nmt.training.running import train_run
 from context_nmt.transformer.attention import ScaledDotProduct
 

@@ -7,7 +7,7 @@ import pytest
 
 from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile, binarize
 from context_nmt.files import UserError, write_lines
-from context_nmt.settings import CorpusSettings, UnitSettings
+from context_nmt.settings.text import CorpusSettings, UnitSettings
 
 CORPUS = CorpusSettings(name="toy", source="en", target="de", validation="valid", tests=("valid", "test"))
 ENGLISH = ["a b c", "", "a a"]

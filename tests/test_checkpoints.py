@@ -12,7 +12,7 @@ from context_nmt.files import UserError
 from context_nmt.models import checkpoints
 from context_nmt.models.building import build
 from context_nmt.models.plans import Filling, ModelPlan
-from context_nmt.settings import ModelSettings
+from context_nmt.settings.model import ModelSettings
 
 VOCABULARY = 11
 CPU = torch.device("cpu")

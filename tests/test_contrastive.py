@@ -25,7 +25,7 @@ from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.evaluation.contrasting import candidates, contrast_run, judge
 from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
 from context_nmt.models.averaging import average_run
-from context_nmt.settings import CorpusSettings, TextSettings, UnitSettings
+from context_nmt.settings.text import CorpusSettings, TextSettings, UnitSettings
 
 ROOT = Path(__file__).parents[1]
 CPU = torch.device("cpu")

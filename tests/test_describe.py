@@ -9,6 +9,7 @@ import pytest
 import yaml
 from small_models import SIZES, small_plan
 
+from context_nmt.checking import read_yaml
 from context_nmt.command_line import run
 from context_nmt.corpus.vocabulary import SPECIALS
 from context_nmt.files import write_json, write_lines
@@ -16,7 +17,6 @@ from context_nmt.models import mechanisms
 from context_nmt.models.counting import SENTENCE_LENGTH, describe
 from context_nmt.models.planning import PLAIN
 from context_nmt.models.plans import Filling
-from context_nmt.parameters import read_yaml
 from stages.describe import main
 
 ROOT = Path(__file__).parents[1]

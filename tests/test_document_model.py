@@ -16,7 +16,7 @@ from context_nmt.files import UserError
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run, start_from
 from context_nmt.models.plans import Filling, TrainingPlan
-from context_nmt.settings import DecodingSettings
+from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.training.batches import pairs_for
 from context_nmt.training.running import train_run
 

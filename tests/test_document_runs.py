@@ -19,7 +19,7 @@ from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run, model_metadata, save, weights_of
 from context_nmt.models.document_model import DocumentModel
 from context_nmt.models.plans import Filling, TrainingPlan
-from context_nmt.settings import DecodingSettings
+from context_nmt.settings.decoding import DecodingSettings
 
 CPU = torch.device("cpu")
 SLOT = {"mechanism": "hierarchical_attention", "sentences": 2}

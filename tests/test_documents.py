@@ -11,7 +11,7 @@ from context_nmt.corpus.documents import read_documents, without_dropped
 from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.files import UserError, read_lines, write_lines
-from context_nmt.settings import CleaningSettings, CorpusSettings, TextSettings, UnitSettings
+from context_nmt.settings.text import CleaningSettings, CorpusSettings, TextSettings, UnitSettings
 
 CORPUS = CorpusSettings(name="toy", source="en", target="de", tests=("test",))
 UNITS = UnitSettings(merges=10)

@@ -18,7 +18,7 @@ from context_nmt.files import UserError, write_json
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
 from context_nmt.models.plans import Filling, TrainingPlan
-from context_nmt.settings import DecodingSettings
+from context_nmt.settings.decoding import DecodingSettings
 
 HAN = Filling(mechanism="hierarchical_attention", settings={"sentences": 2})
 ENCODER = (replace(HAN, settings={"sentences": 1}),)

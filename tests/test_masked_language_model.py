@@ -19,7 +19,8 @@ from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.masked_language_model import MASK
 from context_nmt.models.plans import Filling, TrainingPlan
-from context_nmt.settings import DecodingSettings, TrainingSettings
+from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.training import TrainingSettings
 from context_nmt.training.batches import Batch
 from context_nmt.training.examples import EXAMPLES
 from context_nmt.training.objectives import Objective

@@ -13,11 +13,10 @@ import pytest
 
 from context_nmt.corpus.miniature.generation import generate, read_entry
 from context_nmt.corpus.miniature.lexicon_file import load_lexicon
-from context_nmt.corpus.miniature.probing_samples import ProbingSettings
-from context_nmt.corpus.miniature.settings import ContrastiveSettings, MiniatureSettings, RateSettings
+from context_nmt.corpus.miniature.settings import ContrastiveSettings, MiniatureSettings, ProbingSettings, RateSettings
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.files import UserError, read_lines
-from context_nmt.settings import SideSettings
+from context_nmt.settings.text import SideSettings
 
 ROOT = Path(__file__).parents[1]
 DIRECTIONS = ("en-de", "de-en")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from context_nmt.corpus.moses import MosesSide, Truecaser, count_casings, run_script
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
-from context_nmt.settings import CleaningSettings, CorpusSettings, SideSettings, TextSettings
+from context_nmt.settings.text import CleaningSettings, CorpusSettings, SideSettings, TextSettings
 
 CORPUS = CorpusSettings(name="toy", source="en", target="de", validation="valid", tests=("valid",))
 ENGLISH = ["The man sees the dog.", "We see The Hague.", "The dog sleeps."]

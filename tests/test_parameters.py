@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from context_nmt.checking import read_yaml
 from context_nmt.checks import experiments
 from context_nmt.experiment import Experiment
 from context_nmt.files import UserError
-from context_nmt.parameters import read_parameters, read_yaml
-from context_nmt.settings import ModelSettings, ScheduleSettings
+from context_nmt.parameters import read_parameters
+from context_nmt.settings.model import ModelSettings
+from context_nmt.settings.training import ScheduleSettings
 
 ROOT = Path(__file__).parents[1]
 SMALLEST = """\

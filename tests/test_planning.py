@@ -12,7 +12,8 @@ from context_nmt.files import UserError, read_json, sha256
 from context_nmt.models import mechanisms
 from context_nmt.models.planning import PLAIN, plan, write_plans
 from context_nmt.models.plans import Filling, ModelPlan, TrainingPlan
-from context_nmt.settings import AveragingSettings, DecodingSettings
+from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.training import AveragingSettings
 
 MADE_UP = """
 from dataclasses import dataclass

@@ -7,8 +7,9 @@ from made_up_experiment import evaluate_all, make_experiment
 
 from context_nmt.evaluation.probing.sentences import summary
 from context_nmt.evaluation.tables import write_tables
-from context_nmt.experiment import Experiment, run_name
+from context_nmt.experiment import Experiment
 from context_nmt.files import write_json
+from context_nmt.layout import run_name
 
 TASKS = {"tree_depth": 20.0, "top_constituents": 5.0, "bigram_shift": 50.0}
 PROBING = {

@@ -9,6 +9,7 @@ import yaml
 from small_models import small_model
 from tiny_training import RUN, make_experiment
 
+from context_nmt.checking import check
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END, Vocabulary
 from context_nmt.evaluation.probing import classifier, features, words
@@ -25,8 +26,8 @@ from context_nmt.files import UserError, read_json, write_lines
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load, load_run, save
 from context_nmt.models.plans import Filling
-from context_nmt.parameters import check
-from context_nmt.settings import ExperimentSettings, SentenceClassifierSettings, WordClassifierSettings
+from context_nmt.settings.evaluation import SentenceClassifierSettings, WordClassifierSettings
+from context_nmt.settings.experiment import ExperimentSettings
 from context_nmt.training.running import train_run
 
 CPU = torch.device("cpu")

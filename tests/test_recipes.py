@@ -8,7 +8,8 @@ from contract import experiment
 from context_nmt.files import UserError
 from context_nmt.models.planning import plan
 from context_nmt.models.plans import TrainingPlan
-from context_nmt.settings import AveragingSettings, DecodingSettings, ScheduleSettings
+from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.training import AveragingSettings, ScheduleSettings
 
 
 def refusal(variant):

@@ -8,7 +8,7 @@ from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.evaluation.run_scores import score_run
 from context_nmt.evaluation.run_significance import compare_run
 from context_nmt.files import UserError, read_json, read_lines, write_lines
-from context_nmt.settings import CorpusSettings, TextSettings
+from context_nmt.settings.text import CorpusSettings, TextSettings
 
 FURTHER = [line.replace("small birds", "big fish") for line in REFERENCE]  # as `gauss` errs
 

@@ -24,11 +24,12 @@ from context_nmt.evaluation.results import read_results
 from context_nmt.evaluation.run_rescored import rescore_run
 from context_nmt.evaluation.run_scores import score_hypotheses, score_run
 from context_nmt.evaluation.tables import write_tables
-from context_nmt.experiment import Experiment, rescored_name
+from context_nmt.experiment import Experiment
 from context_nmt.files import UserError, read_json, read_lines, write_lines
+from context_nmt.layout import rescored_name
 from context_nmt.models.averaging import average_run
 from context_nmt.models.planning import write_plans
-from context_nmt.settings import DecodingSettings
+from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.training.running import train_run
 
 CPU = torch.device("cpu")

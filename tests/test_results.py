@@ -13,8 +13,8 @@ from context_nmt.evaluation.results import read_results, t_interval
 from context_nmt.evaluation.run_scores import score_run
 from context_nmt.evaluation.run_significance import compare_run
 from context_nmt.evaluation.tables import write_focus, write_tables
-from context_nmt.experiment import run_name
 from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
+from context_nmt.layout import run_name
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from context_nmt.settings import ScheduleSettings
+from context_nmt.settings.training import ScheduleSettings
 from context_nmt.training.schedules import learning_rate
 
 

@@ -10,7 +10,7 @@ from context_nmt.evaluation.run_significance import compare_files, file_settings
 from context_nmt.evaluation.scores import score_tokenized
 from context_nmt.evaluation.significance import compare
 from context_nmt.files import UserError
-from context_nmt.settings import SignificanceSettings
+from context_nmt.settings.evaluation import SignificanceSettings
 
 REFERENCE = [f"the {number} small birds sing in tree {number % 7} today" for number in range(60)]
 WORSE = [line if number % 3 else line.replace("small birds", "big fish") for number, line in enumerate(REFERENCE)]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from context_nmt.corpus.binarized import BinarizedCorpus, binarize
 from context_nmt.corpus.subwords import Segmenter, learn_merges, segment_corpus
 from context_nmt.files import UserError, read_lines, write_lines
-from context_nmt.settings import CorpusSettings, UnitSettings
+from context_nmt.settings.text import CorpusSettings, UnitSettings
 
 CORPUS = CorpusSettings(name="toy", source="en", target="de", validation="valid", tests=("valid",))
 ENGLISH = ["low lower lowest", "", "new newer newest low"]

@@ -9,7 +9,7 @@ from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.corpus.text_chain import TextChain, copy_text_files, write_hypotheses
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.files import UserError, read_lines, write_lines
-from context_nmt.settings import CorpusSettings, SideSettings, TextSettings, UnitSettings
+from context_nmt.settings.text import CorpusSettings, SideSettings, TextSettings, UnitSettings
 
 CORPUS = CorpusSettings(name="toy", source="en", target="de", validation="valid", tests=("valid", "test"))
 ENGLISH = ["The man sees the dog.", 'He said: "Yes, they see."', "The dog sleeps, and so does the man."]

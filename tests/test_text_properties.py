@@ -19,7 +19,7 @@ from context_nmt.corpus.subwords import Segmenter, segment_corpus
 from context_nmt.corpus.text_chain import TextChain, copy_text_files, write_hypotheses
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.files import UserError, read_lines, write_lines
-from context_nmt.settings import CleaningSettings, CorpusSettings, SideSettings, TextSettings, UnitSettings
+from context_nmt.settings.text import CleaningSettings, CorpusSettings, SideSettings, TextSettings, UnitSettings
 
 CORPUS = CorpusSettings(name="toy", source="en", target="de", validation="valid", tests=("test",))
 SENTENCE = "Der Mann sieht den Hund."  # the first line of each file: no mark stands before it, no CR behind it

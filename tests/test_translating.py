@@ -26,7 +26,9 @@ from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
 from context_nmt.models.plans import Filling, ModelPlan
 from context_nmt.models.translation_model import TranslationModel
-from context_nmt.settings import DecodingSettings, ModelSettings, SideSettings, UnitSettings
+from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.model import ModelSettings
+from context_nmt.settings.text import SideSettings, UnitSettings
 
 VOCABULARY = 17
 ROOT = Path(__file__).parents[1]

@@ -16,7 +16,7 @@ from test_translating import CPU, random_sentences, small_model
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import side_by_side, usable
 from context_nmt.files import UserError
-from context_nmt.settings import DecodingSettings
+from context_nmt.settings.decoding import DecodingSettings
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

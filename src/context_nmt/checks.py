@@ -7,6 +7,7 @@ from typing import Any, get_args
 import torch
 import yaml
 
+from context_nmt.checking import read_yaml
 from context_nmt.corpus import download
 from context_nmt.corpus.documents import documents_file
 from context_nmt.corpus.miniature import generation
@@ -14,8 +15,9 @@ from context_nmt.corpus.miniature.contrasts import CONTRASTIVE_SETS
 from context_nmt.files import UserError
 from context_nmt.models.building import build
 from context_nmt.models.planning import plan
-from context_nmt.parameters import read_parameters, read_yaml
-from context_nmt.settings import ExperimentSettings, OutputSlot
+from context_nmt.parameters import read_parameters
+from context_nmt.settings.experiment import ExperimentSettings
+from context_nmt.settings.model import OutputSlot
 
 SPLITS, LANGUAGES = ("train", "valid", "test"), {"en", "de"}  # of a generated corpus
 PROBING = {"sentences": "[]", "tasks": "null", "words": "[]", "sentence_classifier": "{}", "word_classifier": "{}"}

@@ -46,7 +46,7 @@ def create_experiment(
     parameters["root"] = "../.."
     parameters.yaml_set_start_comment(
         f"{name}, started from {'the default experiment' if like == DEFAULT else like}.\n"
-        "src/context_nmt/settings.py documents every key; an unknown one is refused."
+        "src/context_nmt/settings/ documents every key; an unknown one is refused."
     )
     chosen = parameters["corpus"]
     if corpus in generated and chosen["name"] in generated:  # these have the same files

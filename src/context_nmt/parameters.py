@@ -1,101 +1,11 @@
-"""Reads a params.yaml into typed settings; every error names the key's path, what was given and what is allowed."""
+"""Reads a whole params.yaml."""
 
-import dataclasses
-import difflib
-import functools
-import json
-import re
 from pathlib import Path
-from typing import Any, TypeVar
 
-import pydantic
-import yaml
-
-from context_nmt.files import UserError
-from context_nmt.settings import ExperimentSettings
-
-Settings = TypeVar("Settings")
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML as DVC reads it: `1e-9` is a number, as in version 1.2, and a key that stands twice is an error."""
-
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        node = super().compose_mapping_node(anchor)
-        keys: list[Any] = []
-        for key, _ in node.value:
-            if key.value in keys:
-                raise yaml.composer.ComposerError(None, None, f"key {key.value!r} stands twice", key.start_mark)
-            keys.append(key.value)
-        return node
-
-
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+$"),
-    list("-+.0123456789"),
-)
-
-
-def read_yaml(path: Path) -> Any:
-    """Read one YAML file; raises UserError for a missing or malformed one."""
-    try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 (a SafeLoader)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
+from context_nmt.checking import check, read_yaml
+from context_nmt.settings.experiment import ExperimentSettings
 
 
 def read_parameters(path: Path) -> ExperimentSettings:
-    """Read and check a whole params.yaml."""
+    """Read and check a whole params.yaml; raises UserError."""
     return check(ExperimentSettings, read_yaml(path), where=str(path))
-
-
-def check(kind: type[Settings], values: Any, *, where: str) -> Settings:
-    """Build settings of a dataclass type from plain values.
-
-    Raises UserError, one line, that starts with `where` and the path of the first wrong key.
-    """
-    try:
-        return _adapter(kind).validate_json(json.dumps(values), strict=True)  # type: ignore[arg-type]
-    except pydantic.ValidationError as failure:
-        # a misspelt key comes before the one that is then missing
-        error = min(failure.errors(), key=lambda error: error["type"] != "unexpected_keyword_argument")
-        path = ".".join(str(part) for part in error["loc"] if part != "[key]")
-        raise UserError(": ".join(filter(None, [where, path, _explain(error, kind)]))) from None
-    except (TypeError, ValueError) as error:  # YAML knows dates, sets and aliases of themselves, JSON does not
-        raise UserError(f"{where}: {error}") from None
-
-
-@functools.cache  # to make one takes a millisecond, and a contrastive set has many lines
-def _adapter(kind: Any) -> Any:
-    return pydantic.TypeAdapter(kind)
-
-
-def _explain(error: Any, kind: type) -> str:
-    if error["type"] == "unexpected_keyword_argument":
-        *parents, key = error["loc"]
-        known = _known_keys(kind, parents)
-        return unknown_key(key, known)
-    if error["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
-        return "this key is required"
-    if error["type"] == "value_error":
-        return str(error["ctx"]["error"])
-    return f"{error['msg'][0].lower()}{error['msg'][1:]}, not {error['input']!r}"
-
-
-def unknown_key(key: Any, known: list[str]) -> str:
-    """Say that a key is unknown, which known one is nearest, and all known ones."""
-    nearest = difflib.get_close_matches(str(key), known, n=1)
-    return "unknown key" + (f"; did you mean {nearest[0]!r}?" if nearest else "") + f" (known: {', '.join(known)})"
-
-
-def _known_keys(kind: Any, path: list[Any]) -> list[str]:
-    """The keys of the settings at `path` below `kind`; other parts are keys of dicts and places in tuples."""
-    for part in path:
-        if dataclasses.is_dataclass(kind):
-            kind = {field.name: field.type for field in dataclasses.fields(kind)}[part]
-        else:
-            kind = [argument for argument in kind.__args__ if argument is not ...][-1]
-    return [field.name for field in dataclasses.fields(kind)]

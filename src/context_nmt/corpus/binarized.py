@@ -1,10 +1,14 @@
 """Subword text as memory-mapped arrays of ids, and what training reads of it without a params.yaml.
 
-corpus.json                   {"source", "target": languages; "train", "validation", "tests", "contrastive": splits}
-vocabulary.LANGUAGE.txt       one unit a line, its id is the line's number from 0
-SPLIT.LANGUAGE.tokens.npy     the ids of all sentences, one behind the other, without END (uint16, or int32)
-SPLIT.LANGUAGE.offsets.npy    int64, sentence i is tokens[offsets[i] : offsets[i + 1]]
-SPLIT.documents               the number of each document's first sentence, from 0; only of a split with documents
+training/                     all that a training reads: a new test set leaves it as it is
+    corpus.json               {"source", "target": languages; "train", "validation": splits}
+    vocabulary.LANGUAGE.txt   one unit a line, its id is the line's number from 0
+    SPLIT.…                   training and validation set, see below
+tests/                        all other splits
+    corpus.json               {"tests", "contrastive": splits; the validation set may be one of the tests}
+    SPLIT.LANGUAGE.tokens.npy     the ids of all sentences, one after the other, without END (uint16, or int32)
+    SPLIT.LANGUAGE.offsets.npy    int64, sentence i is tokens[offsets[i] : offsets[i + 1]]
+    SPLIT.documents               the number of each document's first sentence, from 0; only of a split with documents
 """
 
 from array import array
@@ -20,7 +24,7 @@ from numpy.typing import NDArray
 from context_nmt.corpus.documents import copy_documents, documents_file, read_documents
 from context_nmt.corpus.vocabulary import Vocabulary, count_units
 from context_nmt.files import UserError, iterate_lines, read_json, replacing_folder, write_json
-from context_nmt.settings import CorpusSettings, UnitSettings
+from context_nmt.settings.text import CorpusSettings, UnitSettings
 
 Ids = NDArray[np.integer[Any]]
 
@@ -32,22 +36,27 @@ def binarize(subwords: Path, destination: Path, corpus: CorpusSettings, units: U
     Raises UserError for missing files, for sides of unequal length and for documents that do not fit them.
     """
     sides = (corpus.source, corpus.target)
-    splits = tuple(dict.fromkeys((corpus.train, corpus.validation, *corpus.tests, *corpus.contrastive)))
     counts = [count_units(subwords / f"{corpus.train}.{language}") for language in sides]
     if units.joint:
         counts = [counts[0] + counts[1]] * 2
+    seen = (corpus.train, corpus.validation)
+    others = tuple(dict.fromkeys(name for name in (*corpus.tests, *corpus.contrastive) if name not in seen))
     with replacing_folder(destination) as folder:
+        training, tests = folder / "training", folder / "tests"
+        training.mkdir()
+        tests.mkdir()
         for language, side_counts in zip(sides, counts, strict=True):
             vocabulary = Vocabulary.build(side_counts, units.words if units.kind == "words" else None)
-            vocabulary.save(folder / f"vocabulary.{language}.txt")
-            for split in splits:
-                write_tokens(subwords / f"{split}.{language}", folder, vocabulary)
-        names = {"train": corpus.train, "validation": corpus.validation, "tests": list(corpus.tests)}
-        names["contrastive"] = list(corpus.contrastive)
-        write_json(folder / "corpus.json", {"source": corpus.source, "target": corpus.target, **names})
+            vocabulary.save(training / f"vocabulary.{language}.txt")
+            for split in (*seen, *others):
+                write_tokens(subwords / f"{split}.{language}", training if split in seen else tests, vocabulary)
+        names = {"source": corpus.source, "target": corpus.target, "train": seen[0], "validation": seen[1]}
+        write_json(training / "corpus.json", names)
+        write_json(tests / "corpus.json", {"tests": list(corpus.tests), "contrastive": list(corpus.contrastive)})
         written = BinarizedCorpus(folder)
-        for split in splits:
-            copy_documents(subwords, folder, split, len(written.parallel(split)[0]))
+        for split in (*seen, *others):
+            into = training if split in seen else tests
+            copy_documents(subwords, into, split, len(written.parallel(split)[0]))
 
 
 def write_tokens(text: Path, folder: Path, vocabulary: Vocabulary) -> None:
@@ -111,42 +120,50 @@ def _open(path: Path) -> NDArray[Any]:
 class BinarizedCorpus:
     """A folder that `binarize` wrote; raises UserError for one that it did not.
 
-    `training_target` is a folder with another target side of the training set: translations of its source.
+    The text folder of a run is one with names and vocabularies alone. `training_target` is a folder with another target
+    side of the training set: translations of its source.
     """
 
     def __init__(self, folder: Path, *, training_target: Path | None = None):
         self.folder, self.training_target = folder, training_target
-        names = read_json(folder / "corpus.json")
+        self.training_folder = folder / "training" if (folder / "training").is_dir() else folder
+        names = read_json(self.training_folder / "corpus.json")
         self.source: str = names["source"]
         self.target: str = names["target"]
         self.train: str = names["train"]
         self.validation: str = names["validation"]
-        self.tests: tuple[str, ...] = tuple(names["tests"])
-        self.contrastive: tuple[str, ...] = tuple(names.get("contrastive", ()))
+
+    @cached_property
+    def tests(self) -> tuple[str, ...]:
+        return tuple(read_json(self.folder / "tests" / "corpus.json")["tests"])
+
+    @cached_property
+    def contrastive(self) -> tuple[str, ...]:
+        return tuple(read_json(self.folder / "tests" / "corpus.json")["contrastive"])
 
     @cached_property
     def source_vocabulary(self) -> Vocabulary:
-        return Vocabulary.load(self.folder / f"vocabulary.{self.source}.txt")
+        return Vocabulary.load(self.training_folder / f"vocabulary.{self.source}.txt")
 
     @cached_property
     def target_vocabulary(self) -> Vocabulary:
-        return Vocabulary.load(self.folder / f"vocabulary.{self.target}.txt")
+        return Vocabulary.load(self.training_folder / f"vocabulary.{self.target}.txt")
 
     def training_files(self) -> list[Path]:
         """What a training reads: vocabularies, and the training and validation sets with their documents."""
         splits = (self.train, self.validation)
-        files = [path for split in splits for path in sorted(self.folder.glob(f"{split}.*.npy"))]
+        files = [path for split in splits for path in sorted(self.training_folder.glob(f"{split}.*.npy"))]
         if self.training_target is not None:
             replaced = f"{self.train}.{self.target}."
             files = [path for path in files if not path.name.startswith(replaced)]
             files += sorted(self.training_target.glob(f"{replaced}*.npy"))
-        documents = [path for split in splits if (path := documents_file(self.folder, split)).exists()]
-        return sorted(self.folder.glob("vocabulary.*.txt")) + files + documents
+        documents = [path for split in splits if (path := documents_file(self.training_folder, split)).exists()]
+        return sorted(self.training_folder.glob("vocabulary.*.txt")) + files + documents
 
     def side(self, split: str, language: str) -> TokenFile:
         """Open the sentences of one side; raises UserError for an unknown split or language."""
         translated = self.training_target if (split, language) == (self.train, self.target) else None
-        return TokenFile(translated or self.folder, f"{split}.{language}")
+        return TokenFile(translated or self._folder_of(split), f"{split}.{language}")
 
     def parallel(self, split: str) -> tuple[TokenFile, TokenFile]:
         """Open source and target of a split; raises UserError when their numbers of sentences differ."""
@@ -161,4 +178,7 @@ class BinarizedCorpus:
 
         Raises UserError for boundaries that do not fit its number of sentences.
         """
-        return read_documents(self.folder, split, len(self.side(split, self.source)))
+        return read_documents(self._folder_of(split), split, len(self.side(split, self.source)))
+
+    def _folder_of(self, split: str) -> Path:
+        return self.training_folder if split in (self.train, self.validation) else self.folder / "tests"

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from context_nmt.checking import check
 from context_nmt.files import UserError, iterate_lines, sha256
-from context_nmt.parameters import check
 from context_nmt.settings import Checked, require
 
 Pair = tuple[str, str]

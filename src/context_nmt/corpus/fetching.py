@@ -10,10 +10,10 @@ import urllib3
 from requests.adapters import HTTPAdapter
 
 from context_nmt.command_line import progress
+from context_nmt.corpus.catalogue import SACREBLEU
 from context_nmt.files import FULL, UserError, read_json, sha256, write_json
 
 CHUNK = 2**16  # what is lost at most where a download breaks off
-SACREBLEU = "sacrebleu://"
 
 
 def fetch(places: list[str], path: Path, expected: str | None, checksums: Path) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer, MosesTokenizer, MosesTruecaser
 
 from context_nmt.files import UserError, read_json, write_json
-from context_nmt.settings import SideSettings
+from context_nmt.settings.text import SideSettings
 
 
 class _Normalizer(MosesPunctNormalizer):  # type: ignore[misc]

@@ -23,7 +23,7 @@ from context_nmt.command_line import progress
 from context_nmt.corpus.documents import copy_documents
 from context_nmt.corpus.vocabulary import JOINER, count_units, join_units
 from context_nmt.files import iterate_lines, read_json, replacing_folder, write_json, write_lines
-from context_nmt.settings import CorpusSettings, UnitSettings
+from context_nmt.settings.text import CorpusSettings, UnitSettings
 
 
 def segment_corpus(tokenized: Path, destination: Path, corpus: CorpusSettings, units: UnitSettings) -> None:

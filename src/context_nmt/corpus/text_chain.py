@@ -2,7 +2,7 @@
 
     moses.json  truecaser.LANGUAGE.json                      of the tokenize stage
     units.json  codes.joint or codes.LANGUAGE  vocabulary.LANGUAGE   of the bpe stage
-    corpus.json  vocabulary.LANGUAGE.txt                     of the binarize stage
+    corpus.json  vocabulary.LANGUAGE.txt                     of the bpe stage
 
 Importing this module imports no text tools: training copies the files, and runs without them.
 """
@@ -16,15 +16,15 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.corpus.workers import map_lines
 from context_nmt.files import UserError, iterate_lines, read_json, replacing_folder, write_lines
-from context_nmt.settings import SideSettings
+from context_nmt.settings.text import SideSettings
 
 
 def copy_text_files(tokenized: Path, subwords: Path, binarized: Path, destination: Path) -> None:
     """Copy what `TextChain` needs into the folder `destination`; raises UserError for a folder that lacks it."""
     names = BinarizedCorpus(binarized)
     languages = (names.source, names.target)
-    required = [tokenized / "moses.json", subwords / "units.json", binarized / "corpus.json"]
-    required += [binarized / f"vocabulary.{language}.txt" for language in languages]
+    required = [tokenized / "moses.json", subwords / "units.json", names.training_folder / "corpus.json"]
+    required += [names.training_folder / f"vocabulary.{language}.txt" for language in languages]
     optional = [subwords / "codes.joint"]
     for language in languages:
         optional += [tokenized / f"truecaser.{language}.json"]

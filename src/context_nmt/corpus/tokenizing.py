@@ -28,7 +28,7 @@ from context_nmt.corpus.moses import MosesSide, Truecaser, count_casings
 from context_nmt.corpus.references import reference_names
 from context_nmt.corpus.workers import map_chunks, map_lines
 from context_nmt.files import UserError, iterate_lines, replacing_folder, write_json, write_lines
-from context_nmt.settings import CleaningSettings, CorpusSettings, TextSettings
+from context_nmt.settings.text import CleaningSettings, CorpusSettings, TextSettings
 
 Pair = tuple[str, str]
 Sides = tuple[MosesSide, MosesSide]

@@ -7,32 +7,21 @@ import sys
 import time
 from pathlib import Path
 
-import context_nmt
+from context_nmt.code_closure import digest_of_module
 from context_nmt.corpus.binarized import BinarizedCorpus, write_tokens
 from context_nmt.decoding.running import read_settings
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import usable
-from context_nmt.experiment import Experiment, run_name
 from context_nmt.files import iterate_lines, replacing_folder, sha256, write_json, write_lines
+from context_nmt.layout import Layout, run_name
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
 
 SHARD = 10_000  # sentences; a kill loses no more than one shard
-CODE = (
-    "transformer",
-    "mechanisms",
-    "models/building.py",
-    "models/document_model.py",
-    "models/masked_language_model.py",
-    "models/processes.py",
-    "models/translation_model.py",
-    "decoding",
-    "corpus/batching.py",
-)
 
 
-def distill_run(experiment: Experiment, teacher: str, seed: int, *, device: str, shard: int = SHARD) -> None:
+def distill_run(experiment: Layout, teacher: str, seed: int, *, device: str, shard: int = SHARD) -> None:
     """Translate the training source with a run into `runs/distilled`: the same number of lines in the same order.
 
     The search is the teacher's own. Shards that are done stay in `runs/scratch` until all are, and a killed
@@ -43,8 +32,13 @@ def distill_run(experiment: Experiment, teacher: str, seed: int, *, device: str,
     where = device_named(device)
     model = load_run(experiment.model(run), where, corpus)
     source = corpus.side(corpus.train, corpus.source)
-    files = [path, experiment.model(run) / RUN_WEIGHTS, *sorted(corpus.folder.glob("vocabulary.*.txt"))]
-    files += sorted(corpus.folder.glob(f"{corpus.train}.{corpus.source}.*.npy"))
+    files = [
+        path,
+        experiment.plan(teacher, "training"),
+        experiment.model(run) / RUN_WEIGHTS,
+        *sorted(corpus.training_folder.glob("vocabulary.*.txt")),
+    ]
+    files += sorted(corpus.training_folder.glob(f"{corpus.train}.{corpus.source}.*.npy"))
     scratch = experiment.scratch(f"distilled-{run}") / _fingerprint(files, shard)
     shards = [scratch / f"{start:010d}.txt" for start in range(0, len(source), shard)]
     with processes(where) as group:
@@ -78,6 +72,6 @@ def distill_run(experiment: Experiment, teacher: str, seed: int, *, device: str,
 
 def _fingerprint(files: list[Path], shard: int) -> str:
     """Name what translations depend on: model, search, text, code, and where shards are cut."""
-    package = Path(context_nmt.__file__).parent
-    code = [file for part in CODE for file in sorted((package / part).rglob("*.py")) or [package / part]]
-    return hashlib.sha256(json.dumps([shard, *map(sha256, [*files, *code])]).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps([shard, digest_of_module(__name__), *map(sha256, files)]).encode()).hexdigest()[
+        :16
+    ]

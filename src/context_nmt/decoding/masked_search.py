@@ -10,7 +10,7 @@ from context_nmt.decoding.mask_predict import mask_predict
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.files import UserError
 from context_nmt.models.masked_language_model import MASK, MaskedLanguageModel
-from context_nmt.settings import DecodingSettings
+from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.transformer.layers import Memory
 
 SHORTEST = 2  # a unit and END, as in Mask-Predict

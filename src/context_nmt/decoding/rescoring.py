@@ -17,7 +17,7 @@ from context_nmt.models.building import Model
 from context_nmt.models.masked_language_model import MaskedLanguageModel
 from context_nmt.models.processes import Processes
 from context_nmt.models.translation_model import TranslationModel
-from context_nmt.settings import DecodingSettings
+from context_nmt.settings.decoding import DecodingSettings
 
 
 def rescore_ids(

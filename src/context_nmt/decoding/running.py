@@ -12,24 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.text_chain import write_hypotheses
 from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import usable
-from context_nmt.experiment import Experiment, run_name
 from context_nmt.files import UserError, read_json, replacing_folder, write_lines
+from context_nmt.layout import Layout, run_name
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
-from context_nmt.settings import DecodingSettings
+from context_nmt.settings.decoding import DecodingSettings
 
 LONG = 1000  # units; attention takes the square of a line's length
 
 
-def decode_run(experiment: Experiment, variant: str, seed: int, *, device: str) -> None:
+def decode_run(experiment: Layout, variant: str, seed: int, *, device: str) -> bool:
     """Translate every test set of the binarized corpus with one run, into `runs/decoded/RUN`, whole or not at all.
 
-    Where torchrun started several processes, they share the work and the first writes.
+    Where torchrun started several processes, they share the work and the first writes; returns whether this one is it.
     """
     settings = read_settings(experiment.plan(variant, "decoding"))
     corpus = BinarizedCorpus(experiment.binarized)
@@ -51,13 +52,31 @@ def decode_run(experiment: Experiment, variant: str, seed: int, *, device: str) 
                 processes=group,
             )
     if not group.first:
-        return
+        return False
     units = corpus.target_vocabulary
     with replacing_folder(experiment.decoded(run)) as folder:
         for test, sentences in results.items():
             write_lines(folder / f"{test}.subwords.txt", (units.text(found[0].tokens) for found in sentences))
             if settings.n_best > 1:
                 write_lines(folder / f"{test}.nbest.jsonl", n_best_lines(sentences, units))
+    return True
+
+
+def write_text(experiment: Layout, variant: str, seed: int) -> None:
+    """Turn `runs/decoded/RUN` into tokens and raw text, `metrics/hypotheses/RUN`.
+
+    Raises UserError where the text tools are not installed, and for a line too many or too few.
+    """
+    run = run_name(variant, seed)
+    try:
+        write_hypotheses(
+            experiment.model(run) / "text", experiment.binarized, experiment.decoded(run), experiment.hypotheses(run)
+        )
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"{decoded} is written, but {error.name} is not installed, so it cannot be turned into text; run"
+            f" `python stages decode {variant} {seed} --no-search` where it is"
+        ) from None
 
 
 def n_best_lines(results: list[list[Hypothesis]], units: Vocabulary) -> Iterator[str]:

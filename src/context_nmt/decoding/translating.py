@@ -30,7 +30,7 @@ from context_nmt.models.document_model import DocumentModel
 from context_nmt.models.masked_language_model import MaskedLanguageModel
 from context_nmt.models.processes import Processes
 from context_nmt.models.translation_model import TranslationModel
-from context_nmt.settings import DecodingSettings
+from context_nmt.settings.decoding import DecodingSettings
 
 
 @dataclass(frozen=True, kw_only=True)

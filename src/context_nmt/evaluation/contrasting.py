@@ -13,8 +13,8 @@ from typing import Any
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.workers import usable
-from context_nmt.experiment import Experiment, run_name
 from context_nmt.files import UserError, read_json, replacing_folder, write_json, write_lines
+from context_nmt.layout import Layout, run_name
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
@@ -25,7 +25,7 @@ ALL = "all"  # the category of every item
 SUMMED, NORMALIZED = "", "_normalized"  # endings of metrics
 
 
-def contrast_run(experiment: Experiment, variant: str, seed: int, *, device: str) -> None:
+def contrast_run(experiment: Layout, variant: str, seed: int, *, device: str) -> None:
     """Write a run's accuracies on every contrastive set of the binarized corpus, and each item's outcome.
 
     Where torchrun started several processes, they share the work and the first writes. Raises UserError for files that

@@ -8,10 +8,11 @@ from rich.console import Console
 from rich.table import Table
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.experiment import Experiment
 from context_nmt.files import UserError, write_json
+from context_nmt.layout import Layout
 from context_nmt.models.counting import describe
 from context_nmt.models.planning import plan
+from context_nmt.models.plans import TrainingPlan
 from context_nmt.parameters import read_parameters
 
 
@@ -21,9 +22,9 @@ def vocabulary_sizes(parameters: Path, units: int | None) -> tuple[int, int]:
         if units < 1:
             raise UserError(f"--vocabulary is {units}; it must be at least 1")
         return units, units
-    folder = Experiment(parameters.parent).binarized
+    folder = Layout(parameters.parent).binarized
     if not folder.is_dir():
-        raise UserError(f"{folder} is not there: give --vocabulary N, or run `dvc repro binarize` first")
+        raise UserError(f"{folder} is not there: give --vocabulary N, or run `dvc repro bpe` first")
     corpus = BinarizedCorpus(folder)
     return len(corpus.source_vocabulary), len(corpus.target_vocabulary)
 
@@ -38,12 +39,21 @@ def describe_variants(parameters: Path, vocabularies: tuple[int, int]) -> dict[s
     }
 
 
-def print_descriptions(parameters: Path, vocabularies: tuple[int, int], *, as_json: bool, output: Path | None) -> None:
-    """Print tables or JSON, or write JSON to a file."""
+def describe_plans(experiment: Layout) -> None:
+    """Write metrics/models.json from the plans of all variants; raises UserError for vocabularies that are missing."""
+    corpus = BinarizedCorpus(experiment.binarized)
+    source, target = len(corpus.source_vocabulary), len(corpus.target_vocabulary)
+    plans = {path.parent.name: TrainingPlan.read(path).model for path in experiment.plans("training")}
+    described = {
+        variant: describe(plan, source_vocabulary=source, target_vocabulary=target) for variant, plan in plans.items()
+    }
+    write_json(experiment.metrics / "models.json", described)
+
+
+def print_descriptions(parameters: Path, vocabularies: tuple[int, int], *, as_json: bool) -> None:
+    """Print tables or JSON."""
     described = describe_variants(parameters, vocabularies)
-    if output is not None:
-        write_json(output, described)
-    elif as_json:
+    if as_json:
         print(json.dumps(described, indent=2))
     else:
         _print_tables(described)

@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
 from context_nmt.evaluation.results import Results
-from context_nmt.experiment import Experiment, run_name
+from context_nmt.experiment import Experiment
 from context_nmt.files import UserError, replacing
-from context_nmt.settings import ExperimentSettings
+from context_nmt.layout import run_name
+from context_nmt.settings.experiment import ExperimentSettings
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito, for colour-blind readers
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")

@@ -6,8 +6,9 @@ from statistics import fmean
 
 from context_nmt.evaluation.markdown import signed, table_header, table_row
 from context_nmt.evaluation.results import METRICS, Results
-from context_nmt.experiment import Experiment, rescored_name, run_name
+from context_nmt.experiment import Experiment
 from context_nmt.files import read_json
+from context_nmt.layout import rescored_name, run_name
 
 NOTE = """\
 Of the candidates of a masked model, one per length, each sentence gets the one that {teacher} (seed {seed}) finds most

@@ -12,9 +12,10 @@ from typing import Any
 from scipy.stats import t as student
 
 from context_nmt.evaluation.speeds import Speeds, read_speeds
-from context_nmt.experiment import Experiment, run_name
+from context_nmt.experiment import Experiment
 from context_nmt.files import UserError, read_json
-from context_nmt.settings import ExperimentSettings
+from context_nmt.layout import run_name
+from context_nmt.settings.experiment import ExperimentSettings
 
 METRICS = ("sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased", "chrf")  # the order in tables
 

@@ -8,23 +8,23 @@ from context_nmt.corpus.text_chain import write_hypotheses
 from context_nmt.decoding.rescoring import rescore_ids
 from context_nmt.decoding.running import read_settings
 from context_nmt.decoding.workers import usable
-from context_nmt.evaluation.run_scores import checked_run, score_hypotheses
-from context_nmt.experiment import Experiment, rescored_name
+from context_nmt.evaluation.evaluated import Evaluated
+from context_nmt.evaluation.run_scores import score_run
 from context_nmt.files import write_lines
+from context_nmt.layout import rescored_name, run_name
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
 
 
-def rescore_run(experiment: Experiment, variant: str, seed: int, teacher: str, *, device: str) -> None:
-    """Write the translations that the teacher's run with the first seed chooses for every test set, and their scores.
+def rescore_run(experiment: Evaluated, variant: str, seed: int, judge: str, *, device: str) -> None:
+    """Write the translations that `judge`, the teacher's run, chooses for every test set, and their scores.
 
     They lie where those of any run do, see `rescored_name`. Where torchrun started several processes, they share the
     work and the first writes. Raises UserError for unknown names, missing files, other vocabularies, and models of the
     wrong kind.
     """
-    run = checked_run(experiment.settings, variant, seed)
-    judge = checked_run(experiment.settings, teacher, experiment.settings.seeds[0])
+    run = run_name(variant, seed)
     settings = read_settings(experiment.plan(variant, "decoding"))
     corpus, where = BinarizedCorpus(experiment.binarized), device_named(device)
     model, judging = (load_run(experiment.model(name), where, corpus) for name in (run, judge))
@@ -48,4 +48,4 @@ def rescore_run(experiment: Experiment, variant: str, seed: int, teacher: str, *
         for test, chosen in results.items():
             write_lines(Path(decoded) / f"{test}.subwords.txt", (units.text(one.tokens) for one in chosen))
         write_hypotheses(experiment.model(run) / "text", corpus.folder, Path(decoded), experiment.hypotheses(name))
-    score_hypotheses(experiment, name)
+    score_run(experiment, name)

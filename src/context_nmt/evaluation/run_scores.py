@@ -1,24 +1,27 @@
-"""Scores every test set of one run."""
+"""Scores the translations of every test set."""
 
 from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
 
 from context_nmt.corpus.references import reference_names
+from context_nmt.evaluation.evaluated import Evaluated
+from context_nmt.evaluation.pairs import read_pairs
 from context_nmt.evaluation.parallel_text import read_parallel
 from context_nmt.evaluation.scores import Score, score_raw, score_sacrebleu, score_tokenized
-from context_nmt.experiment import Experiment, run_name
 from context_nmt.files import UserError, read_lines, write_json
-from context_nmt.settings import ExperimentSettings
+from context_nmt.layout import run_name
+from context_nmt.settings.text import TextPlan
 
 
-def score_run(experiment: Experiment, variant: str, seed: int) -> None:
-    """Write the scores of one run; raises UserError for an unknown variant or seed, and as `score_hypotheses` does."""
-    score_hypotheses(experiment, checked_run(experiment.settings, variant, seed))
+def score_variant(experiment: Evaluated, variant: str) -> None:
+    """Write metrics/scores/VARIANT/SEED.json of every seed, as `score_run` does."""
+    for seed in read_pairs(experiment, variant)[0]:
+        score_run(experiment, run_name(variant, seed))
 
 
-def score_hypotheses(experiment: Experiment, run: str) -> None:
-    """Write {test_set: {metric: {"score", "signature"}}} under this name, groups of test sets included.
+def score_run(experiment: Evaluated, run: str) -> None:
+    """Write {test_set: {metric: {"score", "signature"}}} of one run, groups of test sets included.
 
     Raises UserError for missing files and line counts that differ.
     """
@@ -29,16 +32,7 @@ def score_hypotheses(experiment: Experiment, run: str) -> None:
     write_json(experiment.scores(run), scores)
 
 
-def checked_run(settings: ExperimentSettings, variant: str, seed: int) -> str:
-    """The name of a run; raises UserError for a variant or seed that params.yaml does not have."""
-    if variant not in settings.variants:
-        raise UserError(f"no variant {variant!r}; params.yaml has under variants: {', '.join(settings.variants)}")
-    if seed not in settings.seeds:
-        raise UserError(f"no seed {seed}; params.yaml has under seeds: {', '.join(map(str, settings.seeds))}")
-    return run_name(variant, seed)
-
-
-def read_test(experiment: Experiment, run: str, test: str, *, tokenized: bool) -> tuple[list[str], list[list[str]]]:
+def read_test(experiment: Evaluated, run: str, test: str, *, tokenized: bool) -> tuple[list[str], list[list[str]]]:
     """The run's output and the references of one test set, as tokens in their original case or as raw text."""
     names = reference_names(experiment.corpus, test, experiment.settings.corpus.target)
     hypotheses = experiment.hypotheses(run)
@@ -50,7 +44,7 @@ def read_test(experiment: Experiment, run: str, test: str, *, tokenized: bool) -
     return hypothesis, references
 
 
-def _score_test(experiment: Experiment, run: str, test: str) -> dict[str, Score]:
+def _score_test(experiment: Evaluated, run: str, test: str) -> dict[str, Score]:
     hypothesis, references = read_test(experiment, run, test, tokenized=False)
     scores = score_raw(hypothesis, references)
     bound = experiment.corpus / f"{test}.bound.{experiment.settings.corpus.target}"
@@ -71,7 +65,7 @@ def _against_bound(score: Score, bound: Path, references: list[list[str]]) -> di
     return {"sacrebleu_bound": best, "sacrebleu_of_bound": share}
 
 
-def text_of_tokens(settings: ExperimentSettings) -> str:
+def text_of_tokens(settings: TextPlan) -> str:
     """What the tokenize stage did to the target side, for the signature."""
     side = settings.text.target
     steps = {

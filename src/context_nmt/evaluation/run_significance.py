@@ -1,33 +1,41 @@
-"""Compares one run with its baseline, or any two files."""
+"""Compares a variant with its baseline, or any two files."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from context_nmt.checking import read_settings
+from context_nmt.evaluation.evaluated import Evaluated
+from context_nmt.evaluation.pairs import read_pairs
 from context_nmt.evaluation.parallel_text import read_parallel
-from context_nmt.evaluation.run_scores import checked_run, read_test, text_of_tokens
+from context_nmt.evaluation.run_scores import read_test, text_of_tokens
 from context_nmt.evaluation.significance import compare
-from context_nmt.experiment import Experiment, run_name
 from context_nmt.files import UserError, write_json
-from context_nmt.settings import SignificanceSettings
+from context_nmt.layout import run_name
+from context_nmt.settings.evaluation import SignificanceSettings
 
 
-def compare_run(experiment: Experiment, variant: str, seed: int) -> None:
-    """Write {test_set: comparison} of a run with its baseline's run of the same seed, {} for one without a baseline.
+def compare_variant(experiment: Evaluated, variant: str) -> None:
+    """Write metrics/significance/VARIANT/SEED.json: {test_set: comparison} with the baseline's run of the same seed.
 
-    A comparison is that of `significance.compare` with `baseline_variant`, `test` (the one that the variant asks for in
-    params.yaml) and its `p`. Raises UserError for an unknown variant or seed, missing files and differing line counts.
+    {} for a variant without a baseline. A comparison is that of `significance.compare` with `baseline_variant`, `test`
+    (the one that the variant asks for in params.yaml) and its `p`. Raises UserError for an unknown variant, missing
+    files and line counts that differ.
     """
-    settings = experiment.settings
-    run = checked_run(settings, variant, seed)
-    baseline = settings.variants[variant].baseline
-    tests = settings.corpus.tests if baseline else ()
-    comparisons = {}
-    for test in tests:
-        comparison = _compare_test(experiment, run, run_name(str(baseline), seed), test)
-        chosen = settings.variants[variant].test
-        comparisons[test] = comparison | {"baseline_variant": baseline, "test": chosen, "p": comparison[chosen]["p"]}
-    write_json(experiment.significance(run), comparisons)
+    settings = read_settings(SignificanceSettings, experiment.stage_plan("significance"))
+    seeds, pairs = read_pairs(experiment, variant)
+    baseline, chosen = pairs["baseline"], pairs["test"]
+    for seed in seeds:
+        comparisons = {}
+        for test in experiment.settings.corpus.tests if baseline else ():
+            system, other = run_name(variant, seed), run_name(baseline, seed)
+            comparison = _compare_test(experiment, system, other, test, settings)
+            comparisons[test] = comparison | {
+                "baseline_variant": baseline,
+                "test": chosen,
+                "p": comparison[chosen]["p"],
+            }
+        write_json(experiment.significance(run_name(variant, seed)), comparisons)
 
 
 def compare_files(
@@ -78,10 +86,11 @@ def format_comparison(comparison: dict[str, Any]) -> str:
     )
 
 
-def _compare_test(experiment: Experiment, run: str, baseline: str, test: str) -> dict[str, Any]:
-    settings = experiment.settings
-    tokenized = settings.significance.metric != "sacrebleu"
+def _compare_test(
+    experiment: Evaluated, run: str, baseline: str, test: str, settings: SignificanceSettings
+) -> dict[str, Any]:
+    tokenized = settings.metric != "sacrebleu"
     system_lines, references = read_test(experiment, run, test, tokenized=tokenized)
     baseline_lines, _ = read_test(experiment, baseline, test, tokenized=tokenized)
-    text = text_of_tokens(settings) if tokenized else "raw"
-    return compare(system_lines, baseline_lines, references, settings.significance, text=text)
+    text = text_of_tokens(experiment.settings) if tokenized else "raw"
+    return compare(system_lines, baseline_lines, references, settings, text=text)

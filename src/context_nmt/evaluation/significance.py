@@ -25,7 +25,7 @@ from scipy.stats import binomtest
 
 from context_nmt.evaluation.scores import bleu_metric, split_compounds
 from context_nmt.files import UserError
-from context_nmt.settings import SignificanceSettings
+from context_nmt.settings.evaluation import SignificanceSettings
 
 Statistics = NDArray[np.int64]  # [sentences, 10]: both lengths, matched and all n-grams of length 1 to 4
 

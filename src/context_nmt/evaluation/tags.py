@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from context_nmt.evaluation.corpora.folder import read_json_lines
+from context_nmt.evaluation.evaluated import Evaluated
 from context_nmt.evaluation.parallel_text import read_parallel
-from context_nmt.experiment import Experiment
 
 # The twelve universal tags of Petrov et al. (2012), SYM for their ".", by the tags of the Penn Treebank and of STTS.
 # Of STTS, what stands before a noun is a determiner, but for possessives, which are pronouns in the Penn Treebank, too.
@@ -38,7 +38,7 @@ class Tags:
         return [[UNIVERSAL_OF.get(tag, "X") for tag in tags] for tags in self.sentences]
 
 
-def find_tags(experiment: Experiment, split: str, language: str) -> Tags | None:
+def find_tags(experiment: Evaluated, split: str, language: str) -> Tags | None:
     """Tag a tokenised split: by its gold tags if they are those of the same tokens, English else by NLTK's tagger.
 
     None where neither is there.

@@ -4,7 +4,7 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import join_units
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.models.building import Model
-from context_nmt.settings import DecodingSettings
+from context_nmt.settings.decoding import DecodingSettings
 
 
 def validation_bleu(model: Model, corpus: BinarizedCorpus) -> float:

@@ -8,13 +8,13 @@ from torch import Tensor
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import copy_text_files
-from context_nmt.experiment import Experiment, run_name
 from context_nmt.files import UserError, locked, read_json, replacing_folder, sha256, write_json
+from context_nmt.layout import Layout, run_name
 from context_nmt.models import checkpoints
-from context_nmt.settings import AveragingSettings
+from context_nmt.settings.training import AveragingSettings
 
 
-def average_run(experiment: Experiment, variant: str, seed: int) -> None:
+def average_run(experiment: Layout, variant: str, seed: int) -> None:
     """Average a run's checkpoints and put all that translation needs into the run's folder.
 
     The training's scratch folder is removed: nothing resumes from it any more.

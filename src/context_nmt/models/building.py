@@ -11,7 +11,7 @@ from context_nmt.models.document_model import DocumentModel
 from context_nmt.models.masked_language_model import MaskedLanguageModel
 from context_nmt.models.plans import Filling, ModelPlan
 from context_nmt.models.translation_model import TranslationModel
-from context_nmt.settings import ModelSettings, OutputSlot
+from context_nmt.settings.model import ModelSettings, OutputSlot
 from context_nmt.transformer.attention import Attention, Place
 from context_nmt.transformer.embedding import Embedding, position_table, token_table
 from context_nmt.transformer.layers import Decoder, DecoderLayer, Encoder, EncoderLayer, FeedForward, Residual

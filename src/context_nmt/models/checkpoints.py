@@ -16,7 +16,7 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import UserError, replacing
 from context_nmt.models.building import Model, build
 from context_nmt.models.plans import ModelPlan
-from context_nmt.settings import OutputSlot
+from context_nmt.settings.model import OutputSlot
 
 RUN_WEIGHTS = "model.safetensors"
 DROPOUTS = ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout")
@@ -129,6 +129,6 @@ def check_vocabularies(path: Path, metadata: dict[str, Any], corpus: BinarizedCo
 
 def _check_same_units(text: Path, corpus: BinarizedCorpus) -> None:
     for language in (corpus.source, corpus.target):
-        own, given = (folder / f"vocabulary.{language}.txt" for folder in (text, corpus.folder))
+        own, given = (folder / f"vocabulary.{language}.txt" for folder in (text, corpus.training_folder))
         if own.is_file() and own.read_bytes() != given.read_bytes():
             raise UserError(f"{given}: differs from the vocabulary that the model was trained with ({own})")

@@ -31,9 +31,9 @@ def load(name: str) -> Mechanism:
     """Load one mechanism; raises UserError that lists those on disk for an unknown one."""
     if name not in names():
         raise UserError(f"no mechanism {name!r}; there are {', '.join(names())}")
-    return cast(Mechanism, importlib.import_module(f"{context_nmt.mechanisms.__name__}.{name}"))
+    return cast(Mechanism, importlib.import_module(module(name)))
 
 
-def file(name: str) -> Path:
-    """The source file of a mechanism."""
-    return FOLDER / f"{name}.py"
+def module(name: str) -> str:
+    """The full name of a mechanism's module."""
+    return f"{context_nmt.mechanisms.__name__}.{name}"

@@ -1,23 +1,21 @@
-"""Resolves a variant of a params.yaml into what training, averaging and decoding are told."""
+"""Resolves a params.yaml into what each stage is told; no other stage but the report reads it."""
 
 import dataclasses
 from typing import Any, TypeVar, get_args
 
+from context_nmt.checking import check, unknown_key
+from context_nmt.code_closure import named_digest
+from context_nmt.corpus.catalogue import read_entry
+from context_nmt.corpus.download import code_of
 from context_nmt.experiment import Experiment
-from context_nmt.files import UserError, sha256, write_json
+from context_nmt.files import UserError, write_json
 from context_nmt.models import mechanisms
-from context_nmt.models.plans import Filling, ModelPlan, TrainingPlan
-from context_nmt.parameters import check, unknown_key
-from context_nmt.settings import (
-    AveragingSettings,
-    DecodingSettings,
-    ExperimentSettings,
-    LayerSlot,
-    ModelSettings,
-    OutputSlot,
-    TrainingSettings,
-    UnitSettings,
-)
+from context_nmt.models.plans import VALIDATION, Filling, ModelPlan, TrainingPlan
+from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.experiment import ExperimentSettings
+from context_nmt.settings.model import LayerSlot, ModelSettings, OutputSlot
+from context_nmt.settings.text import UnitSettings
+from context_nmt.settings.training import AveragingSettings, TrainingSettings
 
 Settings = TypeVar("Settings")
 
@@ -34,9 +32,11 @@ class VariantPlan:
 
 
 def write_plans(experiment: Experiment) -> None:
-    """Resolve every variant and write its plans; all are resolved before the first is written."""
-    plans = {variant: plan(experiment.settings, variant) for variant in experiment.settings.variants}
-    for teacher in experiment.settings.train.teachers:
+    """Resolve every variant and write all plans; all are resolved before the first is written."""
+    settings = experiment.settings
+    root = experiment.folder / settings.root
+    plans = {variant: plan(settings, variant) for variant in settings.variants}
+    for teacher in settings.train.teachers:
         if plans[teacher].training.model.model.kind != "autoregressive":
             raise UserError(
                 f"params.yaml: train.teachers: {teacher} is a masked model; a teacher translates by beam search"
@@ -45,10 +45,34 @@ def write_plans(experiment: Experiment) -> None:
             raise UserError(
                 f"params.yaml: train.teachers: {teacher} fills {behind[0]}; a teacher translates sentences one by one"
             )
+    entries = {name: read_entry(root / "data" / "params.yaml", name) for name in settings.download}
+    corpus = dataclasses.asdict(settings.corpus)
+    probing = settings.probing
+    told = {
+        "text": {"corpus": corpus, "text": dataclasses.asdict(settings.text)},
+        "units": {"corpus": corpus, "units": dataclasses.asdict(settings.units)},
+        "significance": dataclasses.asdict(settings.significance),
+        "probe_sentences": {"tasks": probing.tasks, "classifier": dataclasses.asdict(probing.sentence_classifier)},
+        "probe_words": dataclasses.asdict(probing.word_classifier),
+    }
+    for name, values in told.items():
+        write_json(experiment.stage_plan(name), values)
+    for name, entry in entries.items():
+        module = code_of(entry)
+        code = {module: named_digest(root, module)}
+        write_json(experiment.data_plan(name), {"entry": dataclasses.asdict(entry), "code": code})
     for variant, resolved in plans.items():
-        resolved.training.write(experiment.plan(variant, "training"))
+        code = {module: named_digest(root, module) for module in loaded_by_name(resolved.training)}
+        resolved.training.write(experiment.plan(variant, "training"), code)
         write_json(experiment.plan(variant, "averaging"), dataclasses.asdict(resolved.averaging))
         write_json(experiment.plan(variant, "decoding"), dataclasses.asdict(resolved.decoding))
+
+
+def loaded_by_name(plan: TrainingPlan) -> list[str]:
+    """The modules that a training loads by name: its mechanisms, and validation BLEU where it asks for that."""
+    used = {filling.mechanism for layers in plan.model.slots.values() for filling in layers}
+    names = [mechanisms.module(name) for name in sorted(used)]
+    return [*names, VALIDATION] if plan.training.validation_bleu else names
 
 
 def plan(experiment: ExperimentSettings, variant: str) -> VariantPlan:
@@ -84,13 +108,8 @@ def plan(experiment: ExperimentSettings, variant: str) -> VariantPlan:
         slot: _fill(slot, chosen.slots.get(slot, {"mechanism": PLAIN}), model, f"{where}.slots.{slot}")
         for slot in (*get_args(LayerSlot), *chosen.slots)
     }
-    used = sorted({filling.mechanism for layers in slots.values() for filling in layers})
     return VariantPlan(
-        training=TrainingPlan(
-            model=ModelPlan(model=model, slots=slots),
-            training=training,
-            files={f"mechanisms/{name}.py": sha256(mechanisms.file(name)) for name in used},
-        ),
+        training=TrainingPlan(model=ModelPlan(model=model, slots=slots), training=training),
         averaging=averaging,
         decoding=decoding,
     )

@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.files import UserError, read_json, write_json
-from context_nmt.settings import ModelSettings, ScheduleSettings, TrainingSettings
+from context_nmt.settings.model import ModelSettings
+from context_nmt.settings.training import ScheduleSettings, TrainingSettings
+
+VALIDATION = "context_nmt.evaluation.validation"  # loaded by name where a plan has training.validation_bleu
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,17 +42,14 @@ class ModelPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingPlan:
-    """A model, its recipe, and the files that only some variants use, with their hashes."""
+    """A model and its recipe."""
 
     model: ModelPlan
     training: TrainingSettings
-    files: dict[str, str]
 
-    def write(self, path: Path) -> None:
-        """Write the plan as JSON."""
-        write_json(
-            path, {"model": self.model.to_dict(), "training": asdict(self.training), "mechanism_files": self.files}
-        )
+    def write(self, path: Path, code: dict[str, str]) -> None:
+        """Write the plan as JSON, with the digests of the modules that are loaded by name."""
+        write_json(path, {"model": self.model.to_dict(), "training": asdict(self.training), "code": code})
 
     @classmethod
     def read(cls, path: Path) -> "TrainingPlan":
@@ -58,6 +58,6 @@ class TrainingPlan:
         try:
             schedule = ScheduleSettings(**values["training"].pop("schedule"))
             training = TrainingSettings(**values["training"], schedule=schedule)
-            return cls(model=ModelPlan.from_dict(values["model"]), training=training, files=values["mechanism_files"])
+            return cls(model=ModelPlan.from_dict(values["model"]), training=training)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise UserError(f"{path}: not the plan of a training ({error}); run the plan stage again") from None

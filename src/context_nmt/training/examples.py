@@ -8,7 +8,7 @@ import torch
 
 from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.models.masked_language_model import MASK
-from context_nmt.settings import TrainingSettings
+from context_nmt.settings.training import TrainingSettings
 from context_nmt.training.batches import Batch
 
 Random = np.random.Generator | None  # None: a validation, which draws nothing

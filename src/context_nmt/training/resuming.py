@@ -6,36 +6,18 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import context_nmt
 from context_nmt.files import sha256
 from context_nmt.models import checkpoints
 from context_nmt.training.updating import Totals, Updater
 
-# What the numbers of a training depend on besides its plan, as the train stage in dvc.yaml has it.
-CODE = (
-    "transformer",
-    "models/building.py",
-    "models/checkpoints.py",
-    "models/document_model.py",
-    "models/masked_language_model.py",
-    "models/processes.py",
-    "models/translation_model.py",
-    "training",
-    "corpus/batching.py",
-    "corpus/previous.py",
-)
 
-
-def fingerprint(plan: Path, corpus: list[Path], seed: int) -> str:
+def fingerprint(plan: Path, corpus: list[Path], seed: int, code: str) -> str:
     """Name what a training's numbers depend on: plan, data, seed and code. Other trainings have other names.
 
     How it is launched is left out, so that it can go on elsewhere; then the last bits may differ.
     """
-    package = Path(context_nmt.__file__).parent
-    code = [file for part in CODE for file in sorted((package / part).rglob("*.py")) or [package / part]]
     hashes = [[path.name, sha256(path)] for path in (plan, *corpus)]
-    hashes += [[str(path.relative_to(package)), sha256(path)] for path in code]
-    return hashlib.sha256(json.dumps([seed, hashes]).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps([seed, hashes, code]).encode()).hexdigest()[:16]
 
 
 @dataclass

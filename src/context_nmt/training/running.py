@@ -1,37 +1,38 @@
 """Trains one run of an experiment: finds its plan and its corpus, and leaves its checkpoints."""
 
+import importlib
 from collections.abc import Callable
 from contextlib import nullcontext
 
 import torch
 
+from context_nmt.code_closure import digest_of_module
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.experiment import Experiment, run_name
 from context_nmt.files import UserError, locked
+from context_nmt.layout import Layout, run_name
 from context_nmt.models.building import Model, build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, start_from
 from context_nmt.models.devices import device_named
-from context_nmt.models.plans import TrainingPlan
+from context_nmt.models.plans import VALIDATION, TrainingPlan
 from context_nmt.models.processes import processes
 from context_nmt.training.resuming import fingerprint
 from context_nmt.training.trainer import Trainer
 
 
 def train_run(
-    experiment: Experiment,
+    experiment: Layout,
     variant: str,
     seed: int,
     *,
     device: str,
     distilled: bool = False,
     start: str | None = None,
-    validation_bleu: Callable[[Model, BinarizedCorpus], float],
 ) -> None:
     """Train a variant with a seed, or go on with a training that was killed.
 
     With `distilled`, on what the distill stage has made of the training target; with `start`, from the weights of that
-    variant's run with the same seed. `validation_bleu` is called where the plan asks for it. Raises UserError for a run
-    that another process trains, and for processes that cannot share the batches of an update.
+    variant's run with the same seed. Raises UserError for a run that another process trains, and for processes that
+    cannot share the batches of an update.
     """
     path = experiment.plan(variant, "training")
     plan = TrainingPlan.read(path)
@@ -59,8 +60,14 @@ def train_run(
             seed=seed,
             device=where,
             processes=team,
-            scratch=scratch / fingerprint(path, corpus.training_files() + begun, seed),
+            scratch=scratch / fingerprint(path, corpus.training_files() + begun, seed, digest_of_module(__name__)),
             folder=experiment.checkpoints(run),
             curve=experiment.curve(run),
-            bleu=(lambda model: validation_bleu(model, corpus)) if plan.training.validation_bleu else None,
+            bleu=_validation_bleu(corpus) if plan.training.validation_bleu else None,
         ).run()
+
+
+def _validation_bleu(corpus: BinarizedCorpus) -> Callable[[Model], float]:
+    """Loaded by name, so that only the plans that ask for it depend on decoding."""
+    validation_bleu = importlib.import_module(VALIDATION).validation_bleu
+    return lambda model: float(validation_bleu(model, corpus))

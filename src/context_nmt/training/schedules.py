@@ -2,7 +2,7 @@
 
 import math
 
-from context_nmt.settings import ScheduleSettings
+from context_nmt.settings.training import ScheduleSettings
 
 
 def learning_rate(update: int, schedule: ScheduleSettings, *, width: int, maximum_updates: int) -> float:

@@ -19,7 +19,7 @@ from context_nmt.models import checkpoints
 from context_nmt.models.building import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.models.processes import Processes
-from context_nmt.settings import TrainingSettings
+from context_nmt.settings.training import TrainingSettings
 from context_nmt.training import resuming
 from context_nmt.training.batches import Batch, Pairs, pairs_for
 from context_nmt.training.curves import write_curve

@@ -11,10 +11,16 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
 from context_nmt.corpus.documents import write_documents
 from context_nmt.files import read_json, write_lines
 
 SOURCE = {"agent": "en", "customer": "de"}
+
+
+def unpack(path: Path, folder: Path, file: DownloadFile, _: CorpusEntry) -> None:
+    """Unpack one file of an entry into `folder`."""
+    write_chats(path, folder, str(file.to))
 
 
 def write_chats(path: Path, folder: Path, split: str) -> None:

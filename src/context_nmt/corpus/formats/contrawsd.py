@@ -13,12 +13,18 @@ from bisect import bisect_right
 from pathlib import Path
 from typing import Any
 
+from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
 from context_nmt.files import read_json, write_lines
 
 FREQUENCY = "frequency of sense/ambig word in "  # how the key begins
 FIRST = (0, 21, 51, 101, 201, 501, 1001, 2001, 5001, 10001)  # of each class
 
 Item = dict[str, Any]
+
+
+def unpack(path: Path, folder: Path, file: DownloadFile, _: CorpusEntry) -> None:
+    """Unpack one file of an entry into `folder`."""
+    write_senses(path, folder, str(file.to))
 
 
 def write_senses(path: Path, folder: Path, name: str) -> None:

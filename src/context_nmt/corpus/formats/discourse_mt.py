@@ -15,9 +15,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
 from context_nmt.files import read_json, write_lines
 
 Item = dict[str, Any]
+
+
+def unpack(path: Path, folder: Path, file: DownloadFile, _: CorpusEntry) -> None:
+    """Unpack one file of an entry into `folder`."""
+    write_discourse_set(path, folder, str(file.to))
 
 
 def write_discourse_set(path: Path, folder: Path, name: str) -> None:

@@ -9,7 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
+
 CHUNK = 2**16
+
+
+def unpack(path: Path, folder: Path, file: DownloadFile, _: CorpusEntry) -> None:
+    """Unpack one file of an entry into `folder`."""
+    unpack_texts(path, folder, to=file.to, members=file.members)
 
 
 def unpack_texts(path: Path, folder: Path, *, to: str | None, members: Mapping[str, str]) -> None:

@@ -16,6 +16,7 @@ import tarfile
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
 
+from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
 from context_nmt.corpus.documents import write_documents
 from context_nmt.files import UserError, read_lines, write_lines
 
@@ -26,6 +27,11 @@ EVALUATED = re.compile(
 )
 DOCUMENT = re.compile(r'<DOC docid="[^"]*" sysid="([^"]*)">(.*?)</DOC>', re.DOTALL)
 SEGMENT = re.compile(r"<seg id=\d+>(.*?)</seg>")
+
+
+def unpack(path: Path, folder: Path, _: DownloadFile, entry: CorpusEntry) -> None:
+    """Unpack one file of an entry into `folder`."""
+    write_subtitles(path, folder, entry.documents)
 
 
 def write_subtitles(path: Path, folder: Path, documents: int | None) -> None:

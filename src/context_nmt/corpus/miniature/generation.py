@@ -1,11 +1,10 @@
 """Writes the miniature corpus: parallel text with gold knowledge, contrastive sets and probing tasks.
 
-`python -m stages.generate --help` lists the files. Every document and item is drawn from a random generator of its own,
+The README.md of this folder lists the files. Every document and item is drawn from a random generator of its own,
 seeded by the corpus's seed and its place: a larger size, or one more kind of file, leaves the rest as it is.
 """
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -28,34 +27,10 @@ from context_nmt.corpus.miniature.realising import LANGUAGES, Realised, realise
 from context_nmt.corpus.miniature.settings import MiniatureSettings
 from context_nmt.corpus.workers import follow_parent
 from context_nmt.files import UserError, replacing_folder, write_lines
-from context_nmt.parameters import check, read_yaml
 
 SHORT = 4  # words: sentences up to here may occur in training and in a test set
 
 Drawn = tuple[list[Sentence], list[Realised]]
-
-
-def read_entry(parameters: Path, corpus: str) -> MiniatureSettings:
-    """Read and check one entry under `generated` in data/params.yaml; raises UserError."""
-    data = read_yaml(parameters)
-    entries = data.get("generated") or {}
-    if corpus not in entries:
-        raise UserError(f"{parameters}: no corpus {corpus!r} under generated; there are {', '.join(entries)}")
-    where = f"{parameters}: generated.{corpus}"
-    if not re.fullmatch(r"\w[\w-]*", corpus, re.ASCII):
-        raise UserError(f"{where}: the name is that of a folder; it must be made of letters, digits, _ and -")
-    if corpus in (data.get("corpora") or {}):
-        raise UserError(f"{where}: an entry under corpora has this name, and both would be data/{corpus}")
-    return check(MiniatureSettings, entries[corpus], where=where)
-
-
-def generate_entry(parameters: Path, corpus: str) -> None:
-    """Generate the corpus of an entry into the folder beside; raises UserError that names the entry."""
-    settings = read_entry(parameters, corpus)
-    try:
-        generate(settings, parameters.parent / corpus)
-    except UserError as error:
-        raise UserError(f"{parameters}: generated.{corpus}: {error}") from None
 
 
 def generate(settings: MiniatureSettings, destination: Path) -> None:

@@ -32,10 +32,11 @@ from pathlib import Path
 from random import Random
 
 from context_nmt.corpus.miniature.probing_odd_word import odd_man_out
-from context_nmt.corpus.miniature.probing_samples import SPLITS, ParsedSentence, ProbingSettings, Task
+from context_nmt.corpus.miniature.probing_samples import SPLITS, ParsedSentence, Task
 from context_nmt.corpus.miniature.probing_semantics import coordination_inversion, obj_number, past_present, subj_number
 from context_nmt.corpus.miniature.probing_surface import sentence_length, word_content
 from context_nmt.corpus.miniature.probing_syntax import bigram_shift, top_constituents, tree_depth
+from context_nmt.corpus.miniature.settings import ProbingSettings
 from context_nmt.files import UserError, write_lines
 
 TASKS: Mapping[str, Callable[[Sequence[ParsedSentence], ProbingSettings, Random], Task]] = {

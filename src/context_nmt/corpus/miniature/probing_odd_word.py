@@ -10,13 +10,13 @@ from context_nmt.corpus.miniature.probing_samples import (
     SPLITS,
     Example,
     ParsedSentence,
-    ProbingSettings,
     Row,
     Task,
     flatten,
     too_few,
 )
 from context_nmt.corpus.miniature.probing_trees import BE
+from context_nmt.corpus.miniature.settings import ProbingSettings
 
 TARGETS = ("NN", "NNS", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
 HELPERS = BE | {"have", "has", "had", "having", "do", "does", "did", "don", "doesn", "didn", "hasn", "haven", "hadn"}

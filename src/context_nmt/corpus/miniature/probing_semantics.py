@@ -7,7 +7,6 @@ from random import Random
 from context_nmt.corpus.miniature.probing_samples import (
     Example,
     ParsedSentence,
-    ProbingSettings,
     Row,
     Task,
     deal,
@@ -15,6 +14,7 @@ from context_nmt.corpus.miniature.probing_samples import (
     too_few,
 )
 from context_nmt.corpus.miniature.probing_trees import Tree, coordinated_clauses, main_verb, object_noun, subject_noun
+from context_nmt.corpus.miniature.settings import ProbingSettings
 
 TENSES = {"VBZ": "PRES", "VBP": "PRES", "VBD": "PAST"}
 

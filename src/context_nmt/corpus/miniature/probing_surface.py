@@ -6,12 +6,12 @@ from random import Random
 
 from context_nmt.corpus.miniature.probing_samples import (
     ParsedSentence,
-    ProbingSettings,
     Task,
     deal_classes,
     has_enough,
     too_few,
 )
+from context_nmt.corpus.miniature.settings import ProbingSettings
 
 LENGTHS = ((5, 8), (9, 12), (13, 16), (17, 20), (21, 25), (26, 28))  # tokens, of the classes 0 to 5
 SHORTEST_WORD = 4  # letters

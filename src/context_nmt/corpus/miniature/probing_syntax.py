@@ -7,7 +7,6 @@ from random import Random
 from context_nmt.corpus.miniature.probing_samples import (
     Example,
     ParsedSentence,
-    ProbingSettings,
     Row,
     Task,
     deal,
@@ -16,6 +15,7 @@ from context_nmt.corpus.miniature.probing_samples import (
     too_few,
 )
 from context_nmt.corpus.miniature.probing_trees import top
+from context_nmt.corpus.miniature.settings import ProbingSettings
 
 QUOTES = frozenset({'"', "``", "''", "&quot;"})
 TOP_CLASSES = 20

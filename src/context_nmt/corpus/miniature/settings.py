@@ -1,8 +1,7 @@
 """How large the miniature corpus is and how often each phenomenon occurs; the keys of data/params.yaml."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from context_nmt.corpus.miniature.probing_samples import ProbingSettings
 from context_nmt.settings import Checked, require
 
 
@@ -70,6 +69,34 @@ class ContrastiveSettings(Checked):
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             require(value >= 1, f"{name} is {value}; it must be at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbingSettings(Checked):
+    """Size of the probing tasks."""
+
+    documents: int = 5500  # generated for the tasks alone; no document of the corpus is used
+    training: int = 2000  # sentences per task, all classes together
+    validation: int = 500
+    test: int = 1000
+    words: int = 30  # classes of word_content, at most
+    training_of: dict[str, int] = field(default_factory=dict)  # of tasks that need more, {"bigram_shift": 20000}
+
+    def of(self, task: str) -> "ProbingSettings":
+        """The sizes of one task."""
+        return replace(self, training=self.training_of.get(task, self.training))
+
+    def __post_init__(self) -> None:
+        require(self.documents >= 1, f"documents is {self.documents}; it must be at least 1")
+        require(self.words >= 2, f"words is {self.words}; it must be at least 2")
+        for name in ("training", "validation", "test"):
+            require(getattr(self, name) >= 2, f"{name} is {getattr(self, name)}; it must be at least 2")
+        for task, training in self.training_of.items():
+            require(training >= 2, f"training_of.{task} is {training}; it must be at least 2")
+
+    def per_class(self, classes: int) -> tuple[int, ...]:
+        """Sentences of each class in tr, va and te."""
+        return self.training // classes, self.validation // classes, self.test // classes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,9 @@ from typing import Any
 
 from context_nmt.evaluation.markdown import DASH, score_cell, table_header, table_row
 from context_nmt.evaluation.results import Results
-from context_nmt.experiment import Experiment, run_name
+from context_nmt.experiment import Experiment
 from context_nmt.files import read_json
+from context_nmt.layout import run_name
 
 COLUMNS = ("apt_pronouns", "apt_nouns", "cohesion", "coherence")
 HUMAN = "Human translation"

@@ -10,8 +10,9 @@ from context_nmt.evaluation.analysed.probes import STACKS, groups_of, lexical_te
 from context_nmt.evaluation.figures import COLOURS, LINES, MARKERS, corpus_name, panels_of
 from context_nmt.evaluation.probing.tasks import TASKS
 from context_nmt.evaluation.results import Results
-from context_nmt.experiment import Experiment, run_name
+from context_nmt.experiment import Experiment
 from context_nmt.files import read_json
+from context_nmt.layout import run_name
 
 
 def draw_probes(experiment: Experiment, results: Results, folder: Path) -> list[str]:

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator
 from context_nmt.evaluation.markdown import DASH, score_cell, table_header, table_row
 from context_nmt.evaluation.probing.tasks import GROUPS
 from context_nmt.evaluation.results import Results
-from context_nmt.experiment import Experiment, run_name
+from context_nmt.experiment import Experiment
 from context_nmt.files import read_json
+from context_nmt.layout import run_name
 
 STACKS = ("encoder", "decoder")
 INTRODUCTION = """\

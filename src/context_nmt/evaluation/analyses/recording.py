@@ -21,7 +21,7 @@ from context_nmt.models.building import Model
 from context_nmt.models.document_model import DocumentModel
 from context_nmt.models.masked_language_model import MaskedLanguageModel
 from context_nmt.models.translation_model import TranslationModel
-from context_nmt.settings import DecodingSettings
+from context_nmt.settings.decoding import DecodingSettings
 
 TOKENS = 2048  # of a batch, padding and the sentences before it included
 

@@ -10,19 +10,20 @@ from context_nmt.evaluation.analyses.lengths import bleu_by_length
 from context_nmt.evaluation.analyses.locality import locality
 from context_nmt.evaluation.analyses.ngrams import ngram_accuracy
 from context_nmt.evaluation.analyses.tagging import tagged_words
+from context_nmt.evaluation.evaluated import Evaluated
 from context_nmt.evaluation.parallel_text import read_parallel
 from context_nmt.evaluation.run_scores import read_test
 from context_nmt.evaluation.tags import find_tags
-from context_nmt.experiment import Experiment, run_name
 from context_nmt.files import read_lines, write_json
+from context_nmt.layout import run_name
 from context_nmt.models.building import Model
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
-from context_nmt.settings import DecodingSettings
+from context_nmt.settings.decoding import DecodingSettings
 
 
-def analyse_run(experiment: Experiment, variant: str, seed: int, *, device: str) -> None:
+def analyse_run(experiment: Evaluated, variant: str, seed: int, *, device: str) -> None:
     """Write {test_set: {measure: value}} of one run: what is read off the model, and off its translations.
 
     Where torchrun started several processes, they share the test sets and the first writes. Raises UserError for
@@ -55,7 +56,7 @@ def analyse_run(experiment: Experiment, variant: str, seed: int, *, device: str)
 
 
 def _of_model(
-    experiment: Experiment, corpus: BinarizedCorpus, model: Model, test: str, settings: DecodingSettings
+    experiment: Evaluated, corpus: BinarizedCorpus, model: Model, test: str, settings: DecodingSettings
 ) -> dict[str, float]:
     tagged = {
         side: words
@@ -69,7 +70,7 @@ def _of_model(
     )
 
 
-def _tagged(experiment: Experiment, test: str, language: str) -> Tagged | None:
+def _tagged(experiment: Evaluated, test: str, language: str) -> Tagged | None:
     tags = find_tags(experiment, test, language)
     if tags is None:
         return None
@@ -77,7 +78,7 @@ def _tagged(experiment: Experiment, test: str, language: str) -> Tagged | None:
     return [tagged_words(line.split(), own) for line, own in zip(lines, tags.universal(), strict=True)]
 
 
-def _of_output(experiment: Experiment, corpus: BinarizedCorpus, run: str, test: str) -> dict[str, float]:
+def _of_output(experiment: Evaluated, corpus: BinarizedCorpus, run: str, test: str) -> dict[str, float]:
     hypotheses, references = read_test(experiment, run, test, tokenized=True)
     accuracies = {f"ngram_accuracy_{n}": value for n, value in ngram_accuracy(hypotheses, references[0]).items()}
     raw, raw_references = read_test(experiment, run, test, tokenized=False)

@@ -13,23 +13,29 @@ from context_nmt.evaluation.discourse.content_words import ContentWords
 from context_nmt.evaluation.discourse.word_accuracy import count_words
 from context_nmt.evaluation.discourse.wordnet import find_wordnet
 from context_nmt.evaluation.discourse.words import Words, nouns_among, usual_pronouns
+from context_nmt.evaluation.evaluated import Evaluated
+from context_nmt.evaluation.pairs import read_pairs
 from context_nmt.evaluation.parallel_text import read_parallel
-from context_nmt.evaluation.run_scores import checked_run
 from context_nmt.evaluation.scores import Score
 from context_nmt.evaluation.tags import find_tags
-from context_nmt.experiment import Experiment
 from context_nmt.files import write_json
+from context_nmt.layout import run_name
 
 PAIRS = 50_000  # training pairs that the aligner learns from, at most
 
 
-def score_discourse(experiment: Experiment, variant: str, seed: int) -> None:
+def score_discourse(experiment: Evaluated, variant: str) -> None:
+    """Write metrics/discourse/VARIANT/SEED.json of every seed, as `score_documents` does."""
+    for seed in read_pairs(experiment, variant)[0]:
+        score_documents(experiment, run_name(variant, seed))
+
+
+def score_documents(experiment: Evaluated, run: str) -> None:
     """Write {test_set: {metric: {"score", "signature"}}} for the test sets with documents, {} if there are none.
 
-    Cohesion and coherence have the human "reference", too: the score of the first reference. Raises UserError for an
-    unknown variant or seed, missing files and line counts that differ.
+    Cohesion and coherence have the human "reference", too: the score of the first reference. Raises UserError for
+    missing files and line counts that differ.
     """
-    run = checked_run(experiment.settings, variant, seed)
     found = [text for test in experiment.settings.corpus.tests if (text := _read_test(experiment, run, test))]
     write_json(experiment.discourse(run), _Scorer(experiment, found).scores() if found else {})
 
@@ -45,7 +51,7 @@ class _Test:
     documents: list[range]
 
 
-def _read_test(experiment: Experiment, run: str, name: str) -> _Test | None:
+def _read_test(experiment: Evaluated, run: str, name: str) -> _Test | None:
     corpus, tokens = experiment.settings.corpus, experiment.tokenized
     sources, references, hypotheses = read_parallel(
         tokens / f"{name}.{corpus.source}.cased",
@@ -60,7 +66,7 @@ def _read_test(experiment: Experiment, run: str, name: str) -> _Test | None:
 class _Scorer:
     """Learns from the training text what the scores need."""
 
-    experiment: Experiment
+    experiment: Evaluated
     tests: Sequence[_Test]
 
     def scores(self) -> dict[str, dict[str, Score]]:

@@ -10,15 +10,15 @@ from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import usable
 from context_nmt.evaluation.looks.page import Sentence, page
 from context_nmt.evaluation.looks.reading import looks, modules_that_show, words_of
-from context_nmt.experiment import Experiment, run_name
 from context_nmt.files import UserError, write_lines
+from context_nmt.layout import Layout, run_name
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.document_model import DocumentModel
 
 
 def show_document(
-    experiment: Experiment,
+    experiment: Layout,
     variant: str,
     seed: int,
     *,

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from context_nmt.checking import check, read_yaml
 from context_nmt.files import UserError
-from context_nmt.parameters import check, read_yaml
 from context_nmt.settings import Checked, require
 
 PAPERS = Path(__file__).parent

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from context_nmt.evaluation.papers.published import COSTS, Column, Paper, Row, Table
 from context_nmt.evaluation.results import Difference
 from context_nmt.evaluation.speeds import Speeds
-from context_nmt.settings import ExperimentSettings
+from context_nmt.settings.experiment import ExperimentSettings
 
 
 class Numbers(Protocol):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from context_nmt.settings import SentenceClassifierSettings
+from context_nmt.settings.evaluation import SentenceClassifierSettings
 
 
 @dataclass(frozen=True)

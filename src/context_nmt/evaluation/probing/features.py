@@ -1,4 +1,4 @@
-"""What sentence probes see of a sentence: the mean of the encoder's top layer over its tokens, computed once and kept.
+"""What sentence probes see of a sentence: the mean of the encoder's top layer over its tokens, computed once.
 
 The mean is over all real positions of the encoder's output, the final norm included: the sentence's units and END. A
 model that looks at previous sentences sees none before these.
@@ -27,33 +27,31 @@ from context_nmt.decoding.in_batches import (
 )
 from context_nmt.decoding.workers import usable
 from context_nmt.evaluation.probing.tasks import find_tasks, read_task
-from context_nmt.experiment import Experiment, run_name
-from context_nmt.files import read_json, replacing_folder
+from context_nmt.files import read_json
+from context_nmt.layout import Layout
 from context_nmt.models.building import Model
 from context_nmt.models.checkpoints import load_run, save
 from context_nmt.models.devices import device_named
-from context_nmt.settings import SideSettings
+from context_nmt.settings.text import SideSettings
 
 TOKENS = 4096  # of a batch, padding included
 
 
-def write_features(experiment: Experiment, variant: str, seed: int, *, device: str) -> None:
-    """Write `runs/probing/RUN/TASK.safetensors` for every task of the folder that `probing.tasks` names.
+def write_features(experiment: Layout, run: str, tasks: Path, destination: Path, *, device: str) -> None:
+    """Write `TASK.safetensors` into the folder `destination` for every task in the folder `tasks`.
 
     Each holds the features [N, D] and labels [N] of three splits. Raises UserError for a folder without tasks, a file
     that is none, and sentences longer than the model's learned positions.
     """
-    run, tasks, where = run_name(variant, seed), experiment.probing_tasks, device_named(device)
     found = {name: read_task(tasks / f"{name}.txt") for name in find_tasks(tasks)}
     text = RunText(experiment.model(run) / "text")
-    model = load_run(experiment.model(run), where, text.chain.corpus)
-    with replacing_folder(experiment.probing(run)) as folder:
-        for name, task in progress(found.items(), run, len(found)):
-            tensors: dict[str, Tensor] = {}
-            for split, examples in task.splits.items():
-                features = mean_states(model, text.ids(examples.sentences), device=where)
-                tensors |= {f"{split}.features": features, f"{split}.labels": torch.tensor(examples.labels)}
-            save(folder / f"{name}.safetensors", tensors, {"classes": task.classes})
+    model = load_run(experiment.model(run), device_named(device), text.chain.corpus)
+    for name, task in progress(found.items(), run, len(found)):
+        tensors: dict[str, Tensor] = {}
+        for split, examples in task.splits.items():
+            features = mean_states(model, text.ids(examples.sentences), device=device_named(device))
+            tensors |= {f"{split}.features": features, f"{split}.labels": torch.tensor(examples.labels)}
+        save(destination / f"{name}.safetensors", tensors, {"classes": task.classes})
 
 
 class RunText:

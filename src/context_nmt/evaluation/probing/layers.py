@@ -7,23 +7,26 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
+from context_nmt.checking import read_settings
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.decoding.in_batches import evaluating
+from context_nmt.evaluation.evaluated import Evaluated
 from context_nmt.evaluation.probing.similarity import cosines
 from context_nmt.evaluation.probing.states import STACKS, read_layers
 from context_nmt.evaluation.probing.unit_groups import frequency_bins, unit_tags
 from context_nmt.evaluation.probing.words import WordProbes, batches
 from context_nmt.evaluation.tags import Tags, find_tags
-from context_nmt.experiment import Experiment, run_name
 from context_nmt.files import write_json
+from context_nmt.layout import run_name
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
+from context_nmt.settings.evaluation import WordClassifierSettings
 
 TOKENS = 4096  # of a batch, padding included
 
 
-def probe_words(experiment: Experiment, variant: str, seed: int, *, device: str) -> None:
+def probe_words(experiment: Evaluated, variant: str, seed: int, *, device: str) -> None:
     """Write {test_set: {measure: value}} of one run, see `Measuring`; raises UserError for missing files.
 
     Nothing is said by tag where there are neither gold tags nor a tagger.
@@ -31,7 +34,7 @@ def probe_words(experiment: Experiment, variant: str, seed: int, *, device: str)
     run = run_name(variant, seed)
     corpus = BinarizedCorpus(experiment.binarized)
     model = load_run(experiment.model(run), device_named(device), corpus)
-    probes = WordProbes(model, corpus, experiment.settings.probing.word_classifier)
+    probes = WordProbes(model, corpus, read_settings(WordClassifierSettings, experiment.stage_plan("probe_words")))
     measuring = Measuring(probes, corpus)
     found = {}
     for test in corpus.tests:

@@ -2,34 +2,43 @@
 
 from pathlib import Path
 from statistics import fmean, stdev
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from context_nmt.checking import read_settings
 from context_nmt.command_line import progress
 from context_nmt.evaluation.probing.classifier import Examples, accuracy, train_classifier
+from context_nmt.evaluation.probing.features import write_features
 from context_nmt.evaluation.probing.tasks import GROUPS, SPLITS, TASKS
-from context_nmt.experiment import Experiment, run_name
-from context_nmt.files import UserError, write_json
+from context_nmt.files import write_json
+from context_nmt.layout import Layout, run_name
 from context_nmt.models.checkpoints import load
-from context_nmt.settings import SentenceClassifierSettings
+from context_nmt.settings.evaluation import SentenceClassifierSettings, SentenceProbePlan
 
 
-def probe_sentences(experiment: Experiment, variant: str, seed: int) -> None:
+def probe_sentences(experiment: Layout, variant: str, seed: int, *, device: str) -> None:
     """Write {TASK or group of tasks: {"accuracy", "chance", …}} of one run, see `summary`.
 
-    Raises UserError for features that are missing.
+    Its encoder sees the sentences once, whatever classifiers follow. Raises UserError as `write_features` does.
     """
     run = run_name(variant, seed)
-    folder, settings = experiment.probing(run), experiment.settings.probing.sentence_classifier
+    plan = read_settings(SentenceProbePlan, experiment.stage_plan("probe_sentences"))
+    with TemporaryDirectory() as folder:
+        features = Path(folder)
+        write_features(experiment, run, experiment.data(str(plan.tasks)), features, device=device)
+        write_json(experiment.sentence_probes(run), probe_tasks(features, plan.classifier, description=run))
+
+
+def probe_tasks(folder: Path, settings: SentenceClassifierSettings, *, description: str) -> dict[str, dict[str, Any]]:
+    """Probe all tasks whose features are in `folder`, and the groups that are complete."""
     tasks = [task for task in TASKS if (folder / f"{task}.safetensors").is_file()]
-    if not tasks:
-        raise UserError(f"{folder}: has no features of a probing task; run the probe_features stage again")
-    found = {task: probe_task(folder / f"{task}.safetensors", settings) for task in progress(tasks, run)}
+    found = {task: probe_task(folder / f"{task}.safetensors", settings) for task in progress(tasks, description)}
     chance = {task: one["chance"] for task, one in found.items()}
     for group, members in GROUPS.items():
         if all(task in found for task in members):
             rows = zip(*(found[task]["accuracies"] for task in members), strict=True)
             found[group] = summary([fmean(row) for row in rows], fmean(chance[task] for task in members))
-    write_json(experiment.sentence_probes(run), found)
+    return found
 
 
 def probe_task(features: Path, settings: SentenceClassifierSettings) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from typing import Any
 
 from context_nmt.evaluation.results import Difference
 from context_nmt.evaluation.speeds import Speeds, read_speeds
-from context_nmt.experiment import Experiment, run_name
+from context_nmt.experiment import Experiment
 from context_nmt.files import read_json
-from context_nmt.settings import ExperimentSettings
+from context_nmt.layout import run_name
+from context_nmt.settings.experiment import ExperimentSettings
 
 OLDER = {"kind": "autoregressive"}  # what models.json did not say before there were others
 

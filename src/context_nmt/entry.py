@@ -1,0 +1,77 @@
+"""Starts a stage: what `python stages NAME …` does."""
+
+import ast
+import difflib
+import importlib
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from context_nmt.code_closure import check_code_file, stages
+from context_nmt.command_line import one_line_errors, run
+from context_nmt.files import UserError
+
+LAUNCHED = {"train": "train"} | dict.fromkeys(("decode", "distill", "rescore", "contrast", "analyse"), "decode")
+STARTED = "CONTEXT_NMT_STARTED"  # set for what a launcher starts, which must not launch again
+HELP = """Usage: python stages NAME [ARGUMENTS]
+
+One stage of the pipeline, in the folder of an experiment (params.yaml, dvc.yaml). `dvc repro` runs them all.
+`python stages NAME --help` says what a stage reads and writes.
+"""
+
+
+def run_stage(root: Path, arguments: Sequence[str]) -> None:
+    """Run the stage that the first argument names, under the command that params.yaml has for it under `launch`.
+
+    Prints all stages for --help. Under DVC, a stage whose src/code/STAGE.json is not of the present code is refused.
+    """
+    with one_line_errors():
+        name, *options = arguments or ["--help"]
+        if name in ("--help", "-h"):
+            print(HELP)
+            print("\n".join(f"  {stage:<14}{_summary(root, stage)}" for stage in stages(root)))
+            return
+        if name not in stages(root):
+            nearest = difflib.get_close_matches(name, stages(root), 1)
+            hint = f"did you mean {nearest[0]}? " if nearest else ""
+            raise UserError(f"no stage {name!r}; {hint}there are {', '.join(stages(root))}")
+        asked = any(option in ("--help", "-h") for option in options)
+        if "DVC_STAGE" in os.environ and name != "code":
+            check_code_file(root, name)
+        if name in LAUNCHED and not asked and STARTED not in os.environ:
+            _launch(read_launch(Path("params.yaml"), LAUNCHED[name]), [str(root / "stages"), *arguments])
+        sys.argv = [f"python stages {name}", *options]
+        main = importlib.import_module(f"stages.{name}").main
+    run(main)
+
+
+def read_launch(parameters: Path, key: str) -> list[str]:
+    """The words of launch.KEY in params.yaml; `python` where there is none."""
+    try:
+        given: Any = yaml.safe_load(parameters.read_text(encoding="utf-8"))
+        return shlex.split((given.get("launch") or {}).get(key, "python"))
+    except (OSError, AttributeError, TypeError, ValueError, yaml.YAMLError):
+        return ["python"]  # no experiment: the stage says what it misses
+
+
+def _launch(command: list[str], arguments: list[str]) -> None:
+    """Become the launcher, unless it is plain Python."""
+    if command == ["python"]:
+        return
+    words = [sys.executable if word == "python" else word for word in command]
+    os.environ[STARTED] = "1"
+    sys.stdout.flush()
+    try:
+        os.execvp(words[0], [*words, *arguments])  # noqa: S606 (the user's own command)
+    except FileNotFoundError:
+        raise UserError(f"params.yaml: launch: {words[0]}: no such command") from None
+
+
+def _summary(root: Path, stage: str) -> str:
+    text = ast.get_docstring(ast.parse((root / "stages" / f"{stage}.py").read_text(encoding="utf-8"))) or ""
+    return text.split("\n")[0]

@@ -1,0 +1,169 @@
+"""Where everything of one experiment is: `Layout(folder)` is the only place that knows.
+
+params.yaml  dvc.yaml  dvc.lock
+metrics/                        small files, kept in git
+    plans/data.CORPUS.json      plans/VARIANT/{training,decoding,averaging}.json
+    plans/{text,units,significance,probe_sentences,probe_words}.json
+    curves/VARIANT-SEED.csv     learning curves
+    hypotheses/VARIANT-SEED/TEST.{tokenized,detokenized}.txt
+    scores/VARIANT/SEED.json    discourse/VARIANT/SEED.json    of translations alone
+    pairs/VARIANT.json    significance/VARIANT/SEED.json    models.json
+    contrastive/VARIANT-SEED.json    accuracies on contrastive sets
+    hypotheses/VARIANT.rescored-SEED/    scores/VARIANT.rescored/    of what a teacher chose, see `rescored_name`
+    analyses/VARIANT-SEED.json  what was read off a run by hooks
+    analyses/sentences/VARIANT-SEED.json    analyses/words/VARIANT-SEED.json    what probes have found
+    results.json  results.md  results.csv  analyses.md  analyses.csv  papers.md  papers.csv  figures/  discourse.md
+    probes.md
+    focus.json                  the results of one variant, for `dvc metrics diff`
+reports/                        report.html  report.md  tables/  figures/, also kept in git
+data/CORPUS/                    raw text: what the download stage makes, or a user's own
+runs/                           large files, kept in the DVC cache
+    tokenized/  subwords/  binarized/{training,tests}/
+    distilled/                  the teacher's translations of the training source
+    training/VARIANT-SEED/      checkpoints
+    models/VARIANT-SEED/        one run, complete: weights, settings and what its text needs
+    decoded/VARIANT-SEED/       TEST.subwords.txt, TEST.nbest.jsonl
+    contrastive/VARIANT-SEED/   SET.tsv, how each item of a contrastive set came out
+    scratch/VARIANT-SEED/       what a training resumes from, until its checkpoints are averaged; not cached
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from context_nmt.files import UserError
+
+
+def run_name(variant: str, seed: int) -> str:
+    """The name of one run: a variant with a seed."""
+    return f"{variant}-{seed}"
+
+
+def rescored_name(run: str) -> str:
+    """The name of the translations that a teacher chose among a run's candidates: VARIANT.rescored-SEED."""
+    variant, _, seed = run.rpartition("-")
+    return run_name(f"{variant}.rescored", int(seed))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One experiment's folder; paths are relative to the current folder as `folder` is."""
+
+    folder: Path = Path()
+
+    @property
+    def parameters(self) -> Path:
+        return self.folder / "params.yaml"
+
+    @property
+    def metrics(self) -> Path:
+        return self.folder / "metrics"
+
+    @property
+    def reports(self) -> Path:
+        return self.folder / "reports"
+
+    @property
+    def runs(self) -> Path:
+        return self.folder / "runs"
+
+    @property
+    def tokenized(self) -> Path:
+        return self.runs / "tokenized"
+
+    @property
+    def subwords(self) -> Path:
+        return self.runs / "subwords"
+
+    @property
+    def binarized(self) -> Path:
+        return self.runs / "binarized"
+
+    @property
+    def distilled(self) -> Path:
+        """The training target as the teacher has it."""
+        return self.runs / "distilled"
+
+    def data(self, name: str) -> Path:
+        """The folder of raw text, or of probing tasks."""
+        return self.folder / "data" / name
+
+    def stage_plan(self, name: str) -> Path:
+        """What stages that know no variant are told: text, units, significance, probe_sentences, probe_words."""
+        return self.metrics / "plans" / f"{name}.json"
+
+    def data_plan(self, corpus: str) -> Path:
+        return self.metrics / "plans" / f"data.{corpus}.json"
+
+    def plan(self, variant: str, part: str) -> Path:
+        """`part` is training, averaging or decoding."""
+        return self.metrics / "plans" / variant / f"{part}.json"
+
+    def plans(self, part: str) -> list[Path]:
+        """The plans of all variants."""
+        return sorted(self.metrics.glob(f"plans/*/{part}.json"))
+
+    def with_plan_of(self, variant: str) -> "Layout":
+        """The same; raises UserError, with the names that there are, if others have plans and this variant has none."""
+        plans = self.metrics / "plans"
+        planned = sorted(path.name for path in plans.glob("*/"))
+        if planned and variant not in planned:
+            raise UserError(
+                f"no variant {variant!r} in {plans}; there are {', '.join(planned)}. The plan stage writes those that"
+                " params.yaml has under variants"
+            )
+        return self
+
+    def checkpoints(self, run: str) -> Path:
+        return self.runs / "training" / run
+
+    def scratch(self, run: str) -> Path:
+        """What a training that has not been averaged yet resumes from."""
+        return self.runs / "scratch" / run
+
+    def training_lock(self, run: str) -> Path:
+        """What the process holds that trains a run."""
+        return self.runs / "scratch" / f"{run}.lock"
+
+    def curve(self, run: str) -> Path:
+        return self.metrics / "curves" / f"{run}.csv"
+
+    def model(self, run: str) -> Path:
+        return self.runs / "models" / run
+
+    def decoded(self, run: str) -> Path:
+        return self.runs / "decoded" / run
+
+    def hypotheses(self, run: str) -> Path:
+        return self.metrics / "hypotheses" / run
+
+    def scores(self, run: str) -> Path:
+        return self._by_variant("scores", run)
+
+    def contrastive(self, run: str) -> Path:
+        return self.metrics / "contrastive" / f"{run}.json"
+
+    def contrastive_outcomes(self, run: str) -> Path:
+        return self.runs / "contrastive" / run
+
+    def analyses(self, run: str) -> Path:
+        return self.metrics / "analyses" / f"{run}.json"
+
+    def sentence_probes(self, run: str) -> Path:
+        return self.metrics / "analyses" / "sentences" / f"{run}.json"
+
+    def word_probes(self, run: str) -> Path:
+        return self.metrics / "analyses" / "words" / f"{run}.json"
+
+    def discourse(self, run: str) -> Path:
+        return self._by_variant("discourse", run)
+
+    def significance(self, run: str) -> Path:
+        return self._by_variant("significance", run)
+
+    def pairs(self, variant: str) -> Path:
+        """Which of a variant's translations are compared with which."""
+        return self.metrics / "pairs" / f"{variant}.json"
+
+    def _by_variant(self, kind: str, run: str) -> Path:
+        variant, _, seed = run.rpartition("-")
+        return self.metrics / kind / variant / f"{seed}.json"
