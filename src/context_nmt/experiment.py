@@ -39,6 +39,15 @@ def run_name(variant: str, seed: int) -> str:
     return f"{variant}-{seed}"
 
 
+def experiment_folder(given: Path) -> Path:
+    """The folder of an experiment that is given as it is or by its name in `experiments/`; raises UserError."""
+    for folder in (given, "experiments" / given):
+        if (folder / "params.yaml").is_file():
+            return folder
+    known = ", ".join(sorted(path.parent.name for path in Path("experiments").glob("*/params.yaml")))
+    raise UserError(f"{given}: no experiment (no params.yaml); in experiments/ there are {known or 'none'}")
+
+
 def rescored_name(run: str) -> str:
     """The name under which the translations lie that a teacher chose among a run's candidates."""
     return f"rescored/{run}"
