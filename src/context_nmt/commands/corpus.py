@@ -56,8 +56,8 @@ def sample(
 ) -> None:
     """Show documents in both languages side by side.
 
-    Which are shown is drawn at random. Where gold annotation says so, pronouns are marked with their antecedent and how many sentences lie between, and
-    ambiguous words with their sense, their cue and the translation that is wrong.
+    Which ones is drawn at random. Where gold annotation says so, pronouns are marked with their antecedent and how many
+    sentences lie between, and ambiguous words with their sense, their cue and the translation that is wrong.
 
     Reads
 

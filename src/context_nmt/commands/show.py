@@ -21,8 +21,9 @@ def show(
 ) -> None:
     """Write a page that shows where a document model looked.
 
-    Translates one document of a test set. For each word of source and translation the page shows which previous
-    sentences it looked at, and which words there; the reference is there, too, and pronouns are open. Call it in the experiment's folder; params.yaml is not read.
+    Translates one document of a test set. The page shows for each word which previous sentences it looked at, and which
+    words there, with source and reference; pronouns are open. Call it in the experiment's folder; params.yaml is not
+    read.
 
     Reads
 
