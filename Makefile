@@ -25,18 +25,19 @@ INSTALLED := .venv/requirements.installed
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.venv: $(INSTALLED)  ## make the Python environment (done again only when requirements.lock changes)
+.venv: $(INSTALLED)  ## make the Python environment (done again when requirements.lock or pyproject.toml changes)
 
-$(INSTALLED): requirements.lock
-	@echo 'installing requirements.lock into .venv; this takes minutes'
+$(INSTALLED): requirements.lock pyproject.toml
+	@echo 'installing requirements.lock into .venv; the first time takes minutes'
 	$(PYTHON) -m venv .venv
 	.venv/bin/python -m pip install --disable-pip-version-check --quiet --requirement requirements.lock
-	printf '%s\n' '$(CURDIR)/src' '$(CURDIR)' > "$$(.venv/bin/python -c 'import site; print(site.getsitepackages()[0])')/context_nmt.pth"
+	.venv/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
+	printf '%s\n' '$(CURDIR)' > "$$(.venv/bin/python -c 'import site; print(site.getsitepackages()[0])')/context_nmt.pth"
 	touch $@
 
 repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or of NAME=… (JOBS=… at a time)
-	python -m stages.check --only $(if $(NAME),experiments/$(NAME),.)
-	python -m stages.repro $(if $(NAME),experiments/$(NAME)) $(if $(JOBS),--jobs $(JOBS))
+	context-nmt check --only $(if $(NAME),experiments/$(NAME),.)
+	context-nmt repro $(if $(NAME),experiments/$(NAME)) $(if $(JOBS),--jobs $(JOBS))
 
 repro-new: $(INSTALLED)  ## the same in a clone without the cache: rebuild the tokens, then only what is new (NAME=…)
 	dvc repro $(PIPELINE):binarize
@@ -52,7 +53,7 @@ check: $(INSTALLED)  ## lint, formatting, types, the copies of dvc.yaml and ever
 	ruff check
 	ruff format --check
 	mypy
-	python -m stages.check
+	context-nmt check
 
 speed: .venv/speed.installed  ## after repro: measure speed and memory beside other programs, about 40 minutes (ROUNDS=…)
 	test -d data/multi30k || dvc repro data/dvc.yaml:download@multi30k
@@ -63,7 +64,7 @@ speed: .venv/speed.installed  ## after repro: measure speed and memory beside ot
 	touch $@
 
 experiment: $(INSTALLED)  ## start experiments/NAME with the recipe of another one (NAME=… [LIKE=… CORPUS=… SOURCE=… TARGET=…])
-	python -m stages.experiment "$(NAME)" $(if $(LIKE),--like "$(LIKE)") $(if $(CORPUS),--corpus "$(CORPUS)") $(if $(SOURCE),--source "$(SOURCE)") $(if $(TARGET),--target "$(TARGET)")
+	context-nmt new "$(NAME)" $(if $(LIKE),--like "$(LIKE)") $(if $(CORPUS),--corpus "$(CORPUS)") $(if $(SOURCE),--source "$(SOURCE)") $(if $(TARGET),--target "$(TARGET)")
 
 clean:  ## remove the environment, unfinished trainings and what tools left; results and the DVC cache stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dvc_plots runs/scratch experiments/*/runs/scratch

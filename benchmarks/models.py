@@ -7,7 +7,6 @@ import torch
 
 from benchmarks.setting import EXPERIMENT, corpus, prepared
 from context_nmt.corpus.previous import document_batches
-from context_nmt.evaluation.validation import validation_bleu
 from context_nmt.layout import run_name
 from context_nmt.models.averaging import average_run
 from context_nmt.models.building import Model
@@ -61,6 +60,6 @@ def trained() -> Path:
     if not folder.is_dir():
         print("training the model that is decoded with: minutes, only this time", file=sys.stderr)
         write_plans(EXPERIMENT)
-        train_run(EXPERIMENT, *RUN, device="cpu", validation_bleu=validation_bleu)
+        train_run(EXPERIMENT, *RUN, device="cpu")
         average_run(EXPERIMENT, *RUN)
     return folder

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from context_nmt.command_line import run
 from context_nmt.evaluation.analyses.running import analyse_run
 from context_nmt.evaluation.evaluated import Evaluated
 
@@ -38,3 +39,7 @@ def main(
     """
     Evaluated().with_plan_of(variant)
     analyse_run(Evaluated(), variant, seed, device=device)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from context_nmt.command_line import run
 from context_nmt.layout import Layout
 from context_nmt.models.averaging import average_run
 
@@ -23,3 +24,7 @@ def main(
     Example: python stages average transformer 1
     """
     average_run(Layout().with_plan_of(variant), variant, seed)
+
+
+if __name__ == "__main__":
+    run(main)

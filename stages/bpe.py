@@ -1,6 +1,7 @@
 """Turns Moses tokens into subword units and their ids."""
 
 from context_nmt.checking import read_settings
+from context_nmt.command_line import run
 from context_nmt.corpus.binarized import binarize
 from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.layout import Layout
@@ -34,3 +35,7 @@ def main() -> None:
     plan = read_settings(UnitPlan, layout.stage_plan("units"))
     segment_corpus(layout.tokenized, layout.subwords, plan.corpus, plan.units)
     binarize(layout.subwords, layout.binarized, plan.corpus, plan.units)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from context_nmt.command_line import run
 from context_nmt.evaluation.contrasting import contrast_run
 from context_nmt.layout import Layout
 
@@ -30,3 +31,7 @@ def main(
     Example: python stages contrast transformer 1
     """
     contrast_run(Layout().with_plan_of(variant), variant, seed, device=device)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from context_nmt.command_line import run
 from context_nmt.decoding.running import decode_run, write_text
 from context_nmt.layout import Layout
 
@@ -31,3 +32,7 @@ def main(
     layout = Layout().with_plan_of(variant)
     if not search or decode_run(layout, variant, seed, device=device):
         write_text(layout, variant, seed)
+
+
+if __name__ == "__main__":
+    run(main)

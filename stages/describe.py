@@ -1,5 +1,6 @@
 """Counts parameters and FLOPs of every variant."""
 
+from context_nmt.command_line import run
 from context_nmt.evaluation.descriptions import describe_plans
 from context_nmt.layout import Layout
 
@@ -16,3 +17,7 @@ def main() -> None:
     Example: python stages describe
     """
     describe_plans(Layout())
+
+
+if __name__ == "__main__":
+    run(main)

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from context_nmt.command_line import run
 from context_nmt.decoding.distilling import distill_run
 from context_nmt.layout import Layout
 
@@ -26,3 +27,7 @@ def main(
     Example: python stages distill transformer 1
     """
     distill_run(Layout().with_plan_of(teacher), teacher, seed, device=device)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from context_nmt.command_line import run
 from context_nmt.corpus.download import make_corpus, read_data_plan
 from context_nmt.layout import Layout
 
@@ -30,3 +31,7 @@ def main(
     mirror = os.environ.get("DATA_MIRROR") or None
     entry = read_data_plan(layout.data_plan(corpus))
     make_corpus(entry, layout.data(corpus), checksums=checksums, mirror=mirror)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from context_nmt.command_line import run
 from context_nmt.evaluation.discourse.running import score_discourse
 from context_nmt.evaluation.evaluated import Evaluated
 from context_nmt.evaluation.run_scores import score_variant
@@ -35,3 +36,7 @@ def main(
     """
     score_variant(Evaluated(), variant)
     score_discourse(Evaluated(), variant)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,5 +1,6 @@
 """Shows the results of one variant to `dvc metrics diff`."""
 
+from context_nmt.command_line import run
 from context_nmt.evaluation.tables import write_focus
 from context_nmt.experiment import Experiment
 
@@ -18,3 +19,7 @@ def main() -> None:
         metrics/focus.json    {TEST: {METRIC: mean}, "model": {"parameters", "flops_per_target_token"}}
     """
     write_focus(Experiment())
+
+
+if __name__ == "__main__":
+    run(main)

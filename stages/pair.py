@@ -1,5 +1,6 @@
 """Notes which translations are scored and compared with which."""
 
+from context_nmt.command_line import run
 from context_nmt.evaluation.pairs import write_pairs
 from context_nmt.experiment import Experiment
 
@@ -18,3 +19,7 @@ def main() -> None:
     Example: python stages pair
     """
     write_pairs(Experiment())
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,5 +1,6 @@
 """Resolves params.yaml into what each stage is told."""
 
+from context_nmt.command_line import run
 from context_nmt.experiment import Experiment
 from context_nmt.models.planning import write_plans
 
@@ -23,3 +24,7 @@ def main() -> None:
     Example: python stages plan
     """
     write_plans(Experiment())
+
+
+if __name__ == "__main__":
+    run(main)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from context_nmt.command_line import run
 from context_nmt.evaluation.evaluated import Evaluated
 from context_nmt.evaluation.probing.layers import probe_words
 from context_nmt.evaluation.probing.sentences import probe_sentences
@@ -52,3 +53,7 @@ def main(
         probe_sentences(experiment, variant, seed, device=device)
     else:
         probe_words(experiment, variant, seed, device=device)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,5 +1,6 @@
 """Turns all measurements into tables, figures and the report."""
 
+from context_nmt.command_line import run
 from context_nmt.evaluation.report.writing import write_report
 from context_nmt.evaluation.tables import write_tables
 from context_nmt.experiment import Experiment
@@ -36,3 +37,7 @@ def main() -> None:
     """
     write_tables(Experiment())
     write_report(Experiment())
+
+
+if __name__ == "__main__":
+    run(main)

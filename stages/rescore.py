@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from context_nmt.command_line import run
 from context_nmt.evaluation.evaluated import Evaluated
 from context_nmt.evaluation.run_rescored import rescore_run
 
@@ -27,3 +28,7 @@ def main(
     Example: python stages rescore cmlm 1 transformer-1
     """
     rescore_run(Evaluated(), variant, seed, judge, device=device)
+
+
+if __name__ == "__main__":
+    run(main)

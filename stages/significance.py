@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from context_nmt.command_line import run
 from context_nmt.evaluation.evaluated import Evaluated
 from context_nmt.evaluation.run_significance import compare_variant
 
@@ -26,3 +27,7 @@ def main(
     Example: python stages significance dual_context_encoder
     """
     compare_variant(Evaluated(), variant)
+
+
+if __name__ == "__main__":
+    run(main)

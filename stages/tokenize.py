@@ -1,6 +1,7 @@
 """Turns raw text into truecased Moses tokens."""
 
 from context_nmt.checking import read_settings
+from context_nmt.command_line import run
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.layout import Layout
 from context_nmt.settings.text import TextPlan
@@ -31,3 +32,7 @@ def main() -> None:
     layout = Layout()
     plan = read_settings(TextPlan, layout.stage_plan("text"))
     tokenize_corpus(layout.data(plan.corpus.name), layout.tokenized, plan.corpus, plan.text)
+
+
+if __name__ == "__main__":
+    run(main)

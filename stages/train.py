@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from context_nmt.command_line import run
 from context_nmt.layout import Layout
 from context_nmt.training.running import train_run
 
@@ -36,3 +37,7 @@ def main(
     """
     layout = Layout().with_plan_of(variant)
     train_run(layout, variant, seed, device=device, distilled=distilled, start=start)
+
+
+if __name__ == "__main__":
+    run(main)

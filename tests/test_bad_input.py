@@ -1,4 +1,4 @@
-"""What a user can get wrong, at the stages' own command lines: one line that says what, status 1, and no output.
+"""What a user can get wrong, at the command lines themselves: one line that says what, status 1, and no output.
 
 Text files that are wrong are in test_text_bad_input.py, downloads in test_download.py.
 """
@@ -22,6 +22,7 @@ import torch
 import yaml
 
 from context_nmt import command_line
+from context_nmt.__main__ import main
 from context_nmt.mechanisms import multi_head_attention
 
 ROOT = Path(__file__).parents[1]
@@ -53,19 +54,29 @@ STAGES = [  # all, in their order
     ("score", *SCORE, "--output", "scores.json"),
     ("compare", *COMPARE, "--resamples", "20", "--output", "comparison.json"),
 ]
+COMMANDS = ("score", "compare", "translate", "new")  # of `context-nmt`; all others are stages
 RUN = "runs/models/plain-1"
+
+
+def call(name, *arguments):
+    of_the_application = name in COMMANDS
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [*(["context-nmt"] if of_the_application else []), name, *arguments])
+        if of_the_application:
+            main()
+        else:
+            command_line.run(importlib.import_module(f"stages.{name}").main)
 
 
 @pytest.fixture
 def stage(monkeypatch, capsys):
-    """Runs a stage's command line in a folder; gives its status and its lines on standard error."""
+    """Runs a stage or a command of `context-nmt` in a folder; gives its status and its lines on standard error."""
 
     def run(folder, name, *arguments):
         capsys.readouterr()
         monkeypatch.chdir(folder)
-        monkeypatch.setattr(sys, "argv", [name, *arguments])
         with pytest.raises(SystemExit) as left:
-            command_line.run(importlib.import_module(f"stages.{name}").main)
+            call(name, *arguments)
         return left.value.code, capsys.readouterr().err.splitlines()
 
     return run
@@ -87,9 +98,8 @@ def finished(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for name, *arguments in STAGES:
-            patch.setattr(sys, "argv", [name, *arguments])
             with pytest.raises(SystemExit) as left:
-                command_line.run(importlib.import_module(f"stages.{name}").main)
+                call(name, *arguments)
             assert left.value.code == 0, name
     return folder
 
@@ -327,7 +337,7 @@ def test_a_disk_that_is_full_within_a_checkpoint(project, stage, size):
 def test_an_output_that_takes_no_more(project, unbuffered):
     with Path("/dev/full").open("w") as full:
         result = subprocess.run(
-            [sys.executable, "-m", "stages.translate", RUN],
+            [sys.executable, "-m", "context_nmt", "translate", RUN],
             cwd=project,
             env=environment() | {"PYTHONUNBUFFERED": unbuffered},
             input="balo\n",
@@ -427,7 +437,7 @@ TOOLS = [
     (("train", "none", "1"), "no variant 'none' in metrics/plans; there are other, plain. The plan stage"),
     (("average", "plain", "7"), "runs/training/plain-7: no checkpoints to average"),
     (("decode", "plain", "7"), "runs/models/plain-7/model.safetensors: no such checkpoint"),
-    (("experiment", "../x"), "NAME is '../x'; it must be lower-case letters"),
+    (("new", "../x"), "NAME is '../x'; it must be lower-case letters"),
     (("download", "toy"), "params.yaml: no corpus 'toy' under corpora"),
 ]
 

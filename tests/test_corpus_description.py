@@ -274,17 +274,22 @@ def test_a_token_that_the_text_spells_otherwise_is_passed_over():
 
 
 def test_the_command_lines(corpus, tmp_path):
-    def stage(*words):
+    def command(*words):
         return subprocess.run(
-            [sys.executable, "-m", *words], cwd=ROOT, capture_output=True, text=True, check=False, env=environment
+            [sys.executable, "-m", "context_nmt", "corpus", *words],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
         )
 
     environment = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
-    done = stage("stages.describe_corpus", str(corpus), "--json", str(tmp_path / "out.json"))
+    done = command("describe", str(corpus), "--json", str(tmp_path / "out.json"))
     assert (done.returncode, done.stdout) == (0, "")
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == describe_corpus(corpus)
-    done = stage("stages.sample_corpus", str(corpus), "--documents", "1")
+    done = command("sample", str(corpus), "--documents", "1")
     assert "it[2]" in done.stdout
     assert "1[2] it / er < It / Er" in done.stdout
-    done = stage("stages.sample_corpus", str(corpus), "--documents", "3")
+    done = command("sample", str(corpus), "--documents", "3")
     assert (done.returncode, done.stderr) == (1, "error: --documents is 3; test has 1\n")

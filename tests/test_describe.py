@@ -9,15 +9,14 @@ import pytest
 import yaml
 from small_models import SIZES, small_plan
 
+from context_nmt.__main__ import main
 from context_nmt.checking import read_yaml
-from context_nmt.command_line import run
 from context_nmt.corpus.vocabulary import SPECIALS
 from context_nmt.files import write_json, write_lines
 from context_nmt.models import mechanisms
 from context_nmt.models.counting import SENTENCE_LENGTH, describe
 from context_nmt.models.planning import PLAIN
 from context_nmt.models.plans import Filling
-from stages.describe import main
 
 ROOT = Path(__file__).parents[1]
 
@@ -25,9 +24,9 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture
 def command(monkeypatch, capsys):
     def command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["describe", *map(str, arguments)])
+        monkeypatch.setattr(sys, "argv", ["context-nmt", "describe", *map(str, arguments)])
         with pytest.raises(SystemExit) as status:
-            run(main)
+            main()
         return status.value.code, *capsys.readouterr()
 
     return command
@@ -52,7 +51,7 @@ def small(tmp_path):
 
 @pytest.fixture(scope="module")
 def paper(tmp_path_factory):
-    """The command as other tools call it, on the systems without shortcuts of an experiment at paper size."""
+    """The command in a process of its own, on the systems without shortcuts of an experiment at paper size."""
     values = read_yaml(ROOT / "experiments/wmt14-en-de-lexical-shortcuts/params.yaml")
     plain = ["transformer", "transformer_big"]
     values |= {"variants": {name: values["variants"][name] for name in plain}, "train": {"bitext": plain}}
@@ -60,7 +59,7 @@ def paper(tmp_path_factory):
     path.write_text(yaml.safe_dump(values | {"probing": {}, "focus": "transformer"}))
     arguments = [str(path), "--vocabulary", "41138", "--json"]
     done = subprocess.run(
-        [sys.executable, "-m", "stages.describe", *arguments],
+        [sys.executable, "-m", "context_nmt", "describe", *arguments],
         cwd=ROOT,
         env={"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"},
         capture_output=True,

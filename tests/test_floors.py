@@ -18,7 +18,8 @@ FLOORS = [
     {"training", "decoding"},
     {"evaluation"},
     {"checks", "new_experiment", "repro"},  # what `make` calls
-    {"stages"},
+    {"commands", "stages"},
+    {"__main__"},
 ]
 FLOOR = {package: number for number, packages in enumerate(FLOORS) for package in packages}
 
@@ -50,9 +51,9 @@ ON_A_BARE_MACHINE = [
     ),
     *("evaluation/contrasting.py", "files.py", "settings.py", "experiment.py", "command_line.py"),
 ]
-WITHOUT_TORCH = ["tokenize", "bpe", "binarize", "detokenize", "download", "pair", "score", "evaluate", "significance"]
-WITHOUT_TORCH += ["tables", "focus", "compare", "experiment", "describe_corpus", "sample_corpus", "discourse"]
-WITHOUT_TORCH += ["segment_chinese", "report"]
+STAGES_WITHOUT_TORCH = ["tokenize", "bpe", "binarize", "detokenize", "download", "pair", "evaluate", "significance"]
+STAGES_WITHOUT_TORCH += ["tables", "focus", "discourse", "report"]
+COMMANDS_WITHOUT_TORCH = ["score", "compare", "corpus", "new", "repro"]
 
 FILES = {path: path.relative_to(LIBRARY) for path in sorted(LIBRARY.rglob("*.py")) if path != LIBRARY / "__init__.py"}
 FILES |= {path: path.relative_to(ROOT) for path in sorted((ROOT / "stages").glob("*.py"))}
@@ -107,8 +108,8 @@ def test_mechanisms_do_not_import_each_other(path):
     assert "mechanisms" not in set(packages(path))
 
 
-@pytest.mark.parametrize("path", [path for path, name in FILES.items() if package_of(name) == "stages"])
-def test_stages_import_the_library_and_typer(path):
+@pytest.mark.parametrize("path", [path for path, name in FILES.items() if package_of(name) in ("commands", "stages")])
+def test_command_lines_import_the_library_and_typer(path):
     assert foreign(path) <= {"typer"}
 
 
@@ -154,11 +155,27 @@ def test_training_averaging_decoding_and_contrasting_run_on_a_bare_machine():
 
 
 def test_stages_that_compute_nothing_start_without_torch():
-    done = import_without(["torch"], [f"stages.{stage}" for stage in WITHOUT_TORCH])
+    done = import_without(["torch"], [f"stages.{stage}" for stage in STAGES_WITHOUT_TORCH])
+    assert done.returncode == 0, done.stderr
+
+
+def test_commands_that_need_no_model_run_without_torch():
+    """What they import when they are called."""
+    paths = [LIBRARY / f"commands/{command}.py" for command in COMMANDS_WITHOUT_TORCH]
+    modules = {module for path in paths for module in imports(path)}
+    files = {module: LIBRARY.parent / f"{module.replace('.', '/')}.py" for module in modules}
+    found = sorted(module for module, file in files.items() if file.is_file())
+    assert len(found) > len(paths)
+    done = import_without(["torch"], found)
+    assert done.returncode == 0, done.stderr
+
+
+def test_all_commands_are_listed_with_typer_alone():
+    done = import_without([*REST, *BARE - {"typer"}], ["context_nmt.commands"])
     assert done.returncode == 0, done.stderr
 
 
 def test_what_is_blocked_is_missed():
-    """The two tests above would see an import."""
-    done = import_without(["typer"], ["stages.pair"])
+    """The tests above would see an import."""
+    done = import_without(["typer"], ["context_nmt.commands"])
     assert "no typer on this machine" in done.stderr

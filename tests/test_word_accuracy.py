@@ -8,12 +8,11 @@ from pathlib import Path
 import nltk
 import pytest
 
-from context_nmt import command_line
+from context_nmt.__main__ import main
 from context_nmt.evaluation.discourse.alignments import read_alignments
 from context_nmt.evaluation.discourse.word_accuracy import WordCounts, count_words
 from context_nmt.evaluation.discourse.words import Words, listed, tagged_nouns, usual_pronouns
 from context_nmt.files import UserError, write_lines
-from stages import score as stage
 
 ONE_TO_ONE = [(0, 0), (1, 1), (2, 2)]
 
@@ -109,7 +108,7 @@ def test_unusable_lists_are_refused(tmp_path, lines, message):
 
 @pytest.fixture
 def score(tmp_path, monkeypatch, capsys):
-    """Runs `stages.score` on files of one or two lines; gives its status, what it wrote, and standard error."""
+    """Runs `context-nmt score` on files of one or two lines; gives its status, what it wrote, and standard error."""
     files = {"out": ["we saw a dog", "he ran"], "ref": ["they saw a dog", "she ran"], "list": ["dog", "they we"]}
     files |= {"links": ["0-0 1-1 2-2 3-3", "0-0 1-1"]}
     for name, lines in files.items():
@@ -118,9 +117,9 @@ def score(tmp_path, monkeypatch, capsys):
     usual = ("--hypothesis", "out", "--reference", "ref", "--output", "scores.json")
 
     def run(*options):
-        monkeypatch.setattr(sys, "argv", ["score", *usual, *options])
+        monkeypatch.setattr(sys, "argv", ["context-nmt", "score", *usual, *options])
         with pytest.raises(SystemExit) as left:
-            command_line.run(stage.main)
+            main()
         written = tmp_path / "scores.json"
         return left.value.code, json.loads(written.read_text()) if written.exists() else None, capsys.readouterr().err
 
@@ -176,9 +175,9 @@ def test_the_authors_counts_of_published_outputs(tmp_path, monkeypatch, system, 
         "hypothesis-alignment": f"TED_es-en_{system}.align",
     }
     options = [word for name, file in files.items() for word in (f"--{name}", str(folder / file))]
-    monkeypatch.setattr(sys, "argv", ["score", *options, "--tokenized", "--output", "scores.json"])
+    monkeypatch.setattr(sys, "argv", ["context-nmt", "score", *options, "--tokenized", "--output", "scores.json"])
     with pytest.raises(SystemExit):
-        command_line.run(stage.main)
+        main()
     score = json.loads((tmp_path / "scores.json").read_text())["apt_pronouns"]
     assert score["score"] == accuracy
     counts = score["counts"]

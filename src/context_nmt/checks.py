@@ -8,9 +8,9 @@ import torch
 import yaml
 
 from context_nmt.checking import read_yaml
-from context_nmt.corpus import download
+from context_nmt.code_closure import check_code_file, stages
+from context_nmt.corpus.catalogue import read_catalogue, read_entry
 from context_nmt.corpus.documents import documents_file
-from context_nmt.corpus.miniature import generation
 from context_nmt.corpus.miniature.contrasts import CONTRASTIVE_SETS
 from context_nmt.files import UserError
 from context_nmt.models.building import build
@@ -32,7 +32,7 @@ def experiments(root: Path) -> list[Path]:
 def check_experiments(root: Path) -> int:
     """Check all experiments of a project and return their number; raises UserError with a line per problem."""
     folders = experiments(root)
-    problems = list(_data_problems(root / "data" / "params.yaml"))
+    problems = [*_data_problems(root / "data" / "params.yaml"), *_code_problems(root)]
     problems += [problem for folder in folders for problem in find_problems(root, folder)]
     if problems:
         raise UserError("\n".join(problems))
@@ -52,32 +52,40 @@ def check_before_run(root: Path, folder: Path) -> None:
 def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
     """DVC would stop at a missing corpus too, without the key, and after it has removed the earlier output."""
     settings = read_parameters(parameters)
-    corpus, name, tasks = settings.corpus, settings.corpus.name, settings.probing.tasks
-    data = read_yaml(root / "data" / "params.yaml")
-    known = [*data["generated"], *data["corpora"]]
-    if name not in known and not (root / "data" / name).is_dir():
-        yield f"{parameters}: corpus.name: no corpus {name!r}; make the folder data/{name}, or use {', '.join(known)}"
-    if tasks is not None and Path(tasks).parts[0] not in known and not (root / "data" / tasks).is_dir():
-        yield f"{parameters}: probing.tasks: no folder data/{tasks}; make it, or use one of {', '.join(known)}"
-    if name in known:
-        yield from _data_problems(root / "data" / "params.yaml")
-    own = sorted(set(corpus.contrastive) - (set(CONTRASTIVE_SETS) if name in data["generated"] else set()))
-    if name in known and own:  # DVC would remove them without a word
+    corpus, tasks, made = settings.corpus, settings.probing.tasks, settings.download
+    catalogue = read_catalogue(root / "data" / "params.yaml")
+    known = ", ".join([*catalogue["generated"], *catalogue["corpora"]])
+    for name in made:
+        try:
+            read_entry(root / "data" / "params.yaml", name)
+        except UserError as error:
+            yield f"{parameters}: download: {error}"
+    data = parameters.parent / "data"
+    for key, folder in (("corpus.name", corpus.name), ("probing.tasks", tasks)):
+        if folder is not None and Path(folder).parts[0] not in made and not (data / folder).is_dir():
+            yield (
+                f"{parameters}: {key}: no folder {data / folder}; put your text there, or name under download one of"
+                f" {known}"
+            )
+    own = sorted(set(corpus.contrastive) - (set(CONTRASTIVE_SETS) if corpus.name in catalogue["generated"] else set()))
+    if corpus.name in made and own:  # DVC would remove them without a word
         yield (
-            f"{parameters}: corpus.contrastive: {own}: data/{name} has {', '.join(CONTRASTIVE_SETS)}; the folder"
-            f" data/{name} is made from data/params.yaml, and files of your own there are removed; copy it to another"
-            " name and give that as corpus.name"
+            f"{parameters}: corpus.contrastive: {own}: {corpus.name} has {', '.join(CONTRASTIVE_SETS)}; its folder"
+            " is made as a whole, and files of your own there are removed; copy it to another name in data/ and give"
+            " that as corpus.name"
         )
-    if name not in data["corpora"]:  # what a download makes is known when it has
-        yield from _split_problems(settings, root / "data" / name, parameters)
-    yield from _document_problems(settings, root / "data" / name, data["corpora"].get(name), parameters)
+    entry = catalogue["corpora"].get(corpus.name) if corpus.name in made else None
+    if entry is None:  # what a download makes is known when it has
+        yield from _split_problems(settings, data / corpus.name, parameters)
+    yield from _document_problems(settings, data / corpus.name, entry, parameters)
 
 
 def _split_problems(settings: ExperimentSettings, folder: Path, parameters: Path) -> Iterator[str]:
     """The tokenize stage would say so, after DVC has removed what it had made before."""
     corpus = settings.corpus
     sides = [{path.stem for path in folder.glob(f"*.{language}")} for language in (corpus.source, corpus.target)]
-    generated = list(SPLITS) if {corpus.source, corpus.target} == LANGUAGES else []
+    made = corpus.name in settings.download and {corpus.source, corpus.target} == LANGUAGES
+    generated = list(SPLITS) if made else []
     known = sorted(sides[0] & sides[1]) if folder.is_dir() else generated
     for key, names in (("train", [corpus.train]), ("validation", [corpus.validation]), ("tests", corpus.tests)):
         missing = ", ".join(name for name in names if name not in known)
@@ -99,12 +107,20 @@ def _document_problems(settings: ExperimentSettings, folder: Path, entry: Any, p
             )
 
 
+def _code_problems(root: Path) -> Iterator[str]:
+    """What plain `dvc repro` in an experiment would take for the present code."""
+    for stage in sorted({*stages(root)} - {"code"}):
+        try:
+            check_code_file(root, stage)
+        except UserError as error:
+            yield str(error)
+
+
 def _data_problems(parameters: Path) -> Iterator[str]:
-    data = read_yaml(parameters)
-    for corpora, read in ((data["generated"], generation.read_entry), (data["corpora"], download.read_entry)):
-        for corpus in corpora:
+    for names in read_catalogue(parameters).values():
+        for name in names:
             try:
-                read(parameters, corpus)
+                read_entry(parameters, name)
             except UserError as error:
                 yield str(error)
 
@@ -153,10 +169,8 @@ def _missing_keys(pipeline: Path, parameters: Path) -> Iterator[str]:
     stages, given = read_yaml(pipeline)["stages"], read_yaml(parameters)
     keys = {key.partition(".")[0] for stage in stages.values() for key in stage.get("params", [])}
     for key in sorted(keys - set(given)):
-        empty = "[]" if key == "rescored" else "{}"
+        empty = "[]" if key in ("download", "rescored") else "{}"
         yield f"{parameters}: {key}: dvc.yaml reads this key; write `{key}: {empty}` for its defaults"
-    for stage in sorted({"train", "decode"} - set(given.get("launch") or {})):
-        yield f"{parameters}: launch.{stage}: dvc.yaml reads this key; write `launch: {{{stage}: python}}`"
     for name, empty in PROBING.items():
         if name not in (given.get("probing") or {}):
             yield f"{parameters}: probing.{name}: dvc.yaml reads this key; write `{name}: {empty}` for its default"

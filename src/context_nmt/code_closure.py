@@ -26,7 +26,7 @@ def write_code_files(root: Path) -> None:
     package = root / "src/context_nmt"
     named = [path for pattern in LOADED_BY_NAME for path in sorted(package.glob(pattern)) if path.stem != "__init__"]
     with replacing_folder(root / "src/code") as folder:
-        for stage in stages(root):
+        for stage in sorted({*stages(root)} - {"code"}):
             write_json(folder / f"{stage}.json", stage_closure(root, stage))
         write_json(folder / NAMED, {module_name(root, path): digest(closure(root, path)) for path in named})
 
@@ -58,7 +58,7 @@ def stages(root: Path) -> list[str]:
 
 def stage_closure(root: Path, stage: str) -> Digests:
     """What `python stages STAGE` runs."""
-    return closure(root, root / "stages/__main__.py", root / "stages" / f"{stage}.py")
+    return closure(root, root / "stages/__init__.py", root / "stages" / f"{stage}.py")
 
 
 def closure(root: Path, *files: Path) -> Digests:

@@ -1,18 +1,19 @@
-"""Turns one function into a stage's command line with one-line errors."""
+"""Command lines with one-line errors: of a single stage, and of an application with several commands."""
 
 import errno
-import functools
 import inspect
 import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from typing import Any, NoReturn, TypeVar
-
-import typer
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from context_nmt.files import FULL, UserError
+
+if TYPE_CHECKING:
+    import typer
 
 Item = TypeVar("Item")
 
@@ -20,39 +21,51 @@ OF_THE_MACHINE = (*FULL, errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def run(main: Callable[..., Any]) -> None:
-    """Run `main` as a Typer command.
+    """Run a stage's function as its command line, with the errors of `one_line_errors`."""
+    application(main)(prog_name=f"python stages {Path(sys.argv[0]).stem}")
 
-    What a user can mend (a UserError, a disk that is full or may not be written) becomes one line on standard error
-    and exit status 1, Ctrl-C the line "interrupted" and 130; everything else is a bug and passes.
+
+def application(*commands: Callable[..., Any], help: str | None = None) -> "typer.Typer":
+    """Make a command line of functions, each a command of its name; a single function is a command line by itself."""
+    import typer
+
+    app = typer.Typer(
+        help=help,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    for command in commands:
+        # Indented paragraphs are lists of files and examples: "\b" keeps click from filling their lines.
+        command.__doc__ = inspect.cleandoc(command.__doc__ or "").replace("\n\n    ", "\n\n\b\n    ")
+        app.command()(one_line_errors()(command))  # inside of Typer, which would end a Ctrl-C without a word
+    return app
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Leave with one line on standard error for what a user can mend; everything else is a bug and passes.
+
+    The exit status is 1 for a UserError and a disk that is full or may not be written, and 130 for Ctrl-C
+    ("interrupted"). Works as a decorator, too, and without Typer, so that it can already guard slow imports.
     """
-    # Indented paragraphs are trees of files: "\b" keeps click from filling their lines.
-    main.__doc__ = inspect.cleandoc(main.__doc__ or "").replace("\n\n    ", "\n\n\b\n    ")
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    app.command()(_with_one_line_errors(main))
-    app()
-
-
-def _with_one_line_errors(main: Callable[..., Any]) -> Callable[..., None]:
-    @functools.wraps(main)
-    def command(*arguments: Any, **options: Any) -> None:
-        try:
-            main(*arguments, **options)
-        except UserError as error:
-            _leave(f"error: {error}", 1)
-        except OSError as error:
-            if error.errno not in OF_THE_MACHINE:
-                raise
-            if error.filename is None:
-                _drop_output()
-            _leave(f"error: {error.filename or 'output'}: {error.strerror}", 1)
-        except KeyboardInterrupt:
-            _leave("interrupted", 130)
-
-    return command
+    try:
+        yield
+    except UserError as error:
+        _leave(f"error: {error}", 1)
+    except OSError as error:
+        if error.errno not in OF_THE_MACHINE:
+            raise
+        if error.filename is None:
+            _drop_output()
+        _leave(f"error: {error.filename or 'output'}: {error.strerror}", 1)
+    except KeyboardInterrupt:
+        _leave("interrupted", 130)
 
 
 def _leave(message: str, status: int) -> NoReturn:
-    typer.echo(message, err=True)
+    print(message, file=sys.stderr)
     sys.exit(status)
 
 

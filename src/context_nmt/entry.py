@@ -1,8 +1,7 @@
-"""Starts a stage: what `python stages NAME …` does."""
+"""Starts a stage: what `python stages NAME …` does. It is no part of a stage's code: results do not depend on it."""
 
 import ast
 import difflib
-import importlib
 import os
 import shlex
 import sys
@@ -13,11 +12,10 @@ from typing import Any
 import yaml
 
 from context_nmt.code_closure import check_code_file, stages
-from context_nmt.command_line import one_line_errors, run
+from context_nmt.command_line import one_line_errors
 from context_nmt.files import UserError
 
 LAUNCHED = {"train": "train"} | dict.fromkeys(("decode", "distill", "rescore", "contrast", "analyse"), "decode")
-STARTED = "CONTEXT_NMT_STARTED"  # set for what a launcher starts, which must not launch again
 HELP = """Usage: python stages NAME [ARGUMENTS]
 
 One stage of the pipeline, in the folder of an experiment (params.yaml, dvc.yaml). `dvc repro` runs them all.
@@ -25,8 +23,8 @@ One stage of the pipeline, in the folder of an experiment (params.yaml, dvc.yaml
 """
 
 
-def run_stage(root: Path, arguments: Sequence[str]) -> None:
-    """Run the stage that the first argument names, under the command that params.yaml has for it under `launch`.
+def start_stage(root: Path, arguments: Sequence[str]) -> None:
+    """Become the stage that the first argument names, under the command that params.yaml has for it under `launch`.
 
     Prints all stages for --help. Under DVC, a stage whose src/code/STAGE.json is not of the present code is refused.
     """
@@ -40,14 +38,20 @@ def run_stage(root: Path, arguments: Sequence[str]) -> None:
             nearest = difflib.get_close_matches(name, stages(root), 1)
             hint = f"did you mean {nearest[0]}? " if nearest else ""
             raise UserError(f"no stage {name!r}; {hint}there are {', '.join(stages(root))}")
-        asked = any(option in ("--help", "-h") for option in options)
         if "DVC_STAGE" in os.environ and name != "code":
             check_code_file(root, name)
-        if name in LAUNCHED and not asked and STARTED not in os.environ:
-            _launch(read_launch(Path("params.yaml"), LAUNCHED[name]), [str(root / "stages"), *arguments])
-        sys.argv = [f"python stages {name}", *options]
-        main = importlib.import_module(f"stages.{name}").main
-    run(main)
+        launcher = ["python"]
+        if name in LAUNCHED and not {"--help", "-h"} & set(options):
+            launcher = read_launch(Path("params.yaml"), LAUNCHED[name])
+        words = [sys.executable if word == "python" else word for word in launcher]
+        # A copy of the project (a clone, `dvc exp run --temp`) runs its own code.
+        own = [str(root / "src"), str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
+        os.environ["PYTHONPATH"] = os.pathsep.join(own)
+        sys.stdout.flush()
+        try:
+            os.execvp(words[0], [*words, "-m", f"stages.{name}", *options])  # noqa: S606 (the user's own command)
+        except FileNotFoundError:
+            raise UserError(f"params.yaml: launch: {words[0]}: no such command") from None
 
 
 def read_launch(parameters: Path, key: str) -> list[str]:
@@ -57,19 +61,6 @@ def read_launch(parameters: Path, key: str) -> list[str]:
         return shlex.split((given.get("launch") or {}).get(key, "python"))
     except (OSError, AttributeError, TypeError, ValueError, yaml.YAMLError):
         return ["python"]  # no experiment: the stage says what it misses
-
-
-def _launch(command: list[str], arguments: list[str]) -> None:
-    """Become the launcher, unless it is plain Python."""
-    if command == ["python"]:
-        return
-    words = [sys.executable if word == "python" else word for word in command]
-    os.environ[STARTED] = "1"
-    sys.stdout.flush()
-    try:
-        os.execvp(words[0], [*words, *arguments])  # noqa: S606 (the user's own command)
-    except FileNotFoundError:
-        raise UserError(f"params.yaml: launch: {words[0]}: no such command") from None
 
 
 def _summary(root: Path, stage: str) -> str:

@@ -3,9 +3,19 @@
 from functools import cached_property
 from pathlib import Path
 
+from context_nmt.files import UserError
 from context_nmt.layout import Layout
 from context_nmt.parameters import read_parameters
 from context_nmt.settings.experiment import ExperimentSettings
+
+
+def experiment_folder(given: Path) -> Path:
+    """The folder of an experiment that is given as it is or by its name in `experiments/`; raises UserError."""
+    for folder in (given, "experiments" / given):
+        if (folder / "params.yaml").is_file():
+            return folder
+    known = ", ".join(sorted(path.parent.name for path in Path("experiments").glob("*/params.yaml")))
+    raise UserError(f"{given}: no experiment (no params.yaml); in experiments/ there are {known or 'none'}")
 
 
 class Experiment(Layout):

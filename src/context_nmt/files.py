@@ -15,7 +15,7 @@ from typing import Any
 
 
 class UserError(Exception):
-    """Something that the user gave and can mend; stages print it on one line and exit with 1."""
+    """Something that the user gave and can mend; command lines print it on one line and exit with 1."""
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -1,10 +1,12 @@
 """Chinese raw text to words, by jieba: its default dictionary, and its hidden Markov model for words not in there."""
 
+import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
+from context_nmt.command_line import run
 from context_nmt.corpus.workers import map_lines
 from context_nmt.files import UserError
 
@@ -38,3 +40,23 @@ def _lines(source: Iterable[bytes]) -> Iterator[str]:
             yield line.decode()
         except UnicodeDecodeError as error:
             raise UserError(f"standard input: line {number} is not UTF-8 ({error.reason})") from None
+
+
+def main() -> None:
+    """Put spaces between the words of Chinese text with jieba.
+
+    It is a side's script, which maps raw lines before all else, as in a params.yaml
+
+        text: {source: {script: python -m context_nmt.corpus.chinese, pretokenized: true}}
+
+    Reads UTF-8 text on standard input and writes it to standard output, one line per line.
+
+    For example
+
+        python -m context_nmt.corpus.chinese < text.zh > words.zh
+    """
+    segment_stream(sys.stdin.buffer, sys.stdout.buffer)
+
+
+if __name__ == "__main__":
+    run(main)

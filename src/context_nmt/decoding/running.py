@@ -68,10 +68,9 @@ def write_text(experiment: Layout, variant: str, seed: int) -> None:
     Raises UserError where the text tools are not installed, and for a line too many or too few.
     """
     run = run_name(variant, seed)
+    text, decoded = experiment.model(run) / "text", experiment.decoded(run)
     try:
-        write_hypotheses(
-            experiment.model(run) / "text", experiment.binarized, experiment.decoded(run), experiment.hypotheses(run)
-        )
+        write_hypotheses(text, experiment.binarized, decoded, experiment.hypotheses(run))
     except ModuleNotFoundError as error:
         raise UserError(
             f"{decoded} is written, but {error.name} is not installed, so it cannot be turned into text; run"

@@ -6,7 +6,6 @@ from statistics import fmean
 
 from context_nmt.corpus.references import reference_names
 from context_nmt.evaluation.evaluated import Evaluated
-from context_nmt.evaluation.pairs import read_pairs
 from context_nmt.evaluation.parallel_text import read_parallel
 from context_nmt.evaluation.scores import Score, score_raw, score_sacrebleu, score_tokenized
 from context_nmt.files import UserError, read_lines, write_json
@@ -16,7 +15,7 @@ from context_nmt.settings.text import TextPlan
 
 def score_variant(experiment: Evaluated, variant: str) -> None:
     """Write metrics/scores/VARIANT/SEED.json of every seed, as `score_run` does."""
-    for seed in read_pairs(experiment, variant)[0]:
+    for seed in experiment.read_pairs(variant)[0]:
         score_run(experiment, run_name(variant, seed))
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from context_nmt.checking import read_settings
 from context_nmt.evaluation.evaluated import Evaluated
-from context_nmt.evaluation.pairs import read_pairs
 from context_nmt.evaluation.parallel_text import read_parallel
 from context_nmt.evaluation.run_scores import read_test, text_of_tokens
 from context_nmt.evaluation.significance import compare
@@ -23,7 +22,7 @@ def compare_variant(experiment: Evaluated, variant: str) -> None:
     files and line counts that differ.
     """
     settings = read_settings(SignificanceSettings, experiment.stage_plan("significance"))
-    seeds, pairs = read_pairs(experiment, variant)
+    seeds, pairs = experiment.read_pairs(variant)
     baseline, chosen = pairs["baseline"], pairs["test"]
     for seed in seeds:
         comparisons = {}

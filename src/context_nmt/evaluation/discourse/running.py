@@ -14,7 +14,6 @@ from context_nmt.evaluation.discourse.word_accuracy import count_words
 from context_nmt.evaluation.discourse.wordnet import find_wordnet
 from context_nmt.evaluation.discourse.words import Words, nouns_among, usual_pronouns
 from context_nmt.evaluation.evaluated import Evaluated
-from context_nmt.evaluation.pairs import read_pairs
 from context_nmt.evaluation.parallel_text import read_parallel
 from context_nmt.evaluation.scores import Score
 from context_nmt.evaluation.tags import find_tags
@@ -26,7 +25,7 @@ PAIRS = 50_000  # training pairs that the aligner learns from, at most
 
 def score_discourse(experiment: Evaluated, variant: str) -> None:
     """Write metrics/discourse/VARIANT/SEED.json of every seed, as `score_documents` does."""
-    for seed in read_pairs(experiment, variant)[0]:
+    for seed in experiment.read_pairs(variant)[0]:
         score_documents(experiment, run_name(variant, seed))
 
 

@@ -5,12 +5,9 @@ from typing import Annotated
 
 import typer
 
-from context_nmt.command_line import run
-from context_nmt.new_experiment import create_experiment, next_steps
 
-
-def main(
-    name: Annotated[str, typer.Argument(help="Of the new folder in experiments/.")],
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the new folder in experiments/.")],
     like: Annotated[
         str | None,
         typer.Option(
@@ -22,20 +19,26 @@ def main(
     source: Annotated[str | None, typer.Option(help="Source language: the ending of its files, like en.")] = None,
     target: Annotated[str | None, typer.Option(help="Target language: the ending of its files, like de.")] = None,
 ) -> None:
-    """Start an experiment with the recipe and variants of another one; runs and results are its own.
+    """Start a new experiment with the recipe of an existing one.
+
+    It has the variants of the existing one, too; runs and results are its own. A corpus that is not that of LIKE has
+    the splits train, valid and test: change that in params.yaml.
+
+    Reads
+
+        dvc.yaml                        the pipeline
+        experiments/LIKE/params.yaml    recipe and variants; './' if LIKE is '.'
 
     Writes
 
-        experiments/NAME/dvc.yaml       the root's, byte for byte
-        experiments/NAME/params.yaml    that of LIKE, with the corpus and languages given
+        experiments/NAME/dvc.yaml       a copy
+        experiments/NAME/params.yaml    that of LIKE, with what the options say
 
-    A corpus that is not that of LIKE has the splits train, valid and test: change that in params.yaml.
+    For example
 
-    Example: python -m stages.experiment mine-en-cs --corpus mine --source en --target cs
+        context-nmt new mine-en-cs --corpus mine --source en --target cs
     """
+    from context_nmt.new_experiment import create_experiment, next_steps
+
     folder = create_experiment(Path(), name, like=like, corpus=corpus, source=source, target=target)
     typer.echo(next_steps(Path(), folder))
-
-
-if __name__ == "__main__":
-    run(main)

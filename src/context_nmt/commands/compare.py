@@ -1,15 +1,12 @@
-"""Tests whether two translations of the same text differ by more than chance."""
+"""Compares two translations."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from context_nmt.command_line import run
-from context_nmt.evaluation.run_significance import compare_files, file_settings, format_comparison
 
-
-def main(
+def compare(
     system: Annotated[Path, typer.Option(help="The system's output, one sentence per line.")],
     baseline: Annotated[Path, typer.Option(help="The baseline's output.")],
     reference: Annotated[list[Path], typer.Option(help="A reference; give the option again for further ones.")],
@@ -27,20 +24,30 @@ def main(
     sample_ratio: Annotated[float, typer.Option(help="Size of a resample; compare-mt's own default is 0.5.")] = 1.0,
     seed: Annotated[int, typer.Option(help="Fixes the resamples.")] = 12345,
 ) -> None:
-    """Compare two output files by the tests of the significance stage, outside of any experiment.
+    """Test whether two translations differ by more than chance.
 
-    Paired bootstrap by compare-mt (Koehn 2004) and by sacrebleu, and the sign test of Collins et al. (2005); their
-    p-values mean different things, see context_nmt/evaluation/significance.py. Writes
+    The tests are those of the significance stage: paired bootstrap by compare-mt (Koehn 2004) and by sacrebleu, and the
+    sign test of Collins et al. (2005). Their p-values mean different things, see
+    context_nmt/evaluation/significance.py.
 
-        FILE.json    {"difference", "bootstrap": {"p", …}, "sacrebleu": {"p", …}, "sign": {"p", …}, "signature", …}
+    Reads
 
-    Example: python -m stages.compare --system new.de --baseline old.de --reference test.de --output comparison.json
+        the files that the options name
+
+    Writes
+
+        standard output    the difference and the p-values
+        --output           {"difference", "bootstrap": {"p", …}, "sacrebleu": {"p", …},
+                           "sign": {"p", …}, "signature", …}
+
+    For example
+
+        context-nmt compare --system new.de --baseline old.de \\
+            --reference test.de --output comparison.json
     """
+    from context_nmt.evaluation.run_significance import compare_files, file_settings, format_comparison
+
     settings = file_settings(
         tokenized=tokenized, metric=metric, resamples=resamples, sample_ratio=sample_ratio, seed=seed
     )
     typer.echo(format_comparison(compare_files(system, baseline, reference, settings, output)))
-
-
-if __name__ == "__main__":
-    run(main)

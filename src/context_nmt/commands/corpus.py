@@ -1,0 +1,86 @@
+"""Describes a corpus and shows documents of it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from context_nmt.command_line import application
+
+Folder = Annotated[
+    Path, typer.Argument(metavar="CORPUS", help="The corpus's folder, with SPLIT.LANGUAGE for each split and side.")
+]
+
+
+def describe(
+    corpus: Folder,
+    json: Annotated[Path | None, typer.Option(help="Write JSON to this file instead of printing tables.")] = None,
+) -> None:
+    """Show the size of a corpus, and how much context it needs.
+
+    Sizes, lengths and what is also in training need the text alone. The miniature has more: rates of pronouns,
+    ambiguous words and clauses, sizes of contrastive sets and probing tasks, and the scores of SPLIT.bound.LANGUAGE,
+    translations whose only errors are words that nobody could choose without earlier sentences.
+
+    Reads
+
+        CORPUS/SPLIT.LANGUAGE      text, one sentence per line
+        CORPUS/SPLIT.gold.jsonl    what is known of each sentence of the miniature
+
+    Writes
+
+        standard output            tables
+        --json                     the same numbers instead
+
+    For example
+
+        context-nmt corpus describe data/miniature
+    """
+    from context_nmt.evaluation.corpora.description import describe_corpus
+    from context_nmt.evaluation.corpora.tables import print_description
+    from context_nmt.files import write_json
+
+    description = describe_corpus(corpus)
+    if json is not None:
+        write_json(json, description)
+    else:
+        print_description(description)
+
+
+def sample(
+    corpus: Folder,
+    split: Annotated[str, typer.Option(help="Which of its splits.")] = "test",
+    documents: Annotated[int, typer.Option(help="How many documents; without boundaries, how many sentences.")] = 10,
+    seed: Annotated[int, typer.Option(help="Fixes which documents.")] = 1,
+    output: Annotated[Path | None, typer.Option(help="Write Markdown to this file instead of printing it.")] = None,
+) -> None:
+    """Show documents in both languages side by side.
+
+    Which ones is drawn at random. Where gold annotation says so, pronouns are marked with their antecedent and how many
+    sentences lie between, and ambiguous words with their sense, their cue and the translation that is wrong.
+
+    Reads
+
+        CORPUS/SPLIT.LANGUAGE      text, one sentence per line
+        CORPUS/SPLIT.documents     where documents start, if the corpus has it
+        CORPUS/SPLIT.gold.jsonl    gold annotation, if the corpus has it
+
+    Writes
+
+        standard output            the documents
+        --output                   the same as Markdown instead
+
+    For example
+
+        context-nmt corpus sample data/miniature --documents 50 --output sample.md
+    """
+    from context_nmt.evaluation.corpora.samples import draw_sample, print_sample, write_sample
+
+    drawn = draw_sample(corpus, split=split, documents=documents, seed=seed)
+    if output is not None:
+        write_sample(drawn, output)
+    else:
+        print_sample(drawn)
+
+
+corpus = application(describe, sample, help="Describe a corpus, or show documents of it.")

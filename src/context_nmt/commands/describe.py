@@ -1,0 +1,40 @@
+"""Describes the variants of an experiment."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def describe(
+    parameters: Annotated[
+        Path, typer.Argument(metavar="PARAMETERS", help="The params.yaml whose variants are described.")
+    ] = Path("params.yaml"),
+    vocabulary: Annotated[
+        int | None, typer.Option(help="Units per side; without it those of the experiment's binarized corpus.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Show the parameters, FLOPs and mechanisms of each variant.
+
+    Shows parameters in all and by part, FLOPs per target token (training: forward and backward pass over a sentence
+    pair of 25 and 25 units), and what fills each slot of each layer. Nothing is trained.
+
+    Reads
+
+        PARAMETERS         recipe and variants
+        runs/binarized/    sizes of the vocabularies, unless --vocabulary is given
+
+    Writes
+
+        standard output    tables, or with --json {VARIANT: {"parameters": int,
+                           "flops_per_target_token": int,
+                           "parameters_by_part": {…}, "slots": {…}}}
+
+    For example
+
+        context-nmt describe params.yaml --vocabulary 3000
+    """
+    from context_nmt.evaluation.descriptions import print_descriptions, vocabulary_sizes
+
+    print_descriptions(parameters, vocabulary_sizes(parameters, vocabulary), as_json=as_json)

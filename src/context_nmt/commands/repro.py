@@ -1,0 +1,45 @@
+"""Brings one experiment up to date."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def repro(
+    experiment: Annotated[
+        Path,
+        typer.Argument(
+            metavar="EXPERIMENT", help="Its folder, or its name in experiments/; without it, the current folder."
+        ),
+    ] = Path(),
+    jobs: Annotated[
+        int | None, typer.Option(help="Stages at a time. Default: the number of cores; 1 where there is a GPU.")
+    ] = None,
+) -> None:
+    """Run the stages of an experiment that are not up to date.
+
+    Stages that do not depend on each other run side by side; `dvc repro`, which runs one stage at a time, gives the
+    same results. No more stages than there are runs (a variant with a seed) run at a time; OMP_NUM_THREADS, unless it
+    is set, is each one's share of the cores. A stage that fails, or Ctrl-C, stops the others; run the command again to
+    go on.
+
+    Reads
+
+        EXPERIMENT/dvc.yaml, params.yaml    the pipeline and its parameters
+        data/CORPUS/                        the text, which may be generated first
+
+    Writes
+
+        EXPERIMENT/metrics/, reports/       results
+        EXPERIMENT/runs/                    large files, also in the DVC cache
+        EXPERIMENT/dvc.lock                 what has been run
+
+    For example
+
+        context-nmt repro multi30k-en-de --jobs 4
+    """
+    from context_nmt.experiment import experiment_folder
+    from context_nmt.repro import reproduce
+
+    reproduce(experiment_folder(experiment), jobs)

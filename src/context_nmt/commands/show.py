@@ -1,0 +1,54 @@
+"""Shows where a document model looks."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def show(
+    variant: Annotated[
+        str, typer.Argument(metavar="VARIANT", help="A variant with hierarchical attention after encoder or decoder.")
+    ],
+    seed: Annotated[int, typer.Argument(metavar="SEED", help="The seed of the run.")],
+    output: Annotated[Path, typer.Option(help="The page to write.")],
+    test: Annotated[str, typer.Option(help="A test set that has documents.")] = "test",
+    document: Annotated[int, typer.Option(help="Which of its documents, from 1.")] = 1,
+    sentences: Annotated[
+        int, typer.Option(min=1, help="At most so many, the first ones; each takes about 50 KB.")
+    ] = 50,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+) -> None:
+    """Write a page that shows where a document model looked.
+
+    Translates one document of a test set. The page shows for each word which previous sentences it looked at, and which
+    words there, with source and reference; pronouns are open. Call it in the experiment's folder; params.yaml is not
+    read.
+
+    Reads
+
+        metrics/plans/VARIANT/decoding.json    search settings
+        runs/models/VARIANT-SEED/              the trained model
+        runs/binarized/                        the document
+
+    Writes
+
+        --output                               one HTML file that needs no other
+
+    For example
+
+        context-nmt show han_encoder 1 --document 3 --output document.html
+    """
+    from context_nmt.evaluation.looks.running import show_document
+    from context_nmt.layout import Layout
+
+    show_document(
+        Layout().with_plan_of(variant),
+        variant,
+        seed,
+        test=test,
+        document=document,
+        most=sentences,
+        output=output,
+        device=device,
+    )

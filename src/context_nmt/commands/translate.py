@@ -1,0 +1,41 @@
+"""Translates plain text."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def translate(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run: runs/models/VARIANT-SEED.")],
+    beam: Annotated[
+        int | None,
+        typer.Option(help="Hypotheses per sentence; for a masked model, lengths per sentence. Default: the run's."),
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+) -> None:
+    """Translate plain text with a trained model.
+
+    The whole chain is in the run's folder, which can be copied elsewhere: normalisation, tokenization, truecasing and
+    BPE as in training, the averaged model, its search settings, and the way back to plain text. A document model takes
+    the lines between empty ones as a document.
+
+    Reads
+
+        standard input          UTF-8 text, one sentence per line
+        RUN/model.safetensors   weights
+        RUN/decoding.json       search settings
+        RUN/text/               truecasers, BPE codes, vocabularies
+
+    Writes
+
+        standard output         their translations; an empty line stays empty
+
+    For example
+
+        context-nmt translate runs/models/transformer-1 < text.en > text.de
+    """
+    from context_nmt.decoding.running import translate_text
+
+    translate_text(folder, sys.stdin.buffer, sys.stdout.buffer, beam=beam, device=device)

@@ -1,0 +1,143 @@
+"""`context-nmt`: help with examples that can be called, exit statuses, and Ctrl-C at any time."""
+
+import os
+import shlex
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import EntryPoint
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import typer
+
+from context_nmt.__main__ import main
+from context_nmt.commands import app
+
+ROOT = Path(__file__).parents[1]
+GROUPS = ("corpus",)
+
+
+def commands(group, *names):
+    """(names, command) of each command below a group."""
+    for name, command in group.commands.items():
+        if name in GROUPS:
+            yield from commands(command, *names, name)
+        else:
+            yield (*names, name), command
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Calls `context-nmt`; gives its status, standard output and standard error."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["context-nmt", *arguments])
+        with pytest.raises(SystemExit) as left:
+            main()
+        return left.value.code, *capsys.readouterr()
+
+    return call
+
+
+def paragraphs(text):
+    """The paragraphs of a help by the line above them, each as lines."""
+    parts = [part.splitlines() for part in text.split("\n\n")]
+    return {above[-1].strip(): part for above, part in pairwise(parts)}
+
+
+def test_the_console_script_is_this_one():
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert EntryPoint("context-nmt", scripts["context-nmt"], "console_scripts").load() is main
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("corpus",), ("corpus", "--help")])
+def test_a_group_lists_its_commands(call, arguments):
+    status, output, errors = call(*arguments)
+    assert status == (0 if "--help" in arguments else 2)
+    depth = len([name for name in arguments if name in GROUPS])
+    for name, *_ in (names[depth:] for names in COMMANDS if names[:depth] == arguments[:depth]):
+        line = next(line for line in (output + errors).splitlines() if line.split()[:1] == [name])
+        assert line.endswith("."), "its sentence is too long for a line"
+
+
+@pytest.mark.parametrize("names", COMMANDS, ids=" ".join)
+def test_help_says_what_is_read_and_written_and_has_an_example_that_parses(call, names):
+    status, output, errors = call(*names, "--help")
+    assert (status, errors) == (0, "")
+    found = paragraphs(output)
+    assert found["Reads"]
+    assert found["Writes"]
+    example = " ".join(line.strip().removesuffix("\\") for line in found["For example"])
+    program, *words = shlex.split(example.split(" < ")[0])
+    assert (program, tuple(words[: len(names)])) == ("context-nmt", names)
+    COMMANDS[names].make_context(program, words[len(names) :])  # raises UsageError
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("nonsense",), 2, "No such command 'nonsense'"),
+        (("repro", "--nonsense"), 2, "No such option"),
+        (("corpus", "describe"), 2, "Missing argument 'CORPUS'"),
+        (("corpus", "describe", "nowhere"), 1, "error: nowhere"),
+        (("new", "../x"), 1, "error: NAME is '../x'"),
+        (("check", "nowhere"), 1, "error: nowhere/data/params.yaml"),
+    ],
+)
+def test_exit_statuses(call, tmp_path, monkeypatch, arguments, status, message):
+    monkeypatch.chdir(tmp_path)
+    left, output, errors = call(*arguments)
+    assert (left, output) == (status, "")
+    assert message in errors
+    assert status == 2 or errors.startswith("error: ")
+
+
+@pytest.fixture
+def reproduced(monkeypatch):
+    """The folders that `repro` was called for; nothing is run."""
+    folders = []
+    monkeypatch.setattr("context_nmt.repro.reproduce", lambda folder, jobs: folders.append((folder, jobs)))
+    return folders
+
+
+def test_an_experiment_is_named_by_its_folder_or_its_name(call, tmp_path, monkeypatch, reproduced):
+    monkeypatch.chdir(tmp_path)
+    for folder in (".", "experiments/one", "two"):
+        Path(folder).mkdir(exist_ok=True, parents=True)
+        (Path(folder) / "params.yaml").write_text("{}")
+    for arguments in ((), (".",), ("one", "--jobs", "3"), ("experiments/one",), ("two",), (str(tmp_path / "two"),)):
+        assert call("repro", *arguments) == (0, "", "")
+    one = Path("experiments/one")
+    assert reproduced == [
+        (Path(), None),
+        (Path(), None),
+        (one, 3),
+        (one, None),
+        (Path("two"), None),
+        (tmp_path / "two", None),
+    ]
+    status, _, errors = call("repro", "three")
+    assert (status, len(reproduced)) == (1, 6)
+    assert errors.startswith("error: three: no experiment")
+    assert "one" in errors
+
+
+INTERRUPTED = "import signal\nsignal.raise_signal(signal.SIGINT)\n"
+
+
+@pytest.mark.parametrize(("library", "arguments"), [("typer", ["--help"]), ("torch", ["translate", "runs/models/x-1"])])
+def test_ctrl_c_while_something_is_loaded(tmp_path, library, arguments):
+    (tmp_path / f"{library}.py").write_text(INTERRUPTED)
+    done = subprocess.run(
+        [sys.executable, "-m", "context_nmt", *arguments],
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT / 'src'}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
