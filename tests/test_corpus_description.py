@@ -1,4 +1,4 @@
-"""describe_corpus and sample_corpus, on a small folder with everything in it and on plain text."""
+"""`context-nmt corpus`, on a small folder with everything in it and on plain text."""
 
 import json
 import subprocess
