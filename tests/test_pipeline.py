@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 PARAMETERS = """\
 root: .
 launch: {train: python, decode: env UNUSED=1 python}
+download: []
 corpus: {name: toy, source: xx, target: yy, train: train, validation: valid, tests: [valid, test], contrastive: [verbs]}
 text: {}
 units: {kind: bpe, joint: true, merges: 30}
@@ -200,10 +201,9 @@ def project(folder):
     skip = shutil.ignore_patterns("__pycache__", "cache", "tmp", "config.local")
     for name in ("src", "stages", ".dvc"):
         shutil.copytree(ROOT / name, made / name, ignore=skip)
-    for name in ("dvc.yaml", ".dvcignore", ".gitignore"):
+    for name in ("dvc.yaml", ".dvcignore", ".gitignore", "benchmarks/variants.json", "data/params.yaml"):
+        (made / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, made / name)
-    (made / "benchmarks").mkdir()
-    shutil.copy(ROOT / "benchmarks/variants.json", made / "benchmarks")
     (made / "params.yaml").write_text(PARAMETERS)
     write_corpus(made / "data" / "toy")
     project = Project(made, environment)
@@ -276,7 +276,7 @@ def test_plots_need_no_network(finished):
 
 
 def test_two_clean_clones_give_equal_locks_side_by_side_too(finished):
-    finished.before.run(sys.executable, "-m", "stages.repro", "--jobs", "2")
+    finished.before.run(sys.executable, "-m", "context_nmt", "repro", "--jobs", "2")
     assert finished.before.lock() == finished.lock()
     assert finished.before.repro() == set()
 
