@@ -15,6 +15,7 @@ from context_nmt.corpus.miniature.contrasts import CONTRASTIVE_SETS
 from context_nmt.files import UserError
 from context_nmt.models.building import build
 from context_nmt.models.planning import plan
+from context_nmt.new_experiment import DVC_CONFIG
 from context_nmt.parameters import read_parameters
 from context_nmt.settings.experiment import ExperimentSettings
 from context_nmt.settings.model import OutputSlot
@@ -129,6 +130,9 @@ def find_problems(root: Path, folder: Path) -> Iterator[str]:
     """Yield what is wrong with one experiment, a line per problem."""
     if folder != root:
         yield from _copy_problems(root / "dvc.yaml", folder / "dvc.yaml")
+        config = folder / ".dvc/config"
+        if not config.is_file() or config.read_text(encoding="utf-8") != DVC_CONFIG:
+            yield f"{config}: is not that of a new experiment; write it again as context_nmt/new_experiment.py has it"
     path = folder / "params.yaml"
     try:
         settings = read_parameters(path)

@@ -106,7 +106,7 @@ class Scheduler:
                 self._behind[one] |= {name, *self._behind[name]}
         self._outputs = self._read_lock()
         for name, stage in stages.items():
-            if stage.changed or name not in self._outputs:  # without dependencies, DVC takes a new one for a missing one
+            if stage.changed or name not in self._outputs:  # DVC takes a new one without dependencies for unchanged
                 self._need(name)
 
     @property
