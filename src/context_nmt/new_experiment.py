@@ -37,8 +37,9 @@ def create_experiment(
     """Make `experiments/NAME` from the experiment `like` and return it; comments and layout of its params.yaml stay.
 
     Without `like` it is the default one for generated corpora, and `REAL_TEXT` for any other. With another corpus than
-    that of `like`, its splits are called train, valid and test. Raises UserError for a name that is taken or no plain
-    name, and for a `like` that is not there.
+    that of `like`, its splits are called train, valid and test. A corpus that data/params.yaml does not have is the
+    user's own, in ROOT/data/CORPUS. Raises UserError for a name that is taken or no plain name, and for a `like` that
+    is not there.
     """
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise UserError(f"NAME is {name!r}; it must be lower-case letters, digits, '-', '.' and '_', like wmt14-en-de")
@@ -49,7 +50,8 @@ def create_experiment(
     yaml.preserve_quotes = True
     yaml.width = 120
     yaml.indent(mapping=2, sequence=4, offset=2)
-    generated = list(yaml.load(root / "data" / "params.yaml")["generated"])
+    catalogue = yaml.load(root / "data" / "params.yaml")
+    generated = list(catalogue["generated"])
     if like is None:
         default_corpus = yaml.load(root / "params.yaml")["corpus"]["name"]
         like = DEFAULT if corpus in (None, default_corpus, *generated) else REAL_TEXT
@@ -72,7 +74,14 @@ def create_experiment(
         parameters["probing"].update(sentences=[], tasks=None)  # these tasks are in the other language
     chosen["source"] = source or chosen["source"]
     chosen["target"] = target or chosen["target"]
+    names = dict.fromkeys([chosen["name"], str(parameters["probing"]["tasks"] or chosen["name"]).split("/")[0]])
+    made = [name for name in names if name in (*generated, *catalogue["corpora"])]
+    parameters["download"] = CommentedSeq(made)
+    parameters["download"].fa.set_flow_style()
     with replacing_folder(folder) as temporary:
+        for name in set(names) - set(made):  # a user's own text, of which several experiments can make use
+            (temporary / "data").mkdir(exist_ok=True)
+            (temporary / "data" / name).symlink_to(Path("../../../data") / name)
         (temporary / "dvc.yaml").write_bytes((root / "dvc.yaml").read_bytes())
         (temporary / ".dvc").mkdir()
         (temporary / ".dvc/config").write_text(DVC_CONFIG, encoding="utf-8")
