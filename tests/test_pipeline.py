@@ -17,12 +17,17 @@ from pathlib import Path
 import pytest
 import yaml
 
+from context_nmt.code_closure import closure
+
 ROOT = Path(__file__).parents[1]
+WATCHING = Path(__file__).parent / "watching"  # on the import path, its sitecustomize.py notes what stages open
+
+pytestmark = pytest.mark.heavy
 
 PARAMETERS = """\
 root: .
 launch: {train: python, decode: env UNUSED=1 python}
-download: []
+download: [spare]
 corpus: {name: toy, source: xx, target: yy, train: train, validation: valid, tests: [valid, test], contrastive: [verbs]}
 text: {}
 units: {kind: bpe, joint: true, merges: 30}
@@ -38,7 +43,7 @@ decoding: {beam: 2}
 significance: {resamples: 20}
 variants:
   plain: {}
-  small: {model: {feed_forward_width: 8}, baseline: plain}
+  small: {model: {feed_forward_width: 8}, training: {validation_bleu: true}, baseline: plain}
   student:
     model: {kind: masked, positions: learned, maximum_positions: 32}
     training: {maximum_sentence_length: 30}
@@ -59,6 +64,17 @@ probing:
   word_classifier: {epochs: 1}
 seeds: [1]
 focus: plain
+"""
+
+CATALOGUE = """\
+generated: {}
+corpora:
+  spare:
+    format: text
+    licence: free
+    homepage: none
+    files:
+      - {to: train.xx, url: "https://example.org/train.xx", sha256: null}
 """
 
 NOUNS = {"balo": "kerut", "dimo": "lasit", "fenu": "marot", "gira": "nevut", "hosa": "pirat"}
@@ -141,6 +157,11 @@ class Project:
         assert old in path.read_text()
         path.write_text(path.read_text().replace(old, new))
 
+    def change(self, path):
+        """Make a file of the library do something else that nobody notices."""
+        path = self.folder / "src/context_nmt" / path
+        path.write_text(path.read_text() + "\n\nUNUSED = 1\n")
+
     def clone(self, folder):
         self.run("git", "clone", "--quiet", str(self.folder), str(folder))
         return Project(folder, self.environment)
@@ -151,29 +172,78 @@ class Project:
     def json(self, path):
         return json.loads((self.folder / path).read_text())
 
+    def declared(self, name):
+        """What DVC knows that a stage reads or writes, with the code that is noted in what it depends on."""
+        lock = yaml.safe_load((self.folder / ("src/dvc.lock" if name == CODE else "dvc.lock")).read_text())
+        stage = lock["stages"][name.rpartition(":")[2]]
+        inside = Path("src" if name == CODE else "")
+        paths = {os.path.normpath(inside / one["path"]) for one in [*stage.get("deps", []), *stage["outs"]]}
+        paths |= set(stage.get("params", {}))
+        return paths | {file for path in paths for file in noted_code(self.folder, Path(path))}
+
+
+def noted_code(root, path):
+    """The files that stand for a dependency: src/code/STAGE.json, or the modules that a plan loads by name."""
+    modules = []
+    if path.parent == Path("src/code"):
+        noted = json.loads((root / path).read_text())
+        if path.name != "loaded_by_name.json":
+            return list(noted)
+        modules = list(noted)
+    elif path.is_relative_to("metrics/plans"):
+        plans = sorted((root / path).rglob("*.json")) if (root / path).is_dir() else [root / path]
+        modules = [module for plan in plans for module in json.loads(plan.read_text()).get("code", {})]
+    files = [root / "src" / f"{module.replace('.', '/')}.py" for module in modules]
+    return list(closure(root, *files))
+
+
+def read_opened(log):
+    """Stage -> the project's files that its processes opened."""
+    opened = {}
+    for path in log.iterdir():
+        stage = path.name.rpartition(" ")[0].replace("|", "/")
+        opened.setdefault(stage, set()).update(path.read_text().splitlines())
+    return opened
+
+
+def undeclared(project, name, declared):
+    """What a stage opened and did not declare: files that are not there any more were its own scratch."""
+    places = tuple(f"{path}/" for path in declared)
+    return {
+        path
+        for path in project.opened[name]
+        if path not in declared
+        and not path.startswith((*places, "runs/scratch/"))
+        and (project.folder / path).is_file()
+    }
+
 
 def ran(output):
     """The stages that ran, in their order."""
     return [name.removeprefix("dvc.yaml:") for name in re.findall(r"^Running stage '(.*)':", output, re.MULTILINE)]
 
 
-COMPARED = ("contrast", "evaluate", "significance")  # targets that leave out tables and analyses, for time
+TRAIN = {"student": "train_distilled", "reader": "train_document"}  # others: train
+CODE = "src/dvc.yaml:code"
+FIRST = {"plan", "download@spare", "tokenize", "bpe"}
+LAST = {"pair", "describe", "report", "focus"}
+TAUGHT = {"distill@plain", "rescore@student-1-plain"}
+PROBED = {"probe_sentences@small-1", "probe_words@plain-1"}
 
 
-def compared(variant):
-    """What these targets run of one variant."""
-    train = {"student": "train_distilled", "reader": "train_document"}.get(variant, "train")
-    return {f"{stage}@{variant}-1" for stage in (train, "average", "decode", "detokenize", *COMPARED)}
+def of_run(*variants):
+    """The stages that read a run."""
+    stages = ("average", "decode", "contrast", "analyse")
+    return {f"{stage}@{name}-1" for name in variants for stage in (TRAIN.get(name, "train"), *stages)}
 
 
-def of_variant(variant):
-    return compared(variant) | {f"analyse@{variant}-1", f"discourse@{variant}-1"}
+def of_text(*variants):
+    """The stages that read translations alone."""
+    return {f"{stage}@{name}" for name in variants for stage in ("evaluate", "significance")}
 
 
-FIRST = {"tokenize", "bpe", "binarize"}
-LAST = {"pair", "tables", "report", "focus"}
-RESCORED = {"rescore@student-1-plain"}
-PROBED = {"probe_features@small-1", "probe_sentences@small-1", "probe_words@plain-1"}
+def trainings(stages):
+    return {stage for stage in stages if stage.startswith("train")}
 
 
 @pytest.fixture(scope="module")
@@ -197,13 +267,18 @@ def project(folder):
         "GIT_COMMITTER_EMAIL": "a@example.org",
     }
     (folder / "home").mkdir()
-    made = folder / "project"
+    made, mirror = folder / "project", folder / "mirror/spare"
+    mirror.mkdir(parents=True)
+    (mirror / "train.xx").write_text("balo\n")
+    environment["DATA_MIRROR"] = str(mirror.parent)
     skip = shutil.ignore_patterns("__pycache__", "cache", "tmp", "config.local")
     for name in ("src", "stages", ".dvc"):
         shutil.copytree(ROOT / name, made / name, ignore=skip)
-    for name in ("dvc.yaml", ".dvcignore", ".gitignore", "benchmarks/variants.json", "data/params.yaml"):
+    for name in ("dvc.yaml", ".dvcignore", ".gitignore", "benchmarks/variants.json"):
         (made / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, made / name)
+    (made / "data").mkdir()
+    (made / "data/params.yaml").write_text(CATALOGUE)
     (made / "params.yaml").write_text(PARAMETERS)
     write_corpus(made / "data" / "toy")
     project = Project(made, environment)
@@ -216,16 +291,18 @@ def project(folder):
 def finished(project, folder):
     """The project after one `dvc repro`, committed; and a clone that was made before it."""
     project.before = project.clone(folder / "before")
-    project.order = ran(project.run("dvc", "repro"))
+    log = folder / "opened"
+    log.mkdir()
+    watched = {"OPENED": str(log), "WATCHED": str(project.folder), "PYTHONPATH": str(WATCHING)}
+    project.order = ran(Project(project.folder, project.environment | watched).run("dvc", "repro"))
+    project.opened = read_opened(log)
     project.commit("results")
     return project
 
 
 def test_one_command_runs_every_stage_and_leaves_the_tables(finished):
-    variants = set().union(
-        *map(of_variant, ("plain", "small", "student", "reader")), {"distill@plain"}, RESCORED, PROBED
-    )
-    assert set(finished.order) == FIRST | LAST | {"plan", "describe"} | variants
+    every = ("plain", "small", "student", "reader")
+    assert set(finished.order) == {CODE} | FIRST | of_run(*every) | of_text(*every) | TAUGHT | PROBED | LAST
     results = finished.json("metrics/results.json")
     assert results["small"]["test"]["sacrebleu"]["seeds"] == 1
     assert results["small"]["model"]["parameters"] < results["plain"]["model"]["parameters"]
@@ -237,10 +314,33 @@ def test_one_command_runs_every_stage_and_leaves_the_tables(finished):
     probes = (finished.folder / "metrics/probes.md").read_text()
     assert "| small | " in probes
     assert "| plain | " in probes
-    assert set(finished.json("metrics/discourse/plain-1.json")) == {"valid", "test"}
+    assert set(finished.json("metrics/discourse/plain/1.json")) == {"valid", "test"}
     assert "## test" in (finished.folder / "metrics/discourse.md").read_text()
     assert list((finished.folder / "metrics/figures").glob("*.svg"))
     assert "toy xx-yy, seed 1" in (finished.folder / "reports/report.html").read_text()
+
+
+def test_a_stage_opens_what_it_declares(finished):
+    assert set(finished.opened) == set(finished.order)
+    assert {
+        name: left for name in finished.order if (left := undeclared(finished, name, finished.declared(name)))
+    } == {}
+
+
+@pytest.mark.parametrize(
+    ("stage", "left_out"),
+    [
+        ("contrast@plain-1", "runs/tokenized"),
+        ("decode@reader-1", "src/context_nmt/decoding/search.py"),
+        ("decode@reader-1", "src/context_nmt/mechanisms/hierarchical_attention.py"),
+        ("train@small-1", "src/context_nmt/evaluation/validation.py"),
+        ("report", "src/context_nmt/evaluation/papers/dual_context.yaml"),
+        ("download@spare", "src/context_nmt/corpus/formats/text.py"),
+    ],
+)
+def test_what_is_not_declared_would_be_seen(finished, stage, left_out):
+    declared = finished.declared(stage)
+    assert undeclared(finished, stage, declared - {left_out})
 
 
 def test_the_teacher_comes_before_its_translations_and_these_before_the_student(finished):
@@ -314,47 +414,119 @@ def test_two_experiments_train_at_once_in_copies_of_the_project(finished):
 
 def test_an_experiment_on_one_variant_runs_only_its_stages(finished):
     change = "variants.small.model.feed_forward_width=12"
-    output = finished.run("dvc", "exp", "run", "--set-param", change, *COMPARED)
-    assert set(ran(output)) == {"plan", "pair"} | compared("small")
-
-
-def test_editing_a_student_leaves_its_teacher_alone(finished):
-    finished.edit("training: {maximum_sentence_length: 30}", "training: {maximum_sentence_length: 29}")
-    assert finished.repro("decode") == {"plan"} | {
-        f"{stage}@student-1" for stage in ("train_distilled", "average", "decode")
-    }
+    output = finished.run("dvc", "exp", "run", "--set-param", change, "evaluate", "significance")
+    expected = {"plan", "pair"} | {f"{stage}@small-1" for stage in ("train", "average", "decode")} | of_text("small")
+    assert set(ran(output)) == expected
+    finished.run("git", "checkout", "--quiet", ".")
+    finished.run("dvc", "checkout", "--quiet")
 
 
 def test_editing_the_teacher_runs_it_and_its_students_and_the_comparisons_with_it(finished):
     finished.edit("plain: {}", "plain: {training: {maximum_updates: 15}, averaging: {count: 1}}")
-    taught = {"distill@plain"} | compared("student") | compared("reader") | RESCORED
-    assert finished.repro(*COMPARED) == {"plan", "pair", "significance@small-1"} | compared("plain") | taught
+    stages = finished.repro("evaluate", "significance")
+    assert trainings(stages) == {"train@plain-1", "train_distilled@student-1", "train_document@reader-1"}
+    assert stages >= {"distill@plain", "pair"} | of_text("plain", "student", "reader", "small")
+
+
+def test_editing_a_student_leaves_its_teacher_alone(finished):
+    finished.edit("training: {maximum_sentence_length: 30}", "training: {maximum_sentence_length: 29}")
+    expected = {f"{stage}@student-1" for stage in ("train_distilled", "average", "decode")}
+    assert finished.repro("decode") == {"plan"} | expected
 
 
 def test_editing_the_search_trains_nothing(finished):
     finished.edit("small: {", "small: {decoding: {beam: 1}, ")
     finished.edit("iterations: 3", "iterations: 2")
-    assert finished.repro("decode") == {"plan", "decode@small-1", "decode@student-1"}
+    stages = {f"{stage}@{name}-1" for stage in ("average", "decode") for name in ("small", "student")}
+    assert finished.repro("decode") == {"plan"} | stages
+
+
+def test_a_new_test_set_trains_nothing(finished):
+    finished.edit("tests: [valid, test]", "tests: [valid, test, later]")
+    assert finished.repro("train", "train_document") == {"plan", "tokenize", "bpe", "average@plain-1"}
+
+
+def test_another_launcher_runs_nothing_again(finished):
+    finished.edit("train: python,", "train: env UNUSED=2 python,")
+    assert finished.repro("train", "decode", "contrast") == {"average@small-1", "average@student-1"} | {
+        f"{stage}@{name}-1" for stage in ("decode", "contrast") for name in ("plain", "small", "student", "reader")
+    } | {"average@reader-1"}, "what the new test set concerns"
+    finished.edit("train: env UNUSED=2 python,", "train: env UNUSED=3 python,")
+    assert finished.repro("train", "decode", "contrast") == set()
+
+
+def test_comments_docstrings_and_layout_run_the_code_stage_alone(finished):
+    finished.repro()
+    for path in [*finished.folder.rglob("src/context_nmt/**/*.py"), *finished.folder.glob("stages/*.py")]:
+        first, *rest = path.read_text().split("\n")
+        assert first.startswith('"""'), path
+        path.write_text("\n".join(["# a comment", f'"""Other words. {first[3:]}', "", *rest, "# the end", ""]))
+    assert finished.repro() == {CODE}
+
+
+def test_changed_decoding_trains_what_validates_by_bleu_and_nothing_else(finished):
+    finished.change("decoding/search.py")
+    stages = finished.repro("train", "train_distilled", "train_document", "decode")
+    assert trainings(stages) == {"train@small-1"}
+    assert stages >= {CODE, "plan", "distill@plain"} | {f"decode@{name}-1" for name in ("plain", "student", "reader")}
+
+
+def test_a_new_key_of_params_yaml_trains_and_decodes_nothing(finished):
+    path = finished.folder / "src/context_nmt/settings/experiment.py"
+    text = path.read_text()
+    path.write_text(text.replace("    focus: str\n", "    focus: str\n    colour: str = 'blue'\n"))
+    assert path.read_text() != text
+    assert finished.repro("train", "train_distilled", "decode", "contrast", "evaluate") <= {CODE, "plan", "pair"}
+
+
+def test_a_changed_mechanism_trains_the_variants_that_use_it(finished):
+    finished.change("mechanisms/hierarchical_attention.py")
+    assert trainings(finished.repro("train", "train_distilled", "train_document")) == {"train_document@reader-1"}
+
+
+def test_changed_training_trains_all(finished):
+    finished.change("training/losses.py")
+    stages = finished.repro("train", "train_distilled", "train_document")
+    expected = {f"{TRAIN.get(name, 'train')}@{name}-1" for name in ("plain", "small", "student", "reader")}
+    assert trainings(stages) == expected
+    assert "distill@plain" not in stages  # the same weights came out
 
 
 def test_a_new_mechanism_trains_the_variants_that_use_it_and_no_other(finished):
     mechanisms = finished.folder / "src/context_nmt/mechanisms"
     shutil.copy(mechanisms / "multi_head_attention.py", mechanisms / "another.py")
-    assert finished.repro("train") == {"plan"}
+    assert finished.repro("train") == {CODE, "plan"}
     entry = "{slots: {encoder_self_attention: {mechanism: another}}, baseline: plain}"
     finished.edit("variants:\n", f"variants:\n  new: {entry}\n")
     finished.edit("bitext: [", "bitext: [new, ")
     assert finished.repro("train") == {"plan", "train@new-1"}
 
 
-def test_a_new_test_set_trains_nothing(finished):
-    finished.edit("tests: [valid, test]", "tests: [valid, test, later]")
-    assert finished.repro("train") == FIRST
+def test_a_stage_refuses_to_run_where_its_code_file_is_old(finished):
+    finished.change("corpus/moses.py")
+    failed = subprocess.run(
+        ["dvc", "repro", "--single-item", "--force", "tokenize"],
+        cwd=finished.folder,
+        env=finished.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert failed.returncode != 0
+    assert "src/code/tokenize.json" in failed.stderr
+    finished.run("git", "checkout", "--quiet", "src/context_nmt/corpus/moses.py")
 
 
-def test_a_new_variant_trains_alone_in_a_clone_without_the_cache(finished, folder):
+def test_a_clone_without_the_cache_is_up_to_date_and_trains_a_new_variant_and_seed_alone(finished, folder):
+    finished.repro()
+    finished.commit("all of it")
     clone = finished.clone(folder / "bare")
+    for name in ("toy", "tasks"):  # a user's own text is not in git
+        shutil.copytree(finished.folder / "data" / name, clone.folder / "data" / name)
+    assert ran(clone.run("dvc", "repro", "--allow-missing", "--dry")) == []
     clone.edit("variants:\n", "variants:\n  wide: {model: {feed_forward_width: 32}, baseline: plain}\n")
     clone.edit("bitext: [", "bitext: [wide, ")
-    assert clone.repro("binarize") == FIRST
-    assert clone.repro("--allow-missing") - LAST == {"plan", "describe"} | of_variant("wide")
+    clone.run(sys.executable, "-m", "context_nmt", "repro", "--jobs", "2")
+    assert {path.name for path in clone.folder.glob("runs/training/*")} == {"wide-1"}
+    assert clone.json("metrics/results.json")["wide"]["test"]["sacrebleu"]["seeds"] == 1
+    assert ran(clone.run("dvc", "repro", "--allow-missing", "--dry")) == []
