@@ -353,6 +353,7 @@ LONG = {  # a stage, how its work is made long, and the file whose appearance sa
 }
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("command", LONG, ids=lambda command: command[0])
 def test_ctrl_c(project, command):
     *grown, sign = LONG[command]
@@ -384,6 +385,7 @@ def test_ctrl_c(project, command):
         assert (lines, contents(project)) == (["interrupted"], before)
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_while_a_stage_is_loaded(tmp_path):
     program = "import stages, signal; signal.raise_signal(signal.SIGINT)"
     result = subprocess.run(

@@ -181,6 +181,7 @@ def interrupt(chunk: list[int]) -> list[int]:
     return chunk
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize(
     ("work", "error", "message"),
     [
@@ -203,6 +204,7 @@ def interrupt_itself(chunk: list[int]) -> list[int]:
     return chunk
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_workers_leave_the_answer_to_ctrl_c_to_the_first_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "CHUNK", 1)
     assert list(workers.map_chunks(interrupt_itself, range(9), processes=2)) == [[number] for number in range(9)]

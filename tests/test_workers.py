@@ -95,8 +95,7 @@ def test_a_model_that_diverged_is_named(capfd: pytest.CaptureFixture[str]) -> No
 
 
 ENDLESS = """
-import os, signal, time
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with it ignored
+import os, time
 from context_nmt.decoding.workers import side_by_side
 def work(job):
     os.write(1, b"%d\\n" % os.getpid())  # in one piece: two workers write
@@ -109,6 +108,7 @@ for _ in side_by_side(work, 10**9, 2):
 """
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize(("ended_by", "pause"), [(signal.SIGINT, 1000), (signal.SIGTERM, 0.01), (signal.SIGKILL, 0.01)])
 def test_no_worker_stays_behind(ended_by: signal.Signals, pause: float) -> None:
     """On Ctrl-C they are ended in mid-work; when the parent is killed, they end after the present job."""
