@@ -175,10 +175,16 @@ TASK = {"width": 32, "kind": "masked", "norm": "post", "positions": "learned", "
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
-    """A model that has learned to reverse up to five digits."""
-    recipe = {"batch_tokens": 512, "maximum_updates": 900, "validate_every": 450, "maximum_sentence_length": 14}
+    """A model that has learned to reverse up to four digits."""
+    recipe = {
+        "batch_tokens": 512,
+        "maximum_updates": 450,
+        "validate_every": 225,
+        "maximum_sentence_length": 14,
+        "schedule": {"kind": "cosine", "warmup": 50, "factor": 0.25},
+    }
     experiment = make_experiment(
-        tmp_path_factory.mktemp("masked"), task="reverse", pairs=2000, longest=5, model=TASK, training=recipe
+        tmp_path_factory.mktemp("masked"), task="reverse", pairs=2000, longest=4, model=TASK, training=recipe
     )
     train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
     average_run(experiment, "plain", 1)
@@ -188,7 +194,8 @@ def learned(tmp_path_factory):
 def test_it_learns_to_reverse(learned):
     model = load_run(learned.model(RUN), CPU)
     corpus = Corpus(learned)
-    found = translate_ids(model, corpus.sources, DecodingSettings(iterations=4, length_beam=3), device=CPU)
+    # Of several lengths the surest one is often wrong: digits that are drawn evenly do not say how many they are.
+    found = translate_ids(model, corpus.sources, DecodingSettings(iterations=4, length_beam=1), device=CPU)
     right = [list(one[0].tokens) == list(target) for one, target in zip(found, corpus.targets, strict=True)]
     assert np.mean(right) >= 0.9
     assert column(learned, "valid_loss")[-1] < column(learned, "valid_loss")[0]
