@@ -323,6 +323,7 @@ def test_a_disk_that_is_full_within_a_checkpoint(project, stage, size):
         assert path.stat().st_size > size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_an_output_that_takes_no_more(project, unbuffered):
     with Path("/dev/full").open("w") as full:
@@ -353,6 +354,7 @@ LONG = {  # a stage, how its work is made long, and the file whose appearance sa
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("command", LONG, ids=lambda command: command[0])
 def test_ctrl_c(project, command):

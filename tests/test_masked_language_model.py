@@ -191,6 +191,7 @@ def learned(tmp_path_factory):
     return experiment
 
 
+@pytest.mark.slow
 def test_it_learns_to_reverse(learned):
     model = load_run(learned.model(RUN), CPU)
     corpus = Corpus(learned)
@@ -212,6 +213,7 @@ class Corpus:
         self.targets = [target[number] for number in range(len(target))]
 
 
+@pytest.mark.slow
 def test_hypotheses_have_the_lengths_that_are_tried(learned):
     model = load_run(learned.model(RUN), CPU)
     source = Corpus(learned).sources[0]
@@ -225,6 +227,7 @@ def test_hypotheses_have_the_lengths_that_are_tried(learned):
     assert all({BEGIN, END, PADDING}.isdisjoint(one.tokens) for one in found)
 
 
+@pytest.mark.slow
 def test_it_does_not_matter_which_sentences_share_a_batch(learned):
     model = load_run(learned.model(RUN), CPU)
     sources = Corpus(learned).sources
@@ -299,6 +302,7 @@ def test_the_loss_is_of_masked_units_and_of_the_length(smoothing):
     assert float(loss.smoothed) == pytest.approx((1 - smoothing) * units + smoothing * smoothed + lengths, abs=1e-6)
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_the_validation_loss_is_that_of_fully_masked_targets(learned):
     """Nothing of the target is seen, END not either."""

@@ -118,6 +118,7 @@ def test_what_reads_one_sentence_is_at_chance_whatever_its_weights(experiment, v
         assert min(outcomes.count("1"), outcomes.count("0")) > 0.45 * len(rows)  # no ties, or hardly any
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_han_finds_the_antecedent_in_the_sentence_before_and_no_farther(experiment, seed):
     train_run(experiment, "han", seed, device="cpu", validation_bleu=None)

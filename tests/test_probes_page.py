@@ -10,6 +10,8 @@ from context_nmt.evaluation.tables import write_tables
 from context_nmt.experiment import Experiment, run_name
 from context_nmt.files import write_json
 
+pytestmark = pytest.mark.slow
+
 TASKS = {"tree_depth": 20.0, "top_constituents": 5.0, "bigram_shift": 50.0}
 PROBING = {
     "sentences": ["transformer", "gauss"],

@@ -16,6 +16,8 @@ from context_nmt.evaluation.tables import write_focus, write_tables
 from context_nmt.experiment import run_name
 from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory):

@@ -122,6 +122,7 @@ def test_tokens_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory,
     assert back(build(tmp_path_factory.mktemp("corpus"), lines, side, UnitSettings(merges=10))) == lines
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @example("en", "5  %", False)
 @example("de", '"Ja", sagte er.', False)

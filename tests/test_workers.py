@@ -19,6 +19,7 @@ from context_nmt.files import UserError
 from context_nmt.settings import DecodingSettings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_the_number_of_workers_changes_nothing(precision: str) -> None:
     """Equal to the last bit, log-probabilities included, whatever the number of threads around them."""
@@ -108,6 +109,7 @@ for _ in side_by_side(work, 10**9, 2):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize(("ended_by", "pause"), [(signal.SIGINT, 1000), (signal.SIGTERM, 0.01), (signal.SIGKILL, 0.01)])
 def test_no_worker_stays_behind(ended_by: signal.Signals, pause: float) -> None:
