@@ -18,8 +18,9 @@ endif
 
 PIPELINE := $(if $(NAME),experiments/$(NAME)/dvc.yaml,dvc.yaml)
 INSTALLED := .venv/requirements.installed
+PYTEST := OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help repro repro-new report test check speed experiment clean
+.PHONY: help repro repro-new report quick test test-all check speed experiment clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -46,8 +47,14 @@ repro-new: $(INSTALLED)  ## the same in a clone without the cache: rebuild the t
 report: $(INSTALLED)  ## write reports/ again, with what other experiments have got since (NAME=…)
 	dvc repro --force --single-item $(PIPELINE):report
 
-test: $(INSTALLED)  ## run the tests
-	OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+quick: $(INSTALLED)  ## run the tests that are over at once: a minute on two cores
+	$(PYTEST) -m 'not slow and not heavy'
+
+test: $(INSTALLED)  ## run all tests but the heavy ones, which rebuild whole pipelines
+	$(PYTEST) -m 'not heavy'
+
+test-all: $(INSTALLED)  ## run all tests
+	$(PYTEST)
 
 check: $(INSTALLED)  ## lint, formatting, types, the copies of dvc.yaml and every params.yaml
 	ruff check

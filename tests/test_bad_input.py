@@ -333,6 +333,7 @@ def test_a_disk_that_is_full_within_a_checkpoint(project, stage, size):
         assert path.stat().st_size > size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_an_output_that_takes_no_more(project, unbuffered):
     with Path("/dev/full").open("w") as full:
@@ -363,6 +364,8 @@ LONG = {  # a stage, how its work is made long, and the file whose appearance sa
 }
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("command", LONG, ids=lambda command: command[0])
 def test_ctrl_c(project, command):
     *grown, sign = LONG[command]
@@ -394,6 +397,7 @@ def test_ctrl_c(project, command):
         assert (lines, contents(project)) == (["interrupted"], before)
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_while_a_stage_is_loaded(tmp_path):
     program = "import stages, signal; signal.raise_signal(signal.SIGINT)"
     result = subprocess.run(

@@ -48,6 +48,7 @@ def contender(name, prepare, *arguments):
     return Contender(name=name, prepare=prepare, arguments=arguments, unit="things")
 
 
+@pytest.mark.slow
 def test_each_contender_has_its_turn_in_each_round(capsys):
     measured = measure("test", [contender("a", counting, 10.0), contender("b", counting, 20.0)], rounds=2)
     turns = [line for line in capsys.readouterr().err.splitlines() if "round" in line]
@@ -56,6 +57,7 @@ def test_each_contender_has_its_turn_in_each_round(capsys):
     assert all(len(one.speeds) == 2 and min(one.speeds) > 0 for one in measured.values())
 
 
+@pytest.mark.slow
 def test_a_contender_that_fails_is_named(capfd):
     with pytest.raises(UserError, match="breaks: failed"):
         measure("test", [contender("breaks", failing)], rounds=1)
@@ -193,6 +195,7 @@ def test_every_translation_of_an_untrained_model_is_as_long_as_the_limit():
         model.output.register_forward_hook(never_end)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", ["benchmarks", "benchmarks.tokenize_text", "benchmarks.variants"]
 )  # the first imports all parts

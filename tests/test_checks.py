@@ -64,6 +64,7 @@ def test_a_link_instead_of_a_copy_is_found(project):
         check_experiments(project)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

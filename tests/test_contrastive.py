@@ -299,12 +299,14 @@ def add_set(experiment):
     binarize(experiment.subwords, experiment.binarized, corpus, experiment.settings.units)
 
 
+@pytest.mark.slow
 def test_a_run_without_sets_has_no_accuracies(trained):
     contrast_run(trained, "plain", 1, device="cpu")
     assert read_json(trained.contrastive("plain-1")) == {}
     assert list(trained.contrastive_outcomes("plain-1").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_run_is_judged_and_two_processes_of_torchrun_write_the_same(trained):
     add_set(trained)
     contrast_run(trained, "plain", 1, device="cpu")

@@ -118,6 +118,7 @@ def test_parameters_of_two_tables_and_learned_positions():
     assert "output" not in parts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "slot"),
     [(name, slot) for name in mechanisms.names() for slot in mechanisms.load(name).SLOTS if name != PLAIN],

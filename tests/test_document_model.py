@@ -164,11 +164,13 @@ def right(experiment, variant):
     return sum(found[n][0].tokens == tuple(target[n].tolist()) for n in later) / len(later)
 
 
+@pytest.mark.slow
 def test_it_learns_what_only_the_sentence_before_says(learned):
     assert right(learned, "encoder") > 0.95
     assert right(learned, "plain") < 0.5
 
 
+@pytest.mark.slow
 def test_the_joint_model_starts_with_the_weights_of_the_encoders_han(learned):
     corpus = BinarizedCorpus(learned.binarized)
     model = load_run(learned.model("encoder-1"), CPU, corpus)
@@ -187,6 +189,7 @@ def test_the_joint_model_starts_with_the_weights_of_the_encoders_han(learned):
     assert all((value == 0.5).all() for value in own.values())
 
 
+@pytest.mark.slow
 def test_a_start_that_has_more_or_other_parts_is_refused(learned):
     corpus = BinarizedCorpus(learned.binarized)
     plain = load_run(learned.model("plain-1"), CPU, corpus)
@@ -194,6 +197,7 @@ def test_a_start_that_has_more_or_other_parts_is_refused(learned):
         start_from(plain, small(learned, "plain"), learned.model("encoder-1") / "model.safetensors", corpus)
 
 
+@pytest.mark.slow
 def test_a_start_with_other_layers_is_refused_though_its_weights_would_fit(learned):
     corpus = BinarizedCorpus(learned.binarized)
     model, path = load_run(learned.model("plain-1"), CPU, corpus), learned.model("plain-1") / "model.safetensors"
@@ -203,6 +207,7 @@ def test_a_start_with_other_layers_is_refused_though_its_weights_would_fit(learn
         start_from(model, other, path, corpus)
 
 
+@pytest.mark.slow
 def test_without_documents_training_says_what_is_missing(learned):
     corpus = BinarizedCorpus(learned.binarized)
     model = load_run(learned.model("encoder-1"), CPU, corpus)

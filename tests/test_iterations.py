@@ -21,6 +21,8 @@ from context_nmt.models.planning import write_plans
 from context_nmt.settings.text import SideSettings, UnitSettings
 from context_nmt.training.running import train_run
 
+pytestmark = pytest.mark.slow
+
 SENTENCES = 12
 MASKED = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 16}
 VARIANTS = {

@@ -18,6 +18,8 @@ from context_nmt.corpus.moses import MosesSide
 from context_nmt.files import UserError, read_lines
 from context_nmt.settings.text import SideSettings
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 DIRECTIONS = ("en-de", "de-en")
 SMALL = MiniatureSettings(

@@ -105,6 +105,7 @@ def test_flags_and_groups():
     assert "person" not in LEXICON.verbs["buy"].object
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "changed", "message"),
     [

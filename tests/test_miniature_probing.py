@@ -17,6 +17,8 @@ from context_nmt.corpus.miniature.probing_trees import main_verb, object_noun, p
 from context_nmt.corpus.miniature.settings import ProbingSettings
 from context_nmt.files import UserError
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = ProbingSettings(training=300, validation=60, test=60, words=12)
 BINARY = {
     "bigram_shift": {"I", "O"},

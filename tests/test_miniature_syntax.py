@@ -402,6 +402,7 @@ def test_english_agrees_and_negates_with_do(drawn):
                 assert following not in ("is", "was", "has", "does"), tokens
 
 
+@pytest.mark.slow
 def test_every_pronoun_of_many_documents_has_an_antecedent():
     vocabulary = Vocabulary(LEXICON)
     for number in range(2500):

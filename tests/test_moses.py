@@ -30,6 +30,7 @@ def tokenize(raw: Path, **text: object) -> Path:
     return raw.parent / "tokenized"
 
 
+@pytest.mark.slow
 @given(lines_of_text, st.sampled_from(["en", "de", "fr", "ja", "xx"]), st.booleans())
 def test_any_text_keeps_its_number_of_lines(lines: list[str], language: str, pretokenized: bool) -> None:
     side = MosesSide(language, SideSettings(pretokenized=pretokenized, aggressive_hyphens=True))

@@ -460,6 +460,7 @@ def test_every_system_of_a_paper_is_a_variant_of_an_experiment():
     assert named - {None} <= variants
 
 
+@pytest.mark.slow
 def test_tables_of_an_experiment_have_all_papers(tmp_path):
     names = ["transformer", "dual_context_encoder", "context_aware_encoder", "lexical_shortcuts_fusion", "cmlm", "ccan"]
     names.append("han_joint")
@@ -501,6 +502,7 @@ def test_tables_of_an_experiment_have_all_papers(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_divergences_are_drawn_over_layers_and_over_filter_sizes(tmp_path):
     sizes = {"dual_context_encoder": 2, "dual_context_kernel_3": 3, "dual_context_kernel_8": 8}
     variants = {"transformer": {}} | {name: {"baseline": "transformer"} for name in sizes}

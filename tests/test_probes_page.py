@@ -11,6 +11,8 @@ from context_nmt.experiment import Experiment
 from context_nmt.files import write_json
 from context_nmt.layout import run_name
 
+pytestmark = pytest.mark.slow
+
 TASKS = {"tree_depth": 20.0, "top_constituents": 5.0, "bigram_shift": 50.0}
 PROBING = {
     "sentences": ["transformer", "gauss"],

@@ -18,6 +18,8 @@ from context_nmt.training.batches import Pairs
 from context_nmt.training.running import train_run
 from context_nmt.training.updating import Updater
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 
 

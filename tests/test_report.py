@@ -26,6 +26,8 @@ from context_nmt.evaluation.results import Difference
 from context_nmt.evaluation.tables import write_tables
 from context_nmt.files import read_json, write_json
 
+pytestmark = pytest.mark.slow
+
 CHECKLIST = {  # every table and figure of each paper, and what it shows in its text alone
     "dual_contextual": ["T1", "T2", "T3", "T4", "F3", "F4", "T5", "F5"],
     "lexical_shortcuts": [

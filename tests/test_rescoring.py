@@ -32,6 +32,8 @@ from context_nmt.models.planning import write_plans
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.training.running import train_run
 
+pytestmark = pytest.mark.slow
+
 CPU = torch.device("cpu")
 KIND = {"kind": "masked", "positions": "learned", "maximum_positions": 16}
 

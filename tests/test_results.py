@@ -16,6 +16,8 @@ from context_nmt.evaluation.tables import write_focus, write_tables
 from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
 from context_nmt.layout import run_name
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory):

@@ -51,6 +51,7 @@ def wait_until(condition, process):
         time.sleep(0.0005)
 
 
+@pytest.mark.heavy
 def test_killed_twenty_times_it_ends_in_the_same_bytes(tmp_path):
     """Kill -9 at random moments, and five times while a checkpoint or a state is being written."""
     torch.set_num_threads(1)

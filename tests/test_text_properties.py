@@ -122,6 +122,7 @@ def test_tokens_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory,
     assert back(build(tmp_path_factory.mktemp("corpus"), lines, side, UnitSettings(merges=10))) == lines
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @example("en", "5  %", False)
 @example("de", '"Ja", sagte er.', False)
@@ -181,6 +182,7 @@ def interrupt(chunk: list[int]) -> list[int]:
     return chunk
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize(
     ("work", "error", "message"),
     [
@@ -203,6 +205,7 @@ def interrupt_itself(chunk: list[int]) -> list[int]:
     return chunk
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_workers_leave_the_answer_to_ctrl_c_to_the_first_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "CHUNK", 1)
     assert list(workers.map_chunks(interrupt_itself, range(9), processes=2)) == [[number] for number in range(9)]

@@ -49,6 +49,7 @@ def learned(tmp_path_factory):
     )
 
 
+@pytest.mark.slow
 def test_it_learns_to_reverse_digits(learned):
     average_run(learned, "plain", 1)
     model = checkpoints.load_run(learned.model(RUN), CPU)
@@ -58,6 +59,7 @@ def test_it_learns_to_reverse_digits(learned):
     assert sum(right) / len(right) >= 0.85
 
 
+@pytest.mark.slow
 def test_the_curve_shows_how_it_learns(learned):
     first, last = rows(learned)
     assert (first["update"], last["update"]) == (250, 500)

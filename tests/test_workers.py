@@ -19,6 +19,7 @@ from context_nmt.files import UserError
 from context_nmt.settings.decoding import DecodingSettings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_the_number_of_workers_changes_nothing(precision: str) -> None:
     """Equal to the last bit, log-probabilities included, whatever the number of threads around them."""
@@ -95,8 +96,7 @@ def test_a_model_that_diverged_is_named(capfd: pytest.CaptureFixture[str]) -> No
 
 
 ENDLESS = """
-import os, signal, time
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with it ignored
+import os, time
 from context_nmt.decoding.workers import side_by_side
 def work(job):
     os.write(1, b"%d\\n" % os.getpid())  # in one piece: two workers write
@@ -109,6 +109,8 @@ for _ in side_by_side(work, 10**9, 2):
 """
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize(("ended_by", "pause"), [(signal.SIGINT, 1000), (signal.SIGTERM, 0.01), (signal.SIGKILL, 0.01)])
 def test_no_worker_stays_behind(ended_by: signal.Signals, pause: float) -> None:
     """On Ctrl-C they are ended in mid-work; when the parent is killed, they end after the present job."""

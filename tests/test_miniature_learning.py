@@ -1,0 +1,128 @@
+"""What the miniature is for: one sentence alone says nothing of an antecedent before it, and HAN finds it there."""
+
+from dataclasses import fields, replace
+
+import pytest
+import torch
+import yaml
+from small_models import shake
+from tiny_training import MODEL
+
+from context_nmt.corpus import workers
+from context_nmt.corpus.binarized import BinarizedCorpus, binarize
+from context_nmt.corpus.miniature import generation
+from context_nmt.corpus.miniature.lexicon_file import load_lexicon
+from context_nmt.corpus.miniature.settings import ContrastiveSettings, MiniatureSettings, RateSettings
+from context_nmt.corpus.subwords import segment_corpus
+from context_nmt.corpus.tokenizing import tokenize_corpus
+from context_nmt.evaluation.contrasting import contrast_run
+from context_nmt.experiment import Experiment
+from context_nmt.files import read_json, read_lines
+from context_nmt.models.averaging import average_run
+from context_nmt.models.building import build
+from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
+from context_nmt.models.planning import write_plans
+from context_nmt.models.plans import TrainingPlan
+from context_nmt.training.running import train_run
+
+KINDS = {"person", "furniture", "landscape"}  # of nouns: 19 things
+RATES = dict.fromkeys((field.name for field in fields(RateSettings)), 0.0)
+RATES |= {"pronoun_cross": 1.0, "distance_1": 1.0, "cue_beside": 1.0, "coordinated": 0.3}
+TEXT = MiniatureSettings(
+    train=4000,
+    valid=60,
+    test=60,
+    rates=RateSettings(**RATES),
+    contrastive=ContrastiveSettings(within=1, cross_pairs=90, beside=1, far=1, previous_pairs=60),
+)
+VARIANTS = {
+    "plain": {},
+    "masked": {"model": {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 64}},
+    "han": {"slots": {"encoder_output": {"mechanism": "hierarchical_attention", "sentences": 1}}},
+}
+PARAMETERS = {
+    "root": ".",
+    "corpus": {
+        "name": "miniature",
+        "source": "en",
+        "target": "de",
+        "validation": "valid",
+        "tests": ["test"],
+        "contrastive": ["pronouns", "senses"],
+    },
+    "units": {"merges": 3000},
+    "model": MODEL | {"dropout": 0.0},
+    "training": {
+        "batch_tokens": 1024,
+        "maximum_sentence_length": 60,
+        "maximum_updates": 300,
+        "validate_every": 300,
+        "schedule": {"kind": "inverse_square_root", "warmup": 50, "peak_rate": 0.01},
+    },
+    "averaging": {"count": 1},
+    "variants": VARIANTS,
+    "train": {"bitext": list(VARIANTS)},
+    "seeds": [1],
+    "focus": "plain",
+}
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory):
+    """Plans, and text of few words: a sentence about a thing, and one with a pronoun for it."""
+    folder = tmp_path_factory.mktemp("miniature")
+    lexicon = load_lexicon()
+    adjectives = {
+        name: replace(one, kinds=tuple(kind for kind in one.kinds if kind in KINDS))
+        for name, one in lexicon.adjectives.items()
+    }
+    raw = folder / "data" / "miniature"
+    raw.mkdir(parents=True)
+    experiment = Experiment(folder)
+    experiment.parameters.write_text(yaml.safe_dump(PARAMETERS), encoding="utf-8")
+    settings = experiment.settings
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(generation, "load_lexicon", lambda: replace(lexicon, adjectives=adjectives))
+        patched.setattr(workers, "usable_cores", lambda: 1)  # no other processes for so little
+        generation.Generation(TEXT, raw).run()
+        tokenize_corpus(raw, experiment.tokenized, settings.corpus, settings.text)
+        segment_corpus(experiment.tokenized, experiment.subwords, settings.corpus, settings.units)
+    binarize(experiment.subwords, experiment.binarized, settings.corpus, settings.units)
+    write_plans(experiment)
+    return experiment
+
+
+def scores(experiment, variant, seed):
+    """{metric: accuracy} of a run on both sets."""
+    contrast_run(experiment, variant, seed, device="cpu")
+    found = read_json(experiment.contrastive(f"{variant}-{seed}"))
+    return {metric: one["score"] for of_set in found.values() for metric, one in of_set.items()}
+
+
+def at_chance(found, *categories):
+    return {found[f"{category}{ending}"] for category in categories for ending in ("", "_normalized")} == {50.0}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("variant", ["plain", "masked"])
+def test_what_reads_one_sentence_is_at_chance_whatever_its_weights(experiment, variant, seed):
+    plan = TrainingPlan.read(experiment.plan(variant, "training")).model
+    sizes = [len(BinarizedCorpus(experiment.binarized).source_vocabulary)] * 2  # a joint one
+    torch.manual_seed(seed)
+    model = shake(build(plan, source_vocabulary=sizes[0], target_vocabulary=sizes[1]))
+    save(experiment.model(f"{variant}-{seed}") / RUN_WEIGHTS, weights_of(model), model_metadata(plan, *sizes))
+    assert at_chance(scores(experiment, variant, seed), "pronouns_cross", "senses_cross")
+    for name in ("pronouns", "senses"):
+        rows = read_lines(experiment.contrastive_outcomes(f"{variant}-{seed}") / f"{name}.tsv")[1:]
+        outcomes = [row.split("\t")[1] for row in rows]
+        assert min(outcomes.count("1"), outcomes.count("0")) > 0.45 * len(rows)  # no ties, or hardly any
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_han_finds_the_antecedent_in_the_sentence_before_and_no_farther(experiment, seed):
+    train_run(experiment, "han", seed, device="cpu", validation_bleu=None)
+    average_run(experiment, "han", seed)
+    found = scores(experiment, "han", seed)
+    assert found["pronouns_distance_1"] >= 85
+    assert at_chance(found, "pronouns_distance_2", "pronouns_distance_3")
