@@ -25,12 +25,8 @@ def watch(root, log):
     sys.addaudithook(note)
 
 
-if (
-    "OPENED" in os.environ
-    and "DVC_STAGE" in os.environ
-    and os.path.basename(sys.orig_argv[-1])
-    and "-m" in sys.orig_argv
-):
+starting = len(sys.orig_argv) > 1 and os.path.basename(os.path.normpath(sys.orig_argv[1])) == "stages"
+if "OPENED" in os.environ and "DVC_STAGE" in os.environ and not starting:
     stage = os.environ["DVC_STAGE"].replace("/", "|")
     name = os.path.join(os.environ["OPENED"], f"{stage} {os.getpid()}")
     watch(os.path.realpath(os.environ["WATCHED"]) + os.sep, os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND))
