@@ -271,7 +271,7 @@ def project(folder):
     mirror.mkdir(parents=True)
     (mirror / "train.xx").write_text("balo\n")
     environment["DATA_MIRROR"] = str(mirror.parent)
-    skip = shutil.ignore_patterns("__pycache__", "cache", "tmp", "config.local")
+    skip = shutil.ignore_patterns("__pycache__", "cache", "tmp", "config.local", "code", "dvc.lock")
     for name in ("src", "stages", ".dvc"):
         shutil.copytree(ROOT / name, made / name, ignore=skip)
     for name in ("dvc.yaml", ".dvcignore", ".gitignore", "benchmarks/variants.json"):

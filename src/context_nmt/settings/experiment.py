@@ -17,9 +17,10 @@ class VariantSettings(Checked):
     """One named system: what fills its slots and what it overrides in the experiment's recipe.
 
     A slot holds a mechanism with its settings, `{mechanism: NAME, layers: [1, 2], KEY: VALUE}`, or a list of such
-    entries for different layers.
+    entries for different layers. With `like`, an entry without `mechanism` changes settings of the other one's.
     """
 
+    like: str | None = None  # another variant: all but its label is taken from it, and changed by what is said here
     label: str | None = None  # the name that tables print; the variant's key if unset
     slots: dict[Slot, Any] = field(default_factory=dict)
     model: dict[str, Any] = field(default_factory=dict)

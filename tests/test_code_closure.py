@@ -1,0 +1,155 @@
+"""What counts as the code of a stage: all that it can import, and nothing that changes no result."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from context_nmt.code_closure import check_code_file, closure, named_digest, stages, write_code_files
+from context_nmt.files import UserError
+
+ROOT = Path(__file__).parents[1]
+TOP = '''"""Top."""
+from context_nmt.part import inner
+
+
+def run(x):
+    import context_nmt.late
+'''
+SAME = '''"""Other words."""
+# why
+from context_nmt.part import (
+    inner
+)
+def run(x):
+  """Run."""
+  import context_nmt.late'''
+FILES = {
+    "src/context_nmt/__init__.py": "",
+    "src/context_nmt/top.py": TOP,
+    "src/context_nmt/late.py": "import os\n",
+    "src/context_nmt/apart.py": "",
+    "src/context_nmt/part/__init__.py": "",
+    "src/context_nmt/part/inner.py": "VALUE = 1\n",
+    "src/context_nmt/part/data.yaml": "a: 1\n",
+    "src/context_nmt/part/README.md": "words\n",
+    "src/context_nmt/part/pages/page.html": "<p>\n",
+    "src/context_nmt/part/deeper/__init__.py": "",
+    "src/context_nmt/part/deeper/other.txt": "x\n",
+    "stages/__init__.py": "",
+    "stages/first.py": "from context_nmt.top import run\n",
+    "stages/second.py": "import context_nmt.apart\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def noted(root):
+    """The code files as a process of its own writes them."""
+    subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            f"import pathlib, context_nmt.code_closure as c; c.write_code_files(pathlib.Path({str(root)!r}))",
+        ],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        check=True,
+    )
+    return {path.stem: path.read_bytes() for path in (root / "src/code").iterdir()}
+
+
+def test_a_closure_has_imports_of_functions_parents_and_data_of_packages(project):
+    found = closure(project, project / "stages/first.py")
+    assert set(found) == {
+        "stages/first.py",
+        *(
+            f"src/context_nmt/{name}"
+            for name in (
+                *("__init__.py", "top.py", "late.py", "part/__init__.py", "part/inner.py"),
+                *("part/data.yaml", "part/pages/page.html"),
+            )
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("src/context_nmt/top.py", SAME),
+        ("src/context_nmt/part/README.md", "other words\n"),
+        ("src/context_nmt/part/deeper/other.txt", "y\n"),
+    ],
+)
+def test_words_and_layout_change_nothing(project, name, text):
+    before = noted(project)
+    (project / name).write_text(text)
+    assert noted(project) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("src/context_nmt/late.py", "import sys\n"),
+        ("src/context_nmt/part/inner.py", "VALUE = 1.0\n"),
+        ("src/context_nmt/part/inner.py", 'VALUE = "1"\n'),
+        ("src/context_nmt/part/data.yaml", "a: 2\n"),
+        ("src/context_nmt/part/pages/page.html", "<b>\n"),
+        ("src/context_nmt/__init__.py", "x = 1\n"),
+    ],
+)
+def test_what_a_change_concerns_is_noted_there_and_nowhere_else(project, name, text):
+    before = noted(project)
+    (project / name).write_text(text)
+    after = noted(project)
+    concerned = {"first", "second"} if name.endswith("context_nmt/__init__.py") else {"first"}
+    assert {stage for stage in before if before[stage] != after[stage]} == concerned
+
+
+def test_an_old_code_file_is_refused(project):
+    write_code_files(project)
+    check_code_file(project, "first")
+    (project / "src/code/first.json").write_text("{}\n")
+    with pytest.raises(UserError, match=r"src/code/first\.json.*dvc repro src/dvc\.yaml"):
+        check_code_file(project, "first")
+    with pytest.raises(UserError, match=r"context_nmt\.top"):
+        named_digest(project, "context_nmt.top")
+
+
+def test_a_relative_import_is_refused(project):
+    (project / "src/context_nmt/part/inner.py").write_text("from . import other\n")
+    with pytest.raises(UserError, match=r"inner\.py: line 1: a relative import"):
+        closure(project, project / "stages/first.py")
+
+
+def test_the_committed_code_files_are_of_the_present_code():
+    for stage in {*stages(ROOT)} - {"code"}:
+        check_code_file(ROOT, stage)
+
+
+@pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])
+def test_digests_are_the_same_on_every_python(version, tmp_path):
+    """A lock that one Python writes is up to date for another one."""
+    program = (
+        "import json, pathlib, context_nmt.code_closure as c;"
+        f"root = pathlib.Path({str(ROOT)!r});"
+        "print(json.dumps({stage: c.stage_closure(root, stage) for stage in c.stages(root)}))"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYENV_VERSION": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    found = {}
+    for python in (f"python{version}", sys.executable):
+        try:
+            done = subprocess.run([python, "-c", program], env=environment, capture_output=True, text=True, check=True)
+        except (FileNotFoundError, subprocess.CalledProcessError) as error:
+            if python == sys.executable or "No module named" in str(getattr(error, "stderr", "")):
+                raise
+            pytest.skip(f"no {python} here")
+        found[python] = done.stdout
+    assert len(set(found.values())) == 1
