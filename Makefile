@@ -16,11 +16,11 @@ endif
 export DATA_MIRROR
 endif
 
-PIPELINE := $(if $(NAME),experiments/$(NAME)/dvc.yaml,dvc.yaml)
+EXPERIMENT := $(if $(NAME),experiments/$(NAME),.)
 INSTALLED := .venv/requirements.installed
 PYTEST := OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help repro repro-new report quick test test-all check speed experiment clean
+.PHONY: help repro report quick test test-all check speed experiment clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -37,15 +37,11 @@ $(INSTALLED): requirements.lock pyproject.toml
 	touch $@
 
 repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or of NAME=… (JOBS=… at a time)
-	context-nmt check --only $(if $(NAME),experiments/$(NAME),.)
-	context-nmt repro $(if $(NAME),experiments/$(NAME)) $(if $(JOBS),--jobs $(JOBS))
-
-repro-new: $(INSTALLED)  ## the same in a clone without the cache: rebuild the tokens, then only what is new (NAME=…)
-	dvc repro $(PIPELINE):binarize
-	dvc repro --allow-missing $(PIPELINE)
+	context-nmt check --only $(EXPERIMENT)
+	context-nmt repro $(EXPERIMENT) $(if $(JOBS),--jobs $(JOBS))
 
 report: $(INSTALLED)  ## write reports/ again, with what other experiments have got since (NAME=…)
-	dvc repro --force --single-item $(PIPELINE):report
+	dvc --cd $(EXPERIMENT) repro --force --single-item report
 
 quick: $(INSTALLED)  ## run the tests that are over at once: a minute on two cores
 	$(PYTEST) -m 'not slow and not heavy'

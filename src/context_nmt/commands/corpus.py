@@ -1,4 +1,4 @@
-"""Describes a corpus and shows documents of it."""
+"""Makes a corpus, describes it and shows documents of it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -83,4 +83,37 @@ def sample(
         print_sample(drawn)
 
 
-corpus = application(describe, sample, help="Describe a corpus, or show documents of it.")
+def download(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="An entry of data/params.yaml.")],
+    output: Annotated[Path | None, typer.Option(help="The folder to make. Default: data/NAME.")] = None,
+) -> None:
+    """Download or generate a corpus, without an experiment.
+
+    An experiment makes its own: the entries that its params.yaml names under download. The environment variable
+    DATA_MIRROR, a folder or the start of a URL, is looked at first.
+
+    Reads
+
+        data/params.yaml           addresses, checksums and formats; sizes and rates of what is generated
+
+    Writes
+
+        data/NAME/                 SPLIT.LANGUAGE and what else the corpus has
+        data/checksums.json        checksums of files of which data/params.yaml has none
+
+    For example
+
+        context-nmt corpus download multi30k
+    """
+    import os
+
+    from context_nmt.corpus.catalogue import read_entry
+    from context_nmt.corpus.download import make_corpus
+
+    data = Path("data")
+    entry = read_entry(data / "params.yaml", name)
+    mirror = os.environ.get("DATA_MIRROR") or None
+    make_corpus(entry, output or data / name, checksums=data / "checksums.json", mirror=mirror)
+
+
+corpus = application(describe, sample, download, help="Describe a corpus, show documents of it, or download one.")
