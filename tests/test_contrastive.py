@@ -311,7 +311,7 @@ def test_a_run_is_judged_and_two_processes_of_torchrun_write_the_same(trained):
     add_set(trained)
     contrast_run(trained, "plain", 1, device="cpu")
     found = read_json(trained.contrastive("plain-1"))["copies"]
-    assert found["copies_last"]["score"] > 90
+    assert found["copies_last"]["score"] > 90  # 100 with five seeds
     assert (found["copies_all"]["items"], found["copies_mirrored"]["score"]) == (102, 50.0)
     table = trained.contrastive_outcomes("plain-1") / "copies.tsv"
     header, *rows = [line.split("\t") for line in read_lines(table)]

@@ -104,7 +104,7 @@ def test_a_student_learns_what_the_teacher_says(tmp_path):
             write_tokens(experiment.distilled / "train.yy", experiment.distilled, vocabulary)
         train_run(experiment, "plain", 1, device="cpu", distilled=distilled, validation_bleu=None)
         losses[distilled] = column(experiment, "train_loss")[-1]
-    assert losses[True] < losses[False] - 0.5
+    assert losses[True] < losses[False] - 0.5  # 1.5 with six seeds
 
 
 def test_a_student_without_a_distilled_text_is_told_so(tmp_path):

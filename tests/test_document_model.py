@@ -166,7 +166,7 @@ def right(experiment, variant):
 
 @pytest.mark.slow
 def test_it_learns_what_only_the_sentence_before_says(learned):
-    assert right(learned, "encoder") > 0.95
+    assert right(learned, "encoder") > 0.9  # 1 with five seeds on three kinds of processor, and 0.08 of the plain one
     assert right(learned, "plain") < 0.5
 
 
@@ -176,7 +176,7 @@ def test_the_joint_model_starts_with_the_weights_of_the_encoders_han(learned):
     model = load_run(learned.model("encoder-1"), CPU, corpus)
     train_run(learned, "joint", 1, device="cpu", start="encoder", validation_bleu=None)
     average_run(learned, "joint", 1)
-    assert right(learned, "joint") > 0.95
+    assert right(learned, "joint") > 0.9
     joint = load_run(learned.model("joint-1"), CPU, corpus)
     with torch.no_grad():
         for parameter in joint.parameters():

@@ -93,8 +93,8 @@ def lengths_task(count, seed):
 @pytest.mark.parametrize(("task", "chance"), [(lengths_task, 25), (cyclic_task, 50)], ids=["length", "bigram shift"])
 def test_probes_find_lengths_and_swapped_words_and_nothing_in_shuffled_labels(task, chance):
     model = small_model(LOCAL, width=32)
-    assert probed(task, model) >= chance + 20
-    assert abs(probed(task, model, shuffled=True) - chance) <= 3
+    assert probed(task, model) >= chance + 20  # at least 28 with six seeds
+    assert abs(probed(task, model, shuffled=True) - chance) <= 8  # five standard deviations of 1000 guesses
 
 
 def test_equal_seeds_give_equal_classifiers():
