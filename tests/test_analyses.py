@@ -178,7 +178,7 @@ def test_a_text_has_all_its_own_ngrams(lines):
 
 def test_a_run_s_analyses_are_those_of_its_model_and_of_its_translations(tmp_path):
     experiment = make_experiment(tmp_path, pairs=12)
-    train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    train_run(experiment, "plain", 1, device="cpu")
     average_run(experiment, "plain", 1)
     hypotheses = experiment.hypotheses(RUN) / "valid.tokenized.txt"
     write_texts(experiment, "1 2 4", "1 2 3")
@@ -205,7 +205,7 @@ def test_bleu_by_iterations_is_that_of_the_translations(tmp_path):
         side |= asdict(SideSettings(pretokenized=True, truecase=False))
     write_json(experiment.tokenized / "moses.json", sides)
     write_json(experiment.subwords / "units.json", asdict(UnitSettings(kind="words")))
-    train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    train_run(experiment, "plain", 1, device="cpu")
     average_run(experiment, "plain", 1)
     references = [f"{line} 7" for line in read_lines(experiment.subwords / "valid.yy")]
     write_texts(experiment, "1 2", "1 2")
@@ -239,7 +239,7 @@ def write_texts(experiment, hypothesis, reference):
 def test_the_gates_of_a_run_are_read_word_by_word_where_gold_tags_are_known(tmp_path):
     slots = {"encoder_self_attention": {"mechanism": "context_aware_self_attention", "context": "global"}}
     experiment = make_experiment(tmp_path, pairs=12, variants={"plain": {"slots": slots}})
-    train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    train_run(experiment, "plain", 1, device="cpu")
     average_run(experiment, "plain", 1)
     write_texts(experiment, "1 2 4", "1 2 3")
     analyse_run(experiment, "plain", 1, device="cpu")

@@ -209,7 +209,7 @@ class SplitAtSpaces:
 
 def test_a_run_s_features_are_those_of_its_model_and_text(tmp_path, monkeypatch):
     experiment = make_experiment(tmp_path, pairs=12)
-    train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    train_run(experiment, "plain", 1, device="cpu")
     (experiment.tokenized / "moses.json").write_text('{"source": {"language": "xx", "pretokenized": true}}')
     average_run(experiment, "plain", 1)
     values = yaml.safe_load(experiment.parameters.read_text()) | {"probing": {"sentences": ["plain"], "tasks": "tasks"}}
@@ -342,7 +342,7 @@ def test_a_run_s_words_are_probed_by_tag_where_gold_tags_are_known(tmp_path):
     values["probing"] = {"words": ["plain"], "word_classifier": {"epochs": 1}}
     experiment.parameters.write_text(yaml.safe_dump(values))
     experiment = type(experiment)(tmp_path)
-    train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    train_run(experiment, "plain", 1, device="cpu")
     average_run(experiment, "plain", 1)
     lines = (experiment.subwords / "valid.xx").read_text().split("\n")[:-1]
     for language in ("xx", "yy"):
