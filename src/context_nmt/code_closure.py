@@ -15,7 +15,12 @@ from pathlib import Path
 from context_nmt.files import UserError, read_json, replacing_folder, write_json
 
 ROOT = Path(__file__).parents[2]  # of the project
-LOADED_BY_NAME = ("mechanisms/*.py", "corpus/formats/*.py", "evaluation/validation.py")  # below src/context_nmt
+LOADED_BY_NAME = (  # below src/context_nmt
+    "mechanisms/*.py",
+    "corpus/formats/*.py",
+    "corpus/miniature/generation.py",
+    "evaluation/validation.py",
+)
 NAMED = "loaded_by_name.json"
 
 Digests = dict[str, str]  # path from the project's root -> digest of what it does

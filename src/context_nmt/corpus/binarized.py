@@ -141,6 +141,11 @@ class BinarizedCorpus:
     def contrastive(self) -> tuple[str, ...]:
         return tuple(read_json(self.folder / "tests" / "corpus.json")["contrastive"])
 
+    def names(self) -> dict[str, Any]:
+        """Languages and splits, for a run's text folder."""
+        splits = {"train": self.train, "validation": self.validation, "tests": self.tests}
+        return {"source": self.source, "target": self.target, **splits, "contrastive": self.contrastive}
+
     @cached_property
     def source_vocabulary(self) -> Vocabulary:
         return Vocabulary.load(self.training_folder / f"vocabulary.{self.source}.txt")

@@ -15,7 +15,7 @@ from pathlib import Path
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.corpus.workers import map_lines
-from context_nmt.files import UserError, iterate_lines, read_json, replacing_folder, write_lines
+from context_nmt.files import UserError, iterate_lines, read_json, replacing_folder, write_json, write_lines
 from context_nmt.settings.text import SideSettings
 
 
@@ -23,7 +23,7 @@ def copy_text_files(tokenized: Path, subwords: Path, binarized: Path, destinatio
     """Copy what `TextChain` needs into the folder `destination`; raises UserError for a folder that lacks it."""
     names = BinarizedCorpus(binarized)
     languages = (names.source, names.target)
-    required = [tokenized / "moses.json", subwords / "units.json", names.training_folder / "corpus.json"]
+    required = [tokenized / "moses.json", subwords / "units.json"]
     required += [names.training_folder / f"vocabulary.{language}.txt" for language in languages]
     optional = [subwords / "codes.joint"]
     for language in languages:
@@ -34,6 +34,7 @@ def copy_text_files(tokenized: Path, subwords: Path, binarized: Path, destinatio
         if not path.is_file():
             raise UserError(f"{path}: no such file")
         shutil.copyfile(path, destination / path.name)
+    write_json(destination / "corpus.json", names.names())
 
 
 class TextChain:
