@@ -81,7 +81,7 @@ def test_a_link_instead_of_a_copy_is_found(project):
         ("label: Transformer\n", "slots: {cross_attention: {mechanism: none}}\n", "no mechanism 'none'; there are"),
         ("label: Transformer\n", "model: {width: 129}\n", "variants.transformer.model"),
         ("corpus:", "corpus: [", "not YAML"),
-        ("download: [miniature]", "", "download: dvc.yaml reads this key; write `download: []`"),
+        ("download: [miniature]", "", r"download: dvc\.yaml reads this key; write `download: \[\]`"),
         ("units:", "#", "units: dvc.yaml reads this key; write `units: {}`"),
         ("  teachers: [transformer]", "  #", r"train: distilled names \[.*'cmlm'.*\], but teachers names no teacher"),
         ("  teachers: [transformer]", "  teachers: [cmlm]", r"teachers: \['cmlm'\] is not trained on bitext"),
@@ -359,34 +359,26 @@ def test_a_set_of_ones_own_in_a_folder_that_is_made_anew_is_refused_before_it_is
 
 
 @pytest.mark.parametrize(
-    ("entry", "message"),
+    ("section", "entry", "message"),
     [
-        ("multi30k: {}", "generated.multi30k: an entry under corpora has this name"),
-        ("../src: {}", "generated.../src: not the name of a folder"),
-        ("tiny: {trian: 5}", "generated.tiny: trian: unknown key; did you mean 'train'?"),
+        ("generated", "multi30k: {}", "generated.multi30k: an entry under corpora has this name"),
+        ("generated", "../src: {}", "generated.../src: not the name of a folder"),
+        ("generated", "tiny: {trian: 5}", "generated.tiny: trian: unknown key; did you mean 'train'?"),
+        ("corpora", "mine: {}", "corpora.mine: format: this key is required"),
+        (
+            "corpora",
+            "mine: {format: text, licence: x, homepage: x, documents: 3}",
+            "corpora.mine: format text has no documents",
+        ),
     ],
 )
-def test_a_wrong_generated_corpus_is_found_before_the_run(project, entry, message):
-    edit(project / "data/params.yaml", "generated:\n", f"generated:\n  {entry}\n")
-    for check in (lambda: check_experiments(project), lambda: check_before_run(project, project)):
-        with pytest.raises(UserError, match=re.escape(message)):
-            check()
-
-
-@pytest.mark.parametrize(
-    ("entry", "message"),
-    [
-        ("mine: {}", "corpora.mine: format: this key is required"),
-        ("mine: {format: txt}", "corpora.mine: format: "),
-        ("mine: {format: text, licence: x, homepage: x, documents: 3}", "corpora.mine: format text has no documents"),
-    ],
-)
-def test_a_wrong_entry_to_download_is_found_before_the_run(project, entry, message):
-    """DVC reads the format of every entry, and stops without one."""
-    edit(project / "data/params.yaml", "corpora:\n", f"corpora:\n  {entry}\n")
-    for check in (lambda: check_experiments(project), lambda: check_before_run(project, project)):
-        with pytest.raises(UserError, match=re.escape(message)):
-            check()
+def test_every_wrong_entry_of_a_corpus_is_found_and_stops_no_experiment_that_does_not_name_it(
+    project, section, entry, message
+):
+    edit(project / "data/params.yaml", f"{section}:\n", f"{section}:\n  {entry}\n")
+    with pytest.raises(UserError, match=re.escape(message)):
+        check_experiments(project)
+    check_before_run(project, project)
 
 
 def test_a_new_experiment_on_another_generated_corpus_keeps_recipe_splits_and_sets(project):
