@@ -35,7 +35,7 @@ from context_nmt.mechanisms import multi_head_attention
 from context_nmt.models import mechanisms
 from context_nmt.models.document_model import DocumentModel
 from context_nmt.models.mechanisms import Mechanism
-from context_nmt.models.planning import PLAIN, plan
+from context_nmt.models.planning import plan
 from context_nmt.models.plans import Filling
 from context_nmt.models.translation_model import TranslationModel
 from context_nmt.settings.experiment import ExperimentSettings
@@ -198,11 +198,8 @@ CHECKS = {name.removeprefix("check_"): value for name, value in list(globals().i
 @contextmanager
 def installed(mechanism: Mechanism) -> Iterator[None]:
     """For a while, `mechanism` is found under the name NAME, as if it were a file in `mechanisms/`."""
-    load, file = mechanisms.load, mechanisms.file
-    with (
-        patch.object(mechanisms, "load", lambda name: mechanism if name == NAME else load(name)),
-        patch.object(mechanisms, "file", lambda name: file(PLAIN if name == NAME else name)),
-    ):
+    load = mechanisms.load
+    with patch.object(mechanisms, "load", lambda name: mechanism if name == NAME else load(name)):
         yield
 
 

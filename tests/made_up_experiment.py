@@ -3,12 +3,16 @@
 from pathlib import Path
 
 import yaml
+from project_root import make_root
 
-from context_nmt.evaluation.run_scores import score_run
-from context_nmt.evaluation.run_significance import compare_run
+from context_nmt.evaluation.evaluated import Evaluated
+from context_nmt.evaluation.pairs import write_pairs
+from context_nmt.evaluation.run_scores import score_variant
+from context_nmt.evaluation.run_significance import compare_variant
 from context_nmt.experiment import Experiment
 from context_nmt.files import write_json, write_lines
 from context_nmt.layout import run_name
+from context_nmt.models.planning import write_plans
 
 REFERENCE = [f"The {number} small birds sing in tree {number % 7} today ." for number in range(40)]
 SYSTEMS = {"transformer": 3, "gauss": 9, "again": 3}  # every how many sentences a system errs
@@ -53,10 +57,12 @@ SPEEDS = {
 
 
 def make_experiment(folder: Path, **changes: object) -> Experiment:
-    """Write params.yaml, references, outputs, analyses, curves, models.json and speeds; score nothing yet."""
+    """Write params.yaml, plans, references, outputs, analyses, curves, models.json and speeds; score nothing yet."""
     experiment = Experiment(folder)
     experiment.parameters.write_text(yaml.safe_dump(PARAMETERS | changes, sort_keys=False), encoding="utf-8")
     settings = experiment.settings
+    make_root(folder / settings.root)
+    write_plans(experiment)
     for test in settings.corpus.tests:
         write_lines(experiment.corpus / f"{test}.de", REFERENCE)
         write_lines(experiment.tokenized / f"{test}.de.cased", REFERENCE)
@@ -88,11 +94,11 @@ def make_experiment(folder: Path, **changes: object) -> Experiment:
 
 
 def evaluate_all(experiment: Experiment) -> Experiment:
-    """Score and compare every run, as the stages before `tables` do."""
+    """Score and compare every run, as the stages before `report` do."""
+    write_pairs(experiment)
     for variant in experiment.settings.variants:
-        for seed in experiment.settings.seeds:
-            score_run(experiment, variant, seed)
-            compare_run(experiment, variant, seed)
+        score_variant(Evaluated(experiment.folder), variant)
+        compare_variant(Evaluated(experiment.folder), variant)
     return experiment
 
 

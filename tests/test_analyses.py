@@ -21,6 +21,7 @@ from context_nmt.evaluation.analyses.lengths import bleu_by_length, equal_groups
 from context_nmt.evaluation.analyses.locality import locality
 from context_nmt.evaluation.analyses.ngrams import ngram_accuracy
 from context_nmt.evaluation.analyses.running import analyse_run
+from context_nmt.evaluation.evaluated import Evaluated
 from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
@@ -178,11 +179,11 @@ def test_a_text_has_all_its_own_ngrams(lines):
 
 def test_a_run_s_analyses_are_those_of_its_model_and_of_its_translations(tmp_path):
     experiment = make_experiment(tmp_path, pairs=12)
-    train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    train_run(experiment, "plain", 1, device="cpu")
     average_run(experiment, "plain", 1)
     hypotheses = experiment.hypotheses(RUN) / "valid.tokenized.txt"
     write_texts(experiment, "1 2 4", "1 2 3")
-    analyse_run(experiment, "plain", 1, device="cpu")
+    analyse_run(Evaluated(experiment.folder), "plain", 1, device="cpu")
     corpus = BinarizedCorpus(experiment.binarized)
     model = load_run(experiment.model(RUN), torch.device("cpu"), corpus)
     accuracies = {"ngram_accuracy_1": 66.666667, "ngram_accuracy_2": 50.0, "ngram_accuracy_3": 0.0}
@@ -193,7 +194,7 @@ def test_a_run_s_analyses_are_those_of_its_model_and_of_its_translations(tmp_pat
     assert read_json(experiment.analyses(RUN)) == {"valid": expected}
     write_lines(hypotheses, ["1 2 4"] * 39)
     with pytest.raises(UserError, match=r"valid\.yy\.cased has 40 lines, .*valid\.tokenized\.txt has 39"):
-        analyse_run(experiment, "plain", 1, device="cpu")
+        analyse_run(Evaluated(experiment.folder), "plain", 1, device="cpu")
 
 
 def test_bleu_by_iterations_is_that_of_the_translations(tmp_path):
@@ -205,7 +206,7 @@ def test_bleu_by_iterations_is_that_of_the_translations(tmp_path):
         side |= asdict(SideSettings(pretokenized=True, truecase=False))
     write_json(experiment.tokenized / "moses.json", sides)
     write_json(experiment.subwords / "units.json", asdict(UnitSettings(kind="words")))
-    train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    train_run(experiment, "plain", 1, device="cpu")
     average_run(experiment, "plain", 1)
     references = [f"{line} 7" for line in read_lines(experiment.subwords / "valid.yy")]
     write_texts(experiment, "1 2", "1 2")
@@ -213,7 +214,7 @@ def test_bleu_by_iterations_is_that_of_the_translations(tmp_path):
     decode_run(experiment, "plain", 1, device="cpu")
     decoded = read_lines(experiment.decoded(RUN) / "valid.subwords.txt")
     write_lines(experiment.hypotheses(RUN) / "valid.detokenized.txt", decoded)
-    analyse_run(experiment, "plain", 1, device="cpu")
+    analyse_run(Evaluated(experiment.folder), "plain", 1, device="cpu")
     found = read_json(experiment.analyses(RUN))["valid"]
     expected = {}
     for number in (1, 3, 4, 10):
@@ -239,10 +240,10 @@ def write_texts(experiment, hypothesis, reference):
 def test_the_gates_of_a_run_are_read_word_by_word_where_gold_tags_are_known(tmp_path):
     slots = {"encoder_self_attention": {"mechanism": "context_aware_self_attention", "context": "global"}}
     experiment = make_experiment(tmp_path, pairs=12, variants={"plain": {"slots": slots}})
-    train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    train_run(experiment, "plain", 1, device="cpu")
     average_run(experiment, "plain", 1)
     write_texts(experiment, "1 2 4", "1 2 3")
-    analyse_run(experiment, "plain", 1, device="cpu")
+    analyse_run(Evaluated(experiment.folder), "plain", 1, device="cpu")
     (found,) = read_json(experiment.analyses(RUN)).values()
     assert not any(name.endswith("NUM") for name in found)
     corpus = BinarizedCorpus(experiment.binarized)
@@ -251,7 +252,7 @@ def test_the_gates_of_a_run_are_read_word_by_word_where_gold_tags_are_known(tmp_
     write_lines(experiment.tokenized / "valid.xx.cased", sources)
     write_lines(experiment.subwords / "valid.xx", sources)
     write_lines(experiment.corpus / "valid.gold.jsonl", map(json.dumps, tagged))
-    analyse_run(experiment, "plain", 1, device="cpu")
+    analyse_run(Evaluated(experiment.folder), "plain", 1, device="cpu")
     (with_tags,) = read_json(experiment.analyses(RUN)).values()
     assert set(with_tags) - set(found) == {"gate_encoder_key_NUM", "gate_encoder_query_NUM"}
     assert with_tags["gate_encoder_key_NUM"] != with_tags["gate_encoder_key"]  # that is with END

@@ -74,7 +74,7 @@ def test_a_folder_without_checkpoints_is_named(tmp_path):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     experiment = make_experiment(tmp_path_factory.mktemp("run"), training={"keep_last": 3}, averaging={"count": 2})
-    train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    train_run(experiment, "plain", 1, device="cpu")
     return experiment
 
 

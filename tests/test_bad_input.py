@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from project_root import make_root
 
 from context_nmt import command_line
 from context_nmt.__main__ import main
@@ -43,14 +44,16 @@ train: {bitext: [plain, other]}
 seeds: [1]
 focus: plain
 """
-OF_A_RUN = ("train", "average", "decode", "detokenize", "evaluate", "analyse", "discourse")
+OF_A_RUN = ("train", "average", "decode", "analyse")
+OF_A_VARIANT = ("evaluate", "significance")
+VARIANTS = ("plain", "other")
 SCORE = ("--hypothesis", "metrics/hypotheses/plain-1/valid.detokenized.txt", "--reference", "data/toy/valid.yy")
 COMPARE = ("--system", "data/toy/valid.xx", "--baseline", "data/toy/valid.yy", "--reference", "data/toy/valid.yy")
 STAGES = [  # all, in their order
-    *(("tokenize",), ("bpe",), ("binarize",), ("plan",)),
-    *((name, variant, "1") for name in OF_A_RUN for variant in ("plain", "other")),
-    *(("pair",), ("significance", "plain", "1"), ("significance", "other", "1")),
-    *(("describe", "--output", "metrics/models.json"), ("tables",), ("focus",)),
+    *(("plan",), ("tokenize",), ("bpe",)),
+    *((name, variant, "1") for name in OF_A_RUN for variant in VARIANTS),
+    *(("pair",), *((name, variant) for name in OF_A_VARIANT for variant in VARIANTS)),
+    *(("describe",), ("report",), ("focus",)),
     ("score", *SCORE, "--output", "scores.json"),
     ("compare", *COMPARE, "--resamples", "20", "--output", "comparison.json"),
 ]
@@ -86,7 +89,8 @@ def stage(monkeypatch, capsys):
 def finished(tmp_path_factory):
     """A toy project after all its stages; tests work in copies."""
     folder = tmp_path_factory.mktemp("finished")
-    (folder / "data/toy").mkdir(parents=True)
+    make_root(folder)
+    (folder / "data/toy").mkdir()
     (folder / "params.yaml").write_text(TOY)
     (folder / "benchmarks").mkdir()
     (folder / "benchmarks/variants.json").write_text('{"hardware": "none", "size": "none", "variants": {}}')
@@ -210,15 +214,15 @@ def add_unit(folder):
 
 
 def test_a_vocabulary_of_another_size(project, refuses):
-    add_unit(project / "runs/binarized")
+    add_unit(project / "runs/binarized/training")
     message = "was trained with vocabularies of "
     refuses(project, f"{RUN}/model.safetensors: {message}", "decode", "plain", "1")
     refuses(project, f"runs/training/plain-1: {message}", "average", "plain", "1")
 
 
 def test_a_vocabulary_of_the_same_size(project, refuses):
-    rename_unit(project / "runs/binarized")
-    message = "runs/binarized/vocabulary.xx.txt: differs from the vocabulary that the model was trained with"
+    rename_unit(project / "runs/binarized/training")
+    message = "runs/binarized/training/vocabulary.xx.txt: differs from the vocabulary that the model was trained with"
     refuses(project, message, "decode", "plain", "1")
 
 
@@ -442,7 +446,8 @@ TOOLS = [
     (("average", "plain", "7"), "runs/training/plain-7: no checkpoints to average"),
     (("decode", "plain", "7"), "runs/models/plain-7/model.safetensors: no such checkpoint"),
     (("new", "../x"), "NAME is '../x'; it must be lower-case letters"),
-    (("download", "toy"), "params.yaml: no corpus 'toy' under corpora"),
+    (("download", "toy", "x"), "metrics/plans/data.toy.json: no such plan; params.yaml has under download: nothing"),
+    (("evaluate", "none"), "no variant 'none' in metrics/pairs; there are other, plain. The pair stage writes them"),
 ]
 
 

@@ -19,10 +19,10 @@ ROOT = Path(__file__).parents[1]
 def project(tmp_path):
     for name in ("dvc.yaml", "params.yaml"):
         shutil.copy(ROOT / name, tmp_path)
-    real_text = "experiments/multi30k-en-de/params.yaml"
-    (tmp_path / real_text).parent.mkdir(parents=True)
-    shutil.copy(ROOT / "dvc.yaml", (tmp_path / real_text).parent)
-    shutil.copy(ROOT / real_text, tmp_path / real_text)
+    for name in ("dvc.yaml", "params.yaml", ".dvc/config"):
+        path = tmp_path / "experiments/multi30k-en-de" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / "experiments/multi30k-en-de" / name, path)
     (tmp_path / "data").mkdir()
     shutil.copy(ROOT / "data/params.yaml", tmp_path / "data")
     create_experiment(tmp_path, "one")
@@ -56,6 +56,14 @@ def test_a_missing_copy_is_found(project):
         check_experiments(project)
 
 
+def test_a_folder_that_is_no_repository_of_its_own_is_found(project):
+    config = project / "experiments/one/.dvc/config"
+    for change in (lambda: config.write_text(config.read_text() + "\n"), config.unlink):
+        change()
+        with pytest.raises(UserError, match=r"one/\.dvc/config: is not that of a new experiment; write it again"):
+            check_experiments(project)
+
+
 def test_a_link_instead_of_a_copy_is_found(project):
     copy = project / "experiments/one/dvc.yaml"
     copy.unlink()
@@ -74,7 +82,7 @@ def test_a_link_instead_of_a_copy_is_found(project):
         ("label: Transformer\n", "slots: {cross_attention: {mechanism: none}}\n", "no mechanism 'none'; there are"),
         ("label: Transformer\n", "model: {width: 129}\n", "variants.transformer.model"),
         ("corpus:", "corpus: [", "not YAML"),
-        ("decode: python}", "}", "launch.decode: dvc.yaml reads this key; write `launch: {decode: python}`"),
+        ("download: [miniature]", "", r"download: dvc\.yaml reads this key; write `download: \[\]`"),
         ("units:", "#", "units: dvc.yaml reads this key; write `units: {}`"),
         ("  teachers: [transformer]", "  #", r"train: distilled names \[.*'cmlm'.*\], but teachers names no teacher"),
         ("  teachers: [transformer]", "  teachers: [cmlm]", r"teachers: \['cmlm'\] is not trained on bitext"),
@@ -182,6 +190,7 @@ def test_a_new_experiment_has_the_corpus_and_languages_given(project):
     recipe = read_parameters(recipe_folder / "params.yaml")
     assert (settings.variants, settings.model) == (recipe.variants, recipe.model)
     assert settings.corpus.contrastive == ()
+    assert settings.download == ()
     behind, original = (
         (path / "params.yaml").read_text().partition("\n\ntext:")[2] for path in (folder, recipe_folder)
     )
@@ -195,6 +204,17 @@ def test_a_new_experiment_on_the_default_corpus_has_its_recipe_splits_and_contra
     assert settings.corpus.tests == default.corpus.tests
     assert settings.corpus.contrastive == default.corpus.contrastive
     assert settings.model == default.model
+    assert settings.download == ("miniature",)
+    assert not (project / "experiments/two/data").exists()
+
+
+def test_a_new_experiment_finds_a_text_of_ones_own_where_all_experiments_do(project):
+    folder = create_experiment(project, "two", like=".", corpus="mine")
+    assert read_parameters(folder / "params.yaml").download == ("miniature",)  # for its probing tasks
+    with pytest.raises(UserError, match=r"corpus\.name: no folder .*two/data/mine; put your text there"):
+        check_before_run(project, folder)
+    with_documents(project / "data/mine")
+    check_before_run(project, folder)
 
 
 def test_a_new_experiment_starts_from_the_one_that_is_named(project):
@@ -234,7 +254,7 @@ def test_a_name_that_is_no_plain_name_is_refused(project, name):
 
 
 def with_documents(folder):
-    folder.mkdir()
+    folder.mkdir(parents=True)
     for split in ("train", "valid", "test"):
         (folder / f"{split}.documents").write_text("0\n")
         for language in ("en", "de"):
@@ -254,10 +274,10 @@ def test_what_looks_at_previous_sentences_is_refused_where_no_stage_knows_docume
 
 @pytest.mark.parametrize("split", ["train", "valid"])
 def test_a_corpus_without_documents_is_refused_before_the_run(project, split):
-    with_documents(project / "data/mine")
+    with_documents(project / "experiments/one/data/mine")
     edit(project / "experiments/one/params.yaml", "name: miniature", "name: mine")
     check_before_run(project, project / "experiments/one")
-    (project / f"data/mine/{split}.documents").unlink()
+    (project / f"experiments/one/data/mine/{split}.documents").unlink()
     with pytest.raises(
         UserError, match=rf"train\.document, .*han_encoder, han_joint need .* no data/mine/{split}\.documents"
     ):
@@ -266,6 +286,7 @@ def test_a_corpus_without_documents_is_refused_before_the_run(project, split):
 
 def test_a_corpus_to_download_without_documents_is_refused_before_the_run(project):
     path = project / "experiments/one/params.yaml"
+    edit(path, "download: [miniature]", "download: [miniature, multi30k]")
     edit(path, "name: miniature", "name: multi30k")
     edit(path, "validation: valid", "validation: val")
     edit(path, "    - pronouns\n    - senses\n", "    []\n")
@@ -273,14 +294,20 @@ def test_a_corpus_to_download_without_documents_is_refused_before_the_run(projec
         check_before_run(project, project / "experiments/one")
 
 
+def test_a_download_that_is_no_entry_is_named_before_the_run(project):
+    edit(project / "experiments/one/params.yaml", "download: [miniature]", "download: [miniature, mulit30k]")
+    with pytest.raises(UserError, match=r"one/params\.yaml: download: .*no corpus 'mulit30k'; there are miniature, "):
+        check_before_run(project, project / "experiments/one")
+
+
 def test_a_corpus_that_nobody_has_is_named_before_the_run(project):
     check_before_run(project, project / "experiments/one")
     edit(project / "experiments/one/params.yaml", "name: miniature", "name: mien")
     with pytest.raises(
-        UserError, match=r"corpus\.name: no corpus 'mien'; make the folder data/mien, or use miniature, "
+        UserError, match=r"corpus\.name: no folder .*one/data/mien; put .*, or name under download one of miniature, "
     ):
         check_before_run(project, project / "experiments/one")
-    with_documents(project / "data/mien")
+    with_documents(project / "experiments/one/data/mien")
     check_before_run(project, project / "experiments/one")
 
 
@@ -316,8 +343,8 @@ def test_a_language_that_a_generated_corpus_has_not_is_named_before_the_run(proj
 
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_a_text_that_a_folder_of_one_s_own_has_not_is_named_before_the_run(project, language):
-    with_documents(project / "data/mine")
-    (project / f"data/mine/test.{language}").unlink()
+    with_documents(project / "experiments/one/data/mine")
+    (project / f"experiments/one/data/mine/test.{language}").unlink()
     edit(project / "experiments/one/params.yaml", "name: miniature", "name: mine")
     with pytest.raises(UserError, match=r"corpus\.tests: no text test; data/mine has train, valid in en and de$"):
         check_before_run(project, project / "experiments/one")
@@ -325,44 +352,34 @@ def test_a_text_that_a_folder_of_one_s_own_has_not_is_named_before_the_run(proje
 
 def test_a_set_of_ones_own_in_a_folder_that_is_made_anew_is_refused_before_it_is_lost(project):
     edit(project / "experiments/one/params.yaml", "    - senses\n", "    - senses\n    - mine\n")
-    with pytest.raises(
-        UserError, match=r"corpus\.contrastive: \['mine'\]: data/miniature has pronouns, senses; the folder"
-    ):
+    with pytest.raises(UserError, match=r"corpus\.contrastive: \['mine'\]: miniature has pronouns, senses; its folder"):
         check_before_run(project, project / "experiments/one")
     edit(project / "experiments/one/params.yaml", "name: miniature", "name: copied")
-    with_documents(project / "data/copied")
+    with_documents(project / "experiments/one/data/copied")
     check_before_run(project, project / "experiments/one")
 
 
 @pytest.mark.parametrize(
-    ("entry", "message"),
+    ("section", "entry", "message"),
     [
-        ("multi30k: {}", "generated.multi30k: an entry under corpora has this name"),
-        ("../src: {}", "generated.../src: the name is that of a folder"),
-        ("tiny: {trian: 5}", "generated.tiny: trian: unknown key; did you mean 'train'?"),
+        ("generated", "multi30k: {}", "generated.multi30k: an entry under corpora has this name"),
+        ("generated", "../src: {}", "generated.../src: not the name of a folder"),
+        ("generated", "tiny: {trian: 5}", "generated.tiny: trian: unknown key; did you mean 'train'?"),
+        ("corpora", "mine: {}", "corpora.mine: format: this key is required"),
+        (
+            "corpora",
+            "mine: {format: text, licence: x, homepage: x, documents: 3}",
+            "corpora.mine: format text has no documents",
+        ),
     ],
 )
-def test_a_wrong_generated_corpus_is_found_before_the_run(project, entry, message):
-    edit(project / "data/params.yaml", "generated:\n", f"generated:\n  {entry}\n")
-    for check in (lambda: check_experiments(project), lambda: check_before_run(project, project)):
-        with pytest.raises(UserError, match=re.escape(message)):
-            check()
-
-
-@pytest.mark.parametrize(
-    ("entry", "message"),
-    [
-        ("mine: {}", "corpora.mine: format: this key is required"),
-        ("mine: {format: txt}", "corpora.mine: format: "),
-        ("mine: {format: text, licence: x, homepage: x, documents: 3}", "corpora.mine: format text has no documents"),
-    ],
-)
-def test_a_wrong_entry_to_download_is_found_before_the_run(project, entry, message):
-    """DVC reads the format of every entry, and stops without one."""
-    edit(project / "data/params.yaml", "corpora:\n", f"corpora:\n  {entry}\n")
-    for check in (lambda: check_experiments(project), lambda: check_before_run(project, project)):
-        with pytest.raises(UserError, match=re.escape(message)):
-            check()
+def test_every_wrong_entry_of_a_corpus_is_found_and_stops_no_experiment_that_does_not_name_it(
+    project, section, entry, message
+):
+    edit(project / "data/params.yaml", f"{section}:\n", f"{section}:\n  {entry}\n")
+    with pytest.raises(UserError, match=re.escape(message)):
+        check_experiments(project)
+    check_before_run(project, project)
 
 
 def test_a_new_experiment_on_another_generated_corpus_keeps_recipe_splits_and_sets(project):
@@ -370,6 +387,7 @@ def test_a_new_experiment_on_another_generated_corpus_keeps_recipe_splits_and_se
     settings = read_parameters(create_experiment(project, "two", corpus="large") / "params.yaml")
     default = read_parameters(project / "params.yaml")
     assert settings.corpus.name == "large"
+    assert settings.download == ("large", "miniature")  # which has the probing tasks
     assert (settings.corpus.tests, settings.corpus.contrastive) == (default.corpus.tests, default.corpus.contrastive)
     assert settings.model == default.model
 

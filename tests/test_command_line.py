@@ -24,7 +24,7 @@ def stage(folder, *command):
 
 def test_an_error_of_a_stage_is_one_line_and_status_1(tmp_path):
     (tmp_path / "params.yaml").write_text("rot: .\n")
-    result = stage(tmp_path, "stages.tokenize")
+    result = stage(tmp_path, "stages.plan")
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.startswith("error: params.yaml: rot: unknown key; did you mean 'root'? (known: root, ")
     assert result.stderr.count("\n") == 1

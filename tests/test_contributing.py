@@ -11,6 +11,7 @@ from tiny_training import column, make_experiment
 
 import context_nmt.mechanisms
 from context_nmt.experiment import Experiment
+from context_nmt.files import read_json, write_json
 from context_nmt.models import mechanisms
 from context_nmt.models.planning import plan, write_plans
 from context_nmt.training.running import train_run
@@ -28,7 +29,7 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     folder = tmp_path / "mechanisms"
     folder.mkdir()
     for name in mechanisms.names():
-        (folder / f"{name}.py").write_bytes(mechanisms.file(name).read_bytes())
+        (folder / f"{name}.py").write_bytes((mechanisms.FOLDER / f"{name}.py").read_bytes())
     (folder / f"{NAME}.py").write_text(example("python"), encoding="utf-8")
     monkeypatch.setattr(mechanisms, "FOLDER", folder)
     monkeypatch.setattr(context_nmt.mechanisms, "__path__", [str(folder)])
@@ -64,10 +65,12 @@ def test_the_example_is_trained(tmp_path):
     parameters["variants"]["plain"] = variant
     path.write_text(yaml.safe_dump(parameters))
     experiment = Experiment(path.parent)
+    known = experiment.folder / "src/code/loaded_by_name.json"
+    write_json(known, read_json(known) | {f"context_nmt.mechanisms.{NAME}": "as the code stage writes it"})
     write_plans(experiment)
 
     slots = plan(experiment.settings, "plain").training.model.slots
     assert [layer.mechanism for layer in slots["decoder_self_attention"]] == [NAME, "dual_context"]
-    train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    train_run(experiment, "plain", 1, device="cpu")
     losses = column(experiment, "valid_loss")
     assert losses[-1] < losses[0] - 0.2

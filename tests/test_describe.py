@@ -7,15 +7,18 @@ from pathlib import Path
 
 import pytest
 import yaml
+from project_root import make_root
 from small_models import SIZES, small_plan
 
 from context_nmt.__main__ import main
 from context_nmt.checking import read_yaml
 from context_nmt.corpus.vocabulary import SPECIALS
+from context_nmt.evaluation.descriptions import describe_plans
+from context_nmt.experiment import Experiment
 from context_nmt.files import write_json, write_lines
 from context_nmt.models import mechanisms
 from context_nmt.models.counting import SENTENCE_LENGTH, describe
-from context_nmt.models.planning import PLAIN
+from context_nmt.models.planning import PLAIN, write_plans
 from context_nmt.models.plans import Filling
 
 ROOT = Path(__file__).parents[1]
@@ -141,11 +144,15 @@ def test_tables_for_people(command, small):
         assert words in output
 
 
-def test_a_file_holds_the_json_that_is_printed(command, small, tmp_path):
+def test_the_stage_writes_the_json_that_is_printed(command, small, tmp_path):
     status, printed, errors = command(small, "--vocabulary", 100, "--json")
     assert (status, errors) == (0, "")
-    assert command(small, "--vocabulary", 100, "--output", tmp_path / "models.json") == (0, "", "")
-    assert json.loads((tmp_path / "models.json").read_text()) == json.loads(printed)
+    experiment = Experiment(small.parent)
+    make_root(small.parent)
+    write_plans(experiment)
+    write_vocabularies(small.parent, source=96, target=96)
+    describe_plans(experiment)
+    assert json.loads((tmp_path / "metrics/models.json").read_text()) == json.loads(printed)
 
 
 def test_without_a_vocabulary_it_is_that_of_the_data(command, small):
@@ -158,7 +165,7 @@ def test_without_a_vocabulary_it_is_that_of_the_data(command, small):
 
 def test_without_a_vocabulary_and_without_data_it_says_what_to_do(command, small):
     folder = small.parent / "runs/binarized"
-    message = f"error: {folder} is not there: give --vocabulary N, or run `dvc repro binarize` first\n"
+    message = f"error: {folder} is not there: give --vocabulary N, or run `dvc repro bpe` first\n"
     assert command(small, "--json") == (1, "", message)
 
 
@@ -181,8 +188,8 @@ def test_a_missing_params_yaml_is_one_line(command, tmp_path):
 
 def write_vocabularies(folder, **sizes):
     """A binarized corpus, as far as `describe` reads it."""
-    binarized = folder / "runs/binarized"
-    names = {"source": "source", "target": "target", "train": "train", "validation": "valid", "tests": ["test"]}
-    write_json(binarized / "corpus.json", names)
+    training = folder / "runs/binarized/training"
+    names = {"source": "source", "target": "target", "train": "train", "validation": "valid"}
+    write_json(training / "corpus.json", names)
     for side, size in sizes.items():
-        write_lines(binarized / f"vocabulary.{side}.txt", [*SPECIALS, *map(str, range(size))])
+        write_lines(training / f"vocabulary.{side}.txt", [*SPECIALS, *map(str, range(size))])

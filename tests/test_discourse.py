@@ -16,7 +16,9 @@ from context_nmt.evaluation.discourse.aligning import WordAligner
 from context_nmt.evaluation.discourse.coherence import Coherence
 from context_nmt.evaluation.discourse.cohesion import Cohesion
 from context_nmt.evaluation.discourse.content_words import ContentWords
-from context_nmt.evaluation.discourse.running import score_discourse
+from context_nmt.evaluation.discourse.running import score_discourse, score_documents
+from context_nmt.evaluation.evaluated import Evaluated
+from context_nmt.evaluation.pairs import write_pairs
 from context_nmt.evaluation.results import read_results
 from context_nmt.experiment import Experiment
 from context_nmt.files import UserError, read_json, write_json, write_lines
@@ -184,7 +186,7 @@ def tag(experiment, tokens):
 
 def test_the_stage_scores_test_sets_with_documents(experiment):
     tag(experiment, [line.split() for line in REFERENCE])
-    score_discourse(experiment, "transformer", 1)
+    score_documents(Evaluated(experiment.folder), "transformer-1")
     scores = read_json(experiment.discourse("transformer-1"))
     assert set(scores) == {"test"}
     nouns = scores["test"]["apt_nouns"]
@@ -197,25 +199,28 @@ def test_the_stage_scores_test_sets_with_documents(experiment):
     assert -1 <= scores["test"]["coherence"]["score"] <= 1
     assert scores["test"]["coherence"]["reference"] <= 1
     before = experiment.discourse("transformer-1").read_bytes()
-    score_discourse(experiment, "transformer", 1)
+    score_documents(Evaluated(experiment.folder), "transformer-1")
     assert experiment.discourse("transformer-1").read_bytes() == before
 
 
 def test_gold_tags_of_other_tokens_are_not_used(experiment):
     tag(experiment, [["x"]] * 40)
-    score_discourse(experiment, "transformer", 1)
+    score_documents(Evaluated(experiment.folder), "transformer-1")
     assert "apt_nouns" not in read_json(experiment.discourse("transformer-1"))["test"]
 
 
 def test_without_documents_there_is_nothing_to_score(experiment):
     (experiment.tokenized / "test.documents").unlink()
-    score_discourse(experiment, "transformer", 1)
+    score_documents(Evaluated(experiment.folder), "transformer-1")
     assert read_json(experiment.discourse("transformer-1")) == {}
 
 
-def test_unknown_runs_are_refused(experiment):
+def test_all_runs_of_a_variant_that_is_there_are_scored(experiment):
+    write_pairs(experiment)
+    score_discourse(Evaluated(experiment.folder), "gauss")
+    assert all("test" in read_json(experiment.discourse(f"gauss-{seed}")) for seed in (1, 2))
     with pytest.raises(UserError, match="no variant 'none'"):
-        score_discourse(experiment, "none", 1)
+        score_discourse(Evaluated(experiment.folder), "none")
 
 
 @pytest.fixture(scope="module")
@@ -267,5 +272,5 @@ def test_a_page_without_documents_says_so(evaluated):
 def test_scores_of_documents_that_are_missing_are_named(evaluated, tmp_path):
     experiment = Experiment(shutil.copytree(evaluated, tmp_path / "copy"))
     experiment.discourse("gauss-2").unlink()
-    with pytest.raises(UserError, match=r"discourse/gauss-2\.json: no such file"):
+    with pytest.raises(UserError, match=r"discourse/gauss/2\.json: no such file"):
         read_results(experiment)

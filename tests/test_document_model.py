@@ -143,7 +143,7 @@ def learned(tmp_path_factory):
         variants=VARIANTS,
     )
     for variant in ("plain", "encoder"):
-        train_run(experiment, variant, 1, device="cpu", validation_bleu=None)
+        train_run(experiment, variant, 1, device="cpu")
         average_run(experiment, variant, 1)
     return experiment
 
@@ -174,7 +174,7 @@ def test_it_learns_what_only_the_sentence_before_says(learned):
 def test_the_joint_model_starts_with_the_weights_of_the_encoders_han(learned):
     corpus = BinarizedCorpus(learned.binarized)
     model = load_run(learned.model("encoder-1"), CPU, corpus)
-    train_run(learned, "joint", 1, device="cpu", start="encoder", validation_bleu=None)
+    train_run(learned, "joint", 1, device="cpu", start="encoder")
     average_run(learned, "joint", 1)
     assert right(learned, "joint") > 0.9
     joint = load_run(learned.model("joint-1"), CPU, corpus)

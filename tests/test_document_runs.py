@@ -79,7 +79,7 @@ def test_what_looks_at_sources_alone_does_not_read_its_translations_again(experi
     assert decoded(experiment, "encoder", reference_context=True)[1] == usual
     with pytest.raises(pytest.fail.Exception, match="read again"):
         decoded(experiment, "joint", reference_context=False)
-    (experiment.binarized / "valid.documents").unlink()
+    (experiment.binarized / "training/valid.documents").unlink()
     decoded(experiment, "joint", reference_context=False)  # each sentence is a document, and its last one
 
 

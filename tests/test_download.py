@@ -2,6 +2,7 @@ import gzip
 import hashlib
 import io
 import os
+import re
 import stat
 import tarfile
 import threading
@@ -17,9 +18,11 @@ import pytest
 import sacrebleu.utils
 import yaml
 
+from context_nmt.corpus.catalogue import read_catalogue, read_entry
 from context_nmt.corpus.contrastive import read_contrastive_set
-from context_nmt.corpus.download import download_corpus, read_entry
-from context_nmt.files import UserError, locked, read_json, read_lines
+from context_nmt.corpus.download import make_corpus
+from context_nmt.files import UserError, locked, read_json, read_lines, write_json
+from stages import download as stage
 
 ORIGIN = "http://127.0.0.1:9/nothing-listens-here"
 ENTRIES = Path(__file__).parents[1] / "data" / "params.yaml"
@@ -126,8 +129,13 @@ def download(mirror: Path, files: list[dict[str, Any]], *, place: str | None = N
     data.mkdir(exist_ok=True)
     entry = {"format": "text", "licence": "none", "homepage": "none", "files": files, **entry}
     (data / "params.yaml").write_text(yaml.safe_dump({"corpora": {"toy": entry}}))
-    download_corpus(data, "toy", mirror=str(mirror) if place is None else place)
+    make(data, "toy", str(mirror) if place is None else place)
     return data / "toy"
+
+
+def make(data: Path, corpus: str, mirror: str) -> None:
+    checked = read_entry(data / "params.yaml", corpus)
+    make_corpus(checked, data / corpus, checksums=data / "checksums.json", mirror=mirror)
 
 
 def test_texts_packed_or_not_are_taken_from_a_folder(mirror: Path) -> None:
@@ -370,10 +378,41 @@ def test_wrong_entries_are_refused(mirror: Path, files: list[dict[str, Any]], me
 
 
 def test_every_entry_of_the_project_is_well_formed() -> None:
-    for corpus in yaml.safe_load(ENTRIES.read_text())["corpora"]:
-        assert read_entry(ENTRIES, corpus).licence
-    with pytest.raises(UserError, match="no corpus 'mulit30k' under corpora; there are multi30k, "):
-        read_entry(ENTRIES, "mulit30k")
+    for names in read_catalogue(ENTRIES).values():
+        assert [read_entry(ENTRIES, corpus) for corpus in names]
+
+
+@pytest.mark.parametrize(
+    ("corpus", "message"),
+    [
+        ("toi", "no corpus 'toi'; there are tiny, both, wrong, both, a/b, toy"),
+        ("both", "generated.both: an entry under corpora has this name, too; both would be data/both"),
+        ("a/b", "corpora.a/b: not the name of a folder; it must be made of letters, digits, '.', '_' and '-'"),
+        ("wrong", "generated.wrong: trian: unknown key; did you mean 'train'?"),
+        ("toy", "corpora.toy: format: this key is required"),
+    ],
+)
+def test_what_is_no_entry_is_refused(tmp_path: Path, corpus: str, message: str) -> None:
+    entries = {
+        "generated": {"tiny": {}, "both": {}, "wrong": {"trian": 5}},
+        "corpora": {"both": {}, "a/b": {}, "toy": {}},
+    }
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(entries, sort_keys=False))
+    with pytest.raises(UserError, match=re.escape(f"params.yaml: {message}")):
+        read_entry(tmp_path / "params.yaml", corpus)
+
+
+def test_the_stage_makes_what_its_plan_says(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = {"to": "train.en", **put(mirror, "a.en", b"a\n")}
+    entry = {"format": "text", "licence": "none", "homepage": "none", "files": [file]}
+    folder = mirror.parent / "experiment"
+    write_json(folder / "metrics/plans/data.toy.json", {"entry": entry, "code": {}})
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("DATA_MIRROR", str(mirror))
+    stage.main("toy", Path("checksums.json"))
+    assert read_lines(folder / "data/toy/train.en") == ["a"]
+    with pytest.raises(UserError, match=r"data\.tow\.json: no such plan; params\.yaml has under download: toy"):
+        stage.main("tow", Path("checksums.json"))
 
 
 MULTI30K = {"train": 29000, "val": 1014, "test_2016_flickr": 1000}
@@ -402,7 +441,7 @@ def test_a_corpus_is_what_its_entry_says(tmp_path: Path, corpus: str, lines: dic
     if not mirror:
         pytest.skip("DATA_MIRROR names no mirror of the corpora")
     (tmp_path / "params.yaml").write_text(ENTRIES.read_text())
-    download_corpus(tmp_path, corpus, mirror=mirror)
+    make(tmp_path, corpus, mirror)
     assert {path.name: len(read_lines(path)) for path in (tmp_path / corpus).iterdir()} == lines
     for path in (tmp_path / corpus).glob("*.jsonl"):
         pairs, index = read_contrastive_set(path)

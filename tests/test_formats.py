@@ -7,10 +7,11 @@ import tarfile
 import pytest
 import yaml
 
+from context_nmt.corpus.catalogue import read_entry
 from context_nmt.corpus.chinese import segment, segment_stream
 from context_nmt.corpus.contrastive import read_contrastive_set
 from context_nmt.corpus.documents import read_documents
-from context_nmt.corpus.download import download_corpus
+from context_nmt.corpus.download import make_corpus
 from context_nmt.files import UserError, read_lines
 
 ORIGIN = "http://127.0.0.1:9/nothing-listens-here"
@@ -25,8 +26,9 @@ def download(root, form, name, content, *, to=None, **options):
     (root / "data").mkdir(exist_ok=True)
     (root / "data/params.yaml").write_text(yaml.safe_dump({"corpora": {"toy": entry}}))
     (root / "data/checksums.json").unlink(missing_ok=True)
-    download_corpus(root / "data", "toy", mirror=str(root / "mirror"))
-    return root / "data/toy"
+    corpus, checksums = root / "data/toy", root / "data/checksums.json"
+    make_corpus(read_entry(root / "data/params.yaml", "toy"), corpus, checksums=checksums, mirror=str(root / "mirror"))
+    return corpus
 
 
 def said(speaker, source, target):

@@ -62,7 +62,7 @@ def experiment(tmp_path_factory):
         write_lines(made.corpus / f"valid.{language}", digits(40, 1, longest=6))
     write_plans(made)
     for variant in VARIANTS:
-        train_run(made, variant, 1, device="cpu", validation_bleu=None)
+        train_run(made, variant, 1, device="cpu")
         average_run(made, variant, 1)
     return made
 

@@ -192,7 +192,7 @@ def test_what_cannot_be_shown_is_one_clear_error(experiment, tmp_path, options, 
 
 
 def test_a_test_set_without_documents_is_refused(experiment, tmp_path):
-    documents = experiment.binarized / "valid.documents"
+    documents = experiment.binarized / "training/valid.documents"
     documents.rename(experiment.binarized / "elsewhere")
     try:
         with pytest.raises(UserError, match="--test is valid, which has no documents"):

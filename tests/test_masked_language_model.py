@@ -187,7 +187,7 @@ def learned(tmp_path_factory):
     experiment = make_experiment(
         tmp_path_factory.mktemp("masked"), task="reverse", pairs=2000, longest=4, model=TASK, training=recipe
     )
-    train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    train_run(experiment, "plain", 1, device="cpu")
     average_run(experiment, "plain", 1)
     return experiment
 
@@ -340,7 +340,7 @@ def test_a_killed_training_ends_in_the_same_numbers(tmp_path):
     """Which units are masked depends on the seed and the update alone."""
     recipe = {"maximum_updates": 6, "validate_every": 2, "maximum_sentence_length": 14, "accumulation": 2}
     straight = make_experiment(tmp_path / "straight", model=TASK, training=recipe)
-    train_run(straight, "plain", 1, device="cpu", validation_bleu=None)
+    train_run(straight, "plain", 1, device="cpu")
     stopped = make_experiment(tmp_path / "stopped", model=TASK, training=recipe | {"validation_bleu": True})
     whole = make_experiment(tmp_path / "whole", model=TASK, training=recipe | {"validation_bleu": True})
     calls = []

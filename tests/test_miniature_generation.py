@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from context_nmt.corpus.miniature.generation import generate, read_entry
+from context_nmt.corpus.catalogue import read_entry
+from context_nmt.corpus.miniature.generation import generate
 from context_nmt.corpus.miniature.lexicon_file import load_lexicon
 from context_nmt.corpus.miniature.settings import ContrastiveSettings, MiniatureSettings, ProbingSettings, RateSettings
 from context_nmt.corpus.moses import MosesSide
-from context_nmt.files import UserError, read_lines
+from context_nmt.files import UserError, read_lines, write_json
 from context_nmt.settings.text import SideSettings
 
 pytestmark = pytest.mark.slow
@@ -55,15 +56,14 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_hash_seed_is(tmp_path):
     sizes["contrastive"] = {"within": 9, "cross_pairs": 9, "beside": 9, "far": 9, "previous_pairs": 9}
     sizes["probing"] = {"documents": 1500, "training": 40, "validation": 20, "test": 20, "words": 5}
     for name, seed, hash_seed in (("one", 7, "1"), ("two", 7, "2"), ("other", 8, "1")):
-        parameters = {"generated": {name: {"seed": seed, **sizes}}}
-        (tmp_path / "params.yaml").write_text(json.dumps(parameters), encoding="utf-8")
+        write_json(tmp_path / f"metrics/plans/data.{name}.json", {"entry": {"seed": seed, **sizes}})
         subprocess.run(
-            [sys.executable, "-m", "stages.generate", name],
+            [sys.executable, "-m", "stages.download", name, "checksums.json"],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PYTHONHASHSEED": hash_seed},
             check=True,
         )
-    one, two, other = (files(tmp_path / name) for name in ("one", "two", "other"))
+    one, two, other = (files(tmp_path / "data" / name) for name in ("one", "two", "other"))
     assert one == two
     assert one.keys() == other.keys()
     assert all(one[path] != other[path] for path in one if "documents" not in path.name)
@@ -325,5 +325,3 @@ def test_a_wrong_setting_is_named(tmp_path, entry, message):
     (tmp_path / "params.yaml").write_text(f"generated: {{miniature: {entry}}}", encoding="utf-8")
     with pytest.raises(UserError, match=message):
         read_entry(tmp_path / "params.yaml", "miniature")
-    with pytest.raises(UserError, match="no corpus 'mini' under generated; there are miniature"):
-        read_entry(tmp_path / "params.yaml", "mini")

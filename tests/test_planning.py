@@ -5,14 +5,20 @@ import sys
 import pytest
 import yaml
 from contract import experiment
+from project_root import make_root
 
 import context_nmt.mechanisms
+from context_nmt.checking import read_settings
+from context_nmt.corpus.catalogue import read_entry
+from context_nmt.corpus.download import read_data_plan
 from context_nmt.experiment import Experiment
-from context_nmt.files import UserError, read_json, sha256
+from context_nmt.files import UserError, read_json, write_json
 from context_nmt.models import mechanisms
 from context_nmt.models.planning import PLAIN, plan, write_plans
-from context_nmt.models.plans import Filling, ModelPlan, TrainingPlan
+from context_nmt.models.plans import VALIDATION, Filling, ModelPlan, TrainingPlan
 from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.evaluation import SentenceProbePlan, SignificanceSettings, WordClassifierSettings
+from context_nmt.settings.text import TextPlan, UnitPlan
 from context_nmt.settings.training import AveragingSettings
 
 MADE_UP = """
@@ -38,7 +44,7 @@ def _made_up_mechanism(tmp_path, monkeypatch):
     """A file in the folder of mechanisms is all that a mechanism needs."""
     folder = tmp_path / "mechanisms"
     folder.mkdir()
-    (folder / f"{PLAIN}.py").write_bytes(mechanisms.file(PLAIN).read_bytes())
+    (folder / f"{PLAIN}.py").write_bytes((mechanisms.FOLDER / f"{PLAIN}.py").read_bytes())
     (folder / "__init__.py").touch()
     (folder / "made_up.py").write_text(MADE_UP)
     monkeypatch.setattr(mechanisms, "FOLDER", folder)
@@ -188,21 +194,6 @@ def test_a_wrong_entry_of_a_list_is_named():
     assert message.startswith("params.yaml: variants.one.slots.encoder_self_attention[1].mechanism: no mechanism")
 
 
-def test_only_the_mechanism_files_that_a_variant_uses_are_hashed():
-    mixed = {"encoder_self_attention": {"mechanism": "made_up", "kernel_size": 3, "layers": [1]}}
-    full = {slot: {"mechanism": "made_up", "kernel_size": 3} for slot in ("encoder_self_attention", "cross_attention")}
-    plain_hash = {f"mechanisms/{PLAIN}.py": sha256(mechanisms.file(PLAIN))}
-    made_up_hash = {"mechanisms/made_up.py": sha256(mechanisms.file("made_up"))}
-    assert plan(experiment(), "one").training.files == plain_hash
-    assert plan(experiment(slots=mixed), "one").training.files == plain_hash | made_up_hash
-    assert plan(experiment(slots=full), "one").training.files == plain_hash | made_up_hash
-
-    before = plan(experiment(slots=mixed), "plain")
-    mechanisms.file("made_up").write_text(MADE_UP + "\n# a change\n")
-    assert plan(experiment(slots=mixed), "plain") == before
-    assert plan(experiment(slots=mixed), "one").training.files != plain_hash | made_up_hash
-
-
 def test_a_plan_is_read_as_it_was_written(tmp_path):
     variant = {
         "slots": {"encoder_self_attention": {"mechanism": "made_up", "kernel_size": 3, "layers": [2]}},
@@ -210,7 +201,7 @@ def test_a_plan_is_read_as_it_was_written(tmp_path):
         "training": {"schedule": {"kind": "cosine", "decay_updates": 9}, "patience": 3},
     }
     written = plan(experiment(**variant), "one").training
-    written.write(tmp_path / "plan.json")
+    written.write(tmp_path / "plan.json", {"context_nmt.mechanisms.made_up": "0123"})
     assert TrainingPlan.read(tmp_path / "plan.json") == written
     assert ModelPlan.from_dict(read_json(tmp_path / "plan.json")["model"]) == written.model
 
@@ -225,8 +216,48 @@ def write_experiment(folder, **variant):
         "seeds": [1],
         "focus": "one",
     }
+    make_root(folder)
     (folder / "params.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
     return Experiment(folder)
+
+
+def test_a_training_plan_has_the_digests_of_what_it_loads_by_name_and_of_nothing_else(tmp_path):
+    mixed = {"encoder_self_attention": {"mechanism": "made_up", "kernel_size": 3, "layers": [1]}}
+    written = write_experiment(tmp_path, slots=mixed, training={"validation_bleu": True})
+    known = tmp_path / "src/code/loaded_by_name.json"
+    with pytest.raises(
+        UserError, match=r"loaded_by_name\.json does not have context_nmt\.mechanisms\.made_up; run `dvc"
+    ):
+        write_plans(written)
+    digests = read_json(known) | {"context_nmt.mechanisms.made_up": "0123"}
+    write_json(known, digests)
+    write_plans(written)
+    names = {
+        "plain": [f"context_nmt.mechanisms.{PLAIN}"],
+        "one": [f"context_nmt.mechanisms.{PLAIN}", "context_nmt.mechanisms.made_up", VALIDATION],
+    }
+    for variant, expected in names.items():
+        code = read_json(written.plan(variant, "training"))["code"]
+        assert code == {name: digests[name] for name in expected}
+
+
+def test_what_other_stages_are_told_is_written(tmp_path):
+    written = write_experiment(tmp_path)
+    parameters = yaml.safe_load(written.parameters.read_text())
+    parameters["download"] = ["miniature", "multi30k"]
+    written.parameters.write_text(yaml.safe_dump(parameters))
+    write_plans(written)
+    settings = written.settings
+    text = read_settings(TextPlan, written.stage_plan("text"))
+    assert (text.corpus, text.text) == (settings.corpus, settings.text)
+    assert read_settings(UnitPlan, written.stage_plan("units")).units == settings.units
+    assert read_settings(SignificanceSettings, written.stage_plan("significance")) == settings.significance
+    classifier = settings.probing.sentence_classifier
+    assert read_settings(SentenceProbePlan, written.stage_plan("probe_sentences")).classifier == classifier
+    assert read_settings(WordClassifierSettings, written.stage_plan("probe_words")) == settings.probing.word_classifier
+    for corpus, module in {"miniature": "miniature.generation", "multi30k": "formats.text"}.items():
+        assert read_data_plan(written.data_plan(corpus)) == read_entry(tmp_path / "data/params.yaml", corpus)
+        assert list(read_json(written.data_plan(corpus))["code"]) == [f"context_nmt.corpus.{module}"]
 
 
 def test_the_plans_of_all_variants_are_written(tmp_path):

@@ -12,11 +12,12 @@ from tiny_training import RUN, make_experiment
 from context_nmt.checking import check
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END, Vocabulary
+from context_nmt.evaluation.evaluated import Evaluated
 from context_nmt.evaluation.probing import classifier, features, words
 from context_nmt.evaluation.probing.classifier import Examples, accuracy, train_classifier
 from context_nmt.evaluation.probing.features import mean_states
 from context_nmt.evaluation.probing.layers import Measuring, probe_words
-from context_nmt.evaluation.probing.sentences import probe_sentences, summary
+from context_nmt.evaluation.probing.sentences import probe_sentences, probe_tasks, summary
 from context_nmt.evaluation.probing.similarity import cosines
 from context_nmt.evaluation.probing.states import STACKS, read_layers
 from context_nmt.evaluation.probing.tasks import GROUPS, TASKS, find_tasks, read_task
@@ -25,6 +26,7 @@ from context_nmt.evaluation.probing.words import WordProbes
 from context_nmt.files import UserError, read_json, write_lines
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load, load_run, save
+from context_nmt.models.planning import write_plans
 from context_nmt.models.plans import Filling
 from context_nmt.settings.evaluation import SentenceClassifierSettings, WordClassifierSettings
 from context_nmt.settings.experiment import ExperimentSettings
@@ -128,22 +130,18 @@ def test_the_summary_of_seeds_by_hand():
 
 
 def test_all_ten_tasks_are_probed_and_their_groups_are_means(tmp_path):
-    experiment = make_experiment(tmp_path, pairs=12)
     for number, task in enumerate(TASKS):
         tensors = {}
         for split in ("training", "validation", "test"):
             labels = torch.arange(40) % 2
             tensors |= {f"{split}.features": torch.eye(2)[labels] * (number % 2), f"{split}.labels": labels}
-        save(experiment.probing(RUN) / f"{task}.safetensors", tensors, {"classes": ["a", "b"]})
-    probe_sentences(experiment, "plain", 1)
-    found = read_json(experiment.sentence_probes(RUN))
+        save(tmp_path / f"{task}.safetensors", tensors, {"classes": ["a", "b"]})
+    found = probe_tasks(tmp_path, SentenceClassifierSettings(), description="made up")
     assert found.keys() == {*TASKS, *GROUPS}
     assert {found[task]["accuracy"] for task in TASKS[1::2]} == {100}
     assert {found[task]["accuracy"] for task in TASKS[::2]} == {50}
     for group, tasks in GROUPS.items():
         assert found[group]["accuracy"] == pytest.approx(sum(found[task]["accuracy"] for task in tasks) / len(tasks))
-    with pytest.raises(UserError, match=r"runs/probing/other-1: has no features .* run the probe_features stage"):
-        probe_sentences(experiment, "other", 1)
 
 
 GOOD_REST = ["va\t0\t4", "te\t1\t5 6"]
@@ -209,18 +207,18 @@ class SplitAtSpaces:
 
 def test_a_run_s_features_are_those_of_its_model_and_text(tmp_path, monkeypatch):
     experiment = make_experiment(tmp_path, pairs=12)
-    train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    train_run(experiment, "plain", 1, device="cpu")
     (experiment.tokenized / "moses.json").write_text('{"source": {"language": "xx", "pretokenized": true}}')
     average_run(experiment, "plain", 1)
     values = yaml.safe_load(experiment.parameters.read_text()) | {"probing": {"sentences": ["plain"], "tasks": "tasks"}}
     experiment.parameters.write_text(yaml.safe_dump(values))
     experiment = type(experiment)(tmp_path)
-    write_lines(
-        experiment.probing_tasks / "sentence_length.txt", ["tr\t0\t1 2", "tr\t1\t1 2 3", "va\t0\t4", "te\t1\t5 6"]
-    )
+    write_plans(experiment)
+    tasks = experiment.data("tasks")
+    write_lines(tasks / "sentence_length.txt", ["tr\t0\t1 2", "tr\t1\t1 2 3", "va\t0\t4", "te\t1\t5 6"])
     monkeypatch.setattr(features, "TextChain", SplitAtSpaces)
-    features.write_features(experiment, "plain", 1, device="cpu")
-    tensors, metadata = load(experiment.probing(RUN) / "sentence_length.safetensors")
+    features.write_features(experiment, RUN, tasks, tmp_path / "features", device="cpu")
+    tensors, metadata = load(tmp_path / "features/sentence_length.safetensors")
     model = load_run(experiment.model(RUN), CPU)
     ids = SplitAtSpaces(experiment.binarized).source_vocabulary.ids("1 2 3")
     expected = mean_states(model, [np.array(ids)], device=CPU)[0]
@@ -231,6 +229,10 @@ def test_a_run_s_features_are_those_of_its_model_and_text(tmp_path, monkeypatch)
         "validation.labels": 1,
         "test.labels": 1,
     }
+    probe_sentences(experiment, "plain", 1, device="cpu")
+    expected = probe_tasks(tmp_path / "features", SentenceClassifierSettings(), description=RUN)
+    assert read_json(experiment.sentence_probes(RUN)) == expected
+    assert expected.keys() == {"sentence_length"}
 
 
 @pytest.fixture(scope="module")
@@ -342,7 +344,8 @@ def test_a_run_s_words_are_probed_by_tag_where_gold_tags_are_known(tmp_path):
     values["probing"] = {"words": ["plain"], "word_classifier": {"epochs": 1}}
     experiment.parameters.write_text(yaml.safe_dump(values))
     experiment = type(experiment)(tmp_path)
-    train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+    write_plans(experiment)
+    train_run(experiment, "plain", 1, device="cpu")
     average_run(experiment, "plain", 1)
     lines = (experiment.subwords / "valid.xx").read_text().split("\n")[:-1]
     for language in ("xx", "yy"):
@@ -351,7 +354,7 @@ def test_a_run_s_words_are_probed_by_tag_where_gold_tags_are_known(tmp_path):
     tags = [["EVEN" if int(digit) % 2 == 0 else "ODD" for digit in row] for row in tokens]
     records = [{"xx": {"tokens": row, "tags": own}} for row, own in zip(tokens, tags, strict=True)]
     write_lines(experiment.corpus / "valid.gold.jsonl", map(json.dumps, records))
-    probe_words(experiment, "plain", 1, device="cpu")
+    probe_words(Evaluated(tmp_path), "plain", 1, device="cpu")
     found = read_json(experiment.word_probes(RUN))["valid"]
     tagged = {name for name in found if "_tag_" in name}
     assert tagged == {f"lexical_encoder_tag_{tag}_{layer}" for tag in ("EVEN", "ODD") for layer in (0, 1)}

@@ -83,7 +83,7 @@ def test_tasks_of_srun_that_do_not_know_of_each_other_are_refused(tmp_path, monk
     monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "2")
     experiment = make_experiment(tmp_path)
     with pytest.raises(UserError, match="let torchrun start the processes"):
-        train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+        train_run(experiment, "plain", 1, device="cpu")
     assert not experiment.checkpoints(RUN).exists()
 
 

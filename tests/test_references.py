@@ -5,8 +5,10 @@ from made_up_experiment import REFERENCE, make_experiment
 
 from context_nmt.corpus.references import reference_names
 from context_nmt.corpus.tokenizing import tokenize_corpus
+from context_nmt.evaluation.evaluated import Evaluated
+from context_nmt.evaluation.pairs import write_pairs
 from context_nmt.evaluation.run_scores import score_run
-from context_nmt.evaluation.run_significance import compare_run
+from context_nmt.evaluation.run_significance import compare_variant
 from context_nmt.files import UserError, read_json, read_lines, write_lines
 from context_nmt.settings.text import CorpusSettings, TextSettings
 
@@ -23,14 +25,15 @@ def experiment(tmp_path):
 
 
 def test_every_reference_counts_in_scores_and_comparisons(experiment):
-    score_run(experiment, "gauss", 1)
+    score_run(Evaluated(experiment.folder), "gauss-1")
     scores = read_json(experiment.scores("gauss-1"))
     assert scores["dev"]["sacrebleu"]["score"] < scores["test"]["sacrebleu"]["score"] == 100
     assert scores["test"]["bleu_lowercased"]["score"] == 100
     for metric in ("sacrebleu", "chrf", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"):
         assert scores["dev"][metric]["signature"].startswith("nrefs:1|")
         assert scores["test"][metric]["signature"].startswith("nrefs:2|")
-    compare_run(experiment, "gauss", 1)
+    write_pairs(experiment)
+    compare_variant(Evaluated(experiment.folder), "gauss")
     compared = read_json(experiment.significance("gauss-1"))["test"]
     assert compared["system"] == 100
     assert compared["signature"].startswith("nrefs:2|")
@@ -38,7 +41,7 @@ def test_every_reference_counts_in_scores_and_comparisons(experiment):
 
 def test_a_bound_is_scored_against_every_reference(experiment):
     write_lines(experiment.corpus / "test.bound.de", FURTHER)
-    score_run(experiment, "transformer", 1)
+    score_run(Evaluated(experiment.folder), "transformer-1")
     assert read_json(experiment.scores("transformer-1"))["test"]["sacrebleu_bound"]["score"] == 100
 
 

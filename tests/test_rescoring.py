@@ -8,21 +8,22 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from project_root import make_root
 from small_models import VOCABULARY, small_model
 from tiny_training import MODEL, TRAINING, digits
 
 from context_nmt.corpus.binarized import binarize
 from context_nmt.corpus.subwords import segment_corpus
-from context_nmt.corpus.text_chain import write_hypotheses
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding.rescoring import rescore_ids
-from context_nmt.decoding.running import decode_run
+from context_nmt.decoding.running import decode_run, write_text
 from context_nmt.decoding.translating import translate_ids
+from context_nmt.evaluation.evaluated import Evaluated
 from context_nmt.evaluation.rescored import format_rescored
 from context_nmt.evaluation.results import read_results
 from context_nmt.evaluation.run_rescored import rescore_run
-from context_nmt.evaluation.run_scores import score_hypotheses, score_run
+from context_nmt.evaluation.run_scores import score_run
 from context_nmt.evaluation.tables import write_tables
 from context_nmt.experiment import Experiment
 from context_nmt.files import UserError, read_json, read_lines, write_lines
@@ -136,6 +137,7 @@ def experiment(tmp_path_factory):
         "seeds": [1],
         "focus": "teacher",
     }
+    make_root(experiment.folder)
     experiment.parameters.write_text(yaml.safe_dump(parameters, sort_keys=False), encoding="utf-8")
     corpus, units = experiment.settings.corpus, experiment.settings.units
     for seed, (split, count) in enumerate({"train": 200, "valid": 20, "test": 30}.items()):
@@ -147,14 +149,12 @@ def experiment(tmp_path_factory):
     binarize(experiment.subwords, experiment.binarized, corpus, units)
     write_plans(experiment)
     for variant in ("teacher", "student"):
-        train_run(experiment, variant, 1, device="cpu", validation_bleu=None)
+        train_run(experiment, variant, 1, device="cpu")
         average_run(experiment, variant, 1)
         decode_run(experiment, variant, 1, device="cpu")
-        run = f"{variant}-1"
-        text, decoded = experiment.model(run) / "text", experiment.decoded(run)
-        write_hypotheses(text, experiment.binarized, decoded, experiment.hypotheses(run))
-        score_run(experiment, variant, 1)
-    rescore_run(experiment, "student", 1, "teacher", device="cpu")
+        write_text(experiment, variant, 1)
+        score_run(Evaluated(experiment.folder), f"{variant}-1")
+    rescore_run(Evaluated(experiment.folder), "student", 1, "teacher-1", device="cpu")
     return experiment
 
 
@@ -169,22 +169,22 @@ def test_a_run_s_choices_lie_where_those_of_runs_do(experiment):
 
 
 def test_the_scores_are_those_that_any_run_with_these_translations_gets(experiment, tmp_path):
-    again = Experiment(tmp_path / "again")
+    again = Evaluated(tmp_path / "again")
     shutil.copytree(experiment.folder, again.folder)
     written = read_json(again.scores(rescored_name("student-1")))
     shutil.rmtree(again.hypotheses("student-1"))
     again.hypotheses(rescored_name("student-1")).rename(again.hypotheses("student-1"))
-    score_run(again, "student", 1)
+    score_run(again, "student-1")
     assert read_json(again.scores("student-1")) == written
 
 
 def test_a_teacher_with_other_units_is_refused(experiment, tmp_path):
-    other = Experiment(tmp_path / "other")
+    other = Evaluated(tmp_path / "other")
     shutil.copytree(experiment.folder, other.folder)
     vocabulary = other.model("teacher-1") / "text" / "vocabulary.yy.txt"
     vocabulary.write_text(vocabulary.read_text().replace("7", "seven"))
     with pytest.raises(UserError, match=r"vocabulary\.yy\.txt: differs from the vocabulary that .*teacher-1"):
-        rescore_run(other, "student", 1, "teacher", device="cpu")
+        rescore_run(other, "student", 1, "teacher-1", device="cpu")
 
 
 @pytest.mark.parametrize(
@@ -211,10 +211,11 @@ def test_a_wrong_key_is_one_clear_error(experiment, tmp_path, changes, message):
 
 
 def test_a_variant_or_teacher_that_is_not_there_is_named(experiment):
-    with pytest.raises(UserError, match=r"no variant 'cmlm'; params\.yaml has under variants: teacher, student"):
-        rescore_run(experiment, "cmlm", 1, "teacher", device="cpu")
-    with pytest.raises(UserError, match=r"no variant 'big'; params\.yaml has under variants: teacher, student"):
-        rescore_run(experiment, "student", 1, "big", device="cpu")
+    run = Evaluated(experiment.folder)
+    with pytest.raises(UserError, match=r"plans/cmlm/decoding\.json: no such file"):
+        rescore_run(run, "cmlm", 1, "teacher-1", device="cpu")
+    with pytest.raises(UserError, match=r"runs/models/big-1/model\.safetensors: no such checkpoint"):
+        rescore_run(run, "student", 1, "big-1", device="cpu")
 
 
 def test_the_page_shows_the_choice_beside_the_model_s_own(tmp_path):
@@ -230,7 +231,7 @@ def test_the_page_shows_the_choice_beside_the_model_s_own(tmp_path):
         for test in ("dev", "test"):
             for kind in ("tokenized", "detokenized"):
                 write_lines(experiment.hypotheses(name) / f"{test}.{kind}.txt", made_up_experiment.REFERENCE)
-        score_hypotheses(experiment, name)
+        score_run(Evaluated(tmp_path), name)
     write_tables(experiment)
     page = (experiment.metrics / "results.md").read_text()
     section = page.split("\n## Rescored by the teacher\n")[1].split("\n## ")[0]
@@ -244,5 +245,5 @@ def test_the_page_shows_the_choice_beside_the_model_s_own(tmp_path):
     )
     assert list(format_rescored(experiment, nothing)) == []
     experiment.scores(rescored_name("gauss-2")).unlink()
-    with pytest.raises(UserError, match=r"rescored.gauss-2\.json"):
+    with pytest.raises(UserError, match=r"gauss\.rescored/2\.json"):
         write_tables(experiment)

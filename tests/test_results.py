@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 from made_up_experiment import PARAMETERS, REFERENCE, evaluate_all, make_experiment, output, write_contrastive
 
+from context_nmt.evaluation.evaluated import Evaluated
 from context_nmt.evaluation.markdown import format_results
+from context_nmt.evaluation.pairs import write_pairs
 from context_nmt.evaluation.results import read_results, t_interval
-from context_nmt.evaluation.run_scores import score_run
-from context_nmt.evaluation.run_significance import compare_run
+from context_nmt.evaluation.run_scores import score_run, score_variant
 from context_nmt.evaluation.tables import write_focus, write_tables
 from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
 from context_nmt.layout import run_name
@@ -43,7 +44,7 @@ def test_a_group_is_the_mean_of_its_members(tmp_path):
     experiment = make_experiment(tmp_path)
     lines = ["something else entirely"] * 40
     write_lines(experiment.hypotheses("alone-1") / "dev.detokenized.txt", lines)
-    score_run(experiment, "alone", 1)
+    score_run(Evaluated(experiment.folder), "alone-1")
     scores = read_json(experiment.scores("alone-1"))
     dev, test, both = (scores[name]["sacrebleu"]["score"] for name in ("dev", "test", "both"))
     assert dev < 1 < 90 < test
@@ -55,23 +56,23 @@ def test_a_bound_beside_the_test_set_is_scored_and_compared_with(tmp_path):
     bound = experiment.corpus / "test.bound.de"
     hypothesis = read_lines(experiment.hypotheses("gauss-1") / "test.detokenized.txt")
     write_lines(bound, hypothesis)
-    score_run(experiment, "gauss", 1)
+    score_run(Evaluated(experiment.folder), "gauss-1")
     scores = read_json(experiment.scores("gauss-1"))
     assert scores["test"]["sacrebleu_bound"] == scores["test"]["sacrebleu"]
     assert scores["test"]["sacrebleu_of_bound"]["score"] == 100
     assert "sacrebleu_bound" not in scores["dev"]
     assert "sacrebleu_bound" not in scores["both"]
     write_lines(bound, read_lines(experiment.corpus / "test.de"))
-    score_run(experiment, "gauss", 1)
+    score_run(Evaluated(experiment.folder), "gauss-1")
     against = read_json(experiment.scores("gauss-1"))["test"]
     assert against["sacrebleu_bound"]["score"] == 100
     assert against["sacrebleu_of_bound"]["score"] == scores["test"]["sacrebleu"]["score"]
     write_lines(bound, hypothesis[1:])
     with pytest.raises(UserError, match=r"test\.bound\.de has 39 lines for 40 sentences"):
-        score_run(experiment, "gauss", 1)
+        score_run(Evaluated(experiment.folder), "gauss-1")
     write_lines(bound, ["nothing"] * 40)
     with pytest.raises(UserError, match=r"test\.bound\.de scores 0 sacrebleu"):
-        score_run(experiment, "gauss", 1)
+        score_run(Evaluated(experiment.folder), "gauss-1")
 
 
 def test_significance_follows_the_baseline_of_the_same_seed(experiment):
@@ -357,7 +358,7 @@ def test_analyses_that_are_missing_are_named(tmp_path):
 def test_comparisons_that_are_missing_are_named(tmp_path):
     experiment = evaluate_all(make_experiment(tmp_path))
     write_json(experiment.significance("again-2"), {"test": {}})
-    with pytest.raises(UserError, match=r"again-2\.json has no comparisons of \['dev'\]; run the significance stage"):
+    with pytest.raises(UserError, match=r"again/2\.json has no comparisons of \['dev'\]; run the significance stage"):
         write_tables(experiment)
 
 
@@ -389,24 +390,23 @@ def test_runs_that_params_yaml_no_longer_has_are_left_out(tmp_path):
     assert read_json(changed.metrics / "results.json")["gauss"]["test"]["chrf"]["seeds"] == 1
 
 
-def test_unknown_runs_and_missing_files_are_named(tmp_path):
+def test_unknown_variants_and_missing_files_are_named(tmp_path):
     experiment = make_experiment(tmp_path)
-    with pytest.raises(UserError, match=r"no variant 'gaus'; params\.yaml has under variants: transformer, gauss"):
-        score_run(experiment, "gaus", 1)
-    with pytest.raises(UserError, match=r"no seed 7; params\.yaml has under seeds: 1, 2"):
-        compare_run(experiment, "gauss", 7)
-    with pytest.raises(UserError, match=r"transformer-1\.json: no such file"):
+    write_pairs(experiment)
+    with pytest.raises(UserError, match=r"no variant 'gaus' in .*pairs; there are again, alone, gauss, transformer\. "):
+        score_variant(Evaluated(experiment.folder), "gaus")
+    with pytest.raises(UserError, match=r"transformer/1\.json: no such file"):
         write_tables(experiment)
     write_json(experiment.metrics / "models.json", {"transformer": {}})
     with pytest.raises(UserError, match=r"does not describe \['gauss', 'again', 'alone'\]"):
         write_tables(experiment)
     write_lines(experiment.hypotheses("gauss-1") / "dev.detokenized.txt", ["only one"])
     with pytest.raises(UserError, match=r"dev\.de has 40 lines, .*dev\.detokenized\.txt has 1"):
-        score_run(experiment, "gauss", 1)
+        score_run(Evaluated(experiment.folder), "gauss-1")
 
 
 def test_scores_without_a_new_test_set_are_named(tmp_path):
     evaluate_all(make_experiment(tmp_path))
     corpus = PARAMETERS["corpus"] | {"tests": ["dev", "test", "extra"]}
-    with pytest.raises(UserError, match=r"transformer-1\.json has no scores of \['extra'\]; run the evaluate stage"):
+    with pytest.raises(UserError, match=r"transformer/1\.json has no scores of \['extra'\]; run the evaluate stage"):
         write_tables(make_experiment(tmp_path, corpus=corpus))

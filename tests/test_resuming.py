@@ -6,22 +6,20 @@ import multiprocessing
 import random
 import signal
 import time
-from pathlib import Path
 
 import pytest
 import torch
 import yaml
 from tiny_training import RUN, column, make_experiment, scripted, train
 
+from context_nmt.evaluation import validation
 from context_nmt.experiment import Experiment
 from context_nmt.files import UserError, locked
 from context_nmt.models.averaging import average_run
 from context_nmt.models.planning import write_plans
-from context_nmt.training import trainer
-from context_nmt.training.resuming import CODE
+from context_nmt.training import running, trainer
 from context_nmt.training.running import train_run
 
-ROOT = Path(__file__).parents[1]
 SETTINGS = {"maximum_updates": 120, "validate_every": 4, "keep_last": 3, "keep_best": 1}
 WIDE = {"width": 128, "feed_forward_width": 1024}  # so that writing a state takes its time
 
@@ -34,7 +32,7 @@ def digests(experiment):
 def train_in(folder):
     """What a process that is going to be killed does."""
     torch.set_num_threads(1)
-    train_run(Experiment(folder), "plain", 1, device="cpu", validation_bleu=None)
+    train_run(Experiment(folder), "plain", 1, device="cpu")
 
 
 def written(scratch):
@@ -102,8 +100,8 @@ def test_what_comes_after_a_kill_is_not_trained_twice(tmp_path, monkeypatch):
     assert digests(experiment) == whole
 
 
-def run(experiment, bleu=None):
-    train_run(experiment, "plain", 1, device="cpu", validation_bleu=bleu)
+def run(experiment):
+    train_run(experiment, "plain", 1, device="cpu")
 
 
 def counted_updates(monkeypatch, stop_at=None):
@@ -139,7 +137,7 @@ def change_setting(experiment):
 
 
 def change_data(experiment):
-    tokens = experiment.binarized / "train.xx.tokens.npy"
+    tokens = experiment.binarized / "training/train.xx.tokens.npy"
     content = bytearray(tokens.read_bytes())
     content[-2] ^= 1
     tokens.write_bytes(bytes(content))
@@ -157,7 +155,15 @@ def test_another_setting_or_text_starts_anew(tmp_path, monkeypatch, change):
 def test_another_seed_starts_anew(tmp_path, monkeypatch):
     experiment, updates = stopped(tmp_path, monkeypatch)
     updates.append(5)
-    train_run(experiment, "plain", 2, device="cpu", validation_bleu=None)
+    train_run(experiment, "plain", 2, device="cpu")
+    assert updates[1:] == [1, 2, 3, 4, 5, 6]
+
+
+def test_other_code_starts_anew(tmp_path, monkeypatch):
+    experiment, updates = stopped(tmp_path, monkeypatch)
+    monkeypatch.setattr(running, "digest_of_module", lambda name: f"other than that of {name}")
+    updates.append(5)
+    run(experiment)
     assert updates[1:] == [1, 2, 3, 4, 5, 6]
 
 
@@ -166,10 +172,10 @@ def test_early_stopping_goes_on_with_what_it_knew(tmp_path, monkeypatch):
     settings = {"maximum_updates": 40, "validate_every": 2, "patience": 2, "select_by": "bleu", "validation_bleu": True}
     experiment = make_experiment(tmp_path, training=settings)
     updates = counted_updates(monkeypatch, stop_at=5)
-    bleus = scripted([20.0, 30.0, 25.0, 24.0])
+    monkeypatch.setattr(validation, "validation_bleu", scripted([20.0, 30.0, 25.0, 24.0]))
     with pytest.raises(KeyboardInterrupt):
-        run(experiment, bleus)
-    run(experiment, bleus)
+        run(experiment)
+    run(experiment)
     assert updates[-1] == 8
     assert column(experiment, "valid_bleu") == [20, 30, 25, 24]
 
@@ -196,10 +202,3 @@ def test_a_state_that_was_cut_short_is_named(tmp_path, monkeypatch):
     state.write_bytes(state.read_bytes()[:-7])
     with pytest.raises(UserError, match=r"state\.safetensors: not a checkpoint of this program, or cut short"):
         run(experiment)
-
-
-def test_the_fingerprint_covers_the_code_that_the_pipeline_says_training_depends_on():
-    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
-    package = "${root}/src/context_nmt/"
-    code = {path.removeprefix(package) for path in stages["train"]["deps"] if path.startswith(package)}
-    assert code == set(CODE)

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from project_root import make_root
 
 from context_nmt import command_line
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import copy_text_files
 from context_nmt.experiment import Experiment
 from context_nmt.files import read_json, read_lines, write_lines
+from context_nmt.models.planning import write_plans
 
 PARAMETERS = {
     "root": ".",
@@ -40,6 +42,8 @@ def stage(tmp_path, monkeypatch, capsys):
         write(tmp_path, f"{split}.en", ENGLISH)
         write(tmp_path, f"{split}.de", GERMAN)
     monkeypatch.chdir(tmp_path)
+    make_root(tmp_path)
+    write_plans(Experiment())
 
     def run(name, *arguments):
         monkeypatch.setattr(sys, "argv", [name, *arguments])
@@ -117,18 +121,21 @@ def test_a_file_with_a_byte_order_mark(stage, tmp_path):
     )
 
 
-def test_later_stages_without_their_input(stage, tmp_path):
-    for name, missing in (("bpe", "runs/tokenized/train.en"), ("binarize", "runs/subwords/train.en")):
-        assert stage(name) == (1, f"error: {missing}: no such file\n")
-        assert not (tmp_path / "runs").exists()
+def test_stages_without_their_input(stage, tmp_path):
+    assert stage("bpe") == (1, "error: runs/tokenized/train.en: no such file\n")
+    assert not (tmp_path / "runs").exists()
+    for path in (tmp_path / "metrics/plans").glob("*.json"):
+        path.unlink()
+    for name, missing in (("tokenize", "text"), ("bpe", "units")):
+        assert stage(name) == (1, f"error: metrics/plans/{missing}.json: no such file\n")
 
 
 def test_translations_that_are_too_few(stage, tmp_path):
-    for name in ("tokenize", "bpe", "binarize"):
+    for name in ("tokenize", "bpe"):
         assert stage(name) == (0, "")
     experiment = with_translations(tmp_path, ["dog"])
     message = "runs/decoded/plain-1/test.subwords.txt: 1 translations for 3 sentences; decode again"
-    assert stage("detokenize", "plain", "1") == (1, f"error: {message}\n")
+    assert stage("decode", "plain", "1", "--no-search") == (1, f"error: {message}\n")
     assert list(experiment.hypotheses("plain-1").parent.iterdir()) == []
 
 
@@ -146,7 +153,7 @@ def test_odd_lines_are_text_and_keep_their_place(stage, tmp_path):
     for split in ("train", "valid", "test"):
         write(tmp_path, f"{split}.en", [b for line in odd for b in (ENGLISH[0], line)])
         write(tmp_path, f"{split}.de", [b for line in odd for b in (GERMAN[0], line)])
-    for name in ("tokenize", "bpe", "binarize"):
+    for name in ("tokenize", "bpe"):
         assert stage(name) == (0, "")
     # of the training pairs, those of white space or control characters only and the one of 10,000 tokens are dropped
     cleaning = read_json(tmp_path / "runs/tokenized/cleaning.json")
@@ -160,7 +167,7 @@ def test_odd_lines_are_text_and_keep_their_place(stage, tmp_path):
     corpus = BinarizedCorpus(Path("runs/binarized"))
     units = [corpus.target_vocabulary.text(ids) for ids in corpus.parallel("test")[1]]
     experiment = with_translations(tmp_path, units)
-    assert stage("detokenize", "plain", "1") == (0, "")
+    assert stage("decode", "plain", "1", "--no-search") == (0, "")
     text = read_lines(experiment.hypotheses("plain-1") / "test.detokenized.txt")
     assert len(text) == 30
     assert text[::2] == [GERMAN[0].decode()] * 15

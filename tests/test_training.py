@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from tiny_training import RUN, column, make_experiment, rows, scripted, summary, train
+from tiny_training import RUN, column, make_experiment, rows, summary, train
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import PADDING
@@ -37,7 +37,6 @@ def learned(tmp_path_factory):
         task="reverse",
         pairs=2000,
         longest=4,
-        bleu=validation.validation_bleu,
         model={"width": 48, "dropout": 0.0},
         training={
             "maximum_updates": 500,
@@ -185,7 +184,7 @@ def test_the_last_update_is_validated_even_if_it_is_not_its_turn(tmp_path):
 
 
 def test_bleu_stands_in_the_curve_only_if_asked_for(tmp_path):
-    assert "valid_bleu" not in rows(train(tmp_path, bleu=scripted([])))[0]
+    assert "valid_bleu" not in rows(train(tmp_path))[0]
 
 
 def test_sentences_that_are_too_long_are_left_out_and_counted(tmp_path):
@@ -231,7 +230,7 @@ def test_clipping_bounds_the_gradient(tmp_path, monkeypatch):
 def test_a_device_that_is_not_there_is_a_one_line_error(tmp_path, device):
     experiment = make_experiment(tmp_path, pairs=20)
     with pytest.raises(UserError) as error:
-        train_run(experiment, "plain", 1, device=device, validation_bleu=None)
+        train_run(experiment, "plain", 1, device=device)
     assert str(error.value).startswith(f"--device {device}: not available here (")
     assert "\n" not in str(error.value)
     assert not experiment.checkpoints(RUN).exists()
@@ -241,7 +240,7 @@ def test_a_training_that_diverges_stops_with_one_line(tmp_path):
     schedule = {"kind": "inverse_square_root", "warmup": 1, "peak_rate": 1e30}
     experiment = make_experiment(tmp_path, training={"schedule": schedule, "maximum_updates": 50})
     with pytest.raises(UserError, match=r"diverged: the loss of update \d+ is (nan|inf); lower the rate") as error:
-        train_run(experiment, "plain", 1, device="cpu", validation_bleu=None)
+        train_run(experiment, "plain", 1, device="cpu")
     assert "\n" not in str(error.value)
     assert not experiment.checkpoints(RUN).exists()
 
@@ -256,4 +255,4 @@ def test_a_variant_without_a_plan_is_told_which_there_are(tmp_path):
 def test_without_a_plan_the_missing_file_is_named(tmp_path):
     experiment = make_experiment(tmp_path, pairs=20)
     with pytest.raises(UserError, match=r"plans/other/training\.json: no such file"):
-        train_run(experiment, "other", 1, device="cpu", validation_bleu=None)
+        train_run(experiment, "other", 1, device="cpu")

@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+from project_root import make_root
 
 from context_nmt.corpus.binarized import binarize
+from context_nmt.evaluation import validation
 from context_nmt.experiment import Experiment
 from context_nmt.files import read_json, write_json, write_lines
 from context_nmt.models.planning import write_plans
@@ -79,7 +82,7 @@ def make_experiment(
         "seeds": [1],
         "focus": next(iter(variants or ["plain"])),
     }
-    folder.mkdir(parents=True, exist_ok=True)
+    make_root(folder)
     experiment.parameters.write_text(yaml.safe_dump(parameters), encoding="utf-8")
     for seed, (split, count) in enumerate({"train": pairs, "valid": 40}.items()):
         lines = digits(count, seed, longest=1 if task == "previous" else longest)
@@ -95,9 +98,12 @@ def make_experiment(
 
 
 def train(folder: Path, *, seed: int = 1, bleu: Bleu | None = None, **changes: Any) -> Experiment:
-    """Train a tiny experiment and give it back."""
+    """Train a tiny experiment and give it back; `bleu` takes the place of validation BLEU."""
     experiment = make_experiment(folder, **changes)
-    train_run(experiment, "plain", seed, device="cpu", validation_bleu=bleu)
+    with pytest.MonkeyPatch.context() as patch:
+        if bleu is not None:
+            patch.setattr(validation, "validation_bleu", bleu)
+        train_run(experiment, "plain", seed, device="cpu")
     return experiment
 
 
