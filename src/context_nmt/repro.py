@@ -170,6 +170,11 @@ class Scheduler:
         return {name: {out["path"]: out["md5"] for out in stage.get("outs", [])} for name, stage in stages.items()}
 
 
+def _take_interrupts() -> None:
+    """Where this process ignores Ctrl-C, as what a script starts with & does, its children would, too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def chain_name(chain: tuple[str, ...]) -> str:
     """A stage's own name, or that of the run whose stages these are."""
     return chain[0] if len(chain) == 1 else chain[0].partition("@")[2]
@@ -227,6 +232,7 @@ class Children:
             text=True,
             errors="replace",
             start_new_session=True,
+            preexec_fn=_take_interrupts,
         )
         threading.Thread(target=self._pass_on, args=(name, self.running[name]), daemon=True).start()
 
