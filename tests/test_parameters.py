@@ -245,3 +245,56 @@ def test_a_table_may_be_merged_into_others(tmp_path):
     """A key that overrides a merged one does not stand twice."""
     path = write(tmp_path, "a: {b: &b {x: 1}, c: {d: &d {<<: *b, x: 2}}}\ne: {<<: *d, y: 3}\n")
     assert read_yaml(path) == {"a": {"b": {"x": 1}, "c": {"d": {"x": 2}}}, "e": {"x": 2, "y": 3}}
+
+
+LIKE = """\
+root: .
+corpus: {name: c, source: xx, target: yy, tests: [test]}
+variants:
+  plain: {label: Plain, model: {width: 32, heads: 2}, training: {schedule: {warmup: 9}}}
+  windowed:
+    like: plain
+    label: Windowed
+    slots: {cross_attention: {mechanism: context_aware_cross_attention, window: 2}}
+    baseline: plain
+  wide:
+    like: windowed
+    training: {schedule: {factor: 2.0}}
+    slots: {cross_attention: {window: 4}, encoder_self_attention: {mechanism: dual_context}}
+  other:
+    like: windowed
+    slots: {cross_attention: {mechanism: dual_context}}
+train: {bitext: [plain, windowed, wide, other]}
+seeds: [1]
+focus: plain
+"""
+
+
+def test_a_variant_like_another_changes_what_it_says_and_keeps_the_rest(tmp_path):
+    (tmp_path / "params.yaml").write_text(LIKE)
+    variants = read_parameters(tmp_path / "params.yaml").variants
+    wide = variants["wide"]
+    assert wide.model == {"width": 32, "heads": 2}
+    assert wide.training == {"schedule": {"warmup": 9, "factor": 2.0}}
+    assert wide.slots == {
+        "cross_attention": {"mechanism": "context_aware_cross_attention", "window": 4},
+        "encoder_self_attention": {"mechanism": "dual_context"},
+    }
+    assert (wide.label, wide.baseline) == (None, "plain")
+    assert variants["other"].slots == {"cross_attention": {"mechanism": "dual_context"}}
+    assert variants["plain"].slots == {}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("like: plain", "like: wide", ["variants.", "windowed is like wide is like windowed", "circle"]),
+        ("like: plain", "like: windowed", ["variants.windowed.like", "circle"]),
+        ("like: plain", "like: plian", ["variants.windowed.like", "'plian'", "'plain'"]),
+    ],
+)
+def test_a_circle_of_likes_and_an_unknown_one_are_refused(tmp_path, old, new, words):
+    (tmp_path / "params.yaml").write_text(LIKE.replace(old, new))
+    with pytest.raises(UserError) as error:
+        read_parameters(tmp_path / "params.yaml")
+    assert all(word in str(error.value) for word in words), error.value
