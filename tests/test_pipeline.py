@@ -179,7 +179,16 @@ class Project:
         inside = Path("src" if name == CODE else "")
         paths = {os.path.normpath(inside / one["path"]) for one in [*stage.get("deps", []), *stage["outs"]]}
         paths |= set(stage.get("params", {}))
+        paths |= {folder for path in paths for folder in noted_translations(self.folder / path)}
         return paths | {file for path in paths for file in noted_code(self.folder, Path(path))}
+
+
+def noted_translations(path):
+    """The folders that stand for metrics/pairs/VARIANT.json, which has their hashes."""
+    if path.parent.name == "pairs":
+        pairs = json.loads(path.read_text())
+        for variant in filter(None, (path.stem, pairs["baseline"])):
+            yield from (f"metrics/hypotheses/{variant}-{seed}" for seed in pairs["runs"])
 
 
 def noted_code(root, path):
@@ -334,7 +343,7 @@ def test_a_stage_opens_what_it_declares(finished):
         ("decode@reader-1", "src/context_nmt/decoding/search.py"),
         ("decode@reader-1", "src/context_nmt/mechanisms/hierarchical_attention.py"),
         ("train@small-1", "src/context_nmt/evaluation/validation.py"),
-        ("report", "src/context_nmt/evaluation/papers/dual_context.yaml"),
+        ("report", "src/context_nmt/evaluation/papers/lexical_shortcuts.yaml"),
         ("download@spare", "src/context_nmt/corpus/formats/text.py"),
     ],
 )

@@ -77,6 +77,7 @@ def closure(root: Path, *files: Path) -> Digests:
             continue
         found[name] = _digest_of_file(path)
         if path.suffix == ".py":
+            waiting += _packages_above(root, path)
             waiting += _imported(root, path)
             waiting += _package_data(path) if path.name == "__init__.py" else []
     return dict(sorted(found.items()))
@@ -98,14 +99,16 @@ def module_name(root: Path, path: Path) -> str:
 
 
 def _imported(root: Path, path: Path) -> Iterator[Path]:
-    """The project's files that importing a file, or running its functions, can import; parents come first."""
+    """The project's files that importing a file, or running its functions, can import."""
     for module in _imported_names(path):
-        parts = module.split(".")
-        for end in range(1, len(parts) + 1):
-            place = root / "src" / Path(*parts[:end])
-            for file in (place / "__init__.py", place.with_suffix(".py")):
-                if file.is_file():
-                    yield file
+        place = root / "src" / Path(*module.split("."))
+        yield from (file for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file())
+
+
+def _packages_above(root: Path, path: Path) -> Iterator[Path]:
+    """The __init__.py of each package that a file of src/ is in: importing it runs them."""
+    if path.is_relative_to(root / "src"):
+        yield from (file for parent in path.parents if (file := parent / "__init__.py").is_file())
 
 
 @cache
