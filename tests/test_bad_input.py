@@ -354,6 +354,26 @@ def test_an_output_that_takes_no_more(project, unbuffered):
     assert (result.returncode, result.stderr.splitlines()[-1]) == (1, "error: output: No space left on device")
 
 
+def test_a_machine_without_the_text_tools_translates_and_says_where_to_go_on(project, stage):
+    for tool in ("sacremoses", "subword_nmt"):
+        (project / f"{tool}.py").write_text(f"raise ModuleNotFoundError(name={tool!r})")
+    before = contents(project)
+    shutil.rmtree(project / "runs/decoded/plain-1")
+    paths = {"PYTHONPATH": f"{project}:{ROOT / 'src'}:{ROOT}"}
+    command = [sys.executable, "-m", "stages.decode", "plain", "1"]
+    result = subprocess.run(
+        command, cwd=project, env=environment() | paths, capture_output=True, text=True, check=False
+    )
+    assert (result.returncode, result.stderr.splitlines()[-1]) == (
+        1,
+        "error: runs/decoded/plain-1 is written, but sacremoses is not installed, so it cannot be turned into text; run"
+        " `python stages decode plain 1 --no-search` where it is",
+    )
+    shutil.rmtree(project / "metrics/hypotheses/plain-1")
+    assert stage(project, "decode", "plain", "1", "--no-search") == (0, [])
+    assert contents(project) == before
+
+
 # Ctrl-C
 
 

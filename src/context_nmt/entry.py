@@ -7,13 +7,12 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import yaml
-
+from context_nmt.checking import check, read_yaml
 from context_nmt.code_closure import check_code_file, stages
 from context_nmt.command_line import one_line_errors
 from context_nmt.files import UserError
+from context_nmt.settings.experiment import LaunchSettings
 
 LAUNCHED = {"train": "train"} | dict.fromkeys(("decode", "distill", "rescore", "contrast", "analyse"), "decode")
 HELP = """Usage: python stages NAME [ARGUMENTS]
@@ -55,12 +54,14 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
 
 
 def read_launch(parameters: Path, key: str) -> list[str]:
-    """The words of launch.KEY in params.yaml; `python` where there is none."""
+    """The words of launch.KEY in params.yaml; `python` where there is none. Raises UserError for what is no command."""
+    given = read_yaml(parameters) if parameters.is_file() else None  # without one the stage says what it misses
+    launch = given.get("launch") if isinstance(given, dict) else None
+    command: str = getattr(check(LaunchSettings, launch or {}, where=f"{parameters}: launch"), key)
     try:
-        given: Any = yaml.safe_load(parameters.read_text(encoding="utf-8"))
-        return shlex.split((given.get("launch") or {}).get(key, "python"))
-    except (OSError, AttributeError, TypeError, ValueError, yaml.YAMLError):
-        return ["python"]  # no experiment: the stage says what it misses
+        return shlex.split(command)
+    except ValueError as error:
+        raise UserError(f"{parameters}: launch: {key} is {command!r} ({error})") from None
 
 
 def _summary(root: Path, stage: str) -> str:

@@ -1,0 +1,84 @@
+"""`python stages NAME`: which stages there are, and the command under `launch` that starts one."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NAMES = sorted(path.stem for path in (ROOT / "stages").glob("*.py") if not path.stem.startswith("_"))
+
+
+def stages(folder, *arguments):
+    """Status, standard output and standard error, called as dvc.yaml does but for DVC's own variables."""
+    done = subprocess.run(
+        ["python", str(ROOT / "stages"), *arguments],
+        cwd=folder,
+        env={"PATH": f"{Path(sys.executable).parent}:{os.defpath}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",)])
+def test_all_stages_are_listed_with_what_they_do(tmp_path, arguments):
+    status, output, errors = stages(tmp_path, *arguments)
+    assert (status, errors) == (0, "")
+    listed = [line.split(maxsplit=1) for line in output.splitlines() if line.startswith("  ")]
+    assert [name for name, _ in listed] == NAMES
+    assert all(summary.endswith(".") for _, summary in listed)
+
+
+def test_an_unknown_stage_is_told_the_nearest_one_and_all(tmp_path):
+    message = f"there are {', '.join(NAMES)}\n"
+    assert stages(tmp_path, "tokenise") == (1, "", f"error: no stage 'tokenise'; did you mean tokenize? {message}")
+    assert stages(tmp_path, "xyz") == (1, "", f"error: no stage 'xyz'; {message}")
+
+
+def test_a_stage_runs_in_the_current_folder_and_knows_its_name(tmp_path):
+    assert stages(tmp_path, "tokenize") == (1, "", "error: metrics/plans/text.json: no such file\n")
+    status, output, _ = stages(tmp_path, "tokenize", "--help")
+    assert (status, output.split("\n")[0]) == (0, "Usage: python stages tokenize [OPTIONS]")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        *(("train", "one"), ("decode", "two"), ("distill", "two"), ("rescore", "two")),
+        *(("contrast", "two"), ("analyse", "two")),
+    ],
+)
+def test_what_computes_is_started_by_the_command_that_params_yaml_has_for_it(tmp_path, name, words):
+    (tmp_path / "params.yaml").write_text("launch: {train: echo one python, decode: echo 'two' python}")
+    assert stages(tmp_path, name, "plain", "1") == (0, f"{words} {sys.executable} -m stages.{name} plain 1\n", "")
+
+
+@pytest.mark.parametrize("parameters", [None, "root: .", "launch:", "launch: {decode: echo}"])
+def test_without_a_command_it_is_python(tmp_path, parameters):
+    if parameters is not None:
+        (tmp_path / "params.yaml").write_text(parameters)
+    message = "error: metrics/plans/plain/training.json: no such file\n"
+    assert stages(tmp_path, "train", "plain", "1") == (1, "", message)
+
+
+@pytest.mark.parametrize(
+    ("launch", "message"),
+    [
+        ("{train: torchrum --nproc-per-node 2}", "launch: torchrum: no such command"),
+        ("{train: ' '}", "launch: train is ' '; it must be a command"),
+        ('{train: "env \'x python"}', 'launch: train is "env \'x python" (No closing quotation)'),
+        ("{train: 3}", "launch: train: input should be a valid string, not 3"),
+        ("{trian: python}", "launch: trian: unknown key; did you mean 'train'? (known: train, decode)"),
+        ("{", "not YAML ("),
+    ],
+)
+def test_what_is_no_command_is_one_line(tmp_path, launch, message):
+    (tmp_path / "params.yaml").write_text(f"launch: {launch}")
+    status, output, errors = stages(tmp_path, "train", "plain", "1")
+    assert (status, output, errors.count("\n")) == (1, "", 1)
+    assert errors.startswith(f"error: params.yaml: {message}")
+    assert stages(tmp_path, "train", "--help")[0] == 0
