@@ -69,10 +69,9 @@ def test_without_a_command_it_is_python(tmp_path, parameters):
     ("launch", "message"),
     [
         ("{train: torchrum --nproc-per-node 2}", "launch: torchrum: no such command"),
-        ("{train: ' '}", "launch: train is ' '; it must be a command"),
-        ('{train: "env \'x python"}', 'launch: train is "env \'x python" (No closing quotation)'),
-        ("{train: 3}", "launch: train: input should be a valid string, not 3"),
-        ("{trian: python}", "launch: trian: unknown key; did you mean 'train'? (known: train, decode)"),
+        ("{train: ' '}", "launch.train: is empty"),
+        ('{train: "env \'x python"}', "launch.train: must be a command (No closing quotation)"),
+        ("{train: 3}", "launch.train: must be a command"),
         ("{", "not YAML ("),
     ],
 )

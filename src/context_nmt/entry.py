@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from context_nmt.checking import check, read_yaml
+import yaml
+
 from context_nmt.code_closure import check_code_file, stages
 from context_nmt.command_line import one_line_errors
 from context_nmt.files import UserError
-from context_nmt.settings.experiment import LaunchSettings
 
 LAUNCHED = {"train": "train"} | dict.fromkeys(("decode", "distill", "rescore", "contrast", "analyse"), "decode")
 HELP = """Usage: python stages NAME [ARGUMENTS]
@@ -54,14 +54,23 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
 
 
 def read_launch(parameters: Path, key: str) -> list[str]:
-    """The words of launch.KEY in params.yaml; `python` where there is none. Raises UserError for what is no command."""
-    given = read_yaml(parameters) if parameters.is_file() else None  # without one the stage says what it misses
-    launch = given.get("launch") if isinstance(given, dict) else None
-    command: str = getattr(check(LaunchSettings, launch or {}, where=f"{parameters}: launch"), key)
+    """The words of launch.KEY in params.yaml; `python` where there is none. Raises UserError for what is no command.
+
+    Nothing else of params.yaml is looked at, and pydantic is not loaded: trainings run where only PyTorch is installed.
+    """
     try:
-        return shlex.split(command)
-    except ValueError as error:
-        raise UserError(f"{parameters}: launch: {key} is {command!r} ({error})") from None
+        values = yaml.safe_load(parameters.read_text(encoding="utf-8"))
+        given = ((values or {}).get("launch") or {}).get(key, "python")
+        words = shlex.split(given)
+    except OSError:
+        return ["python"]  # the stage says what it misses
+    except yaml.YAMLError as error:
+        raise UserError(f"{parameters}: not YAML ({' '.join(str(error).split())})") from None
+    except (AttributeError, TypeError, ValueError) as error:
+        raise UserError(f"{parameters}: launch.{key}: must be a command ({error})") from None
+    if not words:
+        raise UserError(f"{parameters}: launch.{key}: is empty; it must be a command, such as python")
+    return words
 
 
 def _summary(root: Path, stage: str) -> str:
