@@ -57,7 +57,7 @@ def test_what_computes_is_started_by_the_command_that_params_yaml_has_for_it(tmp
     assert stages(tmp_path, name, "plain", "1") == (0, f"{words} {sys.executable} -m stages.{name} plain 1\n", "")
 
 
-@pytest.mark.parametrize("parameters", [None, "root: .", "launch:", "launch: {decode: echo}"])
+@pytest.mark.parametrize("parameters", [None, "root: .", "launch:", "launch: {decode: echo}", "- 1", "{"])
 def test_without_a_command_it_is_python(tmp_path, parameters):
     if parameters is not None:
         (tmp_path / "params.yaml").write_text(parameters)
@@ -70,10 +70,9 @@ def test_without_a_command_it_is_python(tmp_path, parameters):
     [
         ("{train: torchrum --nproc-per-node 2}", "launch: torchrum: no such command"),
         ("{train: ' '}", "launch: train is ' '; it must be a command"),
-        ('{train: "env \'x python"}', 'launch: train is "env \'x python" (No closing quotation)'),
-        ("{train: 3}", "launch: train: input should be a valid string, not 3"),
-        ("{trian: python}", "launch: trian: unknown key; did you mean 'train'? (known: train, decode)"),
-        ("{", "not YAML ("),
+        ("{train: env 'x python}", 'launch: train is "env \'x python"; it must be a command'),
+        ("{train: 3}", "launch: train is 3; it must be a command"),
+        ("{train: }", "launch: train is None; it must be a command"),
     ],
 )
 def test_what_is_no_command_is_one_line(tmp_path, launch, message):

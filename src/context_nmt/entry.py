@@ -6,13 +6,15 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from context_nmt.checking import check, read_yaml
+import yaml
+
 from context_nmt.code_closure import check_code_file, stages
 from context_nmt.command_line import one_line_errors
 from context_nmt.files import UserError
-from context_nmt.settings.experiment import LaunchSettings
 
 LAUNCHED = {"train": "train"} | dict.fromkeys(("decode", "distill", "rescore", "contrast", "analyse"), "decode")
 HELP = """Usage: python stages NAME [ARGUMENTS]
@@ -55,13 +57,18 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
 
 def read_launch(parameters: Path, key: str) -> list[str]:
     """The words of launch.KEY in params.yaml; `python` where there is none. Raises UserError for what is no command."""
-    given = read_yaml(parameters) if parameters.is_file() else None  # without one the stage says what it misses
-    launch = given.get("launch") if isinstance(given, dict) else None
-    command: str = getattr(check(LaunchSettings, launch or {}, where=f"{parameters}: launch"), key)
     try:
-        return shlex.split(command)
-    except ValueError as error:
-        raise UserError(f"{parameters}: launch: {key} is {command!r} ({error})") from None
+        given: Any = yaml.safe_load(parameters.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return ["python"]  # no experiment: the stage says what it misses
+    launch = given.get("launch") if isinstance(given, dict) else None
+    command = launch.get(key, "python") if isinstance(launch, dict) else "python"
+    words = []
+    with suppress(AttributeError, ValueError):  # a number; a quotation without an end
+        words = shlex.split(command)
+    if not words:
+        raise UserError(f"{parameters}: launch: {key} is {command!r}; it must be a command")
+    return words
 
 
 def _summary(root: Path, stage: str) -> str:
