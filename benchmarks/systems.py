@@ -83,7 +83,7 @@ def systems_of(
     _check(systems, "masked", masked, "masked")
     if beside is not None:
         _check(systems, "beside", beside, "masked")
-    if not (experiment.binarized / "corpus.json").is_file():
+    if not (experiment.binarized / "training/corpus.json").is_file():
         raise UserError(f"{experiment.binarized}: not there; {_remedy(experiment)}")
     if len(systems.references) != len(systems.corpus.side(test, systems.corpus.source)):
         raise UserError(f"{experiment.binarized}: {test} is not that of {experiment.corpus}; {_remedy(experiment)}")

@@ -211,17 +211,17 @@ def test_a_start_with_other_layers_is_refused_though_its_weights_would_fit(learn
 def test_without_documents_training_says_what_is_missing(learned):
     corpus = BinarizedCorpus(learned.binarized)
     model = load_run(learned.model("encoder-1"), CPU, corpus)
-    (learned.binarized / "train.documents").rename(learned.binarized / "elsewhere")
+    (learned.binarized / "training/train.documents").rename(learned.binarized / "elsewhere")
     try:
         with pytest.raises(UserError, match=r"train\.documents is missing: the variant looks at previous sentences"):
             pairs_for(model, corpus, "train", None)
     finally:
-        (learned.binarized / "elsewhere").rename(learned.binarized / "train.documents")
+        (learned.binarized / "elsewhere").rename(learned.binarized / "training/train.documents")
 
 
 def test_what_is_too_long_is_as_if_its_document_had_it_not(tmp_path):
     experiment = make_experiment(tmp_path, pairs=40, longest=6)
-    (experiment.binarized / "train.documents").write_text("0\n10\n13\n30\n", encoding="utf-8")
+    (experiment.binarized / "training/train.documents").write_text("0\n10\n13\n30\n", encoding="utf-8")
     corpus = BinarizedCorpus(experiment.binarized)
     pairs = pairs_for(small_model({"encoder_output": (HAN,)}), corpus, "train", 3)
     lengths = corpus.side("train", "xx").lengths

@@ -14,6 +14,7 @@ from torch.testing import assert_close
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.translating import translate_ids
+from context_nmt.evaluation import validation
 from context_nmt.experiment import Experiment
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
@@ -277,7 +278,7 @@ def test_mask_predict_is_what_a_slow_one_finds_for_each_sentence_and_length_alon
 
 
 def loss_of(model, batch, smoothing):
-    plan = TrainingPlan(model=small_plan(**KIND), training=TrainingSettings(label_smoothing=smoothing), files={})
+    plan = TrainingPlan(model=small_plan(**KIND), training=TrainingSettings(label_smoothing=smoothing))
     return Objective(model, plan)(batch.source, batch.target_inputs, batch.targets)
 
 
@@ -336,7 +337,7 @@ def test_the_pseudo_log_likelihood_masks_one_unit_at_a_time():
         assert score == pytest.approx(expected.item(), abs=1e-9)
 
 
-def test_a_killed_training_ends_in_the_same_numbers(tmp_path):
+def test_a_killed_training_ends_in_the_same_numbers(tmp_path, monkeypatch):
     """Which units are masked depends on the seed and the update alone."""
     recipe = {"maximum_updates": 6, "validate_every": 2, "maximum_sentence_length": 14, "accumulation": 2}
     straight = make_experiment(tmp_path / "straight", model=TASK, training=recipe)
@@ -351,10 +352,11 @@ def test_a_killed_training_ends_in_the_same_numbers(tmp_path):
             raise KeyboardInterrupt
         return 0.0
 
+    monkeypatch.setattr(validation, "validation_bleu", bleu)
     with pytest.raises(KeyboardInterrupt):
-        train_run(stopped, "plain", 1, device="cpu", validation_bleu=bleu)
-    train_run(Experiment(stopped.folder), "plain", 1, device="cpu", validation_bleu=lambda *_: 0.0)
-    train_run(whole, "plain", 1, device="cpu", validation_bleu=lambda *_: 0.0)
+        train_run(stopped, "plain", 1, device="cpu")
+    train_run(Experiment(stopped.folder), "plain", 1, device="cpu")
+    train_run(whole, "plain", 1, device="cpu")
     assert column(stopped, "train_loss") == column(whole, "train_loss") == column(straight, "train_loss")
 
 

@@ -72,7 +72,7 @@ def test_what_is_not_given_has_its_default(tmp_path):
 @pytest.mark.parametrize(
     ("key", "nearest", "known"),
     [
-        ("modle", "model", "root, launch, corpus"),
+        ("modle", "model", "root, launch, download, corpus"),
         ("model.head", "heads", "kind, width, feed_forward_width, heads"),
         ("training.schedule.warm_up", "warmup", "kind, warmup, factor"),
         ("text.source.truecas", "truecase", "pretokenized, script"),

@@ -163,13 +163,14 @@ def experiment(tmp_path: Path) -> Experiment:
     plan = small_plan()
     model = build(plan, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
     save(experiment.model("small-1") / RUN_WEIGHTS, weights_of(model), model_metadata(plan, VOCABULARY, VOCABULARY))
-    folder = experiment.binarized
+    training, tests = (experiment.binarized / name for name in ("training", "tests"))
     for language, name in (("en", "word"), ("de", "unit")):
         units = ["<pad>", "<s>", "</s>", "<unk>", *(f"{name}{number}" for number in range(4, VOCABULARY))]
-        write_lines(folder / f"vocabulary.{language}.txt", units)
-    names = {"train": "train", "validation": "first", "tests": ["first", "second"]}
-    write_json(folder / "corpus.json", {"source": "en", "target": "de", **names})
-    for test, count in (("first", 5), ("second", 3)):
+        write_lines(training / f"vocabulary.{language}.txt", units)
+    names = {"source": "en", "target": "de", "train": "train", "validation": "first"}
+    write_json(training / "corpus.json", names)
+    write_json(tests / "corpus.json", {"tests": ["first", "second"], "contrastive": []})
+    for folder, test, count in ((training, "first", 5), (tests, "second", 3)):
         sentences = random_sentences(count)
         np.save(folder / f"{test}.en.tokens.npy", np.concatenate(sentences))
         np.save(folder / f"{test}.en.offsets.npy", np.cumsum([0, *map(len, sentences)]))
@@ -198,7 +199,7 @@ def test_decode_writes_every_test_set(experiment: Experiment) -> None:
     assert sorted(path.name for path in decoded.iterdir()) == ["first.subwords.txt", "second.subwords.txt"]
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("run_folder")
 def test_two_processes_of_torchrun_write_what_one_writes(experiment: Experiment) -> None:
     settings = DecodingSettings(beam=3, n_best=3, maximum_length_offset=4, batch_tokens=20)
     write_json(experiment.plan("small", "decoding"), asdict(settings))
@@ -215,6 +216,7 @@ def test_two_processes_of_torchrun_write_what_one_writes(experiment: Experiment)
     )
     assert result.returncode == 0, result.stderr
     assert {path.name: path.read_bytes() for path in experiment.decoded("small-1").iterdir()} == one
+    assert len(read_lines(experiment.hypotheses("small-1") / "second.detokenized.txt")) == 3
     # Only the first one speaks, of its own part.
     counts = re.findall(r"small-1 (\w+): (\d) sentences", result.stderr)
     assert [name for name, _ in counts] == ["first", "second"]
@@ -241,7 +243,7 @@ def run_folder(experiment: Experiment) -> Path:
     write_json(folder / "text" / "moses.json", moses)
     write_json(folder / "text" / "units.json", asdict(UnitSettings(kind="words")))
     for name in ("corpus.json", "vocabulary.en.txt", "vocabulary.de.txt"):
-        shutil.copy(experiment.binarized / name, folder / "text" / name)
+        shutil.copy(experiment.binarized / "training" / name, folder / "text" / name)
     return folder
 
 
