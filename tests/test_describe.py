@@ -19,6 +19,8 @@ from context_nmt.models.plans import Filling
 from context_nmt.parameters import read_yaml
 from stages.describe import main
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -119,7 +121,6 @@ def test_parameters_of_two_tables_and_learned_positions():
     assert "output" not in parts
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "slot"),
     [(name, slot) for name in mechanisms.names() for slot in mechanisms.load(name).SLOTS if name != PLAIN],
