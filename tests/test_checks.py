@@ -12,6 +12,8 @@ from context_nmt.files import UserError
 from context_nmt.new_experiment import create_experiment
 from context_nmt.parameters import read_parameters
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -72,7 +74,6 @@ def test_a_link_instead_of_a_copy_is_found(project):
         check_experiments(project)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

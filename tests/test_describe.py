@@ -21,6 +21,8 @@ from context_nmt.models.counting import SENTENCE_LENGTH, describe
 from context_nmt.models.planning import PLAIN, write_plans
 from context_nmt.models.plans import Filling
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -121,7 +123,6 @@ def test_parameters_of_two_tables_and_learned_positions():
     assert "output" not in parts
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "slot"),
     [(name, slot) for name in mechanisms.names() for slot in mechanisms.load(name).SLOTS if name != PLAIN],

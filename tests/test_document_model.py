@@ -43,6 +43,7 @@ def texts(seed):
     return [random.integers(4, VOCABULARY, random.integers(1, 6)) for _ in range(DOCUMENTS[-1].stop)]
 
 
+@pytest.mark.slow
 def test_documents_side_by_side_are_translated_as_one_at_a_time(model):
     settings = DecodingSettings(beam=3, n_best=2, maximum_length_offset=3)
     together = translate_ids(model, texts(1), settings, documents=DOCUMENTS, device=CPU)
@@ -82,6 +83,7 @@ def test_a_translation_scores_what_its_document_gives_it(model):
     assert [one[0].log_probability for one in found] == pytest.approx(scores, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_with_references_as_context_its_own_translations_do_not_matter(model):
     """Each sentence is then translated as behind those of the reference."""
     settings, references = DecodingSettings(beam=2, maximum_length_offset=3), texts(2)

@@ -12,6 +12,8 @@ from context_nmt.evaluation.figures import draw_learning_curves, draw_scores
 from context_nmt.evaluation.results import read_results
 from context_nmt.files import UserError, write_lines
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory):
