@@ -530,8 +530,6 @@ def test_a_clone_without_the_cache_is_up_to_date_and_trains_a_new_variant_and_se
     finished.repro()
     finished.commit("all of it")
     clone = finished.clone(folder / "bare")
-    for name in ("toy", "tasks"):  # a user's own text is not in git
-        shutil.copytree(finished.folder / "data" / name, clone.folder / "data" / name)
     assert ran(clone.run("dvc", "repro", "--allow-missing", "--dry")) == []
     clone.edit("variants:\n", "variants:\n  wide: {model: {feed_forward_width: 32}, baseline: plain}\n")
     clone.edit("bitext: [", "bitext: [wide, ")

@@ -199,6 +199,7 @@ def test_decode_writes_every_test_set(experiment: Experiment) -> None:
     assert sorted(path.name for path in decoded.iterdir()) == ["first.subwords.txt", "second.subwords.txt"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("run_folder")
 def test_two_processes_of_torchrun_write_what_one_writes(experiment: Experiment) -> None:
     settings = DecodingSettings(beam=3, n_best=3, maximum_length_offset=4, batch_tokens=20)
