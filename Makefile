@@ -59,7 +59,6 @@ check: $(INSTALLED)  ## lint, formatting, types, the copies of dvc.yaml and ever
 	context-nmt check
 
 speed: .venv/speed.installed  ## after repro: measure speed and memory beside other programs, about 40 minutes (ROUNDS=…)
-	test -d data/multi30k || dvc repro data/dvc.yaml:download@multi30k
 	python -m benchmarks $(if $(ROUNDS),--rounds $(ROUNDS))
 
 .venv/speed.installed: $(INSTALLED) requirements-speed.lock

@@ -1,28 +1,32 @@
-"""What is measured on: Multi30k, prepared in runs/speed by the project's own stages; no torch here."""
+"""What is measured on: Multi30k, downloaded and prepared in runs/speed by the project's own stages; no torch here."""
 
+import os
 import shutil
 import sys
 from pathlib import Path
 
 from context_nmt.corpus.binarized import BinarizedCorpus, binarize
+from context_nmt.corpus.catalogue import read_entry
+from context_nmt.corpus.download import make_corpus
 from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.experiment import Experiment
-from context_nmt.files import UserError
 
 PARAMETERS = Path(__file__).with_name("params.yaml")
-EXPERIMENT = Experiment(PARAMETERS.parents[1] / "runs" / "speed")
+ROOT = PARAMETERS.parents[1]
+EXPERIMENT = Experiment(ROOT / "runs" / "speed")
 
 
 def prepared() -> None:
-    """Prepare the text, once; raises UserError when the raw text is not there."""
+    """Prepare the text, once; raises UserError when it is not there and cannot be downloaded."""
     if not EXPERIMENT.parameters.is_file() or EXPERIMENT.parameters.read_bytes() != PARAMETERS.read_bytes():
         shutil.rmtree(EXPERIMENT.folder, ignore_errors=True)
         EXPERIMENT.folder.mkdir(parents=True)
         shutil.copyfile(PARAMETERS, EXPERIMENT.parameters)
     settings = EXPERIMENT.settings
     if not EXPERIMENT.corpus.is_dir():
-        raise UserError(f"{EXPERIMENT.corpus}: not there; run `dvc repro data/dvc.yaml:download@multi30k`")
+        entry, mirror = read_entry(ROOT / "data/params.yaml", settings.corpus.name), os.environ.get("DATA_MIRROR")
+        make_corpus(entry, EXPERIMENT.corpus, checksums=ROOT / "data/checksums.json", mirror=mirror or None)
     if not EXPERIMENT.binarized.is_dir():
         print("preparing Multi30k", file=sys.stderr)
         tokenize_corpus(EXPERIMENT.corpus, EXPERIMENT.tokenized, settings.corpus, settings.text)
