@@ -29,7 +29,7 @@ def format_results(results: Results, sections: Iterable[str] = ()) -> str:
     lines = [
         f"# Results: {corpus.name}, {corpus.source}-{corpus.target}",
         "",
-        f"Seeds: {seeds}. Written by the tables stage; results.json and results.csv hold the same numbers."
+        f"Seeds: {seeds}. Written by the report stage; results.json and results.csv hold the same numbers."
         " What goes on inside the systems stands in [analyses.md](analyses.md).",
     ]
     for test_set in results.test_sets:

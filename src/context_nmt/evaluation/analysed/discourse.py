@@ -13,7 +13,7 @@ from context_nmt.layout import run_name
 COLUMNS = ("apt_pronouns", "apt_nouns", "cohesion", "coherence")
 HUMAN = "Human translation"
 INTRODUCTION = """\
-Seeds: {seeds}. Written by the tables stage; analyses.csv and results.csv hold the same numbers. ± is the sample
+Seeds: {seeds}. Written by the report stage; analyses.csv and results.csv hold the same numbers. ± is the sample
 standard deviation over seeds; in brackets the difference to the system's baseline; nothing here is tested."""
 NOTES = """\
 - apt_pronouns, accuracy of pronoun translation: the share of the reference's pronouns that the translation has at the

@@ -7,7 +7,7 @@ from context_nmt.evaluation.markdown import score_cell, table_header, table_row
 from context_nmt.evaluation.results import Results
 
 INTRODUCTION = """\
-Seeds: {seeds}. Written by the tables stage; analyses.csv holds the same numbers. ± is the sample standard deviation
+Seeds: {seeds}. Written by the report stage; analyses.csv holds the same numbers. ± is the sample standard deviation
 over seeds; in brackets the difference to the system's baseline."""
 
 

@@ -12,7 +12,7 @@ from context_nmt.layout import run_name
 
 STACKS = ("encoder", "decoder")
 INTRODUCTION = """\
-Seeds: {seeds}. Written by the tables stage; analyses.csv holds the same numbers. ± is the sample standard deviation
+Seeds: {seeds}. Written by the report stage; analyses.csv holds the same numbers. ± is the sample standard deviation
 over seeds; in brackets the difference to the system's baseline; nothing here is tested."""
 SENTENCES = """\
 How often, in per cent, a classifier finds out what a sentence is like from the mean of the encoder's top layer over it
