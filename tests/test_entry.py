@@ -70,6 +70,7 @@ def test_without_a_command_it_is_python(tmp_path, parameters):
     [
         ("{train: torchrum --nproc-per-node 2}", "launch: torchrum: no such command"),
         ("{train: ' '}", "launch.train: is empty"),
+        ("{train: }", "launch.train: is empty"),
         ('{train: "env \'x python"}', "launch.train: must be a command (No closing quotation)"),
         ("{train: 3}", "launch.train: must be a command"),
         ("{", "not YAML ("),

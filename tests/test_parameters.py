@@ -76,7 +76,7 @@ def test_what_is_not_given_has_its_default(tmp_path):
         ("model.head", "heads", "kind, width, feed_forward_width, heads"),
         ("training.schedule.warm_up", "warmup", "kind, warmup, factor"),
         ("text.source.truecas", "truecase", "pretokenized, script"),
-        ("variants.first.lable", "label", "label, slots, model"),
+        ("variants.first.lable", "label", "like, label, slots, model"),
     ],
 )
 def test_a_misspelt_key_is_named_with_the_nearest_known_one(tmp_path, key, nearest, known):

@@ -60,7 +60,7 @@ def read_launch(parameters: Path, key: str) -> list[str]:
     """
     try:
         values = yaml.safe_load(parameters.read_text(encoding="utf-8"))
-        given = ((values or {}).get("launch") or {}).get(key, "python")
+        given = ((values or {}).get("launch") or {}).get(key, "python") or ""  # None: shlex would read stdin
         words = shlex.split(given)
     except OSError:
         return ["python"]  # the stage says what it misses
