@@ -12,6 +12,8 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 
+pytestmark = pytest.mark.slow
+
 PARAMETERS = {
     "root": ".",
     "corpus": {"name": "none", "source": "xx", "target": "yy", "tests": ["test"]},
@@ -135,6 +137,7 @@ def test_a_stage_that_fails_stops_the_others(project):
     assert log(project) == ["first"]
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_stops_all(project):
     process = start(project, ENDLESS, "--jobs", "2")
     ready = 0
