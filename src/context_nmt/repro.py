@@ -106,7 +106,9 @@ class Scheduler:
                 self._behind[one] |= {name, *self._behind[name]}
         self._outputs = self._read_lock()
         for name, stage in stages.items():
-            if stage.changed or name not in self._outputs:  # DVC takes a new one without dependencies for unchanged
+            if name not in self._outputs and not stage.changed:  # DVC takes a new one without dependencies for missing
+                self.missed.add(name)
+            if stage.changed or name in self.missed:
                 self._need(name)
 
     @property
