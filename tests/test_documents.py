@@ -31,21 +31,21 @@ def test_each_sentence_that_is_kept_stays_in_its_document(documents):
 
 @pytest.fixture
 def folders(tmp_path):
-    """The folders of raw text, tokens, units and ids; `valid` has no documents."""
+    """The folders of raw text, tokens, units and ids of the test set; `valid` has no documents."""
     for split in ("train", "valid", "test"):
         for language in ("en", "de"):
             write_lines(tmp_path / "raw" / f"{split}.{language}", [line for lines in DOCUMENTS for line in lines])
         if split != "valid":
             write_lines(tmp_path / "raw" / f"{split}.documents", ["0", "2", "5", "8"])
-    return [tmp_path / name for name in ("raw", "tokenized", "subwords", "binarized")]
+    return [tmp_path / name for name in ("raw", "tokenized", "subwords", "binarized/tests")]
 
 
 def text_stages(folders):
-    raw, tokenized, subwords, binarized = folders
+    raw, tokenized, subwords, tests = folders
     tokenize_corpus(raw, tokenized, CORPUS, TextSettings(cleaning=CleaningSettings(maximum_length=5)))
     segment_corpus(tokenized, subwords, CORPUS, UNITS)
-    binarize(subwords, binarized, CORPUS, UNITS)
-    return BinarizedCorpus(binarized)
+    binarize(subwords, tests.parent, CORPUS, UNITS)
+    return BinarizedCorpus(tests.parent)
 
 
 def test_documents_go_through_all_text_stages(folders):
@@ -58,6 +58,7 @@ def test_documents_go_through_all_text_stages(folders):
     for folder in folders:
         assert (folder / "test.documents").read_bytes() == b"0\n2\n5\n8\n"
         assert not (folder / "valid.documents").exists()
+    assert not (corpus.training_folder / "valid.documents").exists()
     names = [path.name for path in corpus.training_files()]
     assert [name for name in names if name.endswith(".documents")] == ["train.documents"]
 
@@ -76,14 +77,14 @@ def test_documents_go_through_all_text_stages(folders):
 )
 def test_documents_that_do_not_fit_are_refused_at_every_stage(folders, lines, message):
     corpus = text_stages(folders)
-    raw, tokenized, subwords, _ = folders
+    raw, tokenized, subwords, tests = folders
     for folder in folders:
         write_lines(folder / "test.documents", lines)
     for folder, work in (
         (raw, lambda: tokenize_corpus(raw, raw.parent / "new", CORPUS, TextSettings())),
         (tokenized, lambda: segment_corpus(tokenized, raw.parent / "new", CORPUS, UNITS)),
         (subwords, lambda: binarize(subwords, raw.parent / "new", CORPUS, UNITS)),
-        (corpus.folder, lambda: corpus.documents("test")),
+        (tests, lambda: corpus.documents("test")),
     ):
         with pytest.raises(UserError) as refused:
             work()
