@@ -20,7 +20,7 @@ EXPERIMENT := $(if $(NAME),experiments/$(NAME),.)
 INSTALLED := .venv/requirements.installed
 PYTEST := OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help repro report quick test test-all check speed experiment clean
+.PHONY: help repro repro-new report quick test test-all check speed experiment clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -39,6 +39,10 @@ $(INSTALLED): requirements.lock pyproject.toml
 repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or of NAME=… (JOBS=… at a time)
 	context-nmt check --only $(EXPERIMENT)
 	context-nmt repro $(EXPERIMENT) $(if $(JOBS),--jobs $(JOBS))
+
+repro-new: $(INSTALLED)  ## the same in a clone without the cache, but only what is new since the results in git (NAME=…, JOBS=…)
+	context-nmt check --only $(EXPERIMENT)
+	context-nmt repro $(EXPERIMENT) --allow-missing $(if $(JOBS),--jobs $(JOBS))
 
 report: $(INSTALLED)  ## write reports/ again, with what other experiments have got since (NAME=…)
 	dvc --cd $(EXPERIMENT) repro --force --single-item report

@@ -9,7 +9,7 @@ from ctranslate2.specs import TransformerSpec
 from torch import nn
 
 from context_nmt.corpus.vocabulary import BEGIN, END, SPECIALS, UNKNOWN, Vocabulary
-from context_nmt.models.building import Model
+from context_nmt.models.model import Model
 from context_nmt.transformer.embedding import sinusoids
 
 POSITIONS = 512

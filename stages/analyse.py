@@ -37,8 +37,7 @@ def main(
 
     Example: python stages analyse transformer 1
     """
-    Evaluated().with_plan_of(variant)
-    analyse_run(Evaluated(), variant, seed, device=device)
+    analyse_run(Evaluated().with_plan_of(variant), variant, seed, device=device)
 
 
 if __name__ == "__main__":

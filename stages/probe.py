@@ -47,8 +47,7 @@ def main(
 
     Example: python stages probe words transformer 1
     """
-    experiment = Evaluated()
-    experiment.with_plan_of(variant)
+    experiment = Evaluated().with_plan_of(variant)
     if probe is Probe.SENTENCES:
         probe_sentences(experiment, variant, seed, device=device)
     else:

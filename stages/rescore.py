@@ -27,7 +27,7 @@ def main(
 
     Example: python stages rescore cmlm 1 transformer-1
     """
-    rescore_run(Evaluated(), variant, seed, judge, device=device)
+    rescore_run(Evaluated().with_plan_of(variant), variant, seed, judge, device=device)
 
 
 if __name__ == "__main__":

@@ -33,11 +33,11 @@ from context_nmt.decoding.search import reorder
 from context_nmt.files import UserError
 from context_nmt.mechanisms import multi_head_attention
 from context_nmt.models import mechanisms
-from context_nmt.models.document_model import DocumentModel
+from context_nmt.models.kinds.autoregressive import TranslationModel
+from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.mechanisms import Mechanism
 from context_nmt.models.planning import plan
 from context_nmt.models.plans import Filling
-from context_nmt.models.translation_model import TranslationModel
 from context_nmt.settings.experiment import ExperimentSettings
 from context_nmt.transformer.attention import Place
 

@@ -20,7 +20,7 @@ from context_nmt.decoding.translating import translate_ids
 from context_nmt.experiment import Experiment
 from context_nmt.files import UserError, read_json
 from context_nmt.models.building import build
-from context_nmt.models.document_model import DocumentModel
+from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.planning import plan
 from context_nmt.models.plans import Filling
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from context_nmt.code_closure import check_code_file, closure, named_digest, stages, write_code_files
+from context_nmt.code_closure import check_code_file, closure, named_digest, stages_with_code_file, write_code_files
 from context_nmt.files import UserError
 
 ROOT = Path(__file__).parents[1]
@@ -130,7 +130,7 @@ def test_a_relative_import_is_refused(project):
 
 
 def test_the_committed_code_files_are_of_the_present_code():
-    for stage in {*stages(ROOT)} - {"code"}:
+    for stage in stages_with_code_file(ROOT):
         check_code_file(ROOT, stage)
 
 

@@ -16,7 +16,7 @@ from context_nmt.evaluation.discourse.aligning import WordAligner
 from context_nmt.evaluation.discourse.coherence import Coherence
 from context_nmt.evaluation.discourse.cohesion import Cohesion
 from context_nmt.evaluation.discourse.content_words import ContentWords
-from context_nmt.evaluation.discourse.running import score_discourse, score_documents
+from context_nmt.evaluation.discourse.running import score_discourse
 from context_nmt.evaluation.evaluated import Evaluated
 from context_nmt.evaluation.pairs import write_pairs
 from context_nmt.evaluation.results import read_results
@@ -175,6 +175,7 @@ def experiment(tmp_path):
     write_lines(made.tokenized / "test.en.cased", source)
     write_lines(made.tokenized / "test.documents", ["0", "10", "20", "30"])
     write_lines(made.corpus / "test.en", source)
+    write_pairs(made)
     return made
 
 
@@ -186,7 +187,7 @@ def tag(experiment, tokens):
 
 def test_the_stage_scores_test_sets_with_documents(experiment):
     tag(experiment, [line.split() for line in REFERENCE])
-    score_documents(Evaluated(experiment.folder), "transformer-1")
+    score_discourse(Evaluated(experiment.folder), "transformer")
     scores = read_json(experiment.discourse("transformer-1"))
     assert set(scores) == {"test"}
     nouns = scores["test"]["apt_nouns"]
@@ -199,24 +200,23 @@ def test_the_stage_scores_test_sets_with_documents(experiment):
     assert -1 <= scores["test"]["coherence"]["score"] <= 1
     assert scores["test"]["coherence"]["reference"] <= 1
     before = experiment.discourse("transformer-1").read_bytes()
-    score_documents(Evaluated(experiment.folder), "transformer-1")
+    score_discourse(Evaluated(experiment.folder), "transformer")
     assert experiment.discourse("transformer-1").read_bytes() == before
 
 
 def test_gold_tags_of_other_tokens_are_not_used(experiment):
     tag(experiment, [["x"]] * 40)
-    score_documents(Evaluated(experiment.folder), "transformer-1")
+    score_discourse(Evaluated(experiment.folder), "transformer")
     assert "apt_nouns" not in read_json(experiment.discourse("transformer-1"))["test"]
 
 
 def test_without_documents_there_is_nothing_to_score(experiment):
     (experiment.tokenized / "test.documents").unlink()
-    score_documents(Evaluated(experiment.folder), "transformer-1")
+    score_discourse(Evaluated(experiment.folder), "transformer")
     assert read_json(experiment.discourse("transformer-1")) == {}
 
 
 def test_all_runs_of_a_variant_that_is_there_are_scored(experiment):
-    write_pairs(experiment)
     score_discourse(Evaluated(experiment.folder), "gauss")
     assert all("test" in read_json(experiment.discourse(f"gauss-{seed}")) for seed in (1, 2))
     with pytest.raises(UserError, match="no variant 'none'"):

@@ -17,7 +17,7 @@ from context_nmt.evaluation.analyses import recording
 from context_nmt.files import UserError, read_lines, write_json
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run, model_metadata, save, weights_of
-from context_nmt.models.document_model import DocumentModel
+from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.plans import Filling, TrainingPlan
 from context_nmt.settings.decoding import DecodingSettings
 

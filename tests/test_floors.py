@@ -18,6 +18,7 @@ FLOORS = [
     {"training", "decoding"},
     {"evaluation"},
     {"new_experiment"},
+    {"children"},
     {"checks", "repro", "entry"},  # what `make` and DVC call
     {"commands", "stages"},
     {"__main__"},
@@ -45,10 +46,10 @@ REST = [
 ]
 ON_A_BARE_MACHINE = [
     *(f"corpus/{name}.py" for name in ("vocabulary", "binarized", "batching", "text_chain")),
-    *("transformer/*.py", "mechanisms/*.py", "training/*.py", "decoding/*.py"),
+    *("transformer/*.py", "mechanisms/*.py", "models/kinds/*.py", "training/*.py", "decoding/*.py"),
     *(
         f"models/{name}.py"
-        for name in ("building", "checkpoints", "plans", "translation_model", "averaging", "devices", "mechanisms")
+        for name in ("building", "checkpoints", "plans", "model", "averaging", "devices", "mechanisms")
     ),
     *(f"settings/{name}.py" for name in ("__init__", "text", "model", "training", "decoding")),
     *("evaluation/contrasting.py", "files.py", "layout.py", "command_line.py", "code_closure.py", "entry.py"),

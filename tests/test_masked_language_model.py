@@ -11,14 +11,13 @@ from small_models import LAYERS, SLOTS, VOCABULARY, WIDTH, sentences, small_mode
 from tiny_training import RUN, column, make_experiment
 from torch.testing import assert_close
 
-from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
+from context_nmt.corpus.vocabulary import BEGIN, END, MASK, PADDING
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.evaluation import validation
 from context_nmt.experiment import Experiment
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
-from context_nmt.models.masked_language_model import MASK
 from context_nmt.models.plans import Filling, TrainingPlan
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.training import TrainingSettings

@@ -488,9 +488,16 @@ def test_a_new_key_of_params_yaml_trains_and_decodes_nothing(finished):
     assert finished.repro(*targets) <= {CODE, "plan", "pair"}
 
 
-def test_a_changed_mechanism_trains_the_variants_that_use_it(finished):
-    finished.change("mechanisms/hierarchical_attention.py")
-    assert trainings(finished.repro("train", "train_distilled", "train_document")) == {"train_document@reader-1"}
+@pytest.mark.parametrize(
+    ("path", "training"),
+    [
+        ("mechanisms/hierarchical_attention.py", "train_document@reader-1"),
+        ("models/kinds/masked.py", "train_distilled@student-1"),
+    ],
+)
+def test_a_changed_mechanism_or_kind_of_model_trains_the_variants_that_use_it(finished, path, training):
+    finished.change(path)
+    assert trainings(finished.repro("train", "train_distilled", "train_document")) == {training}
 
 
 def test_changed_training_trains_all(finished):
@@ -533,7 +540,7 @@ def test_a_clone_without_the_cache_is_up_to_date_and_trains_a_new_variant_and_se
     assert ran(clone.run("dvc", "repro", "--allow-missing", "--dry")) == []
     clone.edit("variants:\n", "variants:\n  wide: {model: {feed_forward_width: 32}, baseline: plain}\n")
     clone.edit("bitext: [", "bitext: [wide, ")
-    clone.run(sys.executable, "-m", "context_nmt", "repro", "--jobs", "2")
+    clone.run(sys.executable, "-m", "context_nmt", "repro", "--jobs", "2", "--allow-missing")
     assert {path.name for path in clone.folder.glob("runs/training/*")} == {"wide-1"}
     assert clone.json("metrics/results.json")["wide"]["test"]["sacrebleu"]["seeds"] == 1
     assert ran(clone.run("dvc", "repro", "--allow-missing", "--dry")) == []

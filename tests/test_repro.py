@@ -168,7 +168,7 @@ CHAINED = {
         **{
             name: {
                 "matrix": {"variant": "${variants}"},
-                "cmd": f"echo {name}-${{item.variant}} >> log; cat {before} > {name}-${{item.variant}}",
+                "cmd": f"echo {name}-${{item.variant}} | tee -a log | cat {before} - > {name}-${{item.variant}}",
                 "deps": [before, f"{name}.py"],
                 "outs": [f"{name}-${{item.variant}}"],
             }
@@ -189,8 +189,8 @@ def chained(project):
     return project
 
 
-def rerun(project):
-    status, lines = finish(start(project, "", "--jobs", "2"))
+def rerun(project, *options):
+    status, lines = finish(start(project, "", "--jobs", "2", *options))
     assert status == 0, lines
     return sorted(log(project)) if (project / "log").exists() else []
 
@@ -203,7 +203,7 @@ def test_what_comes_out_as_before_runs_nothing_else(chained):
 def test_what_comes_out_differently_runs_what_depends_on_it(chained):
     (chained / "words").write_text("2")
     assert rerun(chained) == ["decode-one", "decode-two", "text", "train-one", "train-two"]
-    assert (chained / "decode-two").read_text() == "2"
+    assert (chained / "decode-two").read_text() == "2train-two\ndecode-two\n"
 
 
 def test_nothing_is_started_where_nothing_has_changed(chained):
@@ -211,13 +211,29 @@ def test_nothing_is_started_where_nothing_has_changed(chained):
     assert (status, lines) == (0, ["dvc.yaml: everything is up to date"])
 
 
-def test_without_the_cache_only_what_a_changed_stage_needs_is_made_again(chained):
-    shutil.rmtree(chained / ".dvc/cache")
+def remove_outputs(project):
+    shutil.rmtree(project / ".dvc/cache")
     for name in ("text", "train-one", "train-two", "decode-one", "decode-two"):
-        (chained / name).unlink()
-    assert rerun(chained) == []
+        (project / name).unlink()
+
+
+def test_without_the_cache_all_is_made_again(chained):
+    remove_outputs(chained)
+    assert rerun(chained) == ["decode-one", "decode-two", "text", "train-one", "train-two"]
+
+
+def test_without_the_cache_only_what_a_changed_stage_needs_is_made_again_on_demand(chained):
+    remove_outputs(chained)
+    assert rerun(chained, "--allow-missing") == []
     parameters = yaml.safe_load((chained / "params.yaml").read_text())
     parameters["variants"]["three"] = {}
     parameters["train"]["bitext"].append("three")
     (chained / "params.yaml").write_text(yaml.safe_dump(parameters))
-    assert rerun(chained) == ["decode-three", "text", "train-three"]
+    assert rerun(chained, "--allow-missing") == ["decode-three", "text", "train-three"]
+
+
+def test_an_error_of_dvc_is_shown(chained):
+    (chained / "words").unlink()
+    status, lines = finish(start(chained, "", "--jobs", "2"))
+    assert status == 1
+    assert any("words" in line for line in lines), lines

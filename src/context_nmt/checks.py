@@ -8,7 +8,7 @@ import torch
 import yaml
 
 from context_nmt.checking import read_yaml
-from context_nmt.code_closure import check_code_file, stages
+from context_nmt.code_closure import check_code_file, stages_with_code_file
 from context_nmt.corpus.catalogue import read_catalogue, read_entry
 from context_nmt.corpus.documents import documents_file
 from context_nmt.corpus.miniature.contrasts import CONTRASTIVE_SETS
@@ -110,7 +110,7 @@ def _document_problems(settings: ExperimentSettings, folder: Path, entry: Any, p
 
 def _code_problems(root: Path) -> Iterator[str]:
     """What plain `dvc repro` in an experiment would take for the present code."""
-    for stage in sorted({*stages(root)} - {"code"}):
+    for stage in stages_with_code_file(root):
         try:
             check_code_file(root, stage)
         except UserError as error:

@@ -17,6 +17,7 @@ from context_nmt.files import UserError, read_json, replacing_folder, write_json
 ROOT = Path(__file__).parents[2]  # of the project
 LOADED_BY_NAME = (  # below src/context_nmt
     "mechanisms/*.py",
+    "models/kinds/*.py",
     "corpus/formats/*.py",
     "corpus/miniature/generation.py",
     "evaluation/validation.py",
@@ -31,7 +32,7 @@ def write_code_files(root: Path) -> None:
     package = root / "src/context_nmt"
     named = [path for pattern in LOADED_BY_NAME for path in sorted(package.glob(pattern)) if path.stem != "__init__"]
     with replacing_folder(root / "src/code") as folder:
-        for stage in sorted({*stages(root)} - {"code"}):
+        for stage in stages_with_code_file(root):
             write_json(folder / f"{stage}.json", stage_closure(root, stage))
         write_json(folder / NAMED, {module_name(root, path): digest(closure(root, path)) for path in named})
 
@@ -59,6 +60,11 @@ def named_digest(root: Path, module: str) -> str:
 def stages(root: Path) -> list[str]:
     """The names of the stages: the files of stages/."""
     return sorted(path.stem for path in (root / "stages").glob("*.py") if not path.stem.startswith("_"))
+
+
+def stages_with_code_file(root: Path) -> list[str]:
+    """All stages but the one that writes these files."""
+    return [name for name in stages(root) if name != "code"]
 
 
 def stage_closure(root: Path, stage: str) -> Digests:

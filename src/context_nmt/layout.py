@@ -29,6 +29,7 @@ runs/                           large files, kept in the DVC cache
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from context_nmt.files import UserError
 
@@ -102,7 +103,7 @@ class Layout:
         """The plans of all variants."""
         return sorted(self.metrics.glob(f"plans/*/{part}.json"))
 
-    def with_plan_of(self, variant: str) -> "Layout":
+    def with_plan_of(self, variant: str) -> Self:
         """The same; raises UserError, with the names that there are, if others have plans and this variant has none."""
         plans = self.metrics / "plans"
         planned = sorted(path.name for path in plans.glob("*/"))

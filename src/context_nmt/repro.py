@@ -1,32 +1,26 @@
 """Runs what is not up to date of an experiment, independent stages side by side; `dvc repro` runs one at a time.
 
 DVC decides what has changed, once, after the code and plan stages have run. This module then starts
-`dvc repro --single-item` for that, and for what depends on outputs that really came out differently. What the cache
-lacks is made again only where a stage that runs needs it: a clone without the cache trains a new variant alone.
+`dvc repro --single-item` for that, and for what depends on outputs that really came out differently. With
+`allow_missing`, what is only missing is made again where a stage that runs needs it, and nowhere else: a clone without
+the cache trains a new variant alone.
 """
 
 import os
-import queue
-import signal
-import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import yaml
 
+from context_nmt.children import Children
 from context_nmt.files import UserError
 from context_nmt.parameters import read_parameters
 
-PATIENCE = 20  # seconds that interrupted stages have to tidy up
 
-
-def reproduce(folder: Path, jobs: int | None) -> None:
+def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False) -> None:
     """Bring the experiment in `folder` up to date with at most `jobs` stages at a time.
 
     By default as many as there are cores, at most as many as runs; one where there is a GPU. Stages get their share of
@@ -42,16 +36,17 @@ def reproduce(folder: Path, jobs: int | None) -> None:
     with Children(environment) as children:
         code = folder / settings.root / "src"
         if (code / "dvc.yaml").is_file():
-            children.run("code", code, "repro", "--quiet")
-            children.run("plan", folder, "repro", "--quiet", "plan")
-        scheduler = Scheduler(read_stages(folder), folder)
+            children.run("code", code, "repro")
+            children.run("plan", folder, "repro", "plan")
+        scheduler = Scheduler(read_stages(folder), folder, allow_missing=allow_missing)
         while scheduler.unfinished:
             for chain in scheduler.next_chains(jobs - len(children.running)):
                 option = [] if chain[0] in scheduler.missed else ["--allow-missing"]
-                children.start(chain_name(chain), folder, "repro", "--quiet", "--single-item", *option, *chain)
+                children.start(chain_name(chain), folder, "repro", "--single-item", *option, *chain)
             scheduler.finish(children.wait())
         if scheduler.ran:
-            children.run("dvc repro", folder, "repro", "--quiet", "--allow-missing")  # DVC has the last word
+            option = ["--allow-missing"] if allow_missing else []
+            children.run("dvc repro", folder, "repro", *option)  # DVC has the last word
     print(f"{folder / 'dvc.yaml'}: everything is up to date")
 
 
@@ -94,7 +89,7 @@ def read_stages(folder: Path) -> dict[str, Stage]:
 class Scheduler:
     """Which stages must run, and which of these can start."""
 
-    def __init__(self, stages: dict[str, Stage], folder: Path) -> None:
+    def __init__(self, stages: dict[str, Stage], folder: Path, *, allow_missing: bool) -> None:
         self.stages, self.folder = stages, folder.resolve()
         self.needed: set[str] = set()
         self.missed: set[str] = set()  # unchanged, but what they make is not there
@@ -106,8 +101,11 @@ class Scheduler:
                 self._behind[one] |= {name, *self._behind[name]}
         self._outputs = self._read_lock()
         for name, stage in stages.items():
-            if name not in self._outputs and not stage.changed:  # DVC takes a new one without dependencies for missing
-                self.missed.add(name)
+            made = [path for one in stage.upstream for path in stages[one].outputs]
+            own = [*stage.outputs, *(path for path in stage.dependencies if not _overlap([path], made))]
+            absent = not all(map(os.path.exists, own))
+            if not stage.changed and (name not in self._outputs or (absent and not allow_missing)):
+                self.missed.add(name)  # the first: DVC takes a new stage without dependencies for one that is missing
             if stage.changed or name in self.missed:
                 self._need(name)
 
@@ -152,16 +150,20 @@ class Scheduler:
         """A stage and those of the same run that can follow it in one DVC process, which skips what is unchanged."""
         chain = [first]
         _, _, run = first.partition("@")
-        if run and first not in self.missed:
+        if run:
             unfinished = self.unfinished.union(*(self._behind[name] for name in self.unfinished))
             for name in self.stages:
                 stage = self.stages[name]
-                if name in self._behind[first] and name.endswith(f"@{run}") and name not in self.missed:
+                if name in self._behind[first] and name.endswith(f"@{run}") and self._alike(name, first):
                     made = [path for one in chain for path in self.stages[one].outputs]
                     there = all(os.path.exists(path) or _overlap([path], made) for path in stage.dependencies)
                     if there and stage.upstream & unfinished <= set(chain):
                         chain.append(name)
         return tuple(chain)
+
+    def _alike(self, one: str, other: str) -> bool:
+        """Whether both run with --allow-missing, or neither."""
+        return (one in self.missed) == (other in self.missed)
 
     def _read_lock(self) -> dict[str, dict[str, str]]:
         """The hash of each output of each stage, by its path as dvc.yaml has it."""
@@ -172,11 +174,6 @@ class Scheduler:
         return {name: {out["path"]: out["md5"] for out in stage.get("outs", [])} for name, stage in stages.items()}
 
 
-def _take_interrupts() -> None:
-    """Where this process ignores Ctrl-C, as what a script starts with & does, its children would, too."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def chain_name(chain: tuple[str, ...]) -> str:
     """A stage's own name, or that of the run whose stages these are."""
     return chain[0] if len(chain) == 1 else chain[0].partition("@")[2]
@@ -185,74 +182,3 @@ def chain_name(chain: tuple[str, ...]) -> str:
 def _overlap(these: Iterable[str], those: Iterable[str]) -> bool:
     """Whether one path is another one, or in it."""
     return any(a == b or a.startswith(f"{b}{os.sep}") or b.startswith(f"{a}{os.sep}") for a in these for b in those)
-
-
-class Children:
-    """Processes whose output is passed on, each line behind the stage's name; on leaving, none of them is left."""
-
-    def __init__(self, environment: dict[str, str]) -> None:
-        self.environment = environment
-        self.running: dict[str, subprocess.Popen[str]] = {}
-        self._finished: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._began: dict[str, float] = {}
-        self._quiet = False
-
-    def __enter__(self) -> "Children":
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
-                signal.signal(number, signal.default_int_handler)  # these end the children, too
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._quiet = True
-        deadline = time.monotonic() + PATIENCE
-        for process in self.running.values():
-            os.killpg(process.pid, signal.SIGINT)
-        for process in self.running.values():
-            try:
-                process.wait(max(0.0, deadline - time.monotonic()))
-            except (subprocess.TimeoutExpired, KeyboardInterrupt):
-                deadline = 0.0
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # also what a stage that died at once has left
-
-    def run(self, name: str, folder: Path, *arguments: str) -> None:
-        """Run one DVC command to its end."""
-        self.start(name, folder, *arguments)
-        self.wait()
-
-    def start(self, name: str, folder: Path, *arguments: str) -> None:
-        """Start one DVC command in a folder, in a process group of its own that a signal reaches as a whole."""
-        self._say(name, "started")
-        self._began[name] = time.monotonic()
-        self.running[name] = subprocess.Popen(
-            ["dvc", "--wait-for-lock", *arguments],  # noqa: S607 (that of the environment)
-            cwd=folder,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-            preexec_fn=_take_interrupts,
-        )
-        threading.Thread(target=self._pass_on, args=(name, self.running[name]), daemon=True).start()
-
-    def wait(self) -> str:
-        """Wait until one process has ended, and return its name; raises UserError if it failed."""
-        name = self._finished.get()
-        status = self.running.pop(name).wait()
-        if status:
-            raise UserError(f"{name}: failed with exit status {status}; its output is above")
-        self._say(name, f"done in {time.monotonic() - self._began[name]:.0f} s")
-        return name
-
-    def _pass_on(self, name: str, process: subprocess.Popen[str]) -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.strip() and not self._quiet:
-                self._say(name, line.rstrip())
-        self._finished.put(name)
-
-    def _say(self, name: str, text: str) -> None:
-        print(f"{name} | {text}", flush=True)

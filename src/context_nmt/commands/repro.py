@@ -16,6 +16,10 @@ def repro(
     jobs: Annotated[
         int | None, typer.Option(help="Stages at a time. Default: the number of cores; 1 where there is a GPU.")
     ] = None,
+    allow_missing: Annotated[
+        bool,
+        typer.Option("--allow-missing", help="Leave what only the cache lacks, unless a stage that runs needs it."),
+    ] = False,
 ) -> None:
     """Run the stages of an experiment that are not up to date.
 
@@ -24,10 +28,13 @@ def repro(
     is set, is each one's share of the cores. A stage that fails, or Ctrl-C, stops the others; run the command again to
     go on.
 
+    What is missing is made again, so a clone without the DVC cache trains all. With --allow-missing, it trains only new
+    variants and seeds, and those that they start or learn from.
+
     Reads
 
         EXPERIMENT/dvc.yaml, params.yaml    the pipeline and its parameters
-        data/CORPUS/                        the text, which may be generated first
+        EXPERIMENT/data/CORPUS/             the text, which may be generated first
 
     Writes
 
@@ -42,4 +49,4 @@ def repro(
     from context_nmt.experiment import experiment_folder
     from context_nmt.repro import reproduce
 
-    reproduce(experiment_folder(experiment), jobs)
+    reproduce(experiment_folder(experiment), jobs, allow_missing=allow_missing)

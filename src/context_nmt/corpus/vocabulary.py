@@ -9,6 +9,7 @@ from pathlib import Path
 from context_nmt.files import UserError, iterate_lines, read_lines, write_lines
 
 PADDING, BEGIN, END, UNKNOWN = range(4)
+MASK = BEGIN  # of masked language models, whose targets do not begin with BEGIN
 JOINER = "@@"  # ends a unit that its word goes on behind
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding.in_batches import Lengths
 from context_nmt.decoding.search import Hypothesis, beam_search
-from context_nmt.models.translation_model import DecodingState, TranslationModel
+from context_nmt.models.kinds.autoregressive import DecodingState, TranslationModel
 from context_nmt.settings.decoding import DecodingSettings
 
 

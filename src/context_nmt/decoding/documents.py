@@ -16,7 +16,7 @@ from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding.autoregressive_search import search_from
 from context_nmt.decoding.in_batches import Lengths, Sentences
 from context_nmt.decoding.search import Hypothesis, reorder
-from context_nmt.models.document_model import DocumentModel, KnownSentences, source_states
+from context_nmt.models.kinds.document import DocumentModel, KnownSentences, source_states
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.transformer.sentence_context import SentenceContext, SourceStates, TargetStates
 

@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from context_nmt.corpus.batching import length_batches, pad
 from context_nmt.corpus.previous import with_previous
-from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
+from context_nmt.corpus.vocabulary import BEGIN, END, MASK, PADDING
 from context_nmt.decoding.in_batches import (
     ALONE,
     Lengths,
@@ -21,11 +21,11 @@ from context_nmt.decoding.in_batches import (
     in_batches,
     lengths_of,
 )
-from context_nmt.models.building import Model
-from context_nmt.models.document_model import DocumentModel
-from context_nmt.models.masked_language_model import MASK, MaskedLanguageModel
+from context_nmt.models.kinds.autoregressive import TranslationModel
+from context_nmt.models.kinds.document import DocumentModel
+from context_nmt.models.kinds.masked import MaskedLanguageModel
+from context_nmt.models.model import Model
 from context_nmt.models.processes import Processes
-from context_nmt.models.translation_model import TranslationModel
 
 Context = Sequence[tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]]  # pairs of ids
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from context_nmt.corpus.vocabulary import END, PADDING
+from context_nmt.corpus.vocabulary import END, MASK, PADDING
 from context_nmt.decoding.mask_predict import mask_predict
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.files import UserError
-from context_nmt.models.masked_language_model import MASK, MaskedLanguageModel
+from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.transformer.layers import Memory
 

@@ -25,11 +25,11 @@ from context_nmt.decoding.in_batches import (
 from context_nmt.decoding.linear_maps import prepared
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.files import UserError
-from context_nmt.models.building import Model
-from context_nmt.models.document_model import DocumentModel
-from context_nmt.models.masked_language_model import MaskedLanguageModel
+from context_nmt.models.kinds.autoregressive import TranslationModel
+from context_nmt.models.kinds.document import DocumentModel
+from context_nmt.models.kinds.masked import MaskedLanguageModel
+from context_nmt.models.model import Model
 from context_nmt.models.processes import Processes
-from context_nmt.models.translation_model import TranslationModel
 from context_nmt.settings.decoding import DecodingSettings
 
 

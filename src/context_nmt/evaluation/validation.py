@@ -3,7 +3,7 @@
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import join_units
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.models.building import Model
+from context_nmt.models.model import Model
 from context_nmt.settings.decoding import DecodingSettings
 
 

@@ -1,25 +1,20 @@
 """Builds a model from its plan; the only place that puts mechanisms into layers."""
 
-from collections.abc import Callable
+import importlib
 from typing import Any, cast, get_args
 
 from torch import nn
 
 from context_nmt.files import UserError
 from context_nmt.models import mechanisms
-from context_nmt.models.document_model import DocumentModel
-from context_nmt.models.masked_language_model import MaskedLanguageModel
+from context_nmt.models.model import Model
 from context_nmt.models.plans import Filling, ModelPlan
-from context_nmt.models.translation_model import TranslationModel
 from context_nmt.settings.model import ModelSettings, OutputSlot
 from context_nmt.transformer.attention import Attention, Place
 from context_nmt.transformer.embedding import Embedding, position_table, token_table
 from context_nmt.transformer.layers import Decoder, DecoderLayer, Encoder, EncoderLayer, FeedForward, Residual
 
 ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU}
-
-
-Model = TranslationModel | MaskedLanguageModel
 
 
 def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) -> Model:
@@ -66,28 +61,13 @@ def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) ->
         ),
         "output": output,
     }
-    behind: dict[str, Any] = {
-        slot: _mechanism(plan, slot, plan.slots[slot][0], 1) for slot in get_args(OutputSlot) if slot in plan.slots
-    }
-    built = DocumentModel(**parts, **behind) if behind else KINDS[model.kind](model, parts)
+    for slot in get_args(OutputSlot):
+        if slot in plan.slots:
+            parts[slot] = _mechanism(plan, slot, plan.slots[slot][0], 1)
+    built: Model = importlib.import_module(plan.kind).build(model, parts)
     if model.initialisation == "bert":
         _draw_as_bert_does(built)
     return built
-
-
-def _translation_model(_: ModelSettings, parts: dict[str, Any]) -> TranslationModel:
-    return TranslationModel(**parts)
-
-
-def _masked_language_model(model: ModelSettings, parts: dict[str, Any]) -> MaskedLanguageModel:
-    lengths = token_table(model.maximum_positions, model.width, model.embedding_initialisation)
-    return MaskedLanguageModel(**parts, length_embedding=lengths)
-
-
-KINDS: dict[str, Callable[[ModelSettings, dict[str, Any]], Model]] = {
-    "autoregressive": _translation_model,
-    "masked": _masked_language_model,
-}
 
 
 def _draw_as_bert_does(model: nn.Module) -> None:

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import UserError, replacing
-from context_nmt.models.building import Model, build
+from context_nmt.models.building import build
+from context_nmt.models.model import Model
 from context_nmt.models.plans import ModelPlan
 from context_nmt.settings.model import OutputSlot
 

@@ -7,7 +7,6 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from context_nmt.models.building import build
-from context_nmt.models.document_model import DocumentModel
 from context_nmt.models.plans import ModelPlan
 
 SENTENCE_LENGTH = 25  # units on either side, about the mean of WMT newstest sets in BPE units
@@ -28,7 +27,7 @@ def describe(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int)
         sentence = torch.zeros(1, length, dtype=torch.long)
         with FlopCounterMode(display=False) as counter:
             inputs = [sentence, sentence]
-            if isinstance(model, DocumentModel):  # previous sentences are as long, and encoded once
+            if model.in_documents:  # previous sentences are as long, and encoded once
                 inputs.append(torch.zeros(1, model.sentences, dtype=torch.long))
             model.output(model(*inputs)).sum().backward()
     parts: dict[str, int] = {}

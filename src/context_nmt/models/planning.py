@@ -1,4 +1,4 @@
-"""Resolves a params.yaml into what each stage is told; no other stage but the report reads it."""
+"""Resolves a params.yaml into what each stage is told; after it only pair, report and focus read params.yaml."""
 
 import dataclasses
 from typing import Any, TypeVar, get_args
@@ -69,9 +69,9 @@ def write_plans(experiment: Experiment) -> None:
 
 
 def loaded_by_name(plan: TrainingPlan) -> list[str]:
-    """The modules that a training loads by name: its mechanisms, and validation BLEU where it asks for that."""
+    """What a training loads by name: mechanisms, the kind of model, and validation BLEU if the plan asks for it."""
     used = {filling.mechanism for layers in plan.model.slots.values() for filling in layers}
-    names = [mechanisms.module(name) for name in sorted(used)]
+    names = [*(mechanisms.module(name) for name in sorted(used)), plan.model.kind]
     return [*names, VALIDATION] if plan.training.validation_bleu else names
 
 

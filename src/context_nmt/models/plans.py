@@ -2,12 +2,13 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from context_nmt.files import UserError, read_json, write_json
-from context_nmt.settings.model import ModelSettings
+from context_nmt.settings.model import ModelSettings, OutputSlot
 from context_nmt.settings.training import ScheduleSettings, TrainingSettings
 
+KINDS = "context_nmt.models.kinds"  # one of which is loaded by name
 VALIDATION = "context_nmt.evaluation.validation"  # loaded by name where a plan has training.validation_bleu
 
 
@@ -25,6 +26,11 @@ class ModelPlan:
 
     model: ModelSettings
     slots: dict[str, tuple[Filling, ...]]  # slot -> what fills it, layer by layer
+
+    @property
+    def kind(self) -> str:
+        """The module of the model's kind, which is `document` where a slot looks at previous sentences."""
+        return f"{KINDS}.{'document' if set(self.slots) & set(get_args(OutputSlot)) else self.model.kind}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -121,6 +121,7 @@ class ExperimentSettings(Checked):
     def __post_init__(self) -> None:
         require(len(self.seeds) > 0, "seeds needs at least one seed")
         require(len(set(self.seeds)) == len(self.seeds), f"seeds repeats one: {list(self.seeds)}")
+        require(len(set(self.download)) == len(self.download), f"download repeats one: {list(self.download)}")
         for seed in self.seeds:
             require(0 <= seed < 2**32, f"seeds: {seed} is not in 0..4294967295")
         require(self.focus in self.variants, f"focus: no variant {self.focus!r}; there are {list(self.variants)}")

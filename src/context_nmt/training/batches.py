@@ -12,8 +12,7 @@ from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
 from context_nmt.corpus.previous import document_batches, sentences_before, with_previous
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.files import UserError
-from context_nmt.models.building import Model
-from context_nmt.models.document_model import DocumentModel
+from context_nmt.models.model import Model
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class DocumentPairs(Pairs):
         source: TokenFile,
         target: TokenFile,
         documents: list[range],
-        model: DocumentModel,
+        model: Model,
         *,
         maximum_length: int | None,
         device: torch.device,
@@ -118,7 +117,7 @@ def pairs_for(model: Model, corpus: BinarizedCorpus, split: str, maximum_length:
     """
     source, target = corpus.parallel(split)
     device = next(model.parameters()).device
-    if not isinstance(model, DocumentModel):
+    if not model.in_documents:
         return Pairs(source, target, maximum_length=maximum_length, device=device)
     documents = corpus.documents(split)
     if documents is None:

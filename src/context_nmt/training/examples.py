@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from context_nmt.corpus.vocabulary import PADDING
-from context_nmt.models.masked_language_model import MASK
+from context_nmt.corpus.vocabulary import MASK, PADDING
 from context_nmt.settings.training import TrainingSettings
 from context_nmt.training.batches import Batch
 

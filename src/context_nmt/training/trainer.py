@@ -16,7 +16,7 @@ from context_nmt.corpus.batching import Indices
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import replacing_folder, write_json
 from context_nmt.models import checkpoints
-from context_nmt.models.building import Model
+from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.models.processes import Processes
 from context_nmt.settings.training import TrainingSettings

@@ -13,7 +13,7 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.evaluation.analyses.locality import entropy
 from context_nmt.evaluation.analyses.recording import SentenceMeans, of_layers, recorded
 from context_nmt.evaluation.analyses.submodules import attentions, weights_of
-from context_nmt.models.building import Model
+from context_nmt.models.model import Model
 from context_nmt.settings.decoding import DecodingSettings
 
 OF_MAXIMA, OF_HEADS = "divergence", "head_divergence"

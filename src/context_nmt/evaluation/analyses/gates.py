@@ -15,7 +15,7 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.evaluation.analyses.recording import Batch, SentenceMeans, follows_the_reference, of_layers, recorded
 from context_nmt.evaluation.analyses.submodules import attentions, gates_of
 from context_nmt.evaluation.analyses.tagging import TaggedWord
-from context_nmt.models.building import Model
+from context_nmt.models.model import Model
 from context_nmt.settings.decoding import DecodingSettings
 
 Tagged = Sequence[Sequence[TaggedWord]]  # of each sentence of a split

@@ -8,8 +8,8 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.evaluation.scores import bleu_metric
-from context_nmt.models.building import Model
-from context_nmt.models.masked_language_model import MaskedLanguageModel
+from context_nmt.models.kinds.masked import MaskedLanguageModel
+from context_nmt.models.model import Model
 from context_nmt.settings.decoding import DecodingSettings
 
 ITERATIONS = (1, 4, 10)

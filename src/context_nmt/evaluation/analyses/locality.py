@@ -7,7 +7,7 @@ from torch import Tensor
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.evaluation.analyses.recording import Outputs, SentenceMeans, of_layers, recorded
 from context_nmt.evaluation.analyses.submodules import weights_of
-from context_nmt.models.building import Model
+from context_nmt.models.model import Model
 from context_nmt.settings.decoding import DecodingSettings
 
 ENTROPY, OF_MEAN_MAP = "locality_entropy", "locality_entropy_of_mean_map"  # bits

@@ -17,10 +17,10 @@ from context_nmt.corpus.previous import document_batches, sentences_before, with
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding import masked_search
 from context_nmt.decoding.in_batches import check_positions, evaluating
-from context_nmt.models.building import Model
-from context_nmt.models.document_model import DocumentModel
-from context_nmt.models.masked_language_model import MaskedLanguageModel
-from context_nmt.models.translation_model import TranslationModel
+from context_nmt.models.kinds.autoregressive import TranslationModel
+from context_nmt.models.kinds.document import DocumentModel
+from context_nmt.models.kinds.masked import MaskedLanguageModel
+from context_nmt.models.model import Model
 from context_nmt.settings.decoding import DecodingSettings
 
 TOKENS = 2048  # of a batch, padding and the sentences before it included

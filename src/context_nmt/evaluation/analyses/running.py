@@ -16,9 +16,9 @@ from context_nmt.evaluation.run_scores import read_test
 from context_nmt.evaluation.tags import find_tags
 from context_nmt.files import read_lines, write_json
 from context_nmt.layout import run_name
-from context_nmt.models.building import Model
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
+from context_nmt.models.model import Model
 from context_nmt.models.processes import processes
 from context_nmt.settings.decoding import DecodingSettings
 

@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from context_nmt.models.building import Model
+from context_nmt.models.model import Model
 
 
 def attentions(model: Model) -> list[tuple[str, int, str]]:

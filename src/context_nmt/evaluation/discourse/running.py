@@ -24,19 +24,15 @@ PAIRS = 50_000  # training pairs that the aligner learns from, at most
 
 
 def score_discourse(experiment: Evaluated, variant: str) -> None:
-    """Write metrics/discourse/VARIANT/SEED.json of every seed, as `score_documents` does."""
-    for seed in experiment.read_pairs(variant)[0]:
-        score_documents(experiment, run_name(variant, seed))
+    """Write metrics/discourse/VARIANT/SEED.json of every seed: {test_set: {metric: {"score", "signature"}}}.
 
-
-def score_documents(experiment: Evaluated, run: str) -> None:
-    """Write {test_set: {metric: {"score", "signature"}}} for the test sets with documents, {} if there are none.
-
-    Cohesion and coherence have the human "reference", too: the score of the first reference. Raises UserError for
-    missing files and line counts that differ.
+    Test sets without documents are left out. Cohesion and coherence have the human "reference", too: the score of the
+    first reference. Raises UserError for missing files and line counts that differ.
     """
-    found = [text for test in experiment.settings.corpus.tests if (text := _read_test(experiment, run, test))]
-    write_json(experiment.discourse(run), _Scorer(experiment, found).scores() if found else {})
+    scorer = _Scorer(experiment)
+    for seed in experiment.read_pairs(variant)[0]:
+        run = run_name(variant, seed)
+        write_json(experiment.discourse(run), scorer.scores(run))
 
 
 @dataclass(frozen=True)
@@ -46,46 +42,47 @@ class _Test:
     name: str
     sources: list[str]
     references: list[str]
-    hypotheses: list[str]
     documents: list[range]
 
 
-def _read_test(experiment: Evaluated, run: str, name: str) -> _Test | None:
+def _read_test(experiment: Evaluated, name: str) -> _Test | None:
     corpus, tokens = experiment.settings.corpus, experiment.tokenized
-    sources, references, hypotheses = read_parallel(
-        tokens / f"{name}.{corpus.source}.cased",
-        tokens / f"{name}.{corpus.target}.cased",
-        experiment.hypotheses(run) / f"{name}.tokenized.txt",
+    sources, references = read_parallel(
+        tokens / f"{name}.{corpus.source}.cased", tokens / f"{name}.{corpus.target}.cased"
     )
     documents = read_documents(tokens, name, len(references))
-    return None if documents is None else _Test(name, sources, references, hypotheses, documents)
+    return None if documents is None else _Test(name, sources, references, documents)
 
 
 @dataclass(frozen=True)
 class _Scorer:
-    """Learns from the training text what the scores need."""
+    """Learns from the training text what the scores need, once for all runs."""
 
     experiment: Evaluated
-    tests: Sequence[_Test]
 
-    def scores(self) -> dict[str, dict[str, Score]]:
-        """All scores by test set; those that cannot be computed are left out."""
-        return {test.name: {name: score for name, score in self._of(test).items() if score} for test in self.tests}
+    def scores(self, run: str) -> dict[str, dict[str, Score]]:
+        """All scores of a run by test set; those that cannot be computed are left out."""
+        found = {}
+        for test in self._tests:
+            path = self.experiment.hypotheses(run) / f"{test.name}.tokenized.txt"
+            _, hypotheses = read_parallel(self.experiment.tokenized / f"{test.name}.{self._target}.cased", path)
+            scores = self._of(test, hypotheses)
+            found[test.name] = {name: score for name, score in scores.items() if score}
+        return found
 
-    def _of(self, test: _Test) -> dict[str, Score | None]:
-        language = self.experiment.settings.corpus.target
+    def _of(self, test: _Test, hypotheses: list[str]) -> dict[str, Score | None]:
         return {
-            "apt_pronouns": self._accuracy(test, usual_pronouns(test.references, language)),
-            "apt_nouns": self._accuracy(test, self._nouns(test)),
-            "cohesion": _beside_human(self._cohesion.score, test),
-            "coherence": _beside_human(self._coherence.score, test),
+            "apt_pronouns": self._accuracy(test, hypotheses, usual_pronouns(test.references, self._target)),
+            "apt_nouns": self._accuracy(test, hypotheses, self._nouns(test)),
+            "cohesion": _beside_human(self._cohesion.score, test, hypotheses),
+            "coherence": _beside_human(self._coherence.score, test, hypotheses),
         }
 
-    def _accuracy(self, test: _Test, words: Words | None) -> Score | None:
+    def _accuracy(self, test: _Test, hypotheses: list[str], words: Words | None) -> Score | None:
         if words is None:
             return None
-        links = [self._links(test.sources, targets) for targets in (test.references, test.hypotheses)]
-        return count_words(words, test.references, test.hypotheses, *links).score(words.name, NAME)
+        links = [self._links(test.sources, targets) for targets in (test.references, hypotheses)]
+        return count_words(words, test.references, hypotheses, *links).score(words.name, NAME)
 
     def _links(self, sources: Sequence[str], targets: Sequence[str]) -> list[Alignment]:
         """Align lines; each pair once, whatever is counted with it."""
@@ -96,8 +93,16 @@ class _Scorer:
         return cache(self._aligner.align)
 
     def _nouns(self, test: _Test) -> Words | None:
-        language = self.experiment.settings.corpus.target
-        return nouns_among(find_tags(self.experiment, test.name, language), language)
+        return nouns_among(find_tags(self.experiment, test.name, self._target), self._target)
+
+    @cached_property
+    def _tests(self) -> list[_Test]:
+        names = self.experiment.settings.corpus.tests
+        return [test for name in names if (test := _read_test(self.experiment, name))]
+
+    @property
+    def _target(self) -> str:
+        return self.experiment.settings.corpus.target
 
     @cached_property
     def _training(self) -> tuple[list[str], list[str]]:
@@ -112,17 +117,17 @@ class _Scorer:
         sources, targets = self._training
         chosen = slice(None, None, 1 + (len(sources) - 1) // PAIRS)
         return WordAligner(
-            [*sources[chosen], *(line for test in self.tests for line in test.sources)],
-            [*targets[chosen], *(line for test in self.tests for line in test.references)],
+            [*sources[chosen], *(line for test in self._tests for line in test.sources)],
+            [*targets[chosen], *(line for test in self._tests for line in test.references)],
         )
 
     @cached_property
     def _words(self) -> ContentWords:
-        return ContentWords(self.experiment.settings.corpus.target)
+        return ContentWords(self._target)
 
     @cached_property
     def _cohesion(self) -> Cohesion:
-        return Cohesion(self._words, find_wordnet(self.experiment.settings.corpus.target))
+        return Cohesion(self._words, find_wordnet(self._target))
 
     @cached_property
     def _coherence(self) -> Coherence:
@@ -131,6 +136,8 @@ class _Scorer:
         return Coherence(self._words, f"{corpus.name}-{corpus.train}", targets, documents)
 
 
-def _beside_human(scorer: Callable[[Sequence[str], Sequence[range]], Score | None], test: _Test) -> Score | None:
-    score, human = (scorer(sentences, test.documents) for sentences in (test.hypotheses, test.references))
+def _beside_human(
+    scorer: Callable[[Sequence[str], Sequence[range]], Score | None], test: _Test, hypotheses: list[str]
+) -> Score | None:
+    score, human = (scorer(sentences, test.documents) for sentences in (hypotheses, test.references))
     return score and score | {"reference": human["score"] if human else None}

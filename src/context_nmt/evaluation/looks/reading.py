@@ -15,8 +15,8 @@ from context_nmt.corpus.vocabulary import BEGIN, END, JOINER, SPECIALS, Vocabula
 from context_nmt.decoding.in_batches import evaluating
 from context_nmt.evaluation.analyses.recording import recording
 from context_nmt.files import UserError
-from context_nmt.models.building import Model
-from context_nmt.models.document_model import DocumentModel
+from context_nmt.models.kinds.document import DocumentModel
+from context_nmt.models.model import Model
 
 WORDS, SENTENCES = "word_attention.attend.weights", "sentence_attention.attend.weights"
 Ids = NDArray[np.integer[Any]]

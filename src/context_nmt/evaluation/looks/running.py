@@ -14,7 +14,7 @@ from context_nmt.files import UserError, write_lines
 from context_nmt.layout import Layout, run_name
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
-from context_nmt.models.document_model import DocumentModel
+from context_nmt.models.kinds.document import DocumentModel
 
 
 def show_document(

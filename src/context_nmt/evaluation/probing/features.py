@@ -29,9 +29,9 @@ from context_nmt.decoding.workers import usable
 from context_nmt.evaluation.probing.tasks import find_tasks, read_task
 from context_nmt.files import read_json
 from context_nmt.layout import Layout
-from context_nmt.models.building import Model
 from context_nmt.models.checkpoints import load_run, save
 from context_nmt.models.devices import device_named
+from context_nmt.models.model import Model
 from context_nmt.settings.text import SideSettings
 
 TOKENS = 4096  # of a batch, padding included

@@ -15,8 +15,8 @@ from context_nmt.corpus.batching import Indices, pad
 from context_nmt.corpus.binarized import TokenFile
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.evaluation.analyses.recording import recording
-from context_nmt.models.building import Model
-from context_nmt.models.masked_language_model import MaskedLanguageModel
+from context_nmt.models.kinds.masked import MaskedLanguageModel
+from context_nmt.models.model import Model
 
 STACKS = ("encoder", "decoder")
 

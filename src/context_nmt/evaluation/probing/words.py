@@ -20,7 +20,7 @@ from context_nmt.corpus.batching import Indices, length_batches
 from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
 from context_nmt.decoding.in_batches import evaluating
 from context_nmt.evaluation.probing.states import STACKS, Layers, read_layers
-from context_nmt.models.building import Model
+from context_nmt.models.model import Model
 from context_nmt.settings.evaluation import WordClassifierSettings
 
 LONGEST = 100  # units of a training sentence, on either side

@@ -6,13 +6,20 @@ import torch
 from torch import Tensor, nn
 
 from context_nmt.corpus.vocabulary import PADDING
+from context_nmt.models.model import Model, Predictions
+from context_nmt.settings.model import ModelSettings
 from context_nmt.transformer.embedding import Embedding
 from context_nmt.transformer.layers import Decoded, Decoder, Encoder, Memory, causal_mask
 
 DecodingState = dict[str, Any]
 
 
-class TranslationModel(nn.Module):
+def build(_: ModelSettings, parts: dict[str, Any]) -> Model:
+    """A model of these parts."""
+    return TranslationModel(**parts)
+
+
+class TranslationModel(Model):
     """p(target | source), one target unit after the other."""
 
     def __init__(
@@ -34,6 +41,10 @@ class TranslationModel(nn.Module):
     def forward(self, source: Tensor, target_inputs: Tensor) -> Tensor:
         """Source ids [B, S], target ids shifted right [B, T] -> decoder states [B, T, D]; see `output`."""
         return self.decode(target_inputs, self.encode(source))
+
+    def predict(self, source: Tensor, target_inputs: Tensor, previous: Tensor | None) -> Predictions:
+        """The next units; sentences have no previous ones."""
+        return self(source, target_inputs), None
 
     def encode(self, source: Tensor) -> Memory:
         """Source ids [B, S] -> memory."""

@@ -1,20 +1,29 @@
 """The conditional masked language model (Ghazvininejad et al. 2019, Mask-Predict): masked units given the others.
 
-No target begins with BEGIN here, so that its id is free to be the mask. A token in front of the source, which the
+A token in front of the source, which the
 decoder does not see, predicts how long the target is, END included.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from context_nmt.corpus.vocabulary import BEGIN, PADDING
-from context_nmt.transformer.embedding import Embedding
+from context_nmt.corpus.vocabulary import PADDING
+from context_nmt.models.model import Model, Predictions
+from context_nmt.settings.model import ModelSettings
+from context_nmt.transformer.embedding import Embedding, token_table
 from context_nmt.transformer.layers import Decoder, Encoder, Memory
 
-MASK = BEGIN
+
+def build(settings: ModelSettings, parts: dict[str, Any]) -> Model:
+    """A model of these parts, with fresh embeddings of lengths."""
+    lengths = token_table(settings.maximum_positions, settings.width, settings.embedding_initialisation)
+    return MaskedLanguageModel(**parts, length_embedding=lengths)
 
 
-class MaskedLanguageModel(nn.Module):
+class MaskedLanguageModel(Model):
     """p(masked target units | source, the other target units), and p(target length | source)."""
 
     def __init__(
@@ -38,6 +47,12 @@ class MaskedLanguageModel(nn.Module):
     def forward(self, source: Tensor, target_inputs: Tensor) -> Tensor:
         """Source ids [B, S], target ids with masks [B, T] -> decoder states [B, T, D]; see `output`."""
         return self.decode(target_inputs, self.encode(source))
+
+    def predict(self, source: Tensor, target_inputs: Tensor, previous: Tensor | None) -> Predictions:
+        """The masked units, and the length, whose loss is summed over sentences with weight 1, as in Mask-Predict."""
+        memory, logits = self.encode_with_length(source)
+        lengths = (target_inputs != PADDING).sum(1).clamp(max=logits.size(1) - 1)
+        return self.decode(target_inputs, memory), functional.cross_entropy(logits.float(), lengths, reduction="sum")
 
     def encode(self, source: Tensor) -> Memory:
         """Source ids [B, S] -> memory."""

@@ -1,13 +1,15 @@
 """The translation model with mechanisms behind its encoder, its decoder or both, which look at previous sentences."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING, UNKNOWN
-from context_nmt.models.translation_model import DecodingState, TranslationModel
+from context_nmt.models.kinds.autoregressive import DecodingState, TranslationModel
+from context_nmt.models.model import Model, Predictions
+from context_nmt.settings.model import ModelSettings
 from context_nmt.transformer.layers import Memory
 from context_nmt.transformer.sentence_context import OutputContext, SentenceContext, SourceStates, TargetStates
 
@@ -36,8 +38,15 @@ class KnownSentences:
         )
 
 
+def build(_: ModelSettings, parts: dict[str, Any]) -> Model:
+    """A model of these parts."""
+    return DocumentModel(**parts)
+
+
 class DocumentModel(TranslationModel):
     """p(target | source, the sentences before), one target unit after the other."""
+
+    in_documents: ClassVar[bool] = True
 
     def __init__(
         self, *, encoder_output: OutputContext | None = None, decoder_output: OutputContext | None = None, **parts: Any
@@ -46,8 +55,8 @@ class DocumentModel(TranslationModel):
         self.encoder_output = encoder_output
         self.decoder_output = decoder_output
         numbers = [0 if module is None else module.sentences for module in (encoder_output, decoder_output)]
-        self.sentences = max(numbers)  # previous ones that a mechanism looks at, K
-        self.reach = sum(numbers)  # previous ones that a state depends on: the decoder's have seen the encoder's
+        self.sentences = max(numbers)
+        self.reach = sum(numbers)  # the decoder's have seen the encoder's
 
     def forward(self, source: Tensor, target_inputs: Tensor, previous: Tensor | None = None) -> Tensor:
         """Ids [B, S] and [B, T] -> decoder states [B, T, D].
@@ -65,6 +74,10 @@ class DocumentModel(TranslationModel):
             return states
         context = replace(sentences, target=target).before(previous)
         return self.decoder_output(states, replace(context, own_crossed=target.crossed))
+
+    def predict(self, source: Tensor, target_inputs: Tensor, previous: Tensor | None) -> Predictions:
+        """The next units, with previous sentences."""
+        return self(source, target_inputs, previous), None
 
     def encode(self, source: Tensor) -> Memory:
         """Source ids [B, S] of sentences without any before them -> memory."""
