@@ -9,7 +9,7 @@ from benchmarks.systems import systems_of
 from benchmarks.tokenize_text import tokenize
 from benchmarks.training import training
 from context_nmt.command_line import run
-from context_nmt.experiment import Experiment
+from context_nmt.settings.folder import Experiment
 
 
 def main(rounds: Rounds = ROUNDS) -> None:

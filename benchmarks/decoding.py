@@ -17,8 +17,8 @@ from benchmarks.setting import EXPERIMENT, corpus
 from context_nmt.corpus.vocabulary import join_units
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import usable
-from context_nmt.evaluation.scores import bleu_metric
 from context_nmt.files import read_lines
+from context_nmt.measures.bleu import bleu_metric
 from context_nmt.models.checkpoints import load_run
 from context_nmt.settings.decoding import DecodingSettings
 

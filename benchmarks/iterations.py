@@ -19,11 +19,11 @@ from context_nmt.command_line import run
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.evaluation.scores import Score, score_raw
-from context_nmt.experiment import Experiment
 from context_nmt.files import write_json
+from context_nmt.measures.bleu import Score, score_raw
 from context_nmt.models.checkpoints import load_run
 from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.folder import Experiment
 
 BEAMS = (4, 1)  # speeds are relative to the first
 ITERATIONS = (1, 4, 10)

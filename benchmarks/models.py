@@ -7,12 +7,12 @@ import torch
 
 from benchmarks.setting import EXPERIMENT, corpus, prepared
 from context_nmt.corpus.previous import document_batches
-from context_nmt.layout import run_name
 from context_nmt.models.averaging import average_run
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.model import Model
-from context_nmt.models.planning import plan, write_plans
 from context_nmt.models.plans import TrainingPlan
+from context_nmt.pipeline.planning import plan, write_plans
+from context_nmt.settings.layout import run_name
 from context_nmt.training.batches import Batch, DocumentPairs, Pairs
 from context_nmt.training.running import train_run
 

@@ -10,7 +10,7 @@ from context_nmt.corpus.catalogue import read_entry
 from context_nmt.corpus.download import make_corpus
 from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.corpus.tokenizing import tokenize_corpus
-from context_nmt.experiment import Experiment
+from context_nmt.settings.folder import Experiment
 
 PARAMETERS = Path(__file__).with_name("params.yaml")
 ROOT = PARAMETERS.parents[1]

@@ -7,13 +7,12 @@ from pathlib import Path
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.decoding.running import read_settings
-from context_nmt.evaluation.parallel_text import read_parallel
-from context_nmt.experiment import Experiment
-from context_nmt.files import UserError
-from context_nmt.layout import run_name
+from context_nmt.files import UserError, read_parallel
 from context_nmt.models.checkpoints import RUN_WEIGHTS
-from context_nmt.models.planning import plan
+from context_nmt.pipeline.planning import plan
 from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.folder import Experiment
+from context_nmt.settings.layout import run_name
 from context_nmt.settings.model import ModelSettings
 
 ROOT = Path(__file__).parents[1]

@@ -19,10 +19,10 @@ from benchmarks.updates import fresh_updater
 from context_nmt.command_line import run
 from context_nmt.corpus.vocabulary import END
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.evaluation.speeds import fillings
 from context_nmt.files import write_json
 from context_nmt.models.counting import describe
 from context_nmt.models.plans import ModelPlan
+from context_nmt.results.speeds import fillings
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.model import OutputSlot
 

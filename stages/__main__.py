@@ -9,6 +9,6 @@ sys.path[0:1] = [ROOT, os.path.join(ROOT, "src")]
 
 from pathlib import Path  # noqa: E402
 
-from context_nmt.entry import start_stage  # noqa: E402
+from context_nmt.pipeline.entry import start_stage  # noqa: E402
 
 start_stage(Path(ROOT), sys.argv[1:])

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from context_nmt.command_line import run
-from context_nmt.evaluation.analyses.running import analyse_run
-from context_nmt.evaluation.evaluated import Evaluated
+from context_nmt.measures.analyses import analyse_run
+from context_nmt.measures.evaluated import Evaluated
 
 
 def main(

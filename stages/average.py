@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from context_nmt.command_line import run
-from context_nmt.layout import Layout
 from context_nmt.models.averaging import average_run
+from context_nmt.settings.layout import Layout
 
 
 def main(

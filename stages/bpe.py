@@ -1,10 +1,10 @@
 """Turns Moses tokens into subword units and their ids."""
 
-from context_nmt.checking import read_settings
 from context_nmt.command_line import run
 from context_nmt.corpus.binarized import binarize
 from context_nmt.corpus.subwords import segment_corpus
-from context_nmt.layout import Layout
+from context_nmt.settings.checking import read_settings
+from context_nmt.settings.layout import Layout
 from context_nmt.settings.text import UnitPlan
 
 

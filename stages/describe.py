@@ -1,8 +1,8 @@
 """Counts parameters and FLOPs of every variant."""
 
 from context_nmt.command_line import run
-from context_nmt.evaluation.descriptions import describe_plans
-from context_nmt.layout import Layout
+from context_nmt.pipeline.descriptions import describe_plans
+from context_nmt.settings.layout import Layout
 
 
 def main() -> None:

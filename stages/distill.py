@@ -6,7 +6,7 @@ import typer
 
 from context_nmt.command_line import run
 from context_nmt.decoding.distilling import distill_run
-from context_nmt.layout import Layout
+from context_nmt.settings.layout import Layout
 
 
 def main(

@@ -8,7 +8,7 @@ import typer
 
 from context_nmt.command_line import run
 from context_nmt.corpus.download import make_corpus, read_data_plan
-from context_nmt.layout import Layout
+from context_nmt.settings.layout import Layout
 
 
 def main(

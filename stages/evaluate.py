@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from context_nmt.command_line import run
-from context_nmt.evaluation.discourse.running import score_discourse
-from context_nmt.evaluation.evaluated import Evaluated
-from context_nmt.evaluation.run_scores import score_variant
+from context_nmt.measures.discourse.running import score_discourse
+from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.scores import score_variant
 
 
 def main(

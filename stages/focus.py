@@ -1,8 +1,8 @@
 """Shows the results of one variant to `dvc metrics diff`."""
 
 from context_nmt.command_line import run
-from context_nmt.evaluation.tables import write_focus
-from context_nmt.experiment import Experiment
+from context_nmt.report.tables import write_focus
+from context_nmt.settings.folder import Experiment
 
 
 def main() -> None:

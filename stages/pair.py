@@ -1,8 +1,8 @@
 """Notes which translations are scored and compared with which."""
 
 from context_nmt.command_line import run
-from context_nmt.evaluation.pairs import write_pairs
-from context_nmt.experiment import Experiment
+from context_nmt.measures.pairs import write_pairs
+from context_nmt.settings.folder import Experiment
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
 """Resolves params.yaml into what each stage is told."""
 
 from context_nmt.command_line import run
-from context_nmt.experiment import Experiment
-from context_nmt.models.planning import write_plans
+from context_nmt.pipeline.planning import write_plans
+from context_nmt.settings.folder import Experiment
 
 
 def main() -> None:

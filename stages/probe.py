@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from context_nmt.command_line import run
-from context_nmt.evaluation.evaluated import Evaluated
-from context_nmt.evaluation.probing.layers import probe_words
-from context_nmt.evaluation.probing.sentences import probe_sentences
+from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.probes.layers import probe_words
+from context_nmt.measures.probes.sentences import probe_sentences
 
 
 class Probe(StrEnum):

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from context_nmt.command_line import run
-from context_nmt.evaluation.evaluated import Evaluated
-from context_nmt.evaluation.run_rescored import rescore_run
+from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.rescored import rescore_run
 
 
 def main(

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from context_nmt.command_line import run
-from context_nmt.evaluation.evaluated import Evaluated
-from context_nmt.evaluation.run_significance import compare_variant
+from context_nmt.measures.evaluated import Evaluated
+from context_nmt.results.comparisons import compare_variant
 
 
 def main(
@@ -15,7 +15,7 @@ def main(
     """Compare each run of a variant with its baseline's run of the same seed on every test set.
 
     Paired bootstrap by compare-mt (Koehn 2004) and by sacrebleu, and the sign test of Collins et al. (2005); their
-    p-values mean different things, see context_nmt/evaluation/significance.py. Metric, resamples, their size and the
+    p-values mean different things, see context_nmt/results/significance.py. Metric, resamples, their size and the
     seed are under `significance` in params.yaml; which test a table uses is the variant's `test`.
     Reads metrics/plans/significance.json and text.json, metrics/pairs/VARIANT.json, metrics/hypotheses/ of both
     variants and the references. `context-nmt compare` does the same for any files. Writes

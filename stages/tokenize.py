@@ -1,9 +1,9 @@
 """Turns raw text into truecased Moses tokens."""
 
-from context_nmt.checking import read_settings
 from context_nmt.command_line import run
 from context_nmt.corpus.tokenizing import tokenize_corpus
-from context_nmt.layout import Layout
+from context_nmt.settings.checking import read_settings
+from context_nmt.settings.layout import Layout
 from context_nmt.settings.text import TextPlan
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from context_nmt.command_line import run
-from context_nmt.layout import Layout
+from context_nmt.settings.layout import Layout
 from context_nmt.training.running import train_run
 
 

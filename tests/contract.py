@@ -27,7 +27,6 @@ from torch import nn
 from torch.nn import functional
 from torch.testing import assert_close
 
-from context_nmt.checking import check
 from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.decoding.search import reorder
 from context_nmt.files import UserError
@@ -36,8 +35,9 @@ from context_nmt.models import mechanisms
 from context_nmt.models.kinds.autoregressive import TranslationModel
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.mechanisms import Mechanism
-from context_nmt.models.planning import plan
 from context_nmt.models.plans import Filling
+from context_nmt.pipeline.planning import plan
+from context_nmt.settings.checking import check
 from context_nmt.settings.experiment import ExperimentSettings
 from context_nmt.transformer.attention import Place
 

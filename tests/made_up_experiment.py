@@ -5,14 +5,14 @@ from pathlib import Path
 import yaml
 from project_root import make_root
 
-from context_nmt.evaluation.evaluated import Evaluated
-from context_nmt.evaluation.pairs import write_pairs
-from context_nmt.evaluation.run_scores import score_variant
-from context_nmt.evaluation.run_significance import compare_variant
-from context_nmt.experiment import Experiment
 from context_nmt.files import write_json, write_lines
-from context_nmt.layout import run_name
-from context_nmt.models.planning import write_plans
+from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.pairs import write_pairs
+from context_nmt.measures.scores import score_variant
+from context_nmt.pipeline.planning import write_plans
+from context_nmt.results.comparisons import compare_variant
+from context_nmt.settings.folder import Experiment
+from context_nmt.settings.layout import run_name
 
 REFERENCE = [f"The {number} small birds sing in tree {number % 7} today ." for number in range(40)]
 SYSTEMS = {"transformer": 3, "gauss": 9, "again": 3}  # every how many sentences a system errs

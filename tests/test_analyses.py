@@ -17,12 +17,12 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding import masked_search
 from context_nmt.decoding.running import decode_run
-from context_nmt.evaluation.analyses.lengths import bleu_by_length, equal_groups, length_classes
-from context_nmt.evaluation.analyses.locality import locality
-from context_nmt.evaluation.analyses.ngrams import ngram_accuracy
-from context_nmt.evaluation.analyses.running import analyse_run
-from context_nmt.evaluation.evaluated import Evaluated
 from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
+from context_nmt.measures.analyses import analyse_run
+from context_nmt.measures.attention.locality import locality
+from context_nmt.measures.bleu_by_length import bleu_by_length, equal_groups, length_classes
+from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.ngram_accuracy import ngram_accuracy
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.plans import Filling

@@ -17,12 +17,12 @@ from benchmarks.rounds import Contender, Measured, measure, ratio
 from benchmarks.variants import LENGTH, SEARCH, never_end
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.experiment import Experiment
 from context_nmt.files import UserError, read_json
 from context_nmt.models.building import build
 from context_nmt.models.kinds.document import DocumentModel
-from context_nmt.models.planning import plan
 from context_nmt.models.plans import Filling
+from context_nmt.pipeline.planning import plan
+from context_nmt.settings.folder import Experiment
 
 ROOT = Path(__file__).parents[1]
 

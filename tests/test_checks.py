@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from context_nmt.checks import check_before_run, check_experiments
 from context_nmt.files import UserError
-from context_nmt.new_experiment import create_experiment
-from context_nmt.parameters import read_parameters
+from context_nmt.pipeline.checks import check_before_run, check_experiments
+from context_nmt.pipeline.new_experiment import create_experiment
+from context_nmt.settings.parameters import read_parameters
 
 pytestmark = pytest.mark.slow
 

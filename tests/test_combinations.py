@@ -15,7 +15,7 @@ from context_nmt.mechanisms.context_aware_self_attention import ContextAwareSelf
 from context_nmt.mechanisms.dual_context import DualContext
 from context_nmt.mechanisms.lexical_shortcuts import LexicalShortcuts
 from context_nmt.models.building import build
-from context_nmt.models.planning import plan
+from context_nmt.pipeline.planning import plan
 from context_nmt.transformer.attention import MultiHeadAttention
 
 PLAIN = {"mechanism": "multi_head_attention"}

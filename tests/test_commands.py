@@ -101,7 +101,7 @@ def test_exit_statuses(call, tmp_path, monkeypatch, arguments, status, message):
 def reproduced(monkeypatch):
     """The folders that `repro` was called for; nothing is run."""
     folders = []
-    monkeypatch.setattr("context_nmt.repro.reproduce", lambda folder, jobs: folders.append((folder, jobs)))
+    monkeypatch.setattr("context_nmt.pipeline.repro.reproduce", lambda folder, jobs: folders.append((folder, jobs)))
     return folders
 
 

@@ -22,8 +22,8 @@ from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding.forced_scoring import score_pairs
-from context_nmt.evaluation.contrasting import candidates, contrast_run, judge
 from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
+from context_nmt.measures.contrastive import candidates, contrast_run, judge
 from context_nmt.models.averaging import average_run
 from context_nmt.settings.text import CorpusSettings, TextSettings, UnitSettings
 

@@ -10,10 +10,10 @@ from contract import CHECKS, Facts
 from tiny_training import column, make_experiment
 
 import context_nmt.mechanisms
-from context_nmt.experiment import Experiment
 from context_nmt.files import read_json, write_json
 from context_nmt.models import mechanisms
-from context_nmt.models.planning import plan, write_plans
+from context_nmt.pipeline.planning import plan, write_plans
+from context_nmt.settings.folder import Experiment
 from context_nmt.training.running import train_run
 
 PAGE = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")

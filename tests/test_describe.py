@@ -11,15 +11,15 @@ from project_root import make_root
 from small_models import SIZES, small_plan
 
 from context_nmt.__main__ import main
-from context_nmt.checking import read_yaml
 from context_nmt.corpus.vocabulary import SPECIALS
-from context_nmt.evaluation.descriptions import describe_plans
-from context_nmt.experiment import Experiment
 from context_nmt.files import write_json, write_lines
 from context_nmt.models import mechanisms
 from context_nmt.models.counting import SENTENCE_LENGTH, describe
-from context_nmt.models.planning import PLAIN, write_plans
 from context_nmt.models.plans import Filling
+from context_nmt.pipeline.descriptions import describe_plans
+from context_nmt.pipeline.planning import PLAIN, write_plans
+from context_nmt.settings.checking import read_yaml
+from context_nmt.settings.folder import Experiment
 
 pytestmark = pytest.mark.slow
 

@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up_experiment import PARAMETERS, REFERENCE, evaluate_all, make_experiment, write_contrastive
 
-from context_nmt.evaluation.analysed.discourse import format_discourse
-from context_nmt.evaluation.discourse import wordnet
-from context_nmt.evaluation.discourse.aligning import WordAligner
-from context_nmt.evaluation.discourse.coherence import Coherence
-from context_nmt.evaluation.discourse.cohesion import Cohesion
-from context_nmt.evaluation.discourse.content_words import ContentWords
-from context_nmt.evaluation.discourse.running import score_discourse
-from context_nmt.evaluation.evaluated import Evaluated
-from context_nmt.evaluation.pairs import write_pairs
-from context_nmt.evaluation.results import read_results
-from context_nmt.experiment import Experiment
 from context_nmt.files import UserError, read_json, write_json, write_lines
+from context_nmt.measures.discourse import wordnet
+from context_nmt.measures.discourse.aligning import WordAligner
+from context_nmt.measures.discourse.coherence import Coherence
+from context_nmt.measures.discourse.cohesion import Cohesion
+from context_nmt.measures.discourse.content_words import ContentWords
+from context_nmt.measures.discourse.running import score_discourse
+from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.pairs import write_pairs
+from context_nmt.report.analysed.discourse import format_discourse
+from context_nmt.results.table import read_results
+from context_nmt.settings.folder import Experiment
 
 ENGLISH = ContentWords("en")
 

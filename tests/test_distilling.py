@@ -6,9 +6,9 @@ from tiny_training import RUN, column, make_experiment
 from context_nmt.corpus.binarized import BinarizedCorpus, write_tokens
 from context_nmt.decoding import distilling
 from context_nmt.decoding.distilling import distill_run
-from context_nmt.experiment import Experiment
 from context_nmt.files import UserError, read_json, read_lines, write_json
 from context_nmt.models.averaging import average_run
+from context_nmt.settings.folder import Experiment
 from context_nmt.training.running import train_run
 
 TRAINING = {"maximum_updates": 20, "validate_every": 10}

@@ -13,8 +13,8 @@ from context_nmt.corpus.previous import sentences_before
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.running import decode_run
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.evaluation.analyses import recording
 from context_nmt.files import UserError, read_lines, write_json
+from context_nmt.measures.attention import recording
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run, model_metadata, save, weights_of
 from context_nmt.models.kinds.document import DocumentModel

@@ -9,7 +9,7 @@ from small_models import HEADS, WIDTH, shake
 from torch.testing import assert_close
 
 from context_nmt.mechanisms import dual_context
-from context_nmt.models.planning import plan
+from context_nmt.pipeline.planning import plan
 from context_nmt.transformer.attention import LayerContext
 
 EXACT = {"rtol": 0, "atol": 1e-10}

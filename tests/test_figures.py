@@ -7,10 +7,10 @@ import matplotlib
 import pytest
 from made_up_experiment import PARAMETERS, evaluate_all, make_experiment
 
-from context_nmt.evaluation.analysed.figures import draw_analyses
-from context_nmt.evaluation.figures import draw_learning_curves, draw_scores
-from context_nmt.evaluation.results import read_results
 from context_nmt.files import UserError, write_lines
+from context_nmt.report.analysed.figures import draw_analyses
+from context_nmt.report.figures import draw_learning_curves, draw_scores
+from context_nmt.results.table import read_results
 
 pytestmark = pytest.mark.slow
 

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -10,16 +11,19 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "src/context_nmt"
 FLOORS = [
-    {"files", "checking", "settings", "parameters", "layout", "experiment", "command_line", "code_closure"},
+    {"files", "command_line", "code_closure"},
+    {"settings"},
     {"corpus"},
+    {"miniature"},
     {"transformer"},
     {"mechanisms"},
     {"models"},
-    {"training", "decoding"},
-    {"evaluation"},
-    {"new_experiment"},
-    {"children"},
-    {"checks", "repro", "entry"},  # what `make` and DVC call
+    {"decoding"},
+    {"training"},
+    {"measures"},
+    {"results"},
+    {"report"},
+    {"pipeline"},
     {"commands", "stages"},
     {"__main__"},
 ]
@@ -51,8 +55,8 @@ ON_A_BARE_MACHINE = [
         f"models/{name}.py"
         for name in ("building", "checkpoints", "plans", "model", "averaging", "devices", "mechanisms")
     ),
-    *(f"settings/{name}.py" for name in ("__init__", "text", "model", "training", "decoding")),
-    *("evaluation/contrasting.py", "files.py", "layout.py", "command_line.py", "code_closure.py", "entry.py"),
+    *(f"settings/{name}.py" for name in ("__init__", "text", "model", "training", "decoding", "layout")),
+    *("measures/contrastive.py", "files.py", "command_line.py", "code_closure.py", "pipeline/entry.py"),
 ]
 STAGES_WITHOUT_TORCH = ["tokenize", "bpe", "download", "pair", "evaluate", "significance", "report", "focus", "code"]
 COMMANDS_WITHOUT_TORCH = ["score", "compare", "corpus", "new", "repro"]
@@ -104,6 +108,18 @@ def test_a_file_imports_from_lower_floors_only(path):
         assert same or FLOOR[package] < FLOOR[own], f"{own} imports {package}"
 
 
+def test_no_two_modules_import_each_other():
+    """Inside packages, too, whatever the way round; packages themselves are empty."""
+    modules = {
+        ".".join(path.relative_to(LIBRARY.parent).with_suffix("").parts): path
+        for path in FILES
+        if LIBRARY in path.parents
+    }
+    graph = {name: {module for module in imports(path) if module in modules} for name, path in modules.items()}
+    order = list(TopologicalSorter(graph).static_order())  # raises CycleError
+    assert set(order) == set(modules)
+
+
 @pytest.mark.parametrize("path", [path for path, name in FILES.items() if package_of(name) == "mechanisms"])
 def test_mechanisms_do_not_import_each_other(path):
     """A mechanism is one file: a change of another one changes no plan that does not name it."""
@@ -153,7 +169,7 @@ for module in {modules!r}:
 
 def test_training_averaging_decoding_and_contrasting_run_on_a_bare_machine():
     stages = ("train", "average", "decode", "contrast")
-    done = import_without(REST, ["context_nmt.entry", *(f"stages.{stage}" for stage in stages)])
+    done = import_without(REST, ["context_nmt.pipeline.entry", *(f"stages.{stage}" for stage in stages)])
     assert done.returncode == 0, done.stderr
 
 

@@ -12,11 +12,11 @@ from test_analyses import GATED, MASKED, SETTINGS, corpus, model_for  # noqa: F4
 from torch import nn
 
 from context_nmt.corpus.vocabulary import BEGIN, END
-from context_nmt.evaluation.analyses.divergence import divergence, jensen_shannon
-from context_nmt.evaluation.analyses.gates import gates
-from context_nmt.evaluation.analyses.locality import locality
-from context_nmt.evaluation.analyses.submodules import attentions, gates_of
-from context_nmt.evaluation.analyses.tagging import TaggedWord, tagged_words
+from context_nmt.measures.attention.divergence import divergence, jensen_shannon
+from context_nmt.measures.attention.gates import gates
+from context_nmt.measures.attention.locality import locality
+from context_nmt.measures.attention.submodules import attentions, gates_of
+from context_nmt.measures.attention.tagged_words import TaggedWord, tagged_words
 from context_nmt.models.plans import Filling
 
 

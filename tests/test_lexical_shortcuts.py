@@ -10,7 +10,7 @@ from torch.testing import assert_close
 
 from context_nmt.mechanisms import lexical_shortcuts as mechanism
 from context_nmt.models.building import build
-from context_nmt.models.planning import plan
+from context_nmt.pipeline.planning import plan
 from context_nmt.transformer.attention import LayerContext, Place
 
 EXACT = {"rtol": 0, "atol": 1e-10}

@@ -11,13 +11,13 @@ from tiny_training import make_experiment
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import SPECIALS, UNKNOWN, Vocabulary
-from context_nmt.evaluation.looks.page import Sentence, page
-from context_nmt.evaluation.looks.reading import Looks, Seen, looks, modules_that_show, words_of
-from context_nmt.evaluation.looks.running import show_document
 from context_nmt.files import UserError, write_json
+from context_nmt.measures.attention.earlier_sentences import Looks, Seen, looks, modules_that_show, words_of
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
 from context_nmt.models.plans import Filling, TrainingPlan
+from context_nmt.report.looks.document import show_document
+from context_nmt.report.looks.page import Sentence, page
 from context_nmt.settings.decoding import DecodingSettings
 
 HAN = Filling(mechanism="hierarchical_attention", settings={"sentences": 2})

@@ -12,14 +12,14 @@ from tiny_training import RUN, column, make_experiment
 from torch.testing import assert_close
 
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, PADDING
+from context_nmt.decoding import validation
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.evaluation import validation
-from context_nmt.experiment import Experiment
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.plans import Filling, TrainingPlan
 from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.folder import Experiment
 from context_nmt.settings.training import TrainingSettings
 from context_nmt.training.batches import Batch
 from context_nmt.training.examples import EXAMPLES

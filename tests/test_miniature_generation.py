@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from context_nmt.corpus.catalogue import read_entry
-from context_nmt.corpus.miniature.generation import generate
-from context_nmt.corpus.miniature.lexicon_file import load_lexicon
-from context_nmt.corpus.miniature.settings import ContrastiveSettings, MiniatureSettings, ProbingSettings, RateSettings
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.files import UserError, read_lines, write_json
+from context_nmt.miniature.generation import generate
+from context_nmt.miniature.lexicon_file import load_lexicon
+from context_nmt.settings.miniature import ContrastiveSettings, MiniatureSettings, ProbingSettings, RateSettings
 from context_nmt.settings.text import SideSettings
 
 pytestmark = pytest.mark.slow

@@ -11,19 +11,19 @@ from tiny_training import MODEL
 
 from context_nmt.corpus import workers
 from context_nmt.corpus.binarized import BinarizedCorpus, binarize
-from context_nmt.corpus.miniature import generation
-from context_nmt.corpus.miniature.lexicon_file import load_lexicon
-from context_nmt.corpus.miniature.settings import ContrastiveSettings, MiniatureSettings, RateSettings
 from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.corpus.tokenizing import tokenize_corpus
-from context_nmt.evaluation.contrasting import contrast_run
-from context_nmt.experiment import Experiment
 from context_nmt.files import read_json, read_lines
+from context_nmt.measures.contrastive import contrast_run
+from context_nmt.miniature import generation
+from context_nmt.miniature.lexicon_file import load_lexicon
 from context_nmt.models.averaging import average_run
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
-from context_nmt.models.planning import write_plans
 from context_nmt.models.plans import TrainingPlan
+from context_nmt.pipeline.planning import write_plans
+from context_nmt.settings.folder import Experiment
+from context_nmt.settings.miniature import ContrastiveSettings, MiniatureSettings, RateSettings
 from context_nmt.training.running import train_run
 
 KINDS = {"person", "furniture", "landscape"}  # of nouns: 19 things

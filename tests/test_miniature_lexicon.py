@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from context_nmt.corpus.miniature.lexicon_file import PATH, load_lexicon, read_lexicon
 from context_nmt.files import UserError
+from context_nmt.miniature.lexicon_file import PATH, load_lexicon, read_lexicon
 
 LEXICON = load_lexicon()
 TEXT = PATH.read_text(encoding="utf-8")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from context_nmt.corpus.miniature import english_morphology as english
-from context_nmt.corpus.miniature import german_morphology as german
+from context_nmt.miniature import english_morphology as english
+from context_nmt.miniature import german_morphology as german
 
 COLUMNS = [("masculine", "singular"), ("feminine", "singular"), ("neuter", "singular"), ("neuter", "plural")]
 CASES = ["nominative", "accusative", "dative", "genitive"]

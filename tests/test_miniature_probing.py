@@ -12,10 +12,10 @@ from random import Random
 import pytest
 from toy_grammar import VERBS, parsed, regular, sentences
 
-from context_nmt.corpus.miniature.probing import TASKS, write_probing_tasks
-from context_nmt.corpus.miniature.probing_trees import main_verb, object_noun, parse_tree, subject_noun
-from context_nmt.corpus.miniature.settings import ProbingSettings
 from context_nmt.files import UserError
+from context_nmt.miniature.probing import TASKS, write_probing_tasks
+from context_nmt.miniature.probing_trees import main_verb, object_noun, parse_tree, subject_noun
+from context_nmt.settings.miniature import ProbingSettings
 
 pytestmark = pytest.mark.slow
 
@@ -117,8 +117,8 @@ def test_published_labels(folder, task):
 def test_the_same_seed_gives_the_same_bytes_whatever_the_hash_seed(pool, folder, tmp_path):
     program = (
         "import sys; from pathlib import Path; from random import Random; import toy_grammar;"
-        "from context_nmt.corpus.miniature.probing import write_probing_tasks;"
-        "from context_nmt.corpus.miniature.settings import ProbingSettings;"
+        "from context_nmt.miniature.probing import write_probing_tasks;"
+        "from context_nmt.settings.miniature import ProbingSettings;"
         "settings = ProbingSettings(training=300, validation=60, test=60, words=12);"
         "write_probing_tasks(toy_grammar.sentences(Random(1), 6000), Path(sys.argv[1]), settings, Random(1))"
     )

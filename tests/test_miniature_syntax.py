@@ -5,12 +5,12 @@ from random import Random
 
 import pytest
 
-from context_nmt.corpus.miniature import german_morphology as german
-from context_nmt.corpus.miniature.clauses import Vocabulary
-from context_nmt.corpus.miniature.documents import Document
-from context_nmt.corpus.miniature.gold import gold_records
-from context_nmt.corpus.miniature.lexicon_file import load_lexicon
-from context_nmt.corpus.miniature.meaning import (
+from context_nmt.miniature import german_morphology as german
+from context_nmt.miniature.clauses import Vocabulary
+from context_nmt.miniature.documents import Document
+from context_nmt.miniature.gold import gold_records
+from context_nmt.miniature.lexicon_file import load_lexicon
+from context_nmt.miniature.meaning import (
     Clause,
     Entity,
     NounPhrase,
@@ -19,9 +19,9 @@ from context_nmt.corpus.miniature.meaning import (
     Sentence,
     Wording,
 )
-from context_nmt.corpus.miniature.realising import realise
-from context_nmt.corpus.miniature.settings import RateSettings
-from context_nmt.corpus.miniature.trees import bracketed
+from context_nmt.miniature.realising import realise
+from context_nmt.miniature.trees import bracketed
+from context_nmt.settings.miniature import RateSettings
 
 LEXICON = load_lexicon()
 VERBS, ADJECTIVES, ADVERBS = LEXICON.verbs, LEXICON.adjectives, LEXICON.adverbs

@@ -10,15 +10,15 @@ import pytest
 import yaml
 from made_up_experiment import PARAMETERS, SPEEDS, evaluate_all, make_experiment
 
-from context_nmt.evaluation.papers.curves import draw_curves
-from context_nmt.evaluation.papers.figures import draw_gains
-from context_nmt.evaluation.papers.pages import format_papers
-from context_nmt.evaluation.papers.published import read_papers
-from context_nmt.evaluation.papers.replicas import set_beside, set_paper_beside
-from context_nmt.evaluation.results import read_results
-from context_nmt.evaluation.tables import write_tables
 from context_nmt.files import UserError, write_json
-from context_nmt.parameters import read_parameters
+from context_nmt.report.papers.curves import draw_curves
+from context_nmt.report.papers.figures import draw_gains
+from context_nmt.report.papers.pages import format_papers
+from context_nmt.report.papers.published import read_papers
+from context_nmt.report.papers.replicas import set_beside, set_paper_beside
+from context_nmt.report.tables import write_tables
+from context_nmt.results.table import read_results
+from context_nmt.settings.parameters import read_parameters
 
 ROOT = Path(__file__).parents[1]
 

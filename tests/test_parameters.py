@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from context_nmt.checking import read_yaml
-from context_nmt.checks import experiments
-from context_nmt.experiment import Experiment
 from context_nmt.files import UserError
-from context_nmt.parameters import read_parameters
+from context_nmt.pipeline.checks import experiments
+from context_nmt.settings.checking import read_yaml
+from context_nmt.settings.folder import Experiment
 from context_nmt.settings.model import ModelSettings
+from context_nmt.settings.parameters import read_parameters
 from context_nmt.settings.training import ScheduleSettings
 
 ROOT = Path(__file__).parents[1]

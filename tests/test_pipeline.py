@@ -342,8 +342,8 @@ def test_a_stage_opens_what_it_declares(finished):
         ("contrast@plain-1", "runs/tokenized"),
         ("decode@reader-1", "src/context_nmt/decoding/search.py"),
         ("decode@reader-1", "src/context_nmt/mechanisms/hierarchical_attention.py"),
-        ("train@small-1", "src/context_nmt/evaluation/validation.py"),
-        ("report", "src/context_nmt/evaluation/papers/lexical_shortcuts.yaml"),
+        ("train@small-1", "src/context_nmt/decoding/validation.py"),
+        ("report", "src/context_nmt/report/papers/lexical_shortcuts.yaml"),
         ("download@spare", "src/context_nmt/corpus/formats/text.py"),
     ],
 )

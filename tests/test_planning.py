@@ -8,16 +8,16 @@ from contract import experiment
 from project_root import make_root
 
 import context_nmt.mechanisms
-from context_nmt.checking import read_settings
 from context_nmt.corpus.catalogue import read_entry
 from context_nmt.corpus.download import read_data_plan
-from context_nmt.experiment import Experiment
 from context_nmt.files import UserError, read_json, write_json
 from context_nmt.models import mechanisms
-from context_nmt.models.planning import PLAIN, plan, write_plans
 from context_nmt.models.plans import VALIDATION, Filling, ModelPlan, TrainingPlan
+from context_nmt.pipeline.planning import PLAIN, plan, write_plans
+from context_nmt.settings.checking import read_settings
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.evaluation import SentenceProbePlan, SignificanceSettings, WordClassifierSettings
+from context_nmt.settings.folder import Experiment
 from context_nmt.settings.text import TextPlan, UnitPlan
 from context_nmt.settings.training import AveragingSettings
 

@@ -5,11 +5,11 @@ import re
 import pytest
 from made_up_experiment import evaluate_all, make_experiment
 
-from context_nmt.evaluation.probing.sentences import summary
-from context_nmt.evaluation.tables import write_tables
-from context_nmt.experiment import Experiment
 from context_nmt.files import write_json
-from context_nmt.layout import run_name
+from context_nmt.measures.probes.sentences import summary
+from context_nmt.report.tables import write_tables
+from context_nmt.settings.folder import Experiment
+from context_nmt.settings.layout import run_name
 
 pytestmark = pytest.mark.slow
 

@@ -9,25 +9,25 @@ import yaml
 from small_models import small_model
 from tiny_training import RUN, make_experiment
 
-from context_nmt.checking import check
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END, Vocabulary
-from context_nmt.evaluation.evaluated import Evaluated
-from context_nmt.evaluation.probing import classifier, features, words
-from context_nmt.evaluation.probing.classifier import Examples, accuracy, train_classifier
-from context_nmt.evaluation.probing.features import mean_states
-from context_nmt.evaluation.probing.layers import Measuring, probe_words
-from context_nmt.evaluation.probing.sentences import probe_sentences, probe_tasks, summary
-from context_nmt.evaluation.probing.similarity import cosines
-from context_nmt.evaluation.probing.states import STACKS, read_layers
-from context_nmt.evaluation.probing.tasks import GROUPS, TASKS, find_tasks, read_task
-from context_nmt.evaluation.probing.unit_groups import frequency_bins, unit_tags
-from context_nmt.evaluation.probing.words import WordProbes
 from context_nmt.files import UserError, read_json, write_lines
+from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.probes import classifier, features, words
+from context_nmt.measures.probes.classifier import Examples, accuracy, train_classifier
+from context_nmt.measures.probes.features import mean_states
+from context_nmt.measures.probes.layers import Measuring, probe_words
+from context_nmt.measures.probes.sentences import probe_sentences, probe_tasks, summary
+from context_nmt.measures.probes.similarity import cosines
+from context_nmt.measures.probes.states import STACKS, read_layers
+from context_nmt.measures.probes.tasks import GROUPS, TASKS, find_tasks, read_task
+from context_nmt.measures.probes.unit_groups import frequency_bins, unit_tags
+from context_nmt.measures.probes.words import WordProbes
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load, load_run, save
-from context_nmt.models.planning import write_plans
 from context_nmt.models.plans import Filling
+from context_nmt.pipeline.planning import write_plans
+from context_nmt.settings.checking import check
 from context_nmt.settings.evaluation import SentenceClassifierSettings, WordClassifierSettings
 from context_nmt.settings.experiment import ExperimentSettings
 from context_nmt.training.running import train_run

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from context_nmt.evaluation.papers.published import is_score, read_papers
 from context_nmt.models.building import build
-from context_nmt.models.planning import plan
-from context_nmt.parameters import read_parameters
+from context_nmt.pipeline.planning import plan
+from context_nmt.report.papers.published import is_score, read_papers
+from context_nmt.settings.parameters import read_parameters
 
 ROOT = Path(__file__).parents[1]
 LEXICAL, DUAL, AWARE, CROSS = (

@@ -6,8 +6,8 @@ import pytest
 from contract import experiment
 
 from context_nmt.files import UserError
-from context_nmt.models.planning import plan
 from context_nmt.models.plans import TrainingPlan
+from context_nmt.pipeline.planning import plan
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.training import AveragingSettings, ScheduleSettings
 

@@ -5,11 +5,11 @@ from made_up_experiment import REFERENCE, make_experiment
 
 from context_nmt.corpus.references import reference_names
 from context_nmt.corpus.tokenizing import tokenize_corpus
-from context_nmt.evaluation.evaluated import Evaluated
-from context_nmt.evaluation.pairs import write_pairs
-from context_nmt.evaluation.run_scores import score_run
-from context_nmt.evaluation.run_significance import compare_variant
 from context_nmt.files import UserError, read_json, read_lines, write_lines
+from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.pairs import write_pairs
+from context_nmt.measures.scores import score_run
+from context_nmt.results.comparisons import compare_variant
 from context_nmt.settings.text import CorpusSettings, TextSettings
 
 FURTHER = [line.replace("small birds", "big fish") for line in REFERENCE]  # as `gauss` errs

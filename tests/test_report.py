@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 from made_up_experiment import PARAMETERS, evaluate_all, make_experiment
 from markupsafe import escape as escape_html
 
-from context_nmt.evaluation.papers.published import Claim, read_papers
-from context_nmt.evaluation.report.claims import headlines, outcomes_of, published_of
-from context_nmt.evaluation.report.costs import cost_grid
-from context_nmt.evaluation.report.entries import NO_EXPERIMENT, entries_of
-from context_nmt.evaluation.report.grid import DASH, Cell, Column, Grid, GridRow
-from context_nmt.evaluation.report.latex import SPECIAL, escape, format_latex
-from context_nmt.evaluation.report.lines import lines_of
-from context_nmt.evaluation.report.summary import summarise
-from context_nmt.evaluation.report.systems import System
-from context_nmt.evaluation.report.writing import write_report
-from context_nmt.evaluation.report.written import read_all
-from context_nmt.evaluation.results import Difference
-from context_nmt.evaluation.tables import write_tables
 from context_nmt.files import read_json, write_json
+from context_nmt.report.claims import headlines, outcomes_of, published_of
+from context_nmt.report.costs import cost_grid
+from context_nmt.report.entries import NO_EXPERIMENT, entries_of
+from context_nmt.report.grid import DASH, Cell, Column, Grid, GridRow
+from context_nmt.report.latex import SPECIAL, escape, format_latex
+from context_nmt.report.lines import lines_of
+from context_nmt.report.papers.published import Claim, read_papers
+from context_nmt.report.summary import summarise
+from context_nmt.report.systems import System
+from context_nmt.report.tables import write_tables
+from context_nmt.report.writing import write_report
+from context_nmt.report.written import read_all
+from context_nmt.results.table import Difference
 
 pytestmark = pytest.mark.slow
 

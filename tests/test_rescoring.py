@@ -19,18 +19,18 @@ from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding.rescoring import rescore_ids
 from context_nmt.decoding.running import decode_run, write_text
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.evaluation.evaluated import Evaluated
-from context_nmt.evaluation.rescored import format_rescored
-from context_nmt.evaluation.results import read_results
-from context_nmt.evaluation.run_rescored import rescore_run
-from context_nmt.evaluation.run_scores import score_run
-from context_nmt.evaluation.tables import write_tables
-from context_nmt.experiment import Experiment
 from context_nmt.files import UserError, read_json, read_lines, write_lines
-from context_nmt.layout import rescored_name
+from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.rescored import rescore_run
+from context_nmt.measures.scores import score_run
 from context_nmt.models.averaging import average_run
-from context_nmt.models.planning import write_plans
+from context_nmt.pipeline.planning import write_plans
+from context_nmt.report.rescored import format_rescored
+from context_nmt.report.tables import write_tables
+from context_nmt.results.table import read_results
 from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.folder import Experiment
+from context_nmt.settings.layout import rescored_name
 from context_nmt.training.running import train_run
 
 pytestmark = pytest.mark.slow

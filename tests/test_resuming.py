@@ -12,11 +12,11 @@ import torch
 import yaml
 from tiny_training import RUN, column, make_experiment, scripted, train
 
-from context_nmt.evaluation import validation
-from context_nmt.experiment import Experiment
+from context_nmt.decoding import validation
 from context_nmt.files import UserError, locked
 from context_nmt.models.averaging import average_run
-from context_nmt.models.planning import write_plans
+from context_nmt.pipeline.planning import write_plans
+from context_nmt.settings.folder import Experiment
 from context_nmt.training import running, trainer
 from context_nmt.training.running import train_run
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from context_nmt.evaluation.file_scores import score_files
-from context_nmt.evaluation.scores import score_raw_and_tokenized, score_tokenized, split_compounds
 from context_nmt.files import UserError
+from context_nmt.measures.bleu import score_raw_and_tokenized, score_tokenized, split_compounds
+from context_nmt.measures.files import score_files
 
 SENTENCES = ["The well-known bank is closed today .", "It was opened again after two long years ."]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from context_nmt.evaluation.run_significance import compare_files, file_settings
-from context_nmt.evaluation.scores import score_tokenized
-from context_nmt.evaluation.significance import compare
 from context_nmt.files import UserError
+from context_nmt.measures.bleu import score_tokenized
+from context_nmt.results.comparisons import compare_files, file_settings
+from context_nmt.results.significance import compare
 from context_nmt.settings.evaluation import SignificanceSettings
 
 REFERENCE = [f"the {number} small birds sing in tree {number % 7} today" for number in range(60)]

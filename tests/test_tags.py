@@ -6,8 +6,8 @@ import nltk
 import pytest
 from tiny_training import make_experiment
 
-from context_nmt.evaluation.tags import find_tags
 from context_nmt.files import write_lines
+from context_nmt.measures.parts_of_speech import find_tags
 
 TOKENS = [["Ann", "sees", "birds", "."], ["Birds", "sing", "."]]
 GOLD = [["NNP", "VBZ", "NNS", "."], ["NNS", "VBP", "."]]

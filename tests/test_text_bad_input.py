@@ -12,9 +12,9 @@ from project_root import make_root
 from context_nmt import command_line
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import copy_text_files
-from context_nmt.experiment import Experiment
 from context_nmt.files import read_json, read_lines, write_lines
-from context_nmt.models.planning import write_plans
+from context_nmt.pipeline.planning import write_plans
+from context_nmt.settings.folder import Experiment
 
 PARAMETERS = {
     "root": ".",

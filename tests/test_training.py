@@ -10,8 +10,8 @@ from tiny_training import RUN, column, make_experiment, rows, summary, train
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import PADDING
+from context_nmt.decoding import validation
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.evaluation import validation
 from context_nmt.files import UserError
 from context_nmt.models import checkpoints
 from context_nmt.models.averaging import average_run

@@ -20,13 +20,13 @@ from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding.running import decode_run, decoded_lines, translate_text
 from context_nmt.decoding.search import Hypothesis, beam_search
 from context_nmt.decoding.translating import batches, translate_ids
-from context_nmt.experiment import Experiment
 from context_nmt.files import UserError, read_lines, write_json, write_lines
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
 from context_nmt.models.kinds.autoregressive import TranslationModel
 from context_nmt.models.plans import Filling, ModelPlan
 from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.folder import Experiment
 from context_nmt.settings.model import ModelSettings
 from context_nmt.settings.text import SideSettings, UnitSettings
 

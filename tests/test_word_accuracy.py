@@ -9,10 +9,10 @@ import nltk
 import pytest
 
 from context_nmt.__main__ import main
-from context_nmt.evaluation.discourse.alignments import read_alignments
-from context_nmt.evaluation.discourse.word_accuracy import WordCounts, count_words
-from context_nmt.evaluation.discourse.words import Words, listed, tagged_nouns, usual_pronouns
 from context_nmt.files import UserError, write_lines
+from context_nmt.measures.discourse.alignments import read_alignments
+from context_nmt.measures.discourse.word_accuracy import WordCounts, count_words
+from context_nmt.measures.discourse.words import Words, listed, tagged_nouns, usual_pronouns
 
 ONE_TO_ONE = [(0, 0), (1, 1), (2, 2)]
 

@@ -11,10 +11,10 @@ import yaml
 from project_root import make_root
 
 from context_nmt.corpus.binarized import binarize
-from context_nmt.evaluation import validation
-from context_nmt.experiment import Experiment
+from context_nmt.decoding import validation
 from context_nmt.files import read_json, write_json, write_lines
-from context_nmt.models.planning import write_plans
+from context_nmt.pipeline.planning import write_plans
+from context_nmt.settings.folder import Experiment
 from context_nmt.training.running import train_run
 
 Bleu = Callable[[Any, Any], float]

@@ -19,8 +19,8 @@ LOADED_BY_NAME = (  # below src/context_nmt
     "mechanisms/*.py",
     "models/kinds/*.py",
     "corpus/formats/*.py",
-    "corpus/miniature/generation.py",
-    "evaluation/validation.py",
+    "miniature/generation.py",
+    "decoding/validation.py",
 )
 NAMED = "loaded_by_name.json"
 

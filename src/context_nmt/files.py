@@ -179,3 +179,26 @@ def locked(path: Path) -> Iterator[None]:
         file.write(str(os.getpid()))
         file.flush()
         yield
+
+
+def read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Read one JSON object per line; raises UserError with the line's number."""
+    for number, line in enumerate(iterate_lines(path), start=1):
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            raise UserError(f"{path}: line {number} is not JSON ({error})") from None
+        if not isinstance(record, dict):
+            raise UserError(f"{path}: line {number} is no JSON object")
+        yield record
+
+
+def read_parallel(*paths: Path) -> list[list[str]]:
+    """Read files of equal length; raises UserError for a missing or empty one and for lengths that differ."""
+    texts = [read_lines(path) for path in paths]
+    for path, lines in zip(paths, texts, strict=True):
+        if not lines:
+            raise UserError(f"{path}: the file is empty")
+        if len(lines) != len(texts[0]):
+            raise UserError(f"{path} has {len(lines)} lines, {paths[0]} has {len(texts[0])}; they must be equal")
+    return texts

@@ -33,7 +33,7 @@ def check(
 
         context-nmt check --only experiments/multi30k-en-de
     """
-    from context_nmt.checks import check_before_run, check_experiments
+    from context_nmt.pipeline.checks import check_before_run, check_experiments
 
     if only is not None:
         check_before_run(root, only)

@@ -28,7 +28,7 @@ def compare(
 
     The tests are those of the significance stage: paired bootstrap by compare-mt (Koehn 2004) and by sacrebleu, and the
     sign test of Collins et al. (2005). Their p-values mean different things, see
-    context_nmt/evaluation/significance.py.
+    context_nmt/results/significance.py.
 
     Reads
 
@@ -45,7 +45,7 @@ def compare(
         context-nmt compare --system new.de --baseline old.de \\
             --reference test.de --output comparison.json
     """
-    from context_nmt.evaluation.run_significance import compare_files, file_settings, format_comparison
+    from context_nmt.results.comparisons import compare_files, file_settings, format_comparison
 
     settings = file_settings(
         tokenized=tokenized, metric=metric, resamples=resamples, sample_ratio=sample_ratio, seed=seed

@@ -36,9 +36,9 @@ def describe(
 
         context-nmt corpus describe data/miniature
     """
-    from context_nmt.evaluation.corpora.description import describe_corpus
-    from context_nmt.evaluation.corpora.tables import print_description
     from context_nmt.files import write_json
+    from context_nmt.report.corpus.description import describe_corpus
+    from context_nmt.report.corpus.tables import print_description
 
     description = describe_corpus(corpus)
     if json is not None:
@@ -74,7 +74,7 @@ def sample(
 
         context-nmt corpus sample data/miniature --documents 50 --output sample.md
     """
-    from context_nmt.evaluation.corpora.samples import draw_sample, print_sample, write_sample
+    from context_nmt.report.corpus.samples import draw_sample, print_sample, write_sample
 
     drawn = draw_sample(corpus, split=split, documents=documents, seed=seed)
     if output is not None:

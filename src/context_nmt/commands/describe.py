@@ -35,6 +35,6 @@ def describe(
 
         context-nmt describe params.yaml --vocabulary 3000
     """
-    from context_nmt.evaluation.descriptions import print_descriptions, vocabulary_sizes
+    from context_nmt.pipeline.descriptions import print_descriptions, vocabulary_sizes
 
     print_descriptions(parameters, vocabulary_sizes(parameters, vocabulary), as_json=as_json)

@@ -38,7 +38,7 @@ def new(
 
         context-nmt new mine-en-cs --corpus mine --source en --target cs
     """
-    from context_nmt.new_experiment import create_experiment, next_steps
+    from context_nmt.pipeline.new_experiment import create_experiment, next_steps
 
     folder = create_experiment(Path(), name, like=like, corpus=corpus, source=source, target=target)
     typer.echo(next_steps(Path(), folder))

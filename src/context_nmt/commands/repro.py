@@ -46,7 +46,7 @@ def repro(
 
         context-nmt repro multi30k-en-de --jobs 4
     """
-    from context_nmt.experiment import experiment_folder
-    from context_nmt.repro import reproduce
+    from context_nmt.pipeline.repro import reproduce
+    from context_nmt.settings.folder import experiment_folder
 
     reproduce(experiment_folder(experiment), jobs, allow_missing=allow_missing)

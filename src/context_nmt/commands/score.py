@@ -54,8 +54,8 @@ def score(
         context-nmt score --hypothesis output.de --reference test.de \\
             --language de --output scores.json
     """
-    from context_nmt.evaluation.file_scores import format_scores, score_files
-    from context_nmt.evaluation.file_words import word_files
+    from context_nmt.measures.file_words import word_files
+    from context_nmt.measures.files import format_scores, score_files
 
     words = word_files(reference_alignment, hypothesis_alignment, pronouns, nouns)
     scores = score_files(

@@ -39,8 +39,8 @@ def show(
 
         context-nmt show han_encoder 1 --document 3 --output document.html
     """
-    from context_nmt.evaluation.looks.running import show_document
-    from context_nmt.layout import Layout
+    from context_nmt.report.looks.document import show_document
+    from context_nmt.settings.layout import Layout
 
     show_document(
         Layout().with_plan_of(variant),

@@ -6,10 +6,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from context_nmt.checking import check, read_yaml
-from context_nmt.corpus.miniature.settings import MiniatureSettings
 from context_nmt.files import UserError
 from context_nmt.settings import Checked, require
+from context_nmt.settings.checking import check, read_yaml
+from context_nmt.settings.miniature import MiniatureSettings
 
 SACREBLEU = "sacrebleu://"  # in front of the name of a test set that the sacrebleu package downloads
 

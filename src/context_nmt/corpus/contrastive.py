@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from context_nmt.checking import check
 from context_nmt.files import UserError, iterate_lines, sha256
 from context_nmt.settings import Checked, require
+from context_nmt.settings.checking import check
 
 Pair = tuple[str, str]
 

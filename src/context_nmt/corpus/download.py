@@ -12,14 +12,14 @@ import zlib
 from collections import defaultdict
 from pathlib import Path
 
-from context_nmt.checking import check
 from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
 from context_nmt.corpus.fetching import fetch
-from context_nmt.corpus.miniature.settings import MiniatureSettings
 from context_nmt.files import FULL, UserError, iterate_lines, locked, read_json, replacing_folder
+from context_nmt.settings.checking import check
+from context_nmt.settings.miniature import MiniatureSettings
 
 BROKEN = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
-GENERATOR = "context_nmt.corpus.miniature.generation"
+GENERATOR = "context_nmt.miniature.generation"
 
 
 def code_of(entry: CorpusEntry | MiniatureSettings) -> str:

@@ -13,10 +13,10 @@ from context_nmt.decoding.running import read_settings
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import usable
 from context_nmt.files import iterate_lines, replacing_folder, sha256, write_json, write_lines
-from context_nmt.layout import Layout, run_name
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
+from context_nmt.settings.layout import Layout, run_name
 
 SHARD = 10_000  # sentences; a kill loses no more than one shard
 

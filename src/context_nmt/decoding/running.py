@@ -18,11 +18,11 @@ from context_nmt.decoding.search import Hypothesis
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import usable
 from context_nmt.files import UserError, read_json, replacing_folder, write_lines
-from context_nmt.layout import Layout, run_name
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
 from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.layout import Layout, run_name
 
 LONG = 1000  # units; attention takes the square of a line's length
 

@@ -9,8 +9,8 @@ from torch import Tensor
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import copy_text_files
 from context_nmt.files import UserError, locked, read_json, replacing_folder, sha256, write_json
-from context_nmt.layout import Layout, run_name
 from context_nmt.models import checkpoints
+from context_nmt.settings.layout import Layout, run_name
 from context_nmt.settings.training import AveragingSettings
 
 

@@ -9,7 +9,7 @@ from context_nmt.settings.model import ModelSettings, OutputSlot
 from context_nmt.settings.training import ScheduleSettings, TrainingSettings
 
 KINDS = "context_nmt.models.kinds"  # one of which is loaded by name
-VALIDATION = "context_nmt.evaluation.validation"  # loaded by name where a plan has training.validation_bleu
+VALIDATION = "context_nmt.decoding.validation"  # loaded by name where a plan has training.validation_bleu
 
 
 @dataclass(frozen=True, kw_only=True)

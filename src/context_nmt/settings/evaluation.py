@@ -23,7 +23,7 @@ class SignificanceSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceClassifierSettings(Checked):
-    """The classifiers of sentence probes, see evaluation/probing/classifier.py."""
+    """The classifiers of sentence probes, see measures/probes/classifier.py."""
 
     seeds: tuple[int, ...] = (1,)  # a classifier each; accuracies are means over them
     hidden_width: int = 512
@@ -44,7 +44,7 @@ class SentenceClassifierSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class WordClassifierSettings(Checked):
-    """The classifiers of lexical probes, see evaluation/probing/words.py."""
+    """The classifiers of lexical probes, see measures/probes/words.py."""
 
     seed: int = 1
     hidden_width: int = 512

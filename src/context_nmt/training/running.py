@@ -9,13 +9,13 @@ import torch
 from context_nmt.code_closure import digest_of_module
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import UserError, locked
-from context_nmt.layout import Layout, run_name
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, start_from
 from context_nmt.models.devices import device_named
 from context_nmt.models.model import Model
 from context_nmt.models.plans import VALIDATION, TrainingPlan
 from context_nmt.models.processes import processes
+from context_nmt.settings.layout import Layout, run_name
 from context_nmt.training.resuming import fingerprint
 from context_nmt.training.trainer import Trainer
 

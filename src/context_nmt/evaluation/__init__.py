@@ -1,1 +1,0 @@
-"""Scores with signatures, significance, tables and figures."""

@@ -1,1 +1,0 @@
-"""What goes on inside trained models, read by hooks from outside."""

@@ -1,1 +1,0 @@
-"""Where the words of a translated document looked in the sentences before, as a page."""

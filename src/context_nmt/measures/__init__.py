@@ -1,0 +1,1 @@
+"""One run -> rows: what is measured of it and of its translations."""

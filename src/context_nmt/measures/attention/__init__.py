@@ -1,0 +1,1 @@
+"""What goes on in the attentions of a run."""

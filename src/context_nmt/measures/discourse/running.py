@@ -1,0 +1,142 @@
+"""The discourse scores of one run: of its translations of test sets whose documents are known."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from context_nmt.corpus.documents import read_documents
+from context_nmt.files import read_parallel, write_json
+from context_nmt.measures.bleu import Score
+from context_nmt.measures.discourse.aligning import NAME, WordAligner
+from context_nmt.measures.discourse.alignments import Alignment
+from context_nmt.measures.discourse.coherence import Coherence
+from context_nmt.measures.discourse.cohesion import Cohesion
+from context_nmt.measures.discourse.content_words import ContentWords
+from context_nmt.measures.discourse.word_accuracy import count_words
+from context_nmt.measures.discourse.wordnet import find_wordnet
+from context_nmt.measures.discourse.words import Words, nouns_among, usual_pronouns
+from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.parts_of_speech import find_tags
+from context_nmt.settings.layout import run_name
+
+PAIRS = 50_000  # training pairs that the aligner learns from, at most
+
+
+def score_discourse(experiment: Evaluated, variant: str) -> None:
+    """Write metrics/discourse/VARIANT/SEED.json of every seed: {test_set: {metric: {"score", "signature"}}}.
+
+    Test sets without documents are left out. Cohesion and coherence have the human "reference", too: the score of the
+    first reference. Raises UserError for missing files and line counts that differ.
+    """
+    scorer = _Scorer(experiment)
+    for seed in experiment.read_pairs(variant)[0]:
+        run = run_name(variant, seed)
+        write_json(experiment.discourse(run), scorer.scores(run))
+
+
+@dataclass(frozen=True)
+class _Test:
+    """One test set in tokens of their original case."""
+
+    name: str
+    sources: list[str]
+    references: list[str]
+    documents: list[range]
+
+
+def _read_test(experiment: Evaluated, name: str) -> _Test | None:
+    corpus, tokens = experiment.settings.corpus, experiment.tokenized
+    sources, references = read_parallel(
+        tokens / f"{name}.{corpus.source}.cased", tokens / f"{name}.{corpus.target}.cased"
+    )
+    documents = read_documents(tokens, name, len(references))
+    return None if documents is None else _Test(name, sources, references, documents)
+
+
+@dataclass(frozen=True)
+class _Scorer:
+    """Learns from the training text what the scores need, once for all runs."""
+
+    experiment: Evaluated
+
+    def scores(self, run: str) -> dict[str, dict[str, Score]]:
+        """All scores of a run by test set; those that cannot be computed are left out."""
+        found = {}
+        for test in self._tests:
+            path = self.experiment.hypotheses(run) / f"{test.name}.tokenized.txt"
+            _, hypotheses = read_parallel(self.experiment.tokenized / f"{test.name}.{self._target}.cased", path)
+            scores = self._of(test, hypotheses)
+            found[test.name] = {name: score for name, score in scores.items() if score}
+        return found
+
+    def _of(self, test: _Test, hypotheses: list[str]) -> dict[str, Score | None]:
+        return {
+            "apt_pronouns": self._accuracy(test, hypotheses, usual_pronouns(test.references, self._target)),
+            "apt_nouns": self._accuracy(test, hypotheses, self._nouns(test)),
+            "cohesion": _beside_human(self._cohesion.score, test, hypotheses),
+            "coherence": _beside_human(self._coherence.score, test, hypotheses),
+        }
+
+    def _accuracy(self, test: _Test, hypotheses: list[str], words: Words | None) -> Score | None:
+        if words is None:
+            return None
+        links = [self._links(test.sources, targets) for targets in (test.references, hypotheses)]
+        return count_words(words, test.references, hypotheses, *links).score(words.name, NAME)
+
+    def _links(self, sources: Sequence[str], targets: Sequence[str]) -> list[Alignment]:
+        """Align lines; each pair once, whatever is counted with it."""
+        return [self._align(*pair) for pair in zip(sources, targets, strict=True)]
+
+    @cached_property
+    def _align(self) -> Callable[[str, str], Alignment]:
+        return cache(self._aligner.align)
+
+    def _nouns(self, test: _Test) -> Words | None:
+        return nouns_among(find_tags(self.experiment, test.name, self._target), self._target)
+
+    @cached_property
+    def _tests(self) -> list[_Test]:
+        names = self.experiment.settings.corpus.tests
+        return [test for name in names if (test := _read_test(self.experiment, name))]
+
+    @property
+    def _target(self) -> str:
+        return self.experiment.settings.corpus.target
+
+    @cached_property
+    def _training(self) -> tuple[list[str], list[str]]:
+        corpus, tokens = self.experiment.settings.corpus, self.experiment.tokenized
+        names = (f"{corpus.train}.{language}" for language in (corpus.source, corpus.target))
+        sources, targets = read_parallel(*(tokens / name for name in names))
+        return sources, targets
+
+    @cached_property
+    def _aligner(self) -> WordAligner:
+        """Of training pairs, evenly spread, and the references, so that their words are known."""
+        sources, targets = self._training
+        chosen = slice(None, None, 1 + (len(sources) - 1) // PAIRS)
+        return WordAligner(
+            [*sources[chosen], *(line for test in self._tests for line in test.sources)],
+            [*targets[chosen], *(line for test in self._tests for line in test.references)],
+        )
+
+    @cached_property
+    def _words(self) -> ContentWords:
+        return ContentWords(self._target)
+
+    @cached_property
+    def _cohesion(self) -> Cohesion:
+        return Cohesion(self._words, find_wordnet(self._target))
+
+    @cached_property
+    def _coherence(self) -> Coherence:
+        corpus, (_, targets) = self.experiment.settings.corpus, self._training
+        documents = read_documents(self.experiment.tokenized, corpus.train, len(targets))
+        return Coherence(self._words, f"{corpus.name}-{corpus.train}", targets, documents)
+
+
+def _beside_human(
+    scorer: Callable[[Sequence[str], Sequence[range]], Score | None], test: _Test, hypotheses: list[str]
+) -> Score | None:
+    score, human = (scorer(sentences, test.documents) for sentences in (hypotheses, test.references))
+    return score and score | {"reference": human["score"] if human else None}

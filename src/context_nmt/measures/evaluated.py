@@ -1,0 +1,33 @@
+"""An experiment as its evaluation sees it: what text there is, and how it became tokens."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from context_nmt.files import UserError, read_json
+from context_nmt.settings.checking import read_settings
+from context_nmt.settings.layout import Layout
+from context_nmt.settings.text import TextPlan
+
+
+class Evaluated(Layout):
+    """A folder with metrics/plans/text.json; no other key of params.yaml concerns these stages."""
+
+    @cached_property
+    def settings(self) -> TextPlan:
+        """What the plan stage has written; raises UserError."""
+        return read_settings(TextPlan, self.stage_plan("text"))
+
+    @property
+    def corpus(self) -> Path:
+        """The folder of raw text."""
+        return self.data(self.settings.corpus.name)
+
+    def read_pairs(self, variant: str) -> tuple[list[int], dict[str, Any]]:
+        """The seeds of a variant, and its pairs; raises UserError for a variant that has none."""
+        path = self.pairs(variant)
+        if not path.is_file():
+            known = ", ".join(sorted(found.stem for found in path.parent.glob("*.json")))
+            raise UserError(f"no variant {variant!r} in {path.parent}; there are {known}. The pair stage writes them")
+        pairs = read_json(path)
+        return [int(seed) for seed in pairs["runs"]], pairs

@@ -1,0 +1,65 @@
+"""The part of speech of every word of a text: gold tags, or those of a tagger that works without a network."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from context_nmt.files import read_json_lines, read_parallel
+from context_nmt.measures.evaluated import Evaluated
+
+# The twelve universal tags of Petrov et al. (2012), SYM for their ".", by the tags of the Penn Treebank and of STTS.
+# Of STTS, what stands before a noun is a determiner, but for possessives, which are pronouns in the Penn Treebank, too.
+UNIVERSAL = {
+    "VERB": "VB VBD VBG VBN VBP VBZ MD VVFIN VVIMP VVINF VVIZU VVPP VAFIN VAIMP VAINF VAPP VMFIN VMINF VMPP",
+    "NOUN": "NN NNS NNP NNPS NE",
+    "PRON": "PRP PRP$ WP WP$ PDS PIS PPER PPOSS PPOSAT PRELS PRELAT PRF PWS",
+    "ADJ": "JJ JJR JJS ADJA ADJD",
+    "ADV": "RB RBR RBS WRB ADV PWAV PAV PROAV",
+    "ADP": "IN APPR APPRART APPO APZR",
+    "CONJ": "CC KON KOUI KOUS KOKOM",
+    "DET": "DT PDT WDT EX ART PDAT PIAT PIDAT PWAT",
+    "NUM": "CD CARD",
+    "PRT": "RP TO POS PTKZU PTKNEG PTKVZ PTKANT PTKA",
+    "SYM": "# $ '' `` ( ) -LRB- -RRB- , . : $, $. $(",
+    "X": "FW LS SYM UH ITJ FM XY TRUNC",
+}
+UNIVERSAL_OF = {tag: universal for universal, tags in UNIVERSAL.items() for tag in tags.split()}
+
+
+@dataclass(frozen=True)
+class Tags:
+    """A tag for each token of each sentence, and how they were found; English has Penn Treebank tags, German STTS."""
+
+    name: str  # for signatures
+    sentences: list[list[str]]
+
+    def universal(self) -> list[list[str]]:
+        """The same as universal tags; those that are not known are X."""
+        return [[UNIVERSAL_OF.get(tag, "X") for tag in tags] for tags in self.sentences]
+
+
+def find_tags(experiment: Evaluated, split: str, language: str) -> Tags | None:
+    """Tag a tokenised split: by its gold tags if they are those of the same tokens, English else by NLTK's tagger.
+
+    None where neither is there.
+    """
+    (lines,) = read_parallel(experiment.tokenized / f"{split}.{language}.cased")
+    tokens = [line.split() for line in lines]
+    gold = experiment.corpus / f"{split}.gold.jsonl"
+    sides = [record.get(language, {}) for record in read_json_lines(gold)] if gold.exists() else []
+    if [side.get("tokens") for side in sides] == tokens:
+        return Tags("gold-tags", [side["tags"] for side in sides])
+    return tagged_by_nltk(tokens, language)
+
+
+def tagged_by_nltk(sentences: Sequence[Sequence[str]], language: str) -> Tags | None:
+    """Tag tokens by NLTK's tagger; None for another language than English or without the tagger's data."""
+    if language != "en":
+        return None
+    import nltk  # gold tags do without its second of importing
+
+    try:
+        tagged = nltk.pos_tag_sents(sentences)
+    except LookupError:
+        return None
+    name = f"nltk-{nltk.__version__}-perceptron-tagger"
+    return Tags(name, [[tag for _, tag in sentence] for sentence in tagged])

@@ -1,0 +1,51 @@
+"""Translates and scores the test sets with one masked run and a teacher that chooses among its candidates."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.text_chain import write_hypotheses
+from context_nmt.decoding.rescoring import rescore_ids
+from context_nmt.decoding.running import read_settings
+from context_nmt.decoding.workers import usable
+from context_nmt.files import write_lines
+from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.scores import score_run
+from context_nmt.models.checkpoints import load_run
+from context_nmt.models.devices import device_named
+from context_nmt.models.processes import processes
+from context_nmt.settings.layout import rescored_name, run_name
+
+
+def rescore_run(experiment: Evaluated, variant: str, seed: int, judge: str, *, device: str) -> None:
+    """Write the translations that `judge`, the teacher's run, chooses for every test set, and their scores.
+
+    They lie where those of any run do, see `rescored_name`. Where torchrun started several processes, they share the
+    work and the first writes. Raises UserError for unknown names, missing files, other vocabularies, and models of the
+    wrong kind.
+    """
+    run = run_name(variant, seed)
+    settings = read_settings(experiment.plan(variant, "decoding"))
+    corpus, where = BinarizedCorpus(experiment.binarized), device_named(device)
+    model, judging = (load_run(experiment.model(name), where, corpus) for name in (run, judge))
+    results = {}
+    with processes(where) as group:
+        for test in corpus.tests:
+            results[test] = rescore_ids(
+                model,
+                judging,
+                corpus.side(test, corpus.source),
+                settings,
+                device=where,
+                progress=f"{run} {test}" if group.first else None,
+                workers=usable(where),
+                processes=group,
+            )
+    if not group.first:
+        return
+    name, units = rescored_name(run), corpus.target_vocabulary
+    with TemporaryDirectory() as decoded:
+        for test, chosen in results.items():
+            write_lines(Path(decoded) / f"{test}.subwords.txt", (units.text(one.tokens) for one in chosen))
+        write_hypotheses(experiment.model(run) / "text", corpus.folder, Path(decoded), experiment.hypotheses(name))
+    score_run(experiment, name)

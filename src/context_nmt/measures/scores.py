@@ -1,0 +1,87 @@
+"""Scores the translations of every test set."""
+
+from importlib.metadata import version
+from pathlib import Path
+from statistics import fmean
+
+from context_nmt.corpus.references import reference_names
+from context_nmt.files import UserError, read_lines, read_parallel, write_json
+from context_nmt.measures.bleu import Score, score_raw, score_sacrebleu, score_tokenized
+from context_nmt.measures.evaluated import Evaluated
+from context_nmt.settings.layout import run_name
+from context_nmt.settings.text import TextPlan
+
+
+def score_variant(experiment: Evaluated, variant: str) -> None:
+    """Write metrics/scores/VARIANT/SEED.json of every seed, as `score_run` does."""
+    for seed in experiment.read_pairs(variant)[0]:
+        score_run(experiment, run_name(variant, seed))
+
+
+def score_run(experiment: Evaluated, run: str) -> None:
+    """Write {test_set: {metric: {"score", "signature"}}} of one run, groups of test sets included.
+
+    Raises UserError for missing files and line counts that differ.
+    """
+    settings = experiment.settings
+    scores = {test: _score_test(experiment, run, test) for test in settings.corpus.tests}
+    for group, members in settings.corpus.groups.items():
+        scores[group] = _mean([scores[member] for member in members], members)
+    write_json(experiment.scores(run), scores)
+
+
+def read_test(experiment: Evaluated, run: str, test: str, *, tokenized: bool) -> tuple[list[str], list[list[str]]]:
+    """The run's output and the references of one test set, as tokens in their original case or as raw text."""
+    names = reference_names(experiment.corpus, test, experiment.settings.corpus.target)
+    hypotheses = experiment.hypotheses(run)
+    if tokenized:
+        paths = [hypotheses / f"{test}.tokenized.txt", *(experiment.tokenized / f"{name}.cased" for name in names)]
+    else:
+        paths = [hypotheses / f"{test}.detokenized.txt", *(experiment.corpus / name for name in names)]
+    hypothesis, *references = read_parallel(*paths)
+    return hypothesis, references
+
+
+def _score_test(experiment: Evaluated, run: str, test: str) -> dict[str, Score]:
+    hypothesis, references = read_test(experiment, run, test, tokenized=False)
+    scores = score_raw(hypothesis, references)
+    bound = experiment.corpus / f"{test}.bound.{experiment.settings.corpus.target}"
+    known = _against_bound(scores["sacrebleu"], bound, references) if bound.is_file() else {}
+    hypothesis, references = read_test(experiment, run, test, tokenized=True)
+    return scores | score_tokenized(hypothesis, references, text=text_of_tokens(experiment.settings)) | known
+
+
+def _against_bound(score: Score, bound: Path, references: list[list[str]]) -> dict[str, Score]:
+    """What an oracle that sees one sentence at a time reaches, and how much of that the run does, in per cent."""
+    guesses = read_lines(bound)
+    if len(guesses) != len(references[0]):
+        raise UserError(f"{bound} has {len(guesses)} lines for {len(references[0])} sentences")
+    best = score_sacrebleu(guesses, references)
+    if best["score"] == 0:
+        raise UserError(f"{bound} scores 0 sacrebleu: it is no translation of the test set")
+    share = {"score": round(100 * score["score"] / best["score"], 4), "signature": f"percent|{best['signature']}"}
+    return {"sacrebleu_bound": best, "sacrebleu_of_bound": share}
+
+
+def text_of_tokens(settings: TextPlan) -> str:
+    """What the tokenize stage did to the target side, for the signature."""
+    side = settings.text.target
+    steps = {
+        "script": side.script is not None,
+        "pretokenized": side.pretokenized,
+        "normalized": side.normalize_punctuation and not side.pretokenized,
+        f"moses-{settings.corpus.target}-sacremoses-{version('sacremoses')}": not side.pretokenized,
+        "aggressive-hyphens": side.aggressive_hyphens and not side.pretokenized,
+    }
+    return "+".join(name for name, done in steps.items() if done)
+
+
+def _mean(scores: list[dict[str, Score]], members: tuple[str, ...]) -> dict[str, Score]:
+    return {
+        metric: {
+            "score": round(fmean(score[metric]["score"] for score in scores), 4),
+            "signature": f"mean of {', '.join(members)}: {scores[0][metric]['signature']}",
+        }
+        for metric in scores[0]
+        if all(metric in score for score in scores)
+    }

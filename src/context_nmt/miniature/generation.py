@@ -1,0 +1,147 @@
+"""Writes the miniature corpus: parallel text with gold knowledge, contrastive sets and probing tasks.
+
+The README.md of this folder lists the files. Every document and item is drawn from a random generator of its own,
+seeded by the corpus's seed and its place: a larger size, or one more kind of file, leaves the rest as it is.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from pathlib import Path
+from random import Random
+
+from context_nmt.command_line import progress
+from context_nmt.corpus.workers import follow_parent
+from context_nmt.files import UserError, replacing_folder, write_lines
+from context_nmt.miniature.bound import Oracle
+from context_nmt.miniature.clauses import Vocabulary
+from context_nmt.miniature.contrasts import Contrasts, with_mirrors
+from context_nmt.miniature.documents import Document
+from context_nmt.miniature.english_syntax import English
+from context_nmt.miniature.gold import english_record, gold_records
+from context_nmt.miniature.lexicon_file import load_lexicon
+from context_nmt.miniature.meaning import AS_IT_IS, Sentence
+from context_nmt.miniature.probing import write_probing_tasks
+from context_nmt.miniature.probing_samples import ParsedSentence
+from context_nmt.miniature.realising import LANGUAGES, Realised, realise
+from context_nmt.settings.miniature import MiniatureSettings
+
+SHORT = 4  # words: sentences up to here may occur in training and in a test set
+
+Drawn = tuple[list[Sentence], list[Realised]]
+
+
+def generate(settings: MiniatureSettings, destination: Path) -> None:
+    """Write the corpus into the folder `destination`, whole or not at all; the same settings give the same bytes."""
+    beside = ProcessPoolExecutor(1, get_context("forkserver"), follow_parent)
+    with replacing_folder(destination) as folder, beside:
+        probing = beside.submit(_write_probing, settings, folder / "probing")
+        Generation(settings, folder).run()
+        try:
+            probing.result()
+        except BrokenProcessPool:
+            raise UserError("the process that drew the probing tasks was killed, perhaps for want of memory") from None
+
+
+class Generation:
+    """One corpus in the making."""
+
+    def __init__(self, settings: MiniatureSettings, folder: Path):
+        self._settings, self._folder = settings, folder
+        self._vocabulary = Vocabulary(load_lexicon())
+        self._held_out: set[str] = set()  # sentences and whole documents that training may not contain
+        self._oracles = {source: Oracle(self._vocabulary, source) for source in LANGUAGES}
+
+    def run(self) -> None:
+        """Write all files but the probing tasks."""
+        settings = self._settings
+        test = list(self._documents("test", settings.test))
+        self._hold_out(test)
+        self._contrasts()
+        valid = list(self._documents("valid", settings.valid))
+        self._hold_out(valid)
+        training = self._documents("train", settings.train)
+        self._write("train", progress(self._learned(training), "train"))
+        for split, documents in (("valid", valid), ("test", test)):
+            self._write(split, documents)
+            self._bound(split, documents)
+
+    def _documents(self, split: str, sentences: int) -> Iterator[Drawn]:
+        """Yield documents until there are as many sentences; one that holds what is held out is drawn anew."""
+        drawn = number = 0
+        while drawn < sentences:
+            random = Random(f"{self._settings.seed} {split} {number}")
+            number += 1
+            plan = Document(self._vocabulary, self._settings.rates, random).plan()
+            words = [realise(sentence) for sentence in plan]
+            if not self._held_out.isdisjoint(_texts(words)):
+                continue
+            drawn += len(plan)
+            yield plan, words
+
+    def _hold_out(self, documents: Iterable[Drawn]) -> None:
+        for _, words in documents:
+            self._held_out.update(text for text in _texts(words) if len(text.split()) > SHORT)
+
+    def _learned(self, documents: Iterable[Drawn]) -> Iterator[Drawn]:
+        for plan, words in documents:
+            for sentence, said in zip(plan, words, strict=True):
+                for oracle in self._oracles.values():
+                    oracle.learn(sentence, said)
+            yield plan, words
+
+    def _write(self, split: str, documents: Iterable[Drawn]) -> None:
+        lines = 0
+        with (
+            (self._folder / f"{split}.en").open("w", encoding="utf-8", newline="") as english,
+            (self._folder / f"{split}.de").open("w", encoding="utf-8", newline="") as german,
+            (self._folder / f"{split}.documents").open("w", encoding="utf-8", newline="") as index,
+            (self._folder / f"{split}.gold.jsonl").open("w", encoding="utf-8", newline="") as gold,
+        ):
+            for number, (plan, words) in enumerate(documents):
+                index.write(f"{lines}\n")
+                lines += len(plan)
+                for sentence in words:
+                    english.write(sentence.text("en") + "\n")
+                    german.write(sentence.text("de") + "\n")
+                for record in gold_records(self._vocabulary.lexicon, number, plan, words):
+                    gold.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+    def _bound(self, split: str, documents: Iterable[Drawn]) -> None:
+        for source, target in (("en", "de"), ("de", "en")):
+            guessed = (
+                realise(sentence.ordered_as(source), self._oracles[source].guesses(sentence, said)).text(target)
+                for plan, words in documents
+                for sentence, said in zip(plan, words, strict=True)
+            )
+            write_lines(self._folder / f"{split}.bound.{target}", guessed)
+
+    def _contrasts(self) -> None:
+        for source, target in (("en", "de"), ("de", "en")):
+            contrasts = Contrasts(self._vocabulary, self._settings, source)
+            for name, drawn in (("pronouns", contrasts.pronouns()), ("senses", contrasts.senses())):
+                items = with_mirrors(progress(drawn, f"{name}.{source}-{target}"))
+                for item in items:
+                    lines = [item["source"], item["right"], *item["wrong"]]
+                    self._held_out.update(line for line in lines if len(line.split()) > SHORT)
+                path = self._folder / f"{name}.{source}-{target}.jsonl"
+                write_lines(path, (json.dumps(item, ensure_ascii=False) for item in items))
+
+
+def _write_probing(settings: MiniatureSettings, folder: Path) -> None:
+    vocabulary = Vocabulary(load_lexicon())
+    sentences: list[ParsedSentence] = []
+    for number in range(settings.probing.documents):
+        random = Random(f"{settings.seed} probing {number}")
+        for sentence in Document(vocabulary, settings.probing_rates, random).plan():
+            record = english_record(English(AS_IT_IS).sentence(sentence))
+            sentences.append(ParsedSentence.from_gold(record))
+    write_probing_tasks(sentences, folder, settings.probing, Random(f"{settings.seed} probing tasks"))
+
+
+def _texts(words: list[Realised]) -> list[str]:
+    """The sentences of a document and the document as a whole, in both languages."""
+    sides = [[sentence.text(language) for sentence in words] for language in LANGUAGES]
+    return [text for lines in sides for text in (*lines, "\n".join(lines))]

@@ -1,0 +1,201 @@
+"""What a sentence says, before it is English or German: the abstract syntax that both grammars put into words.
+
+Where the languages differ (gender, case, word order, which of two nouns) nothing is said here. What could be put into
+words in two ways is an entity's wording, so that one sentence can be said again with another noun or another gender.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from context_nmt.miniature.lexicon import (
+    Adjective,
+    Adverb,
+    At,
+    Conjunction,
+    EnglishNoun,
+    GermanNoun,
+    Name,
+    Noun,
+    Numeral,
+    Preposition,
+    Subordinator,
+    TimePhrase,
+    Verb,
+)
+from context_nmt.miniature.trees import Part
+
+Tense = Literal["present", "past", "perfect", "future"]
+Form = Literal["definite", "indefinite", "negative", "demonstrative", "possessive", "name", "pronoun"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The nouns that an entity is called by."""
+
+    noun: Noun
+    english: EnglishNoun
+    german: GermanNoun
+    plural: bool = False
+
+    @classmethod
+    def usual(cls, noun: Noun) -> "Wording":
+        """One of it, called by the first of its synonyms."""
+        return cls(noun, noun.english[0], noun.german[0])
+
+    @property
+    def number(self) -> str:
+        return "plural" if self.plural else "singular"
+
+    @property
+    def is_person(self) -> bool:
+        return self.noun.kind == "person"
+
+
+@dataclass(eq=False, slots=True)
+class Entity:
+    """Somebody or something that a document speaks of."""
+
+    wording: Wording
+    name: Name | None = None
+
+
+@dataclass(eq=False, slots=True)
+class NounPhrase:
+    """A mention of an entity, or of one and another."""
+
+    entity: Entity
+    form: Form
+    adjectives: tuple[Adjective, ...] = ()
+    numeral: Numeral | None = None  # of an indefinite plural
+    possessor: "NounPhrase | None" = None  # of the form "possessive": a pronoun or a name
+    attribute: "NounPhrase | None" = None  # "of the river"
+    relative: "Clause | None" = None
+    relative_role: Literal["subject", "object"] = "subject"
+    other: "NounPhrase | None" = None  # "and the woman"
+
+    @property
+    def plural(self) -> bool:
+        return self.entity.wording.plural or self.other is not None
+
+
+Front = Literal["time", "place", "subordinate"] | None
+
+Wordings = Mapping[Entity | NounPhrase, Wording]  # what some entities, or single mentions, are called instead
+AS_IT_IS: Wordings = {}
+
+
+@dataclass(eq=False, slots=True)
+class PrepositionalPhrase:
+    """A preposition, the German case that it takes here, and its noun phrase."""
+
+    preposition: Preposition | At
+    case: str
+    noun_phrase: NounPhrase
+
+
+@dataclass(eq=False, slots=True)
+class Predicate:
+    """Adjectives after "be"."""
+
+    adjectives: tuple[Adjective, ...]
+    degree: Adverb | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Clause:
+    """A verb with all that belongs to it.
+
+    In a relative clause the subject or the object is the relative pronoun, and is None here.
+    """
+
+    subject: NounPhrase | None
+    verb: Verb
+    tense: Tense
+    modal: Verb | None = None
+    negated: bool = False
+    indirect: NounPhrase | None = None
+    object: NounPhrase | None = None  # accusative, or dative after a verb that takes it
+    argument: PrepositionalPhrase | None = None  # waited FOR THE BUS, stood ON THE TABLE, put … ON THE TABLE
+    predicate: Predicate | None = None
+    complement: "Clause | None" = None  # said THAT …
+    frequency: Adverb | None = None
+    manner: Adverb | None = None
+    time: Adverb | TimePhrase | None = None
+    place: Adverb | PrepositionalPhrase | None = None
+    fronted: Front = None
+    reordered: bool = False  # what is movable stands in front in one language alone
+    subordinator: Subordinator | None = None
+    subordinate: "Clause | None" = None
+
+    @property
+    def movable(self) -> Front:
+        """The time or, without one, the place: what can stand in front or behind."""
+        return "time" if self.time else "place" if self.place else None
+
+    @property
+    def fronted_in_german(self) -> Front:
+        """What stands before the verb of the German clause in place of its subject."""
+        if not self.reordered:
+            return self.fronted
+        return None if self.fronted else self.movable
+
+    def ordered_as(self, language: str) -> "Clause":
+        """The clause with what one language fronts in front in both."""
+        return replace(self, fronted=self.fronted if language == "en" else self.fronted_in_german, reordered=False)
+
+    def phrases(self) -> Iterator[NounPhrase]:
+        """The noun phrases of the clause itself."""
+        yield from (phrase for phrase in (self.subject, self.indirect, self.object) if phrase)
+        for adverbial in (self.argument, self.place):
+            if isinstance(adverbial, PrepositionalPhrase):
+                yield adverbial.noun_phrase
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguity:
+    """A noun with two senses, and the word that decides between them."""
+
+    phrase: NounPhrase
+    position: Literal["beside", "far", "previous"]  # in the noun phrase, in another clause, a sentence before
+    cue: Part
+
+
+@dataclass(eq=False, slots=True)
+class Sentence:
+    """One or two main clauses."""
+
+    clause: Clause
+    conjunction: Conjunction | None = None  # before `second`
+    second: Clause | None = None
+    opening: Conjunction | None = None  # a conjunction at the start of the sentence
+    question: bool = False
+    speaker: NounPhrase | None = None  # of direct speech
+    speaking: Verb | None = None
+    speaking_tense: Tense = "past"
+    ambiguities: tuple[Ambiguity, ...] = ()
+
+    def ordered_as(self, language: str) -> "Sentence":
+        """The sentence with what one language fronts in front in both; a question has nothing before its verb."""
+        if self.question:
+            return self
+        second = self.second and self.second.ordered_as(language)
+        return replace(self, clause=self.clause.ordered_as(language), second=second)
+
+    def clauses(self) -> Iterator[Clause]:
+        """All clauses of the sentence."""
+        waiting = [self.clause] if self.second is None else [self.clause, self.second]
+        while waiting:
+            clause = waiting.pop(0)
+            yield clause
+            waiting += [inner for inner in (clause.complement, clause.subordinate) if inner]
+            waiting += [phrase.relative for phrase in clause.phrases() if phrase.relative]
+
+    def phrases(self) -> Iterator[NounPhrase]:
+        """All noun phrases of the sentence but possessors."""
+        if self.speaker:
+            yield self.speaker
+        for clause in self.clauses():
+            for phrase in clause.phrases():
+                yield phrase
+                yield from (inner for inner in (phrase.attribute, phrase.other) if inner)

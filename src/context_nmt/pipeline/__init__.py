@@ -1,0 +1,1 @@
+"""Who runs what: plans, checks, new experiments, and running stages."""

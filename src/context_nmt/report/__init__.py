@@ -1,0 +1,1 @@
+"""Results -> pages and pictures."""

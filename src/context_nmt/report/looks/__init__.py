@@ -1,0 +1,1 @@
+"""A page that shows where a document system looked."""

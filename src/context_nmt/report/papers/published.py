@@ -1,0 +1,219 @@
+"""The tables of papers as data: a YAML file per paper in papers/, what its keys mean, and how it is read."""
+
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from context_nmt.files import UserError
+from context_nmt.settings import Checked, require
+from context_nmt.settings.checking import check, read_yaml
+
+PAPERS = Path(__file__).parent
+COSTS = ("parameters", "training_speed", "decoding_speed")  # metrics of a system, not of its output on a test set
+SHARES = ("apt_pronouns", "apt_nouns", "cohesion", "coherence")  # from 0 to 1
+MEASURED = (
+    *("locality_entropy", "local_share", "ngram_accuracy", "divergence_", "head_divergence_", "gate_"),
+    *("bleu_of_", "sentences_of_", "words_of_", "probe_", "lexical_", "cosine_", "attention_to_"),
+    *SHARES,
+)  # how metrics begin that the analyse, discourse and probe stages have measured
+
+
+def is_score(metric: str) -> bool:
+    """Whether a metric is a score of translations, with which gains can be drawn."""
+    return metric not in COSTS and not metric.startswith(MEASURED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column(Checked):
+    """One column of published numbers, and where an experiment has the same."""
+
+    id: str
+    label: str
+    metric: str  # as in results.json or analyses.csv, or one of COSTS
+    test_set: str | None = None  # as an experiment names it; of scores alone
+    languages: str | None = None  # SOURCE-TARGET; the table's if unset
+    difference: bool = False  # what is published is the difference to the row's baseline
+    unit: Literal["", "K", "M"] = ""  # of published parameters: thousands or millions
+    decimals: int = 2
+    at: int | str | None = None  # its place on a figure's axis
+    line: str = ""  # of a figure, where a row has several
+    each: tuple[int | str, ...] = ()  # it stands for a column at each of these, which end its id and label and stand in
+    # its metric at {} or at the end
+
+    def members(self) -> "list[Column]":
+        """The columns that it stands for, itself if alone."""
+        metric = self.metric if "{}" in self.metric else f"{self.metric}_{{}}"
+        return [
+            replace(
+                self,
+                id=f"{self.id}_{at}",
+                label=f"{self.label} {at}",
+                metric=metric.format(at),
+                at=at,
+                line=self.label,
+                each=(),
+            )
+            for at in self.each
+        ] or [self]
+
+    def __post_init__(self) -> None:
+        require(self.decimals >= 0, f"decimals is {self.decimals}; it must not be negative")
+        if self.metric in COSTS:
+            require(self.test_set is None, f"test_set is {self.test_set!r}; {self.metric} has none")
+        else:
+            require(self.test_set is not None, f"test_set is missing; {self.metric} is a score on one")
+        require(not self.unit or self.metric == "parameters", f"unit is {self.unit!r}; only parameters have one")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row(Checked):
+    """One system of a table; without a variant, one that is only cited."""
+
+    label: str
+    variant: str | None = None  # the name of the same system in experiments
+    baseline: str | None = None  # the variant of the row that this one is compared with
+    published: dict[str, float] = field(default_factory=dict)  # by column; what is not known is left out
+    marks: dict[str, str] = field(default_factory=dict)  # what the paper says beside a number, by column
+    settings: dict[str, int] = field(default_factory=dict)  # of its mechanism, where a small experiment has others
+    at: int | str | None = None  # its place on a figure's axis
+
+    def __post_init__(self) -> None:
+        require(
+            self.variant is None or re.fullmatch(r"\w+", self.variant, re.ASCII) is not None,
+            f"variant is {self.variant!r}; it must be made of letters, digits and _",
+        )
+        lost = sorted(set(self.marks) - set(self.published))
+        require(not lost, f"marks has {lost}, for which nothing is published")
+        require(
+            not self.settings or self.variant is not None,
+            f"settings is {self.settings}, but no variant is named of which they could be",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table(Checked):
+    """One table, or a figure that is one."""
+
+    id: str
+    title: str
+    source: str  # where in the paper the numbers stand, and what has to be known about them
+    languages: str | None = None
+    replica: tuple[str, ...] = ()  # metrics for experiments on other text; its measures if unset, else the tested one
+    across: str = ""  # of a figure with curves: what its axis is, on which either its columns or its rows have a place
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    checklist: tuple[str, ...] = ()  # its names in the list of all that a paper shows, which tests/test_report.py has
+    headline: tuple[str, ...] = ()  # variants whose gains are what the paper says first
+    command: str = ""  # shows what no experiment measures
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(one for column in self.columns for one in column.members()))
+        self._check()
+
+    def _check(self) -> None:
+        columns = [column.id for column in self.columns]
+        variants = [row.variant for row in self.rows if row.variant]
+        for kind, names in (("columns", columns), ("variants", variants)):
+            require(len(set(names)) == len(names), f"{kind} repeats a name: {names}")
+        for column in self.columns:
+            known = column.languages or self.languages
+            require(known is not None, f"columns: {column.id} has no languages, and the table has none")
+        lost = sorted(set(self.headline) - set(variants))
+        require(not lost, f"headline has {lost}; the variants of rows are {variants}")
+        placed = [any(part.at is not None for part in parts) for parts in (self.columns, self.rows)]
+        require(
+            sum(placed) == bool(self.across),
+            f"{self.id} has across: {self.across!r}; a figure has it, and at in either its columns or its rows",
+        )
+        for row in self.rows:
+            unknown = sorted(set(row.published) - set(columns))
+            require(not unknown, f"rows: {row.label!r} has {unknown} under published; there are {columns}")
+            require(
+                row.baseline is None or (row.baseline in variants and row.baseline != row.variant),
+                f"rows: {row.label!r} has baseline {row.baseline!r}; the variants of other rows are {variants}",
+            )
+
+    @property
+    def of_replicas(self) -> tuple[str, ...]:
+        """The metrics that an experiment on other text has beside it; none: the one that it tests."""
+        return self.replica or tuple(
+            dict.fromkeys(column.metric for column in self.columns if column.metric.startswith(MEASURED))
+        )
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether it is about more than sizes and speeds."""
+        return any(column.metric not in COSTS for column in self.columns)
+
+    def row(self, variant: str) -> Row:
+        """The row of a variant."""
+        return next(row for row in self.rows if row.variant == variant)
+
+    def published_gain(self, row: Row, column: Column) -> float | None:
+        """What is published as difference to the row's baseline, or follows from two published numbers."""
+        value = row.published.get(column.id)
+        if value is None or column.difference:
+            return value
+        other = self.row(row.baseline).published.get(column.id) if row.baseline else None
+        return None if other is None else round(value - other, column.decimals)
+
+    def published_ratio(self, row: Row, column: Column) -> float | None:
+        """A published cost over that of the row's baseline."""
+        value = row.published.get(column.id)
+        other = self.row(row.baseline).published.get(column.id) if row.baseline else None
+        if column.metric not in COSTS or column.difference or value is None or other is None:
+            return None
+        return value / other
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim(Checked):
+    """One thing that a paper says, as two systems and a number in which they differ."""
+
+    says: str  # in words
+    variant: str
+    against: str | None = None  # the other variant; the first one's baseline if unset
+    metrics: tuple[str, ...] = ()  # the first that an experiment has; the one that it tests if unset
+    higher: bool = True  # whether the first is said to have more of it
+    table: str | None = None  # the id of the table that says so; unset: it is a question of ours
+    smaller: tuple[str, ...] = ()  # the two variants in experiments that have too few layers for the paper's
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper(Checked):
+    """One paper with all its tables and figures."""
+
+    name: str
+    title: str
+    authors: tuple[str, ...]
+    year: int
+    venue: str
+    link: str
+    claim: str  # what it says in the end, in a sentence without numbers
+    claims: tuple[Claim, ...] = ()  # what it says besides the gains of its headlines
+    tables: tuple[Table, ...]
+
+    def __post_init__(self) -> None:
+        found = re.fullmatch(r"(doi|arXiv) \S+", self.link)
+        require(found is not None, f"link is {self.link!r}; it must be 'doi …' or 'arXiv …'")
+        names = [table.id for table in self.tables]
+        require(len(set(names)) == len(names), f"tables repeats an id: {names}")
+        for claim in self.claims:
+            require(claim.table is None or claim.table in names, f"claims: table is {claim.table!r}; there are {names}")
+            shown = [table for table in self.tables if claim.table in (None, table.id)]
+            known = {row.variant for table in shown for row in table.rows}
+            lost = [name for name in (claim.variant, claim.against) if name and name not in known]
+            require(claim.table is None or not lost, f"claims: {claim.table} has no row of {', '.join(lost)}")
+
+    def citation(self) -> str:
+        """Authors, year, title, venue and where to find it, on one line."""
+        return f"{', '.join(self.authors)} ({self.year}). {self.title}. {self.venue}. {self.link}"
+
+
+def read_papers(folder: Path = PAPERS) -> dict[str, Paper]:
+    """Read every paper of a folder by the name of its file; raises UserError for a broken rule or an empty folder."""
+    paths = sorted(folder.glob("*.yaml"))
+    if not paths:
+        raise UserError(f"{folder}: holds no paper")
+    return {path.stem: check(Paper, read_yaml(path), where=path.name) for path in paths}

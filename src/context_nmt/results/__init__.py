@@ -1,0 +1,1 @@
+"""Rows of runs -> means over seeds, differences, intervals and tests."""

@@ -1,0 +1,94 @@
+"""Compares a variant with its baseline, or any two files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from context_nmt.files import UserError, read_parallel, write_json
+from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.scores import read_test, text_of_tokens
+from context_nmt.results.significance import compare
+from context_nmt.settings.checking import read_settings
+from context_nmt.settings.evaluation import SignificanceSettings
+from context_nmt.settings.layout import run_name
+
+
+def compare_variant(experiment: Evaluated, variant: str) -> None:
+    """Write metrics/significance/VARIANT/SEED.json: {test_set: comparison} with the baseline's run of the same seed.
+
+    {} for a variant without a baseline. A comparison is that of `significance.compare` with `baseline_variant`, `test`
+    (the one that the variant asks for in params.yaml) and its `p`. Raises UserError for an unknown variant, missing
+    files and line counts that differ.
+    """
+    settings = read_settings(SignificanceSettings, experiment.stage_plan("significance"))
+    seeds, pairs = experiment.read_pairs(variant)
+    baseline, chosen = pairs["baseline"], pairs["test"]
+    for seed in seeds:
+        comparisons = {}
+        for test in experiment.settings.corpus.tests if baseline else ():
+            system, other = run_name(variant, seed), run_name(baseline, seed)
+            comparison = _compare_test(experiment, system, other, test, settings)
+            comparisons[test] = comparison | {
+                "baseline_variant": baseline,
+                "test": chosen,
+                "p": comparison[chosen]["p"],
+            }
+        write_json(experiment.significance(run_name(variant, seed)), comparisons)
+
+
+def compare_files(
+    system: Path, baseline: Path, references: Sequence[Path], settings: SignificanceSettings, output: Path
+) -> dict[str, Any]:
+    """Write `significance.compare` of two files; raises UserError for unusable files and differing line counts."""
+    system_lines, baseline_lines, *reference_lines = read_parallel(system, baseline, *references)
+    comparison = compare(system_lines, baseline_lines, reference_lines, settings, text="as-given")
+    write_json(output, comparison)
+    return comparison
+
+
+def file_settings(
+    *, tokenized: bool, metric: str | None, resamples: int, sample_ratio: float, seed: int
+) -> SignificanceSettings:
+    """Settings of a comparison of files; raises UserError for a value that is not allowed."""
+    allowed = ("bleu_tokenized", "bleu_compound_split", "bleu_lowercased") if tokenized else ("sacrebleu",)
+    chosen = metric or allowed[0]
+    if chosen not in allowed:
+        text = "tokenised" if tokenized else "raw"
+        raise UserError(f"metric {chosen!r} is not for {text} text; allowed: {', '.join(allowed)}")
+    try:
+        return SignificanceSettings(
+            metric=chosen,  # type: ignore[arg-type]
+            resamples=resamples,
+            sample_ratio=sample_ratio,
+            seed=seed,
+        )
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+def format_comparison(comparison: dict[str, Any]) -> str:
+    """What was compared, and the p-value of each test."""
+    bootstrap, sign = comparison["bootstrap"], comparison["sign"]
+    p_value = f"p = {bootstrap['p']:g}" if bootstrap["p"] else f"p < {1 / bootstrap['resamples']:g}"
+    return "\n".join(
+        [
+            f"{comparison['metric']}  {comparison['signature']}",
+            f"baseline {comparison['baseline']:.2f}  system {comparison['system']:.2f}"
+            f"  difference {comparison['difference']:+.2f}",
+            f"paired bootstrap (compare-mt)  {p_value}"
+            f"  (wins {bootstrap['wins']:.1%}, losses {bootstrap['losses']:.1%} of {bootstrap['resamples']})",
+            f"paired bootstrap (sacrebleu)   p = {comparison['sacrebleu']['p']:g}",
+            f"sign test (Collins et al.)     p = {sign['p']:g}"
+            f"  ({sign['better']} better, {sign['worse']} worse, {sign['equal']} equal)",
+        ]
+    )
+
+
+def _compare_test(
+    experiment: Evaluated, run: str, baseline: str, test: str, settings: SignificanceSettings
+) -> dict[str, Any]:
+    tokenized = settings.metric != "sacrebleu"
+    system_lines, references = read_test(experiment, run, test, tokenized=tokenized)
+    baseline_lines, _ = read_test(experiment, baseline, test, tokenized=tokenized)
+    text = text_of_tokens(experiment.settings) if tokenized else "raw"
+    return compare(system_lines, baseline_lines, references, settings, text=text)

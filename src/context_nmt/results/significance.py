@@ -1,0 +1,164 @@
+"""Tests whether a system differs from its baseline on one test set by more than the choice of sentences.
+
+Three tests, whose p-values differ by construction; none knows that another seed would have given another system.
+
+    bootstrap   compare-mt, Koehn (2004): the share of resamples that the better system does not win.
+                One-sided; the smallest value is 0 (read: below 1 / resamples).
+    sacrebleu   Paired bootstrap as in sacrebleu and Moses: the share of resamples whose difference, centred at 0, is
+                larger than the observed one. Of the absolute difference, never 0; resamples have the test set's size.
+    sign        Collins et al. (2005): replace one sentence of the baseline's output by the system's and see whether
+                corpus BLEU rises or falls; p of a two-sided sign test over the sentences where it changes.
+"""
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import sacrebleu
+from compare_mt.sign_utils import eval_with_paired_bootstrap
+from numpy.typing import NDArray
+from sacrebleu.significance import PairedTest
+from scipy.stats import binomtest
+
+from context_nmt.files import UserError
+from context_nmt.measures.bleu import bleu_metric, split_compounds
+from context_nmt.settings.evaluation import SignificanceSettings
+
+Statistics = NDArray[np.int64]  # [sentences, 10]: both lengths, matched and all n-grams of length 1 to 4
+
+
+class _CachedBleu:
+    """compare-mt's scorer interface over sentence statistics that are counted once."""
+
+    def __init__(self, metric: sacrebleu.BLEU) -> None:
+        self.metric = metric
+
+    def score_cached_corpus(self, sentences: Sequence[int], statistics: list[Statistics]) -> tuple[float, None]:
+        return _corpus_bleu(self.metric, statistics[0][sentences].sum(axis=0)), None
+
+
+def compare(
+    system: Sequence[str],
+    baseline: Sequence[str],
+    references: Sequence[Sequence[str]],
+    settings: SignificanceSettings,
+    *,
+    text: str,
+) -> dict[str, Any]:
+    """Compare two outputs by all three tests; the same arguments always give the same result.
+
+    `text` says in the signature where the lines come from.
+    `difference` is the system's score minus the baseline's; no p-value says in which direction it is.
+    Raises UserError for a sample ratio that leaves no sentence.
+    """
+    metric = bleu_metric(settings.metric)
+    if settings.metric == "bleu_compound_split":
+        texts = (system, baseline, *references)
+        system, baseline, *references = ([split_compounds(line) for line in lines] for lines in texts)
+        text += "|compounds:split"
+    statistics = {
+        "system": np.array(metric._extract_corpus_statistics(system, references), dtype=np.int64),
+        "baseline": np.array(metric._extract_corpus_statistics(baseline, references), dtype=np.int64),
+    }
+    scores = {name: _corpus_bleu(metric, counts.sum(axis=0)) for name, counts in statistics.items()}
+    return {
+        "metric": settings.metric,
+        "signature": f"{metric.get_signature()}|text:{text}",
+        **{name: round(score, 4) for name, score in scores.items()},
+        "difference": round(scores["system"] - scores["baseline"], 4),
+        "bootstrap": paired_bootstrap(metric, statistics["system"], statistics["baseline"], settings),
+        "sacrebleu": sacrebleu_bootstrap(metric, system, baseline, references, settings),
+        "sign": sign_test(metric, statistics["system"], statistics["baseline"]),
+    }
+
+
+def paired_bootstrap(
+    metric: sacrebleu.BLEU, system: Statistics, baseline: Statistics, settings: SignificanceSettings
+) -> dict[str, Any]:
+    """compare-mt's paired bootstrap, Koehn (2004); see the top of this file."""
+    if int(len(system) * settings.sample_ratio) == 0:
+        raise UserError(f"significance.sample_ratio {settings.sample_ratio} of {len(system)} sentences leaves none")
+    with _numpy_seed(settings.seed):
+        [[wins, losses, _]], _ = eval_with_paired_bootstrap(
+            ref=system,  # only its length is read, since the statistics are there
+            outs=[None, None],
+            src=None,
+            scorer=_CachedBleu(metric),
+            compare_directions=[(0, 1)],
+            num_samples=settings.resamples,
+            sample_ratio=settings.sample_ratio,
+            cache_stats=[[system], [baseline]],
+        )
+    return {
+        "p": round(1 - max(wins, losses), 6),
+        "wins": wins,
+        "losses": losses,
+        "resamples": settings.resamples,
+        "sample_ratio": settings.sample_ratio,
+        "seed": settings.seed,
+    }
+
+
+def sign_test(metric: sacrebleu.BLEU, system: Statistics, baseline: Statistics) -> dict[str, Any]:
+    """The sign test of Collins et al. (2005), section 4.3; see the top of this file."""
+    total = baseline.sum(axis=0)
+    before = _corpus_bleu(metric, total)
+    changed = np.flatnonzero((system != baseline).any(axis=1))
+    after = np.array([_corpus_bleu(metric, total - baseline[i] + system[i]) for i in changed])
+    better, worse = int((after > before).sum()), int((after < before).sum())
+    p = binomtest(better, better + worse).pvalue if better + worse else 1.0
+    return {"p": float(f"{p:.6g}"), "better": better, "worse": worse, "equal": len(system) - better - worse}
+
+
+def sacrebleu_bootstrap(
+    metric: sacrebleu.BLEU,
+    system: Sequence[str],
+    baseline: Sequence[str],
+    references: Sequence[Sequence[str]],
+    settings: SignificanceSettings,
+) -> dict[str, Any]:
+    """Paired bootstrap by sacrebleu; see the top of this file.
+
+    Equal outputs get p = 1; sacrebleu would say 1 / (resamples + 1), the smallest p that it knows.
+    """
+    systems = [("baseline", baseline), ("system", system)]
+    with _sacrebleu_seed(settings.seed):
+        test = PairedTest(systems, {"BLEU": metric}, references, test_type="bs", n_samples=settings.resamples)
+        signatures, results = test()
+    result: Any = results["BLEU"][1]  # of the system; the baseline comes first
+    p = 1.0 if list(system) == list(baseline) else round(result.p_value, 6)
+    return {"p": p, "signature": str(signatures["BLEU"])}
+
+
+def _corpus_bleu(metric: sacrebleu.BLEU, counts: Statistics) -> float:
+    return float(metric._compute_score_from_stats(counts.tolist()).score)
+
+
+@contextmanager
+def _numpy_seed(seed: int) -> Iterator[None]:
+    """compare-mt draws from numpy's global generator: seed it, and leave it as it was."""
+    state = np.random.get_state()
+    np.random.seed(seed)
+    try:
+        yield
+    finally:
+        np.random.set_state(state)
+
+
+@contextmanager
+def _sacrebleu_seed(seed: int) -> Iterator[None]:
+    """Seed sacrebleu, which reads its seed from the environment alone, and quiet its log of steps."""
+    logger = logging.getLogger("sacrebleu")
+    before, level = os.environ.get("SACREBLEU_SEED"), logger.level
+    os.environ["SACREBLEU_SEED"] = str(seed)
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        del os.environ["SACREBLEU_SEED"]
+        if before is not None:
+            os.environ["SACREBLEU_SEED"] = before
