@@ -1,6 +1,6 @@
 """BLEU of mask-predict by its number of iterations (Ghazvininejad et al. 2019)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.measures.bleu import bleu_metric
+from context_nmt.measures.rows import Row, row
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
 from context_nmt.settings.decoding import DecodingSettings
@@ -24,17 +25,16 @@ def bleu_by_iterations(
     text: Path,
     hypotheses: Sequence[str],
     references: Sequence[Sequence[str]],
-) -> dict[str, float]:
-    """Translate with 1, 4 and 10 iterations: sacrebleu, `bleu_of_iterations_NUMBER`.
+) -> Iterator[Row]:
+    """Translate with 1, 4 and 10 iterations: sacrebleu, `bleu_of_iterations`, by their number.
 
     `hypotheses`, raw text like the references, are the translations with as many as the settings have; `text` is the
     run's folder for `TextChain`. An autoregressive model has none.
     """
     if not isinstance(model, MaskedLanguageModel):
-        return {}
+        return
     chain = TextChain(text)
     source, device = corpus.side(split, corpus.source), next(model.parameters()).device
-    scores = {}
     for number in sorted({*ITERATIONS, settings.iterations}):
         raw = hypotheses
         if number != settings.iterations:
@@ -42,5 +42,4 @@ def bleu_by_iterations(
             units = (corpus.target_vocabulary.text(found[0].tokens) for found in translations)
             raw = list(chain.target_text(chain.target_tokens(units)))
         score = bleu_metric("sacrebleu").corpus_score(raw, references).score
-        scores[f"bleu_of_iterations_{number}"] = round(float(score), 4)
-    return scores
+        yield row(split, "bleu_of_iterations", round(float(score), 4), tag=str(number))

@@ -3,42 +3,38 @@
 Yang et al. (2019, figure 5) have ten groups without saying where they end: here all have as many sentences.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from context_nmt.measures.bleu import bleu_metric
+from context_nmt.measures.rows import TEXT, Row, row
 
 FIRST = (0, 10, 20, 30, 40, 50)  # source units, from which each class reaches to the next
 TENTHS = 10
 
 
 def bleu_by_length(
+    test_set: str,
     hypotheses: Sequence[str],
     references: Sequence[Sequence[str]],
     units: Sequence[int],
     words: Sequence[int],
-) -> dict[str, float]:
-    """Score raw text by the lengths of its sources: sacrebleu, `bleu_of_units_FIRST` and `bleu_of_tenth_NUMBER`.
+) -> Iterator[Row]:
+    """Score raw text by the lengths of its sources: sacrebleu, `bleu_of_units` and `bleu_of_tenth`.
 
-    Beside them stand how many sentences a class has, `sentences_of_units_FIRST`, and how many source words those of a
-    tenth have on average, `words_of_tenth_NUMBER`. What has no sentence is left out.
+    Of the test set, how many sentences a class has, `sentences_of_units`, and how many source words those of a tenth
+    have on average, `words_of_tenth`. What has no sentence is left out.
     """
-    classes = length_classes(units)
-    tenths = equal_groups(words)
-
-    def bleu(lines: Sequence[int]) -> float:
-        chosen = [[text[line] for line in lines] for text in (hypotheses, *references)]
-        return round(float(bleu_metric("sacrebleu").corpus_score(chosen[0], chosen[1:]).score), 4)
-
-    return (
-        {f"bleu_of_units_{first}": bleu(lines) for first, lines in classes.items()}
-        | {f"sentences_of_units_{first}": len(lines) for first, lines in classes.items()}
-        | {f"bleu_of_tenth_{number}": bleu(lines) for number, lines in tenths.items()}
-        | {
-            f"words_of_tenth_{number}": round(fmean(words[line] for line in lines), 2)
-            for number, lines in tenths.items()
-        }
-    )
+    for kind, groups in (("units", length_classes(units)), ("tenth", equal_groups(words))):
+        for number, lines in groups.items():
+            chosen = [[text[line] for line in lines] for text in (hypotheses, *references)]
+            bleu = bleu_metric("sacrebleu").corpus_score(chosen[0], chosen[1:]).score
+            yield row(test_set, f"bleu_of_{kind}", round(float(bleu), 4), tag=str(number))
+            if kind == "units":
+                yield row(test_set, "sentences_of_units", len(lines), tag=str(number), of=TEXT)
+            else:
+                mean = round(fmean(words[line] for line in lines), 2)
+                yield row(test_set, "words_of_tenth", mean, tag=str(number), of=TEXT)
 
 
 def length_classes(lengths: Sequence[int]) -> dict[int, list[int]]:

@@ -13,7 +13,8 @@ from typing import Any
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.workers import usable
-from context_nmt.files import UserError, read_json, replacing_folder, write_json, write_lines
+from context_nmt.files import UserError, read_json, replacing_folder, write_lines
+from context_nmt.measures.rows import TEXT, Row, row, write_rows
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
@@ -22,7 +23,7 @@ from context_nmt.settings.layout import Layout, run_name
 COLUMNS = ("line", "outcome", "margin", "normalized_outcome", "normalized_margin")
 Candidate = tuple[tuple[int, ...], int]  # line numbers of the pairs before it, oldest first, and its own
 ALL = "all"  # the category of every item
-SUMMED, NORMALIZED = "", "_normalized"  # endings of metrics
+SUMMED, NORMALIZED = "accuracy", "accuracy_normalized"
 
 
 def contrast_run(experiment: Layout, variant: str, seed: int, *, device: str) -> None:
@@ -58,8 +59,8 @@ def contrast_run(experiment: Layout, variant: str, seed: int, *, device: str) ->
         return
     with replacing_folder(experiment.contrastive_outcomes(run)) as folder:
         for name, judged in sets.items():
-            write_lines(folder / f"{name}.tsv", judged.rows())
-    write_json(experiment.contrastive(run), {name: judged.accuracies(name) for name, judged in sets.items()})
+            write_lines(folder / f"{name}.tsv", judged.outcomes())
+    write_rows(experiment.contrastive(run), run, (row for name, judged in sets.items() for row in judged.rows(name)))
 
 
 @dataclass(frozen=True)
@@ -68,23 +69,20 @@ class Judged:
 
     sha256: str
     categories: list[set[str]]  # of each item
-    margins: dict[str, list[float]]  # of each item, in nats; summed and normalized
+    margins: dict[str, list[float]]  # of each item, in nats, by metric
 
-    def accuracies(self, name: str) -> dict[str, dict[str, Any]]:
-        """Build {metric: {"score" in per cent, "signature", "items": their number}}, a metric a category."""
-        result = {}
+    def rows(self, name: str) -> Iterator[Row]:
+        """Yield accuracies of the set `name` by category, in per cent, and how many items each has."""
         for category in sorted(set().union(*self.categories)):
             own = [number for number, categories in enumerate(self.categories) if category in categories]
-            for ending, margins in self.margins.items():
-                score = "mean-over-units" if ending == NORMALIZED else "sum"
-                result[f"{name}_{category}{ending}"] = {
-                    "score": round(100 * fmean(outcome(margins[number]) for number in own), 4),
-                    "signature": f"items:{len(own)}|log-probability:{score}|ties:0.5|set:{self.sha256[:16]}",
-                    "items": len(own),
-                }
-        return result
+            yield row(name, "items", len(own), tag=category, of=TEXT)
+            for metric, margins in self.margins.items():
+                score = "mean-over-units" if metric == NORMALIZED else "sum"
+                accuracy = round(100 * fmean(outcome(margins[number]) for number in own), 4)
+                signature = f"items:{len(own)}|log-probability:{score}|ties:0.5|set:{self.sha256[:16]}"
+                yield row(name, metric, accuracy, tag=category, signature=signature)
 
-    def rows(self) -> Iterator[str]:
+    def outcomes(self) -> Iterator[str]:
         """Yield a table, its columns apart by tabs: for each line of the set, from 1, the outcomes and margins."""
         yield "\t".join(COLUMNS)
         for line, margins in enumerate(zip(*self.margins.values(), strict=True), start=1):
@@ -120,8 +118,8 @@ def judge(index: Path, scores: dict[str, dict[Candidate, float]]) -> Judged:
         sha256=entries["sha256"],
         categories=[{ALL, *item["categories"]} for item in entries["items"]],
         margins={
-            ending: [given[right] - max(given[one] for one in wrong) for right, *wrong in items]
-            for ending, given in scores.items()
+            metric: [given[right] - max(given[one] for one in wrong) for right, *wrong in items]
+            for metric, given in scores.items()
         },
     )
 

@@ -1,26 +1,23 @@
 """How many n-grams of translations are right, by n (Ding et al. 2020, figure 2b)."""
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
+
+import sacrebleu
+
+from context_nmt.measures.rows import Row, row
 
 LONGEST = 10
 
 
-def ngram_accuracy(hypotheses: Iterable[str], references: Iterable[str], longest: int = LONGEST) -> dict[int, float]:
-    """Per cent of a test set's n-grams that stand in the reference of their line, each as often as it does there.
+def ngram_accuracy(
+    test_set: str, hypotheses: Sequence[str], references: Sequence[str], longest: int = LONGEST
+) -> Iterator[Row]:
+    """Per cent of a test set's n-grams that are in the reference of their line, each as often as there, by n from 1.
 
-    Clipped n-gram precision over all lines, by n from 1; an n is left out if no line has n tokens, which stand between
-    spaces.
+    These are BLEU's precisions, of tokens between spaces; an n is left out if no line has n tokens.
     """
-    right, all_of = Counter[int](), Counter[int]()
-    for hypothesis, reference in zip(hypotheses, references, strict=True):
-        given, wanted = hypothesis.split(), reference.split()
-        for n in range(1, longest + 1):
-            found = _ngrams(given, n)
-            all_of[n] += found.total()
-            right[n] += (found & _ngrams(wanted, n)).total()
-    return {n: round(100 * right[n] / count, 6) for n, count in all_of.items() if count}
-
-
-def _ngrams(tokens: list[str], n: int) -> Counter[tuple[str, ...]]:
-    return Counter(tuple(tokens[start : start + n]) for start in range(len(tokens) - n + 1))
+    metric = sacrebleu.BLEU(tokenize="none", max_ngram_order=longest, smooth_method="none", force=True)
+    found = metric.corpus_score(hypotheses, [references])
+    for n, (right, count) in enumerate(zip(found.counts, found.totals, strict=True), start=1):
+        if count:
+            yield row(test_set, "ngram_accuracy", round(100 * right / count, 6), tag=str(n))

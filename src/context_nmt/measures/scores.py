@@ -1,25 +1,25 @@
 """Scores the translations of every test set."""
 
 from importlib.metadata import version
-from pathlib import Path
 from statistics import fmean
 
 from context_nmt.corpus.references import reference_names
-from context_nmt.files import UserError, read_lines, read_parallel, write_json
+from context_nmt.files import UserError, read_lines, read_parallel
 from context_nmt.measures.bleu import Score, score_raw, score_sacrebleu, score_tokenized
 from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.rows import BOUND, Row, row, write_rows
 from context_nmt.settings.layout import run_name
 from context_nmt.settings.text import TextPlan
 
 
 def score_variant(experiment: Evaluated, variant: str) -> None:
-    """Write metrics/scores/VARIANT/SEED.json of every seed, as `score_run` does."""
+    """Write metrics/scores/VARIANT/SEED.csv of every seed, as `score_run` does."""
     for seed in experiment.read_pairs(variant)[0]:
         score_run(experiment, run_name(variant, seed))
 
 
 def score_run(experiment: Evaluated, run: str) -> None:
-    """Write {test_set: {metric: {"score", "signature"}}} of one run, groups of test sets included.
+    """Write the scores of one run, those of groups of test sets included.
 
     Raises UserError for missing files and line counts that differ.
     """
@@ -27,7 +27,14 @@ def score_run(experiment: Evaluated, run: str) -> None:
     scores = {test: _score_test(experiment, run, test) for test in settings.corpus.tests}
     for group, members in settings.corpus.groups.items():
         scores[group] = _mean([scores[member] for member in members], members)
-    write_json(experiment.scores(run), scores)
+    rows = [
+        row(name, metric, score["score"], signature=score["signature"])
+        for name, found in scores.items()
+        for metric, score in found.items()
+    ]
+    for test in settings.corpus.tests:
+        rows += _against_bound(experiment, test, scores[test]["sacrebleu"])
+    write_rows(experiment.scores(run), run, rows)
 
 
 def read_test(experiment: Evaluated, run: str, test: str, *, tokenized: bool) -> tuple[list[str], list[list[str]]]:
@@ -45,22 +52,28 @@ def read_test(experiment: Evaluated, run: str, test: str, *, tokenized: bool) ->
 def _score_test(experiment: Evaluated, run: str, test: str) -> dict[str, Score]:
     hypothesis, references = read_test(experiment, run, test, tokenized=False)
     scores = score_raw(hypothesis, references)
-    bound = experiment.corpus / f"{test}.bound.{experiment.settings.corpus.target}"
-    known = _against_bound(scores["sacrebleu"], bound, references) if bound.is_file() else {}
     hypothesis, references = read_test(experiment, run, test, tokenized=True)
-    return scores | score_tokenized(hypothesis, references, text=text_of_tokens(experiment.settings)) | known
+    return scores | score_tokenized(hypothesis, references, text=text_of_tokens(experiment.settings))
 
 
-def _against_bound(score: Score, bound: Path, references: list[list[str]]) -> dict[str, Score]:
+def _against_bound(experiment: Evaluated, test: str, score: Score) -> list[Row]:
     """What an oracle that sees one sentence at a time reaches, and how much of that the run does, in per cent."""
+    target = experiment.settings.corpus.target
+    bound = experiment.corpus / f"{test}.bound.{target}"
+    if not bound.is_file():
+        return []
     guesses = read_lines(bound)
+    references = [read_lines(experiment.corpus / name) for name in reference_names(experiment.corpus, test, target)]
     if len(guesses) != len(references[0]):
         raise UserError(f"{bound} has {len(guesses)} lines for {len(references[0])} sentences")
     best = score_sacrebleu(guesses, references)
     if best["score"] == 0:
         raise UserError(f"{bound} scores 0 sacrebleu: it is no translation of the test set")
-    share = {"score": round(100 * score["score"] / best["score"], 4), "signature": f"percent|{best['signature']}"}
-    return {"sacrebleu_bound": best, "sacrebleu_of_bound": share}
+    share, signature = round(100 * score["score"] / best["score"], 4), best["signature"]
+    return [
+        row(test, "sacrebleu", best["score"], signature=signature, of=BOUND),
+        row(test, "sacrebleu_of_bound", share, signature=f"percent|{signature}"),
+    ]
 
 
 def text_of_tokens(settings: TextPlan) -> str:
@@ -83,5 +96,4 @@ def _mean(scores: list[dict[str, Score]], members: tuple[str, ...]) -> dict[str,
             "signature": f"mean of {', '.join(members)}: {scores[0][metric]['signature']}",
         }
         for metric in scores[0]
-        if all(metric in score for score in scores)
     }

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from context_nmt.settings import Checked, require
-from context_nmt.transformer.attention import LayerContext, Place, linear, merge_heads, split_heads
+from context_nmt.transformer.attention import LayerContext, Place, Shows, linear, merge_heads, split_heads
 
 SLOTS = ("cross_attention",)
 
@@ -41,7 +41,9 @@ def build(settings: Settings, place: Place) -> "ContextAwareCrossAttention":
 
 
 class ContextAwareCrossAttention(nn.Module):
-    """Queries [B, T, D] -> [B, T, D]; hook `weights` to read a, [B, H, T, S], and `gate` for g, [B, H, T, 1]."""
+    """Queries [B, T, D] -> [B, T, D]; it shows the weights a and the gate g."""
+
+    shows = Shows(weights=("weights",), global_share="gate")
 
     def __init__(self, settings: Settings, place: Place) -> None:
         super().__init__()

@@ -25,6 +25,7 @@ from context_nmt.transformer.attention import (
     LayerContext,
     Place,
     ScaledDotProduct,
+    Shows,
     extended,
     linear,
     merge_heads,
@@ -49,7 +50,7 @@ def build(settings: Settings, place: Place) -> "ContextAwareSelfAttention":
 
 
 class ContextAwareSelfAttention(nn.Module):
-    """Queries [B, T, D] -> [B, T, D]; hook `query.gate` and `key.gate` to read lambda, [B, T, 1 or H, 1]."""
+    """Queries [B, T, D] -> [B, T, D]; the gates that it shows are lambda, [B, T, 1 or H, 1]."""
 
     def __init__(self, settings: Settings, place: Place) -> None:
         super().__init__()
@@ -63,6 +64,9 @@ class ContextAwareSelfAttention(nn.Module):
         self.value = linear(place.width, place.width, bias=place.bias)
         self.output = linear(place.width, place.width, bias=place.bias)
         self.attend = ScaledDotProduct(dropout=place.attention_dropout)
+        sides = {"query": self.query, "key": self.key}
+        gated = {name: f"{name}.gate" for name, side in sides.items() if side.gate is not None}
+        self.shows = Shows(weights=("attend.weights",), gates=gated)
 
     def forward(self, queries: Tensor, context: LayerContext) -> Tensor:
         """[B, T, D] -> [B, T, D]."""

@@ -26,6 +26,7 @@ from context_nmt.transformer.attention import (
     LayerContext,
     Place,
     ScaledDotProduct,
+    Shows,
     State,
     extended,
     linear,
@@ -53,7 +54,9 @@ def build(settings: Settings, place: Place) -> "DualContext":
 
 
 class DualContext(nn.Module):
-    """Queries [B, T, D] -> [B, T, D]; both units are named submodules, for analyses of their attention."""
+    """Queries [B, T, D] -> [B, T, D]."""
+
+    shows = Shows(weights=("local_interaction.attend.weights", "global_interaction.attend.weights"))
 
     def __init__(self, kernel_size: int, place: Place) -> None:
         super().__init__()

@@ -26,6 +26,7 @@ from context_nmt.settings import Checked, require
 from context_nmt.transformer.attention import (
     Place,
     ScaledDotProduct,
+    Shows,
     State,
     linear,
     merge_heads,
@@ -62,7 +63,11 @@ def build(settings: Settings, place: Place) -> "HierarchicalAttention":
 
 
 class HierarchicalAttention(nn.Module):
-    """[B, T, D] -> [B, T, D]; hook `word_attention.attend.weights` [B * k, H, T, S] or `sentence_attention`'s."""
+    """[B, T, D] -> [B, T, D]."""
+
+    shows = Shows(
+        earlier_words="word_attention.attend.weights", earlier_sentences="sentence_attention.attend.weights"
+    )
 
     def __init__(self, settings: Settings, place: Place) -> None:
         super().__init__()

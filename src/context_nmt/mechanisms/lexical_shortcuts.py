@@ -26,6 +26,7 @@ from context_nmt.transformer.attention import (
     LayerContext,
     Place,
     ScaledDotProduct,
+    Shows,
     extended,
     linear,
     merge_heads,
@@ -50,9 +51,10 @@ def build(settings: Settings, place: Place) -> "LexicalShortcuts":
 
 
 class LexicalShortcuts(nn.Module):
-    """Queries [B, T, D] -> [B, T, D]; hook `key.mixed.gate` and `value.mixed.gate` for r_K, r_V, [B, S, D]."""
+    """Queries [B, T, D] -> [B, T, D]; the gates that it shows are r_K and r_V, [B, S, D]."""
 
     independent_queries = True
+    shows = Shows(weights=("attend.weights",), gates={"key": "key.mixed.gate", "value": "value.mixed.gate"})
 
     def __init__(self, settings: Settings, place: Place) -> None:
         super().__init__()

@@ -5,7 +5,8 @@ V vocabulary size. Batch first everywhere. Masks are boolean, True = may attend.
 """
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import torch
@@ -47,10 +48,21 @@ class Attention(Protocol):
     A cross-attention whose output at a query depends on that query and the memory alone, and whose state on the memory
     alone, may say so with an attribute `independent_queries = True`; decoding then copies no memory. One with an
     attribute `residual_of_queries = True` has its output added to the queries, not to the states that they come from:
-    under pre-norm the residual then adds normalised states.
+    under pre-norm the residual then adds normalised states. An attribute `shows` says what analyses can look at.
     """
 
     def __call__(self, queries: Tensor, context: LayerContext) -> Tensor: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shows:
+    """What can be looked at in a mechanism, its attribute `shows`: the names of submodules that hooks can read."""
+
+    weights: tuple[str, ...] = ()  # attention weights, [B, H, T, S]
+    gates: Mapping[str, str] = field(default_factory=dict)  # of query, key, value: the share of a context, [B, T, ...]
+    global_share: str | None = None  # the share of attention to all positions, not only to near ones, [B, H, T, 1]
+    earlier_words: str | None = None  # weights of the words of K previous sentences, [B * K, H, T, S]
+    earlier_sentences: str | None = None  # weights of the sentences, [B * T, H, 1, K]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +153,8 @@ class ScaledDotProduct(nn.Module):
 
 class MultiHeadAttention(nn.Module):
     """Multi-head attention over the queries themselves, or over the memory where there is one."""
+
+    shows = Shows(weights=("attend.weights",))
 
     def __init__(
         self, *, width: int, heads: int, bias: bool, dropout: float, independent_queries: bool = False

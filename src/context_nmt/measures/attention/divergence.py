@@ -1,41 +1,41 @@
 """How far the maps of two attentions of one layer are apart (Ampomah et al. 2021, eq. 10 to 13, figure 4).
 
 The paper's map of a unit is the maximum over its heads, which is read here as that of each element, made a distribution
-again; beside it stands the mean over pairs of heads of the same number. JS is half the relative entropy of each map to
-their mean, plus that of the other, in nats: from 0 to ln 2.
+again; the other measure is the mean over pairs of heads of the same number. JS is half the relative entropy of each map
+to their mean, plus that of the other, in nats: from 0 to ln 2.
 """
 
 import math
+from collections.abc import Iterator
 
 from torch import Tensor
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.measures.attention.locality import entropy
-from context_nmt.measures.attention.recording import SentenceMeans, of_layers, recorded
-from context_nmt.measures.attention.submodules import attentions, weights_of
+from context_nmt.measures.attention.recording import SentenceMeans, attentions, recorded
+from context_nmt.measures.rows import Row
 from context_nmt.models.model import Model
 from context_nmt.settings.decoding import DecodingSettings
 
-OF_MAXIMA, OF_HEADS = "divergence", "head_divergence"
+PLACES = ("encoder", "decoder")
 
 
-def divergence(model: Model, corpus: BinarizedCorpus, split: str, settings: DecodingSettings) -> dict[str, float]:
-    """Measure `divergence_PLACE_LAYER` and `head_divergence_PLACE_LAYER`, and means over layers, `…_PLACE`.
+def divergence(model: Model, corpus: BinarizedCorpus, split: str, settings: DecodingSettings) -> Iterator[Row]:
+    """Measure `divergence_PLACE` and `head_divergence_PLACE` by layer, and their means over layers.
 
-    PLACE is encoder or decoder. Self-attentions with exactly two submodules that weights pass through are measured;
-    values are means over sentences of a sentence's mean over real queries.
+    PLACE is encoder or decoder. Self-attentions that show exactly two maps are measured; values are means over
+    sentences of a sentence's mean over real queries.
     """
-    units = [(place, layer, weights_of(model, path)) for place, layer, path in attentions(model) if place != "cross"]
-    units = [(place, layer, names) for place, layer, names in units if len(names) == 2]
+    found = [one for one in attentions(model) if one.place in PLACES and len(one.shows.weights) == 2]
     means = SentenceMeans()
-    for batch in recorded(model, corpus, split, [name for _, _, names in units for name in names], settings):
-        for place, layer, names in units:
-            one, other = (batch.outputs[name].double() for name in names)
+    for batch in recorded(model, corpus, split, [name for one in found for name in one.shows.weights], settings):
+        for attention in found:
+            one, other = (batch.outputs[name].double() for name in attention.shows.weights)
+            place, layer = attention.place, attention.layer
             real = batch.encoder if place == "encoder" else batch.target
-            means.add(f"{OF_MAXIMA}_{place}_{layer}", jensen_shannon(_maximum(one), _maximum(other)), real)
-            means.add(f"{OF_HEADS}_{place}_{layer}", jensen_shannon(one, other).mean(1), real)
-    wholes = [f"{measure}_{place}" for measure in (OF_MAXIMA, OF_HEADS) for place in ("encoder", "decoder")]
-    return {name: round(value, 6) for name, value in of_layers(means(), wholes).items()}
+            means.add(f"divergence_{place}", layer, jensen_shannon(_maximum(one), _maximum(other)), real)
+            means.add(f"head_divergence_{place}", layer, jensen_shannon(one, other).mean(1), real)
+    return means.rows(split)
 
 
 def _maximum(weights: Tensor) -> Tensor:

@@ -1,7 +1,6 @@
 """Reads what named submodules of a model put out, batch by batch, as it translates."""
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import fmean
@@ -20,8 +19,10 @@ from context_nmt.decoding.in_batches import check_positions, evaluating
 from context_nmt.models.kinds.autoregressive import TranslationModel
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.kinds.masked import MaskedLanguageModel
+from context_nmt.measures.rows import Row, row
 from context_nmt.models.model import Model
 from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.transformer.attention import Shows
 
 TOKENS = 2048  # of a batch, padding and the sentences before it included
 
@@ -37,6 +38,44 @@ class Batch:
     source: Tensor  # bool [B, S], True = real unit, END included
     encoder: Tensor  # bool [B, 0 or more + S]: the encoder's positions, which may begin with others than units
     target: Tensor  # bool [B, T], True = real position of the decoder
+
+
+@dataclass(frozen=True)
+class Attention:
+    """An attention of a model, and what it shows, by the full names of submodules."""
+
+    place: str  # encoder, decoder or cross
+    layer: int  # from 1
+    shows: Shows
+
+
+def attentions(model: Model) -> list[Attention]:
+    """Every attention of a model."""
+    stacks = (("encoder", model.encoder, "self_attention"), ("decoder", model.decoder, "self_attention"))
+    return [
+        Attention(place, number, shown(model, f"{name}.layers.{number - 1}.{attention}"))
+        for place, (name, stack, attention) in {
+            **{name: (name, stack, attention) for name, stack, attention in stacks},
+            "cross": ("decoder", model.decoder, "cross_attention"),
+        }.items()
+        for number in range(1, len(stack.layers) + 1)
+    ]
+
+
+def shown(model: nn.Module, path: str) -> Shows:
+    """What a submodule shows, by full names; nothing if it does not say."""
+    shows: Shows = getattr(model.get_submodule(path), "shows", Shows())
+
+    def full(name: str | None) -> str | None:
+        return None if name is None else f"{path}.{name}"
+
+    return Shows(
+        weights=tuple(f"{path}.{name}" for name in shows.weights),
+        gates={side: f"{path}.{name}" for side, name in shows.gates.items()},
+        global_share=full(shows.global_share),
+        earlier_words=full(shows.earlier_words),
+        earlier_sentences=full(shows.earlier_sentences),
+    )
 
 
 @contextmanager
@@ -96,27 +135,24 @@ def recorded(
 
 
 class SentenceMeans:
-    """Of measures that every position has, the mean over sentences of a sentence's mean over real positions."""
+    """Of metrics that every position has, the mean over sentences of a sentence's mean over real positions."""
 
     def __init__(self) -> None:
-        self._found: dict[str, list[float]] = {}
+        self._found: dict[str, dict[int, list[float]]] = {}  # by metric and layer
 
-    def add(self, measure: str, values: Tensor, real: Tensor) -> None:
+    def add(self, metric: str, layer: int, values: Tensor, real: Tensor) -> None:
         """Take [B, T] of a batch, and which positions are real."""
-        self._found.setdefault(measure, []).extend(((values * real).sum(1) / real.sum(1)).tolist())
+        layers = self._found.setdefault(metric, {})
+        layers.setdefault(layer, []).extend(((values * real).sum(1) / real.sum(1)).tolist())
 
-    def __call__(self) -> dict[str, float]:
-        """The mean of each measure."""
-        return {measure: fmean(values) for measure, values in self._found.items()}
-
-
-def of_layers(means: dict[str, float], measures: Iterable[str]) -> dict[str, float]:
-    """Add to `MEASURE_LAYER` the mean over the layers that have it, `MEASURE`, of each of these measures."""
-    layers = {
-        measure: [value for name, value in means.items() if re.fullmatch(rf"{measure}_\d+", name)]
-        for measure in measures
-    }
-    return {measure: fmean(values) for measure, values in layers.items() if values} | means
+    def rows(self, test_set: str, *, whole: Collection[int] = ()) -> Iterator[Row]:
+        """Yield each metric by layer, and its mean over layers if it has all those of `whole`."""
+        for metric, layers in self._found.items():
+            means = {layer: fmean(values) for layer, values in layers.items()}
+            if set(whole) <= set(means):
+                yield row(test_set, metric, round(fmean(means.values()), 6))
+            for layer, mean in means.items():
+                yield row(test_set, metric, round(mean, 6), layer=layer)
 
 
 def follows_the_reference(model: Model) -> bool:

@@ -1,11 +1,11 @@
 """The discourse scores of one run: of its translations of test sets whose documents are known."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
 from context_nmt.corpus.documents import read_documents
-from context_nmt.files import read_parallel, write_json
+from context_nmt.files import read_parallel
 from context_nmt.measures.bleu import Score
 from context_nmt.measures.discourse.aligning import NAME, WordAligner
 from context_nmt.measures.discourse.alignments import Alignment
@@ -17,21 +17,22 @@ from context_nmt.measures.discourse.wordnet import find_wordnet
 from context_nmt.measures.discourse.words import Words, nouns_among, usual_pronouns
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.parts_of_speech import find_tags
+from context_nmt.measures.rows import HUMAN, Row, row, write_rows
 from context_nmt.settings.layout import run_name
 
 PAIRS = 50_000  # training pairs that the aligner learns from, at most
 
 
 def score_discourse(experiment: Evaluated, variant: str) -> None:
-    """Write metrics/discourse/VARIANT/SEED.json of every seed: {test_set: {metric: {"score", "signature"}}}.
+    """Write metrics/discourse/VARIANT/SEED.csv of every seed: the scores of test sets with documents.
 
-    Test sets without documents are left out. Cohesion and coherence have the human "reference", too: the score of the
-    first reference. Raises UserError for missing files and line counts that differ.
+    Cohesion and coherence are also those of the human translation, the first reference. Raises UserError for missing
+    files and line counts that differ.
     """
     scorer = _Scorer(experiment)
     for seed in experiment.read_pairs(variant)[0]:
         run = run_name(variant, seed)
-        write_json(experiment.discourse(run), scorer.scores(run))
+        write_rows(experiment.discourse(run), run, scorer.rows(run))
 
 
 @dataclass(frozen=True)
@@ -59,23 +60,21 @@ class _Scorer:
 
     experiment: Evaluated
 
-    def scores(self, run: str) -> dict[str, dict[str, Score]]:
-        """All scores of a run by test set; those that cannot be computed are left out."""
-        found = {}
+    def rows(self, run: str) -> Iterator[Row]:
+        """Yield all scores of a run; those that cannot be computed are left out."""
         for test in self._tests:
             path = self.experiment.hypotheses(run) / f"{test.name}.tokenized.txt"
             _, hypotheses = read_parallel(self.experiment.tokenized / f"{test.name}.{self._target}.cased", path)
-            scores = self._of(test, hypotheses)
-            found[test.name] = {name: score for name, score in scores.items() if score}
-        return found
-
-    def _of(self, test: _Test, hypotheses: list[str]) -> dict[str, Score | None]:
-        return {
-            "apt_pronouns": self._accuracy(test, hypotheses, usual_pronouns(test.references, self._target)),
-            "apt_nouns": self._accuracy(test, hypotheses, self._nouns(test)),
-            "cohesion": _beside_human(self._cohesion.score, test, hypotheses),
-            "coherence": _beside_human(self._coherence.score, test, hypotheses),
-        }
+            words = {"apt_pronouns": usual_pronouns(test.references, self._target), "apt_nouns": self._nouns(test)}
+            for name, chosen in words.items():
+                if score := self._accuracy(test, hypotheses, chosen):
+                    yield row(test.name, name, score["score"], signature=score["signature"])
+                    for case, count in score["counts"].items():
+                        yield row(test.name, f"{name}_words", count, tag=case)
+            for name, scorer in (("cohesion", self._cohesion), ("coherence", self._coherence)):
+                for of, sentences in (("", hypotheses), (HUMAN, test.references)):
+                    if score := scorer.score(sentences, test.documents):
+                        yield row(test.name, name, score["score"], signature=score["signature"], of=of)
 
     def _accuracy(self, test: _Test, hypotheses: list[str], words: Words | None) -> Score | None:
         if words is None:
@@ -133,10 +132,3 @@ class _Scorer:
         corpus, (_, targets) = self.experiment.settings.corpus, self._training
         documents = read_documents(self.experiment.tokenized, corpus.train, len(targets))
         return Coherence(self._words, f"{corpus.name}-{corpus.train}", targets, documents)
-
-
-def _beside_human(
-    scorer: Callable[[Sequence[str], Sequence[range]], Score | None], test: _Test, hypotheses: list[str]
-) -> Score | None:
-    score, human = (scorer(sentences, test.documents) for sentences in (hypotheses, test.references))
-    return score and score | {"reference": human["score"] if human else None}

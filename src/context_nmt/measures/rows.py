@@ -1,0 +1,63 @@
+"""Measurements as rows: every stage that measures a run writes them, and every table is made of them."""
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from context_nmt.files import replacing
+
+COLUMNS = ("run", "test_set", "metric", "layer", "tag", "value", "signature")
+# What is in the column `run` of numbers that are of no run, but of the test set that runs are measured on.
+BOUND = "bound"  # the best score that a system can have that sees one sentence at a time
+HUMAN = "human"  # of the reference
+CHANCE = "chance"  # of a classifier that always gives the most frequent class
+TEXT = "text"  # of the test set itself: how many sentences, items or words
+NO_RUNS = (BOUND, HUMAN, CHANCE, TEXT)
+
+
+@dataclass(frozen=True, order=True)
+class Measure:
+    """What was measured, and on what."""
+
+    test_set: str
+    metric: str
+    layer: int | None = None  # from 1; 0 is the embeddings
+    tag: str = ""  # a class of what is measured: a category, a part of speech, a length
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number."""
+
+    measure: Measure
+    value: float
+    signature: str = ""  # how it was computed
+    of: str = ""  # one of NO_RUNS; empty: of the run
+
+
+def row(
+    test_set: str,
+    metric: str,
+    value: float,
+    *,
+    layer: int | None = None,
+    tag: str = "",
+    signature: str = "",
+    of: str = "",
+) -> Row:
+    """A row with a measure of these parts."""
+    return Row(Measure(test_set, metric, layer, tag), value, signature, of)
+
+
+def write_rows(path: Path, run: str, rows: Iterable[Row]) -> None:
+    """Write COLUMNS as CSV; the file appears whole or not at all."""
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for one in rows:
+            measure = one.measure
+            layer = "" if measure.layer is None else measure.layer
+            writer.writerow(
+                (one.of or run, measure.test_set, measure.metric, layer, measure.tag, one.value, one.signature)
+            )
