@@ -1,7 +1,7 @@
 """Shows the results of one variant to `dvc metrics diff`."""
 
 from context_nmt.command_line import run
-from context_nmt.evaluation.tables import write_focus
+from context_nmt.evaluation.results import write_focus
 from context_nmt.experiment import Experiment
 
 

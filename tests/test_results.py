@@ -11,9 +11,9 @@ from made_up_experiment import PARAMETERS, REFERENCE, evaluate_all, make_experim
 from context_nmt.evaluation.evaluated import Evaluated
 from context_nmt.evaluation.markdown import format_results
 from context_nmt.evaluation.pairs import write_pairs
-from context_nmt.evaluation.results import read_results, t_interval
+from context_nmt.evaluation.results import read_results, t_interval, write_focus
 from context_nmt.evaluation.run_scores import score_run, score_variant
-from context_nmt.evaluation.tables import write_focus, write_tables
+from context_nmt.evaluation.tables import write_tables
 from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
 from context_nmt.layout import run_name
 

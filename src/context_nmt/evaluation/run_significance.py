@@ -8,7 +8,6 @@ from context_nmt.checking import read_settings
 from context_nmt.evaluation.evaluated import Evaluated
 from context_nmt.evaluation.parallel_text import read_parallel
 from context_nmt.evaluation.run_scores import read_test, text_of_tokens
-from context_nmt.evaluation.significance import compare
 from context_nmt.files import UserError, write_json
 from context_nmt.layout import run_name
 from context_nmt.settings.evaluation import SignificanceSettings
@@ -42,6 +41,8 @@ def compare_files(
 ) -> dict[str, Any]:
     """Write `significance.compare` of two files; raises UserError for unusable files and differing line counts."""
     system_lines, baseline_lines, *reference_lines = read_parallel(system, baseline, *references)
+    from context_nmt.evaluation.significance import compare  # compare-mt takes two seconds
+
     comparison = compare(system_lines, baseline_lines, reference_lines, settings, text="as-given")
     write_json(output, comparison)
     return comparison
@@ -88,6 +89,8 @@ def format_comparison(comparison: dict[str, Any]) -> str:
 def _compare_test(
     experiment: Evaluated, run: str, baseline: str, test: str, settings: SignificanceSettings
 ) -> dict[str, Any]:
+    from context_nmt.evaluation.significance import compare  # compare-mt takes two seconds
+
     tokenized = settings.metric != "sacrebleu"
     system_lines, references = read_test(experiment, run, test, tokenized=tokenized)
     baseline_lines, _ = read_test(experiment, baseline, test, tokenized=tokenized)

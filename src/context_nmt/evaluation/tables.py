@@ -21,7 +21,7 @@ from context_nmt.evaluation.papers.rows import paper_rows
 from context_nmt.evaluation.rescored import format_rescored
 from context_nmt.evaluation.results import Results, read_results
 from context_nmt.experiment import Experiment
-from context_nmt.files import read_json, replacing, replacing_folder, write_json
+from context_nmt.files import replacing, replacing_folder, write_json
 
 COLUMNS = (
     *("variant", "test_set", "metric", "mean", "deviation", "seeds"),
@@ -64,17 +64,6 @@ def _write_csv(path: Path, columns: Iterable[str], rows: Iterable[Iterable[objec
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(rows)
-
-
-def write_focus(experiment: Experiment) -> None:
-    """Write the means of the variant that params.yaml names under `focus`, for `dvc metrics diff` between revisions."""
-    results = read_json(experiment.metrics / "results.json")[experiment.settings.focus]
-    focus = {
-        test_set: {metric: summary["mean"] for metric, summary in metrics.items()}
-        for test_set, metrics in results.items()
-        if test_set != "model"
-    }
-    write_json(experiment.metrics / "focus.json", focus | {"model": results["model"]})
 
 
 def _row(results: Results, variant: str, test_set: str, metric: str) -> list[object]:

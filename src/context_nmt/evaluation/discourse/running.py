@@ -3,15 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
 from context_nmt.corpus.documents import read_documents
-from context_nmt.evaluation.discourse.aligning import NAME, WordAligner
 from context_nmt.evaluation.discourse.alignments import Alignment
-from context_nmt.evaluation.discourse.coherence import Coherence
-from context_nmt.evaluation.discourse.cohesion import Cohesion
-from context_nmt.evaluation.discourse.content_words import ContentWords
 from context_nmt.evaluation.discourse.word_accuracy import count_words
-from context_nmt.evaluation.discourse.wordnet import find_wordnet
 from context_nmt.evaluation.discourse.words import Words, nouns_among, usual_pronouns
 from context_nmt.evaluation.evaluated import Evaluated
 from context_nmt.evaluation.parallel_text import read_parallel
@@ -19,6 +15,12 @@ from context_nmt.evaluation.scores import Score
 from context_nmt.evaluation.tags import find_tags
 from context_nmt.files import write_json
 from context_nmt.layout import run_name
+
+if TYPE_CHECKING:  # NLTK and scikit-learn take two seconds, which a corpus without documents does not need
+    from context_nmt.evaluation.discourse.aligning import WordAligner
+    from context_nmt.evaluation.discourse.coherence import Coherence
+    from context_nmt.evaluation.discourse.cohesion import Cohesion
+    from context_nmt.evaluation.discourse.content_words import ContentWords
 
 PAIRS = 50_000  # training pairs that the aligner learns from, at most
 
@@ -81,6 +83,8 @@ class _Scorer:
     def _accuracy(self, test: _Test, hypotheses: list[str], words: Words | None) -> Score | None:
         if words is None:
             return None
+        from context_nmt.evaluation.discourse.aligning import NAME
+
         links = [self._links(test.sources, targets) for targets in (test.references, hypotheses)]
         return count_words(words, test.references, hypotheses, *links).score(words.name, NAME)
 
@@ -112,8 +116,10 @@ class _Scorer:
         return sources, targets
 
     @cached_property
-    def _aligner(self) -> WordAligner:
+    def _aligner(self) -> "WordAligner":
         """Of training pairs, evenly spread, and the references, so that their words are known."""
+        from context_nmt.evaluation.discourse.aligning import WordAligner
+
         sources, targets = self._training
         chosen = slice(None, None, 1 + (len(sources) - 1) // PAIRS)
         return WordAligner(
@@ -122,15 +128,22 @@ class _Scorer:
         )
 
     @cached_property
-    def _words(self) -> ContentWords:
+    def _words(self) -> "ContentWords":
+        from context_nmt.evaluation.discourse.content_words import ContentWords
+
         return ContentWords(self._target)
 
     @cached_property
-    def _cohesion(self) -> Cohesion:
+    def _cohesion(self) -> "Cohesion":
+        from context_nmt.evaluation.discourse.cohesion import Cohesion
+        from context_nmt.evaluation.discourse.wordnet import find_wordnet
+
         return Cohesion(self._words, find_wordnet(self._target))
 
     @cached_property
-    def _coherence(self) -> Coherence:
+    def _coherence(self) -> "Coherence":
+        from context_nmt.evaluation.discourse.coherence import Coherence
+
         corpus, (_, targets) = self.experiment.settings.corpus, self._training
         documents = read_documents(self.experiment.tokenized, corpus.train, len(targets))
         return Coherence(self._words, f"{corpus.name}-{corpus.train}", targets, documents)

@@ -12,7 +12,7 @@ from context_nmt.evaluation.report.grid import DASH, NOTHING, Cell, Column, Fill
 from context_nmt.evaluation.report.written import Written
 
 SPEED = "make speed (of systems in benchmarks/params.yaml)"
-NO_EXPERIMENT = "add it to the variants of a params.yaml, then run its dvc repro"
+NO_EXPERIMENT = "add it to the variants of a params.yaml, then make repro"
 
 
 @dataclass(frozen=True)
