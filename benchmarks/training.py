@@ -50,7 +50,7 @@ def training(rounds: int) -> Part:
             f"A round is {UPDATES} updates on the same batches of at most {plan.training.batch_tokens} target tokens"
             " with padding; only real target tokens are counted, END among them. Reading batches is not in the time.",
             f"The fraction of the peak takes {flops / 1e6:.1f} MFLOP per target token: the matrix products of a forward"
-            f" and backward pass over {SENTENCE_LENGTH} and {SENTENCE_LENGTH} units, as `stages.describe` counts them."
+            f" and backward pass over {SENTENCE_LENGTH} and {SENTENCE_LENGTH} units, as the describe stage counts them."
             f" The peak is that of square products of size {machine.SIZE} in the same round.",
             "With dropout 0.1, torch.nn.Transformer also drops attention weights and the feed-forward's hidden layer.",
             f"Mean loss in the last round: {', '.join(losses)}.",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from context_nmt.code_closure import check_code_file, closure, named_digest, stages_with_code_file, write_code_files
+from context_nmt.code_closure import check_code, closure, named_digest, old_code_files, write_code_files
 from context_nmt.files import UserError
 
 ROOT = Path(__file__).parents[1]
@@ -35,7 +35,7 @@ FILES = {
     "src/context_nmt/part/inner.py": "VALUE = 1\n",
     "src/context_nmt/part/data.yaml": "a: 1\n",
     "src/context_nmt/part/README.md": "words\n",
-    "src/context_nmt/part/pages/page.html": "<p>\n",
+    "src/context_nmt/part/pages/page.css": "<p>\n",
     "src/context_nmt/part/deeper/__init__.py": "",
     "src/context_nmt/part/deeper/other.txt": "x\n",
     "stages/__init__.py": "",
@@ -74,7 +74,7 @@ def test_a_closure_has_imports_of_functions_parents_and_data_of_packages(project
             f"src/context_nmt/{name}"
             for name in (
                 *("__init__.py", "top.py", "late.py", "part/__init__.py", "part/inner.py"),
-                *("part/data.yaml", "part/pages/page.html"),
+                *("part/data.yaml", "part/pages/page.css"),
             )
         ),
     }
@@ -101,7 +101,7 @@ def test_words_and_layout_change_nothing(project, name, text):
         ("src/context_nmt/part/inner.py", "VALUE = 1.0\n"),
         ("src/context_nmt/part/inner.py", 'VALUE = "1"\n'),
         ("src/context_nmt/part/data.yaml", "a: 2\n"),
-        ("src/context_nmt/part/pages/page.html", "<b>\n"),
+        ("src/context_nmt/part/pages/page.css", "b {}\n"),
         ("src/context_nmt/__init__.py", "x = 1\n"),
     ],
 )
@@ -115,10 +115,12 @@ def test_what_a_change_concerns_is_noted_there_and_nowhere_else(project, name, t
 
 def test_an_old_code_file_is_refused(project):
     write_code_files(project)
-    check_code_file(project, "first")
+    check_code(project, "first", {})
+    assert old_code_files(project) == []
     (project / "src/code/first.json").write_text("{}\n")
-    with pytest.raises(UserError, match=r"src/code/first\.json.*dvc repro src/dvc\.yaml"):
-        check_code_file(project, "first")
+    assert old_code_files(project) == ["first.json"]
+    with pytest.raises(UserError, match=r"first\.json.*dvc repro src/dvc\.yaml"):
+        check_code(project, "first", {})
     with pytest.raises(UserError, match=r"context_nmt\.top"):
         named_digest(project, "context_nmt.top")
 
@@ -130,8 +132,20 @@ def test_a_relative_import_is_refused(project):
 
 
 def test_the_committed_code_files_are_of_the_present_code():
-    for stage in stages_with_code_file(ROOT):
-        check_code_file(ROOT, stage)
+    assert old_code_files(ROOT) == []
+
+
+def test_a_plan_of_other_code_than_is_loaded_by_name_is_refused(project):
+    mechanism = project / "src/context_nmt/mechanisms/one.py"
+    mechanism.parent.mkdir(exist_ok=True)
+    mechanism.write_text("SLOTS = ()\n")
+    write_code_files(project)
+    name = "context_nmt.mechanisms.one"
+    check_code(project, "second", {name: named_digest(project, name)})
+    with pytest.raises(UserError, match=r"context_nmt\.mechanisms\.one"):
+        check_code(project, "second", {name: "of another code"})
+    (project / "src/code/loaded_by_name.json").write_text("{}\n")
+    assert old_code_files(project) == ["loaded_by_name.json"]
 
 
 @pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])

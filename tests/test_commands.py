@@ -87,6 +87,7 @@ def test_help_says_what_is_read_and_written_and_has_an_example_that_parses(call,
         (("corpus", "describe", "nowhere"), 1, "error: nowhere"),
         (("new", "../x"), 1, "error: NAME is '../x'"),
         (("check", "nowhere"), 1, "error: nowhere/data/params.yaml"),
+        (("check", "--only", "nowhere"), 1, "error: nowhere: no experiment"),
     ],
 )
 def test_exit_statuses(call, tmp_path, monkeypatch, arguments, status, message):
@@ -101,7 +102,10 @@ def test_exit_statuses(call, tmp_path, monkeypatch, arguments, status, message):
 def reproduced(monkeypatch):
     """The folders that `repro` was called for; nothing is run."""
     folders = []
-    monkeypatch.setattr("context_nmt.pipeline.repro.reproduce", lambda folder, jobs: folders.append((folder, jobs)))
+    monkeypatch.setattr(
+        "context_nmt.pipeline.repro.reproduce",
+        lambda folder, jobs, *, allow_missing: folders.append((folder, jobs, allow_missing)),
+    )
     return folders
 
 
@@ -110,16 +114,23 @@ def test_an_experiment_is_named_by_its_folder_or_its_name(call, tmp_path, monkey
     for folder in (".", "experiments/one", "two"):
         Path(folder).mkdir(exist_ok=True, parents=True)
         (Path(folder) / "params.yaml").write_text("{}")
-    for arguments in ((), (".",), ("one", "--jobs", "3"), ("experiments/one",), ("two",), (str(tmp_path / "two"),)):
+    for arguments in (
+        (),
+        (".",),
+        ("one", "--jobs", "3"),
+        ("two",),
+        (str(tmp_path / "two"),),
+    ):
         assert call("repro", *arguments) == (0, "", "")
+    assert call("repro", "experiments/one", "--allow-missing") == (0, "", "")
     one = Path("experiments/one")
     assert reproduced == [
-        (Path(), None),
-        (Path(), None),
-        (one, 3),
-        (one, None),
-        (Path("two"), None),
-        (tmp_path / "two", None),
+        (Path(), None, False),
+        (Path(), None, False),
+        (one, 3, False),
+        (Path("two"), None, False),
+        (tmp_path / "two", None, False),
+        (one, None, True),
     ]
     status, _, errors = call("repro", "three")
     assert (status, len(reproduced)) == (1, 6)

@@ -236,6 +236,7 @@ def test_a_training_plan_has_the_digests_of_what_it_loads_by_name_and_of_nothing
         "plain": [f"context_nmt.mechanisms.{PLAIN}"],
         "one": [f"context_nmt.mechanisms.{PLAIN}", "context_nmt.mechanisms.made_up", VALIDATION],
     }
+    names = {variant: [*found, "context_nmt.models.kinds.autoregressive"] for variant, found in names.items()}
     for variant, expected in names.items():
         code = read_json(written.plan(variant, "training"))["code"]
         assert code == {name: digests[name] for name in expected}

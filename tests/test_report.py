@@ -161,7 +161,7 @@ def test_a_missing_cell_is_a_dash_with_the_command_that_fills_it(root):
     def commands(variant, group):
         return {(row["text"], row["command"]) for row in rows if (row["variant"], row["group"]) == (variant, group)}
 
-    never = "dvc repro experiments/never/dvc.yaml"
+    never = "make repro NAME=never"
     assert commands("dual_context_both", "birds en-de, seeds 1, 2") == {(DASH, never)}
     assert commands("dual_context_decoder", "birds en-de, seeds 1, 2") == {(DASH, "")}  # the other experiment has it
     assert {command for _, command in commands("dual_context_decoder", "birds en-de (more), seed 1")} >= {""}
@@ -183,9 +183,7 @@ def test_an_experiment_that_never_ran_has_a_report_of_dashes(root):
     assert "No experiment has run yet." in html(experiment)
     assert not list((experiment.reports / "figures").iterdir())
     found = [row for row in cells(experiment, "hierarchical_attention-table-1") if row["group"] == "Reproduced"]
-    assert {row["command"] for row in found if row["variant"] == "han_joint"} == {
-        "dvc repro experiments/never/dvc.yaml"
-    }
+    assert {row["command"] for row in found if row["variant"] == "han_joint"} == {"make repro NAME=never"}
 
 
 def test_the_same_bytes_come_out_again(root):
@@ -219,7 +217,7 @@ def test_sentences_follow_from_numbers(root):
     )
     unknown = summarise(paper, entries_of("dual_contextual", paper, experiments[2:]))
     assert unknown.found == ("None of its headline systems has run here.",)
-    assert "`dvc repro experiments/never/dvc.yaml`" in unknown.sure[0]
+    assert "`make repro NAME=never`" in unknown.sure[0]
     assert any("Enc-DC against Transformer: +0.89 (BLEU newstest2014)" in one for one in unknown.claimed)
 
 
@@ -382,7 +380,7 @@ def test_what_was_not_probed_says_where_to_name_it(root):
     (grid,) = (entry.grid() for entry in entries if entry.table.id == "Table 4")
     cells = {row.variant: row.cells[-1] for row in grid.rows}
     assert (cells["transformer"].text, cells["transformer"].command) == ("90.00 ± 0.00", "")
-    command = "dvc repro (after naming it under probing.sentences in params.yaml)"
+    command = "make repro (after naming it under probing.sentences in params.yaml)"
     assert (cells["dual_context_encoder"].text, cells["dual_context_encoder"].command) == (DASH, command)
     assert [(fill.command, fill.systems) for fill in grid.fills] == [(command, ("Enc-DC",))]
 
@@ -392,9 +390,7 @@ def test_an_experiment_with_the_paper_s_own_probing_tasks_is_named(root):
     never = probing(next(other for other in others if other.name == "never"), tasks="senteval")
     entries = entries_of("dual_contextual", papers["dual_contextual"], [first, never])
     (grid,) = (entry.grid() for entry in entries if entry.table.id == "Table 4")
-    assert ("dvc repro experiments/never/dvc.yaml", ("Transformer", "Enc-DC")) in [
-        (fill.command, fill.systems) for fill in grid.fills
-    ]
+    assert ("make repro NAME=never", ("Transformer", "Enc-DC")) in [(fill.command, fill.systems) for fill in grid.fills]
 
 
 def test_what_a_gain_costs(root):

@@ -13,8 +13,8 @@ from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.scores import score_run, score_variant
 from context_nmt.report.markdown import format_results
-from context_nmt.report.tables import write_focus, write_tables
-from context_nmt.results.table import read_results, t_interval
+from context_nmt.report.tables import write_tables
+from context_nmt.results.table import read_results, t_interval, write_focus
 from context_nmt.settings.layout import run_name
 
 pytestmark = pytest.mark.slow

@@ -16,6 +16,7 @@ from context_nmt.files import UserError, read_json, replacing_folder, write_json
 
 ROOT = Path(__file__).parents[2]  # of the project
 LOADED_BY_NAME = (  # below src/context_nmt
+    "corpus/chinese.py",
     "mechanisms/*.py",
     "models/kinds/*.py",
     "corpus/formats/*.py",
@@ -23,36 +24,53 @@ LOADED_BY_NAME = (  # below src/context_nmt
     "decoding/validation.py",
 )
 NAMED = "loaded_by_name.json"
+DATA = (".yaml", ".css", ".j2")  # suffixes of package data
 
+OLD = (
+    "src/code/ is not of the present code ({files}), so DVC cannot know what has changed; run"
+    " `dvc repro src/dvc.yaml` in {root}, then the plan stage of the experiment, or use `make repro`, which does both"
+)
 Digests = dict[str, str]  # path from the project's root -> digest of what it does
 
 
 def write_code_files(root: Path) -> None:
     """Write src/code/STAGE.json for every file in stages/, and src/code/loaded_by_name.json."""
-    package = root / "src/context_nmt"
-    named = [path for pattern in LOADED_BY_NAME for path in sorted(package.glob(pattern)) if path.stem != "__init__"]
     with replacing_folder(root / "src/code") as folder:
         for stage in stages_with_code_file(root):
             write_json(folder / f"{stage}.json", stage_closure(root, stage))
-        write_json(folder / NAMED, {module_name(root, path): digest(closure(root, path)) for path in named})
+        write_json(folder / NAMED, named_digests(root))
 
 
-def check_code_file(root: Path, stage: str) -> None:
-    """Raise UserError unless src/code/STAGE.json is that of the code as it is now."""
-    written = read_json(root / "src/code" / f"{stage}.json")
-    if written == stage_closure(root, stage):
-        return
-    raise UserError(
-        f"src/code/{stage}.json is not of the present code, so DVC cannot know what has changed; run"
-        f" `dvc repro src/dvc.yaml` in {root.resolve()}, or use `context-nmt repro`, which does"
-    )
+def old_code_files(root: Path) -> list[str]:
+    """The files of src/code/ that are not of the code as it is now."""
+    now: dict[str, Digests] = {f"{stage}.json": stage_closure(root, stage) for stage in stages_with_code_file(root)}
+    now[NAMED] = named_digests(root)
+    return [name for name, digests in now.items() if read_json(root / "src/code" / name) != digests]
+
+
+def check_code(root: Path, stage: str, by_name: Digests) -> None:
+    """Raise UserError unless src/code/STAGE.json, and the digests of a plan, are those of the code as it is now."""
+    old = [] if read_json(root / "src/code" / f"{stage}.json") == stage_closure(root, stage) else [f"{stage}.json"]
+    old += [module for module, noted in by_name.items() if noted != digest_of_module(module, root)]
+    if old:
+        raise UserError(OLD.format(files=", ".join(old), root=root.resolve()))
+
+
+def named_digests(root: Path) -> Digests:
+    """The digest of each module that is loaded by name, with what it imports."""
+    package = root / "src/context_nmt"
+    paths = [path for pattern in LOADED_BY_NAME for path in sorted(package.glob(pattern)) if path.stem != "__init__"]
+    return {module_name(root, path): digest(closure(root, path)) for path in paths}
 
 
 def named_digest(root: Path, module: str) -> str:
     """The digest of a module that is loaded by name; raises UserError for one that has none."""
     digests = read_json(root / "src/code" / NAMED)
     if module not in digests:
-        raise UserError(f"src/code/{NAMED} does not have {module}; run `dvc repro src/dvc.yaml` in {root.resolve()}")
+        raise UserError(
+            f"src/code/{NAMED} does not have {module}; run `dvc repro src/dvc.yaml` in {root.resolve()}. Other modules"
+            " that are loaded by name have to be in LOADED_BY_NAME of context_nmt/code_closure.py"
+        )
     found: str = digests[module]
     return found
 
@@ -94,9 +112,9 @@ def digest(digests: Digests) -> str:
     return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def digest_of_module(name: str) -> str:
-    """The digest of the closure of a module of this project, given its `__name__`."""
-    return digest(closure(ROOT, ROOT / "src" / f"{name.replace('.', '/')}.py"))
+def digest_of_module(name: str, root: Path = ROOT) -> str:
+    """The digest of a module, given its `__name__`, with what it imports."""
+    return digest(closure(root, root / "src" / f"{name.replace('.', '/')}.py"))
 
 
 def module_name(root: Path, path: Path) -> str:
@@ -131,11 +149,11 @@ def _imported_names(path: Path) -> tuple[str, ...]:
 
 
 def _package_data(init: Path) -> Iterator[Path]:
-    """All other files of a package, down to the packages in it; a README is about it, and no part of it."""
+    """The data files of a package, and those in folders below it that are no packages."""
     for path in sorted(init.parent.iterdir()):
-        if path.is_dir() and path.name != "__pycache__" and not (path / "__init__.py").exists():
-            yield from (file for file in sorted(path.rglob("*")) if file.is_file() and "__pycache__" not in file.parts)
-        elif path.is_file() and path.suffix != ".py" and path.name != "README.md" and not path.name.startswith("."):
+        if path.is_dir() and not (path / "__init__.py").exists():
+            yield from (file for file in sorted(path.rglob("*")) if file.suffix in DATA)
+        elif path.suffix in DATA:
             yield path
 
 

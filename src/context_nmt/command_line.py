@@ -20,9 +20,9 @@ Item = TypeVar("Item")
 OF_THE_MACHINE = (*FULL, errno.EACCES, errno.EPERM, errno.EROFS)
 
 
-def run(main: Callable[..., Any]) -> None:
+def run(main: Callable[..., Any], name: str | None = None) -> None:
     """Run a stage's function as its command line, with the errors of `one_line_errors`."""
-    application(main)(prog_name=f"python stages {Path(sys.argv[0]).stem}")
+    application(main)(prog_name=name or f"python stages {Path(sys.argv[0]).stem}")
 
 
 def application(*commands: Callable[..., Any], help: str | None = None) -> "typer.Typer":

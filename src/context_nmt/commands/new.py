@@ -33,6 +33,8 @@ def new(
 
         experiments/NAME/dvc.yaml       a copy
         experiments/NAME/params.yaml    that of LIKE, with what the options say
+        experiments/NAME/.dvc/config    makes the folder a DVC repository with the project's cache; .dvcignore
+        experiments/NAME/data/CORPUS    a link to data/CORPUS, if the corpus is your own
 
     For example
 

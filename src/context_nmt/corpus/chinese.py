@@ -59,4 +59,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run(main, "python -m context_nmt.corpus.chinese")

@@ -52,11 +52,11 @@ def score_pairs(
     equal contexts, are scored once, so that they tie exactly; rounding within a batch would tell them apart.
     See `in_batches` for the other arguments. Raises UserError for a sentence longer than the model's learned positions.
     """
-    sentences, reach = (model.sentences, model.reach) if isinstance(model, DocumentModel) else (0, 0)
+    sentences, reach = model.sentences, model.reach
     source_lengths, target_lengths = lengths_of(sources), lengths_of(targets)
     check_positions(model.source_embedding.positions, source_lengths, "the source of pair")
     check_positions(model.target_embedding.positions, target_lengths, "the target of pair")
-    if contexts is None or not isinstance(model, DocumentModel):
+    if contexts is None or not model.in_documents:
         contexts = [()] * len(sources)
     seen = [context[max(0, len(context) - reach) :] for context in contexts]
     for side, embedding in enumerate((model.source_embedding, model.target_embedding)):

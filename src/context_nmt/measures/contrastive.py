@@ -13,7 +13,7 @@ from typing import Any
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.workers import usable
-from context_nmt.files import UserError, read_json, replacing_folder, write_lines
+from context_nmt.files import UserError, read_json, replacing_folder, write_json, write_lines
 from context_nmt.measures.rows import TEXT, Row, row, write_rows
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
@@ -34,6 +34,11 @@ def contrast_run(experiment: Layout, variant: str, seed: int, *, device: str) ->
     """
     corpus = BinarizedCorpus(experiment.binarized)
     run = run_name(variant, seed)
+    if not corpus.contrastive:
+        with replacing_folder(experiment.contrastive_outcomes(run)):
+            write_json(experiment.contrastive(run), {})
+        return
+
     sets = {}
     where = device_named(device)
     model = load_run(experiment.model(run), where, corpus)

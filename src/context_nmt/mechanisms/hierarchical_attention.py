@@ -65,9 +65,7 @@ def build(settings: Settings, place: Place) -> "HierarchicalAttention":
 class HierarchicalAttention(nn.Module):
     """[B, T, D] -> [B, T, D]."""
 
-    shows = Shows(
-        earlier_words="word_attention.attend.weights", earlier_sentences="sentence_attention.attend.weights"
-    )
+    shows = Shows(earlier_words="word_attention.attend.weights", earlier_sentences="sentence_attention.attend.weights")
 
     def __init__(self, settings: Settings, place: Place) -> None:
         super().__init__()

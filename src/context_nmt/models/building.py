@@ -64,7 +64,7 @@ def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) ->
     for slot in get_args(OutputSlot):
         if slot in plan.slots:
             parts[slot] = _mechanism(plan, slot, plan.slots[slot][0], 1)
-    built: Model = importlib.import_module(plan.kind).build(model, parts)
+    built: Model = importlib.import_module(plan.kind_module).build(model, parts)
     if model.initialisation == "bert":
         _draw_as_bert_does(built)
     return built

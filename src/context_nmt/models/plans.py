@@ -28,7 +28,7 @@ class ModelPlan:
     slots: dict[str, tuple[Filling, ...]]  # slot -> what fills it, layer by layer
 
     @property
-    def kind(self) -> str:
+    def kind_module(self) -> str:
         """The module of the model's kind, which is `document` where a slot looks at previous sentences."""
         return f"{KINDS}.{'document' if set(self.slots) & set(get_args(OutputSlot)) else self.model.kind}"
 

@@ -4,16 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
-import torch
 import yaml
 
-from context_nmt.code_closure import check_code_file, stages_with_code_file
+from context_nmt.code_closure import OLD, old_code_files
 from context_nmt.corpus.catalogue import read_catalogue, read_entry
 from context_nmt.corpus.documents import documents_file
 from context_nmt.files import UserError
 from context_nmt.miniature.contrasts import CONTRASTIVE_SETS
-from context_nmt.models.building import build
-from context_nmt.pipeline.new_experiment import DVC_CONFIG
+from context_nmt.pipeline.new_experiment import OWN_REPOSITORY
 from context_nmt.pipeline.planning import plan
 from context_nmt.settings.checking import read_yaml
 from context_nmt.settings.experiment import ExperimentSettings
@@ -22,7 +20,6 @@ from context_nmt.settings.parameters import read_parameters
 
 SPLITS, LANGUAGES = ("train", "valid", "test"), {"en", "de"}  # of a generated corpus
 PROBING = {"sentences": "[]", "tasks": "null", "words": "[]", "sentence_classifier": "{}", "word_classifier": "{}"}
-VOCABULARY = 100  # of the models that are built without weights, to see that they can be
 
 
 def experiments(root: Path) -> list[Path]:
@@ -41,11 +38,11 @@ def check_experiments(root: Path) -> int:
 
 
 def check_before_run(root: Path, folder: Path) -> None:
-    """Check one experiment and that its corpus can be had; raises UserError with a line per problem."""
-    if not (folder / "params.yaml").is_file():
-        known = ", ".join(path.name for path in experiments(root)[1:])
-        raise UserError(f"{folder}: no experiment; there are {known}, or none for the default one (the root)")
-    problems = list(find_problems(root, folder)) or list(_corpus_problems(root, folder / "params.yaml"))
+    """Check one experiment, but for its models, and that its corpus can be had; raises UserError."""
+    folder = root if folder.resolve() == root.resolve() else folder
+    problems = list(find_problems(root, folder, with_models=False)) or list(
+        _corpus_problems(root, folder / "params.yaml")
+    )
     if problems:
         raise UserError("\n".join(problems))
 
@@ -65,8 +62,8 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
     for key, folder in (("corpus.name", corpus.name), ("probing.tasks", tasks)):
         if folder is not None and Path(folder).parts[0] not in made and not (data / folder).is_dir():
             yield (
-                f"{parameters}: {key}: no folder {data / folder}; put your text there, or name under download one of"
-                f" {known}"
+                f"{parameters}: {key}: no folder {data / folder}; put your text there (or where it links to), or name"
+                f" under download one of {known}"
             )
     own = sorted(set(corpus.contrastive) - (set(CONTRASTIVE_SETS) if corpus.name in catalogue["generated"] else set()))
     if corpus.name in made and own:  # DVC would remove them without a word
@@ -110,11 +107,8 @@ def _document_problems(settings: ExperimentSettings, folder: Path, entry: Any, p
 
 def _code_problems(root: Path) -> Iterator[str]:
     """What plain `dvc repro` in an experiment would take for the present code."""
-    for stage in stages_with_code_file(root):
-        try:
-            check_code_file(root, stage)
-        except UserError as error:
-            yield str(error)
+    if old := old_code_files(root):
+        yield OLD.format(files=", ".join(old), root=root.resolve())
 
 
 def _data_problems(parameters: Path) -> Iterator[str]:
@@ -126,13 +120,14 @@ def _data_problems(parameters: Path) -> Iterator[str]:
                 yield str(error)
 
 
-def find_problems(root: Path, folder: Path) -> Iterator[str]:
-    """Yield what is wrong with one experiment, a line per problem."""
+def find_problems(root: Path, folder: Path, *, with_models: bool = True) -> Iterator[str]:
+    """Yield what is wrong with one experiment, a line per problem; the plan stage can see to the models, too."""
     if folder != root:
         yield from _copy_problems(root / "dvc.yaml", folder / "dvc.yaml")
-        config = folder / ".dvc/config"
-        if not config.is_file() or config.read_text(encoding="utf-8") != DVC_CONFIG:
-            yield f"{config}: is not that of a new experiment; write it again as context_nmt/new_experiment.py has it"
+        for name, content in OWN_REPOSITORY.items():
+            path = folder / name
+            if not path.is_file() or path.read_text(encoding="utf-8") != content:
+                yield f"{path}: is not that of a new experiment, which context_nmt/new_experiment.py has; copy it"
     path = folder / "params.yaml"
     try:
         settings = read_parameters(path)
@@ -145,7 +140,7 @@ def find_problems(root: Path, folder: Path) -> Iterator[str]:
     if settings.root != expected:
         yield f"{path}: root is {settings.root!r}; here it must be {expected!r}"
     yield from _teacher_problems(settings, path)
-    for variant in settings.variants:
+    for variant in settings.variants if with_models else ():
         yield from _variant_problems(settings, variant, path)
 
 
@@ -196,10 +191,11 @@ def _teacher_problems(settings: ExperimentSettings, path: Path) -> Iterator[str]
 
 
 def _variant_problems(settings: ExperimentSettings, variant: str, path: Path) -> Iterator[str]:
+    from context_nmt.pipeline.planning import build_without_weights  # loads torch
+
     try:
         model = plan(settings, variant).training.model
-        with torch.device("meta"):
-            build(model, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
+        build_without_weights(model)
     except UserError as error:
         yield f"{path.parent}: {error}"
         return

@@ -13,22 +13,24 @@ from pathlib import Path
 from context_nmt.files import UserError
 
 PATIENCE = 20  # seconds that interrupted stages have to tidy up
-# What DVC says of every stage, and its advice; its errors and warnings, and what a stage prints, are passed on.
+RUNNING = re.compile(r"Running stage '(?:.*:)?(.*)':$")
+# What else DVC says of every stage, and its advice; its errors and warnings, and what a stage prints, are passed on.
 ROUTINE = re.compile(
-    r"Running stage '|> |Updating lock file|Generating lock file|Stage '.*' (didn't change|is cached)"
+    r"Updating lock file|Generating lock file|Stage '.*' (didn't change|is cached)"
     r"|Data and pipelines|To track the changes with git|\tgit add |To enable auto staging"
     r"|\tdvc config core\.autostage|Use `dvc push`"
 )
 
 
 class Children:
-    """Processes whose output is passed on, each line behind the stage's name; on leaving, none of them is left."""
+    """Processes whose output is passed on, each line after its stage's name; on leaving, none of them is left."""
 
     def __init__(self, environment: dict[str, str]) -> None:
         self.environment = environment
         self.running: dict[str, subprocess.Popen[str]] = {}
-        self._finished: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._began: dict[str, float] = {}
+        self._finished: queue.SimpleQueue[tuple[str, str]] = (
+            queue.SimpleQueue()
+        )  # of a process: its name, its last stage
         self._quiet = False
 
     def __enter__(self) -> "Children":
@@ -41,7 +43,8 @@ class Children:
         self._quiet = True
         deadline = time.monotonic() + PATIENCE
         for process in self.running.values():
-            os.killpg(process.pid, signal.SIGINT)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGINT)
         for process in self.running.values():
             try:
                 process.wait(max(0.0, deadline - time.monotonic()))
@@ -57,8 +60,6 @@ class Children:
 
     def start(self, name: str, folder: Path, *arguments: str) -> None:
         """Start one DVC command in a folder, in a process group of its own that a signal reaches as a whole."""
-        self._say(name, "started")
-        self._began[name] = time.monotonic()
         self.running[name] = subprocess.Popen(
             ["dvc", "--wait-for-lock", *arguments],  # noqa: S607 (that of the environment)
             cwd=folder,
@@ -74,22 +75,36 @@ class Children:
 
     def wait(self) -> str:
         """Wait until one process has ended, and return its name; raises UserError if it failed."""
-        name = self._finished.get()
-        status = self.running.pop(name).wait()
-        if status:
-            raise UserError(f"{name}: failed with exit status {status}; its output is above")
-        self._say(name, f"done in {time.monotonic() - self._began[name]:.0f} s")
+        name, stage = self._finished.get()
+        status = self.running[name].wait()
+        if status:  # it stays among those that are ended, for what it may have left
+            raise UserError(f"{stage}: failed with exit status {status}; its output is above")
+        del self.running[name]
         return name
 
     def _pass_on(self, name: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
+        stage, began, first = name, 0.0, False
         for line in process.stdout:
-            if line.strip() and not self._quiet and not ROUTINE.match(line):
-                self._say(name, line.rstrip())
-        self._finished.put(name)
+            command, first = first and line.startswith("> "), False  # the line after RUNNING
+            if found := RUNNING.match(line):
+                self._done(stage, began)
+                stage, began = found[1], time.monotonic()
+                self._say(stage, "started")
+                first = True
+            elif line.strip() and not command and not ROUTINE.match(line):
+                self._say(stage, line.rstrip())
+        if process.wait() == 0:
+            self._done(stage, began)
+        self._finished.put((name, stage))
 
-    def _say(self, name: str, text: str) -> None:
-        print(f"{name} | {text}", flush=True)
+    def _done(self, stage: str, began: float) -> None:
+        if began:
+            self._say(stage, f"done in {time.monotonic() - began:.0f} s")
+
+    def _say(self, stage: str, text: str) -> None:
+        if not self._quiet:
+            print(f"{stage} | {text}", flush=True)
 
 
 def _take_interrupts() -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import yaml
 
-from context_nmt.code_closure import check_code_file, stages
+from context_nmt.code_closure import check_code, stages
 from context_nmt.command_line import one_line_errors
-from context_nmt.files import UserError
+from context_nmt.files import UserError, read_json
+from context_nmt.settings.layout import Layout
 
 LAUNCHED = {"train": "train"} | dict.fromkeys(("decode", "distill", "rescore", "contrast", "analyse"), "decode")
 HELP = """Usage: python stages NAME [ARGUMENTS]
@@ -25,7 +26,7 @@ One stage of the pipeline, in the folder of an experiment (params.yaml, dvc.yaml
 def start_stage(root: Path, arguments: Sequence[str]) -> None:
     """Become the stage that the first argument names, under the command that params.yaml has for it under `launch`.
 
-    Prints all stages for --help. Under DVC, a stage whose src/code/STAGE.json is not of the present code is refused.
+    Prints all stages for --help. Under DVC, a stage is refused where src/code/ or its plan is not of the present code.
     """
     with one_line_errors():
         name, *options = arguments or ["--help"]
@@ -38,7 +39,9 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
             hint = f"did you mean {nearest[0]}? " if nearest else ""
             raise UserError(f"no stage {name!r}; {hint}there are {', '.join(stages(root))}")
         if "DVC_STAGE" in os.environ and name != "code":
-            check_code_file(root, name)
+            plans = [Layout().plan(word, "training") for word in options if not word.startswith("-")]
+            noted = [read_json(path)["code"] for path in plans if path.is_file()]
+            check_code(root, name, {module: found for code in noted for module, found in code.items()})
         launcher = ["python"]
         if name in LAUNCHED and not {"--help", "-h"} & set(options):
             launcher = read_launch(Path("params.yaml"), LAUNCHED[name])

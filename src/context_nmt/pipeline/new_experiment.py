@@ -20,6 +20,10 @@ DVC_CONFIG = """\
 [plots]
     html_template = ../../../.dvc/plots/page.html
 """
+OWN_REPOSITORY = {  # what makes a folder one
+    ".dvc/config": DVC_CONFIG,
+    ".dvcignore": "__pycache__/\n.*.partial\n.*.earlier\n",
+}
 REAL_TEXT = "multi30k-en-de"  # whose recipe suits text that people wrote; the default one's is for its few words
 OWN_SPLITS = {"train": "train", "validation": "valid"}  # of a corpus that a user brings
 OWN_TESTS = ["test"]
@@ -84,7 +88,8 @@ def create_experiment(
             (temporary / "data" / name).symlink_to(Path("../../../data") / name)
         (temporary / "dvc.yaml").write_bytes((root / "dvc.yaml").read_bytes())
         (temporary / ".dvc").mkdir()
-        (temporary / ".dvc/config").write_text(DVC_CONFIG, encoding="utf-8")
+        for file, content in OWN_REPOSITORY.items():
+            (temporary / file).write_text(content, encoding="utf-8")
         yaml.dump(parameters, temporary / "params.yaml")
     return folder
 
@@ -99,10 +104,13 @@ def _parameters(root: Path, like: str) -> Path:
 
 def next_steps(root: Path, folder: Path) -> str:
     """What a user does with a new experiment."""
-    corpus = YAML(typ="safe").load(folder / "params.yaml")["corpus"]
+    parameters = YAML(typ="safe").load(folder / "params.yaml")
+    corpus = parameters["corpus"]
     splits = dict.fromkeys([corpus["train"], corpus["validation"], *corpus["tests"]])
+    made = corpus["name"] in parameters["download"]
+    place = (folder if made else root) / "data" / corpus["name"]
     return (
-        f"{folder} is made. It reads {root / 'data' / corpus['name']}/SPLIT.LANGUAGE for the splits {', '.join(splits)}"
+        f"{folder} is made. It reads {place}/SPLIT.LANGUAGE for the splits {', '.join(splits)}"
         f" and the languages {corpus['source']} and {corpus['target']}, one sentence per line.\n"
         f"Edit {folder / 'params.yaml'}, then: make repro NAME={folder.name}"
     )

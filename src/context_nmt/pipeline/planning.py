@@ -3,11 +3,14 @@
 import dataclasses
 from typing import Any, TypeVar, get_args
 
+import torch
+
 from context_nmt.code_closure import named_digest
 from context_nmt.corpus.catalogue import read_entry
 from context_nmt.corpus.download import code_of
 from context_nmt.files import UserError, write_json
 from context_nmt.models import mechanisms
+from context_nmt.models.building import build
 from context_nmt.models.plans import VALIDATION, Filling, ModelPlan, TrainingPlan
 from context_nmt.settings.checking import check, unknown_key
 from context_nmt.settings.decoding import DecodingSettings
@@ -20,6 +23,7 @@ from context_nmt.settings.training import AveragingSettings, TrainingSettings
 Settings = TypeVar("Settings")
 
 PLAIN = "multi_head_attention"
+VOCABULARY = 100  # of models that are built without weights
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,6 +40,11 @@ def write_plans(experiment: Experiment) -> None:
     settings = experiment.settings
     root = experiment.folder / settings.root
     plans = {variant: plan(settings, variant) for variant in settings.variants}
+    for variant, resolved in plans.items():
+        try:
+            build_without_weights(resolved.training.model)
+        except UserError as error:
+            raise UserError(f"params.yaml: variants.{variant}: {error}") from None
     for teacher in settings.train.teachers:
         if plans[teacher].training.model.model.kind != "autoregressive":
             raise UserError(
@@ -48,8 +57,10 @@ def write_plans(experiment: Experiment) -> None:
     entries = {name: read_entry(root / "data" / "params.yaml", name) for name in settings.download}
     corpus = dataclasses.asdict(settings.corpus)
     probing = settings.probing
+    scripts = " ".join(side.script or "" for side in (settings.text.source, settings.text.target)).split()
+    own = {word: named_digest(root, word) for word in scripts if word.startswith("context_nmt.")}
     told = {
-        "text": {"corpus": corpus, "text": dataclasses.asdict(settings.text)},
+        "text": {"corpus": corpus, "text": dataclasses.asdict(settings.text), **({"code": own} if own else {})},
         "units": {"corpus": corpus, "units": dataclasses.asdict(settings.units)},
         "significance": dataclasses.asdict(settings.significance),
         "probe_sentences": {"tasks": probing.tasks, "classifier": dataclasses.asdict(probing.sentence_classifier)},
@@ -68,10 +79,16 @@ def write_plans(experiment: Experiment) -> None:
         write_json(experiment.plan(variant, "decoding"), dataclasses.asdict(resolved.decoding))
 
 
+def build_without_weights(model: ModelPlan) -> None:
+    """Raise UserError for a model that cannot be built."""
+    with torch.device("meta"):
+        build(model, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
+
+
 def loaded_by_name(plan: TrainingPlan) -> list[str]:
     """What a training loads by name: mechanisms, the kind of model, and validation BLEU if the plan asks for it."""
     used = {filling.mechanism for layers in plan.model.slots.values() for filling in layers}
-    names = [*(mechanisms.module(name) for name in sorted(used)), plan.model.kind]
+    names = [*(mechanisms.module(name) for name in sorted(used)), plan.model.kind_module]
     return [*names, VALIDATION] if plan.training.validation_bleu else names
 
 

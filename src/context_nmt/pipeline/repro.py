@@ -38,11 +38,11 @@ def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False) ->
         if (code / "dvc.yaml").is_file():
             children.run("code", code, "repro")
             children.run("plan", folder, "repro", "plan")
-        scheduler = Scheduler(read_stages(folder), folder, allow_missing=allow_missing)
+        scheduler = Scheduler(read_stages(folder), folder, allow_missing=allow_missing, serial=jobs == 1)
         while scheduler.unfinished:
             for chain in scheduler.next_chains(jobs - len(children.running)):
                 option = [] if chain[0] in scheduler.missed else ["--allow-missing"]
-                children.start(chain_name(chain), folder, "repro", "--single-item", *option, *chain)
+                children.start(chain[0], folder, "repro", "--single-item", *option, *chain)
             scheduler.finish(children.wait())
         if scheduler.ran:
             option = ["--allow-missing"] if allow_missing else []
@@ -68,7 +68,7 @@ def read_stages(folder: Path) -> dict[str, Stage]:
     from dvc.repo import Repo
 
     try:
-        with Repo(str(folder.resolve())) as repo, repo.lock:
+        with Repo(str(folder.resolve()), _wait_for_lock=True) as repo, repo.lock:
             own = {stage for stage in repo.index.stages if stage.path == str(folder.resolve() / "dvc.yaml")}
             found = {}
             for stage in own:
@@ -89,11 +89,11 @@ def read_stages(folder: Path) -> dict[str, Stage]:
 class Scheduler:
     """Which stages must run, and which of these can start."""
 
-    def __init__(self, stages: dict[str, Stage], folder: Path, *, allow_missing: bool) -> None:
-        self.stages, self.folder = stages, folder.resolve()
+    def __init__(self, stages: dict[str, Stage], folder: Path, *, allow_missing: bool, serial: bool) -> None:
+        self.stages, self.folder, self.serial = stages, folder.resolve(), serial
         self.needed: set[str] = set()
         self.missed: set[str] = set()  # unchanged, but what they make is not there
-        self.running: dict[str, tuple[str, ...]] = {}  # name of a chain -> its stages
+        self.running: dict[str, tuple[str, ...]] = {}  # the first stage of a chain -> all of them
         self.ran: list[str] = []
         self._behind: dict[str, set[str]] = {name: set() for name in stages}
         for name in reversed(stages):
@@ -120,7 +120,7 @@ class Scheduler:
         ready = [name for name in self.stages if name in self.unfinished - blocked - busy]
         for name in sorted(ready, key=lambda name: -len(self._behind[name]))[: max(0, most)]:
             chain = self._chain(name)
-            self.running[chain_name(chain)] = chain
+            self.running[name] = chain
             yield chain
 
     def finish(self, name: str) -> None:
@@ -147,18 +147,21 @@ class Scheduler:
                 self._need(before)
 
     def _chain(self, first: str) -> tuple[str, ...]:
-        """A stage and those of the same run that can follow it in one DVC process, which skips what is unchanged."""
+        """A stage and those that can follow it in one DVC process, which skips what is unchanged.
+
+        They are those of the same run or, where stages run one at a time, all.
+        """
         chain = [first]
         _, _, run = first.partition("@")
-        if run:
-            unfinished = self.unfinished.union(*(self._behind[name] for name in self.unfinished))
-            for name in self.stages:
-                stage = self.stages[name]
-                if name in self._behind[first] and name.endswith(f"@{run}") and self._alike(name, first):
-                    made = [path for one in chain for path in self.stages[one].outputs]
-                    there = all(os.path.exists(path) or _overlap([path], made) for path in stage.dependencies)
-                    if there and stage.upstream & unfinished <= set(chain):
-                        chain.append(name)
+        unfinished = self.unfinished.union(*(self._behind[name] for name in self.unfinished))
+        for name, stage in self.stages.items():
+            follows = self.serial or (run and name.endswith(f"@{run}"))
+            concerned = name in self.unfinished or any(name in self._behind[one] for one in chain)
+            if follows and concerned and name != first and self._alike(name, first):
+                made = [path for one in chain for path in self.stages[one].outputs]
+                there = all(os.path.exists(path) or _overlap([path], made) for path in stage.dependencies)
+                if there and stage.upstream & unfinished <= set(chain):
+                    chain.append(name)
         return tuple(chain)
 
     def _alike(self, one: str, other: str) -> bool:
@@ -172,11 +175,6 @@ class Scheduler:
             return {}
         stages = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["stages"]
         return {name: {out["path"]: out["md5"] for out in stage.get("outs", [])} for name, stage in stages.items()}
-
-
-def chain_name(chain: tuple[str, ...]) -> str:
-    """A stage's own name, or that of the run whose stages these are."""
-    return chain[0] if len(chain) == 1 else chain[0].partition("@")[2]
 
 
 def _overlap(these: Iterable[str], those: Iterable[str]) -> bool:

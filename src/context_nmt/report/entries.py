@@ -12,7 +12,7 @@ from context_nmt.report.papers.replicas import Beside, Measure, set_paper_beside
 from context_nmt.report.written import Written
 
 SPEED = "make speed (of systems in benchmarks/params.yaml)"
-NO_EXPERIMENT = "add it to the variants of a params.yaml, then run its dvc repro"
+NO_EXPERIMENT = "add it to the variants of a params.yaml, then make repro"
 
 
 @dataclass(frozen=True)

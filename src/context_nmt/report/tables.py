@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterable
 from pathlib import Path
 
-from context_nmt.files import read_json, replacing, replacing_folder, write_json
+from context_nmt.files import replacing, replacing_folder, write_json
 from context_nmt.report.analysed.discourse import format_discourse
 from context_nmt.report.analysed.figures import draw_analyses
 from context_nmt.report.analysed.page import format_analyses
@@ -64,17 +64,6 @@ def _write_csv(path: Path, columns: Iterable[str], rows: Iterable[Iterable[objec
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(rows)
-
-
-def write_focus(experiment: Experiment) -> None:
-    """Write the means of the variant that params.yaml names under `focus`, for `dvc metrics diff` between revisions."""
-    results = read_json(experiment.metrics / "results.json")[experiment.settings.focus]
-    focus = {
-        test_set: {metric: summary["mean"] for metric, summary in metrics.items()}
-        for test_set, metrics in results.items()
-        if test_set != "model"
-    }
-    write_json(experiment.metrics / "focus.json", focus | {"model": results["model"]})
 
 
 def _row(results: Results, variant: str, test_set: str, metric: str) -> list[object]:

@@ -1,4 +1,4 @@
-"""An experiment as its `tables` stage has written it, however much of it has run by now."""
+"""An experiment as its report stage has written it, however much of it has run by now."""
 
 import csv
 from collections.abc import Callable, Iterator
@@ -139,7 +139,7 @@ def read_all(experiment: Experiment) -> list[Written]:
 
 def _command(folder: Path, root: Path) -> str:
     inside = folder.resolve().relative_to(root)
-    return f"dvc repro {inside.as_posix()}/dvc.yaml" if inside.parts else "dvc repro"
+    return f"make repro NAME={inside.name}" if inside.parts else "make repro"
 
 
 def _read_csv(path: Path) -> list[dict[str, str]]:

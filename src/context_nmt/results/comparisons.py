@@ -41,6 +41,7 @@ def compare_files(
 ) -> dict[str, Any]:
     """Write `significance.compare` of two files; raises UserError for unusable files and differing line counts."""
     system_lines, baseline_lines, *reference_lines = read_parallel(system, baseline, *references)
+
     comparison = compare(system_lines, baseline_lines, reference_lines, settings, text="as-given")
     write_json(output, comparison)
     return comparison
@@ -87,6 +88,7 @@ def format_comparison(comparison: dict[str, Any]) -> str:
 def _compare_test(
     experiment: Evaluated, run: str, baseline: str, test: str, settings: SignificanceSettings
 ) -> dict[str, Any]:
+
     tokenized = settings.metric != "sacrebleu"
     system_lines, references = read_test(experiment, run, test, tokenized=tokenized)
     baseline_lines, _ = read_test(experiment, baseline, test, tokenized=tokenized)

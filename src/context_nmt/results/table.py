@@ -11,7 +11,7 @@ from typing import Any
 
 from scipy.stats import t as student
 
-from context_nmt.files import UserError, read_json
+from context_nmt.files import UserError, read_json, write_json
 from context_nmt.results.speeds import Speeds, read_speeds
 from context_nmt.settings.experiment import ExperimentSettings
 from context_nmt.settings.folder import Experiment
@@ -225,5 +225,17 @@ def t_interval(values: list[float], confidence: float = 0.95) -> tuple[float, fl
     """Student's interval of a mean; None for fewer than two values."""
     if len(values) < 2:
         return None
+
     half = float(student.ppf((1 + confidence) / 2, len(values) - 1)) * stdev(values) / sqrt(len(values))
     return round(fmean(values) - half, 4), round(fmean(values) + half, 4)
+
+
+def write_focus(experiment: Experiment) -> None:
+    """Write the means of the variant that params.yaml names under `focus`, for `dvc metrics diff` between revisions."""
+    results = read_json(experiment.metrics / "results.json")[experiment.settings.focus]
+    focus = {
+        test_set: {metric: summary["mean"] for metric, summary in metrics.items()}
+        for test_set, metrics in results.items()
+        if test_set != "model"
+    }
+    write_json(experiment.metrics / "focus.json", focus | {"model": results["model"]})

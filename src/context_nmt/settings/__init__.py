@@ -10,6 +10,6 @@ def require(condition: bool, message: str) -> None:
 
 
 class Checked:
-    """Base of all settings: unknown keys are refused, see `parameters.check`."""
+    """Base of all settings: unknown keys are refused, see `checking.check`."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}

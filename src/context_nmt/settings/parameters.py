@@ -18,15 +18,15 @@ def read_parameters(path: Path) -> ExperimentSettings:
     return check(ExperimentSettings, values, where=str(path))
 
 
-def _like(variants: dict[Any, Any], name: Any, above: tuple[str, ...], where: str) -> Any:
+def _like(variants: dict[Any, Any], name: Any, above: tuple[Any, ...], where: str) -> Any:
     """A variant with what it takes from the one that it is like."""
     own = variants[name]
     other = own.get("like") if isinstance(own, dict) else None
-    if other is None:
+    if not isinstance(other, str):  # none, or no name, which is refused later
         return own
     key, path = f"{where}: variants.{name}.like", (*above, name)
     if other in path:
-        raise UserError(f"{key}: {' is like '.join([*path, other])}: a circle")
+        raise UserError(f"{key}: {' is like '.join(map(str, [*path, other]))}: a circle")
     if other not in variants:
         nearest = difflib.get_close_matches(str(other), map(str, variants), n=1)
         hint = f"; did you mean {nearest[0]!r}?" if nearest else ""

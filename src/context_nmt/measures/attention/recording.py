@@ -16,10 +16,10 @@ from context_nmt.corpus.previous import document_batches, sentences_before, with
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding import masked_search
 from context_nmt.decoding.in_batches import check_positions, evaluating
+from context_nmt.measures.rows import Row, row
 from context_nmt.models.kinds.autoregressive import TranslationModel
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.kinds.masked import MaskedLanguageModel
-from context_nmt.measures.rows import Row, row
 from context_nmt.models.model import Model
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.transformer.attention import Shows
@@ -110,17 +110,16 @@ def recorded(
     check_positions(model.source_embedding.positions, sources.lengths, f"{split}: sentence")
     if isinstance(model, TranslationModel):
         check_positions(model.target_embedding.positions, targets.lengths, f"{split}: the reference of sentence")
-    looks = (model.sentences, model.reach) if isinstance(model, DocumentModel) else (0, 0)
     documents = corpus.documents(split) or [range(number, number + 1) for number in range(len(sources))]
     before = sentences_before(documents, len(sources))
     lengths = sources.lengths + 1, targets.lengths + 1
     with evaluating(model), recording(model, names) as outputs:
         for batch in (
-            document_batches(*lengths, documents, reach=looks[1], tokens=TOKENS)
-            if isinstance(model, DocumentModel)
+            document_batches(*lengths, documents, reach=model.reach, tokens=TOKENS)
+            if model.in_documents
             else length_batches(*lengths, tokens=TOKENS)
         ):
-            rows, previous = with_previous(batch, before, sentences=looks[0], reach=looks[1])
+            rows, previous = with_previous(batch, before, sentences=model.sentences, reach=model.reach)
             source = torch.from_numpy(pad([sources[number] for number in rows], last=END)).to(device)
             references = torch.from_numpy(pad([targets[number] for number in rows], first=BEGIN)).to(device)
             real = RUNS[type(model)](model, source, references, torch.from_numpy(previous).to(device), settings)

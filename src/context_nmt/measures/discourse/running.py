@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
 from context_nmt.corpus.documents import read_documents
 from context_nmt.files import read_parallel
@@ -19,6 +20,12 @@ from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.parts_of_speech import find_tags
 from context_nmt.measures.rows import HUMAN, Row, row, write_rows
 from context_nmt.settings.layout import run_name
+
+if TYPE_CHECKING:  # NLTK and scikit-learn take two seconds, which a corpus without documents does not need
+    from context_nmt.measures.discourse.aligning import WordAligner
+    from context_nmt.measures.discourse.coherence import Coherence
+    from context_nmt.measures.discourse.cohesion import Cohesion
+    from context_nmt.measures.discourse.content_words import ContentWords
 
 PAIRS = 50_000  # training pairs that the aligner learns from, at most
 
@@ -79,6 +86,7 @@ class _Scorer:
     def _accuracy(self, test: _Test, hypotheses: list[str], words: Words | None) -> Score | None:
         if words is None:
             return None
+
         links = [self._links(test.sources, targets) for targets in (test.references, hypotheses)]
         return count_words(words, test.references, hypotheses, *links).score(words.name, NAME)
 
@@ -110,8 +118,10 @@ class _Scorer:
         return sources, targets
 
     @cached_property
-    def _aligner(self) -> WordAligner:
+    def _aligner(self) -> "WordAligner":
         """Of training pairs, evenly spread, and the references, so that their words are known."""
+        from context_nmt.measures.discourse.aligning import WordAligner
+
         sources, targets = self._training
         chosen = slice(None, None, 1 + (len(sources) - 1) // PAIRS)
         return WordAligner(
@@ -120,15 +130,21 @@ class _Scorer:
         )
 
     @cached_property
-    def _words(self) -> ContentWords:
+    def _words(self) -> "ContentWords":
+        from context_nmt.measures.discourse.content_words import ContentWords
+
         return ContentWords(self._target)
 
     @cached_property
-    def _cohesion(self) -> Cohesion:
+    def _cohesion(self) -> "Cohesion":
+        from context_nmt.measures.discourse.cohesion import Cohesion
+
         return Cohesion(self._words, find_wordnet(self._target))
 
     @cached_property
-    def _coherence(self) -> Coherence:
+    def _coherence(self) -> "Coherence":
+        from context_nmt.measures.discourse.coherence import Coherence
+
         corpus, (_, targets) = self.experiment.settings.corpus, self._training
         documents = read_documents(self.experiment.tokenized, corpus.train, len(targets))
         return Coherence(self._words, f"{corpus.name}-{corpus.train}", targets, documents)

@@ -16,7 +16,7 @@ MEASURED = (
     *("locality_entropy", "local_share", "ngram_accuracy", "divergence_", "head_divergence_", "gate_"),
     *("bleu_of_", "sentences_of_", "words_of_", "probe_", "lexical_", "cosine_", "attention_to_"),
     *SHARES,
-)  # how metrics begin that the analyse, discourse and probe stages have measured
+)  # how metrics begin that the analyse, evaluate and probe stages have measured
 
 
 def is_score(metric: str) -> bool:
