@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import yaml
+from measured import write_flat
 from project_root import make_root
 
 from context_nmt.files import write_json, write_lines
@@ -75,8 +76,8 @@ def make_experiment(folder: Path, **changes: object) -> Experiment:
                 write_lines(experiment.hypotheses(run) / f"{test}.detokenized.txt", lines)
             write_lines(experiment.curve(run), curve(number, seed))
             measured = measures(variant, number, seed)
-            write_json(experiment.analyses(run), dict.fromkeys(settings.corpus.tests, measured))
-            write_json(experiment.discourse(run), {})
+            write_flat(experiment.analyses(run), dict.fromkeys(settings.corpus.tests, measured))
+            write_flat(experiment.discourse(run), {})
     write_json(
         experiment.metrics / "models.json",
         {
@@ -112,7 +113,7 @@ def write_contrastive(experiment: Experiment) -> None:
                 for category, (items, score) in accuracies.items()
                 for ending, less in (("", 0), ("_normalized", 10))
             }
-            write_json(experiment.contrastive(run_name(variant, seed)), {"pronouns": scores})
+            write_flat(experiment.contrastive(run_name(variant, seed)), {"pronouns": scores})
 
 
 def output(every: int, seed: int) -> list[str]:

@@ -9,7 +9,8 @@ import sacrebleu
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from small_models import LAYERS, WIDTH, small_model
+from measured import flat
+from small_models import LAYERS, small_model
 from tiny_training import RUN, make_experiment
 from torch import nn
 
@@ -17,19 +18,20 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding import masked_search
 from context_nmt.decoding.running import decode_run
-from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
+from context_nmt.files import UserError, read_lines, write_json, write_lines
 from context_nmt.measures.analyses import analyse_run
 from context_nmt.measures.attention.locality import locality
 from context_nmt.measures.bleu_by_length import bleu_by_length, equal_groups, length_classes
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.ngram_accuracy import ngram_accuracy
+from context_nmt.measures.rows import read_rows
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.plans import Filling
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.text import SideSettings, UnitSettings
 from context_nmt.training.running import train_run
-from context_nmt.transformer.attention import ScaledDotProduct
+from context_nmt.transformer.attention import Shows
 
 SETTINGS = DecodingSettings(iterations=3, length_beam=2)
 GATED = {"cross_attention": (Filling(mechanism="context_aware_cross_attention", settings={"window": 1}),) * LAYERS}
@@ -99,7 +101,7 @@ def measures(layers):
 @torch.no_grad()
 def test_locality_of_an_autoregressive_model_is_read_on_the_reference(corpus):
     model = model_for(corpus)
-    found = locality(model, corpus, "valid", SETTINGS)
+    found = flat(locality(model, corpus, "valid", SETTINGS))
     expected = slow(model, corpus, lambda ids, target: model(ids, torch.tensor([[BEGIN, *target]])))
     assert found == pytest.approx(measures(expected), abs=1e-6)
 
@@ -107,7 +109,7 @@ def test_locality_of_an_autoregressive_model_is_read_on_the_reference(corpus):
 @torch.no_grad()
 def test_locality_of_a_masked_model_is_that_of_its_last_iteration(corpus):
     model = model_for(corpus, GATED, **MASKED)
-    found = locality(model, corpus, "valid", SETTINGS)
+    found = flat(locality(model, corpus, "valid", SETTINGS))
 
     def run(ids, _):
         lengths = masked_search.best_lengths(model, ids, SETTINGS)
@@ -123,21 +125,22 @@ def test_the_local_share_is_one_less_the_gate(corpus):
     for number, layer in enumerate(model.decoder.layers, start=1):
         layer.cross_attention.gate[0].weight.zero_()
         layer.cross_attention.gate[0].bias.fill_(math.log(number))  # 1/2, 2/3
-    found = locality(model, corpus, "valid", SETTINGS)
+    found = flat(locality(model, corpus, "valid", SETTINGS))
     assert [found["local_share_1"], found["local_share_2"]] == pytest.approx([1 / 2, 1 / 3], abs=1e-6)
 
 
 class Opaque(nn.Module):
-    """An attention whose `weights` and `gate` are something else than those that are read."""
+    """An attention that shows weights of one half everywhere, or nothing."""
 
-    def __init__(self, width, shown):
+    def __init__(self, shown):
         super().__init__()
-        self.weights, self.gate = nn.Identity() if shown else nn.Linear(width, width), nn.Identity()
+        self.weights = nn.Identity()
+        if shown:
+            self.shows = Shows(weights=("weights",))
 
     def forward(self, queries, context):
-        shown = torch.full((len(queries), 1, queries.size(1), context.memory_states[-1].size(1)), 0.5)
-        self.weights(shown if isinstance(self.weights, nn.Identity) else queries)
-        return self.gate(queries)
+        self.weights(torch.full((len(queries), 1, queries.size(1), context.memory_states[-1].size(1)), 0.5))
+        return queries
 
 
 @pytest.mark.parametrize("shown", [True, False])
@@ -145,9 +148,9 @@ class Opaque(nn.Module):
 def test_an_attention_that_shows_no_weights_has_no_measures(corpus, shown):
     """The first layer is as ever; nothing is said of all layers where one has no weights."""
     model = model_for(corpus)
-    before = locality(model, corpus, "valid", SETTINGS)
-    model.decoder.layers[1].cross_attention = Opaque(WIDTH, shown).double()
-    found = locality(model, corpus, "valid", SETTINGS)
+    before = flat(locality(model, corpus, "valid", SETTINGS))
+    model.decoder.layers[1].cross_attention = Opaque(shown).double()
+    found = flat(locality(model, corpus, "valid", SETTINGS))
     first = ("locality_entropy_1", "locality_entropy_of_mean_map_1")
     assert {name: found[name] for name in first} == {name: before[name] for name in first}
     others = {
@@ -161,20 +164,25 @@ def test_an_attention_that_shows_no_weights_has_no_measures(corpus, shown):
 
 def test_two_weights_are_not_told_apart(corpus):
     model = model_for(corpus)
-    model.decoder.layers[0].cross_attention.more = ScaledDotProduct(dropout=0.0)
-    assert set(locality(model, corpus, "valid", SETTINGS)) == {"locality_entropy_2", "locality_entropy_of_mean_map_2"}
+    model.decoder.layers[0].cross_attention.shows = Shows(weights=("attend.weights", "output"))
+    assert set(flat(locality(model, corpus, "valid", SETTINGS))) == {
+        "locality_entropy_2",
+        "locality_entropy_of_mean_map_2",
+    }
 
 
 def test_ngrams_by_hand():
     """Of a b c, a a a right are a, b, a, a; a b, a a; nothing; and there is no 4-gram."""
-    found = ngram_accuracy(["a b c", "a a a"], ["a b d", "a a"], longest=4)
-    assert found == {1: pytest.approx(100 * 4 / 6, abs=1e-6), 2: 50.0, 3: 0.0}
+    found = flat(ngram_accuracy("test", ["a b c", "a a a"], ["a b d", "a a"], longest=4))
+    assert list(found) == ["ngram_accuracy_1", "ngram_accuracy_2", "ngram_accuracy_3"]
+    assert list(found.values()) == [pytest.approx(100 * 4 / 6, abs=1e-6), 50.0, 0.0]
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=12).map(" ".join), min_size=1, max_size=5))
 def test_a_text_has_all_its_own_ngrams(lines):
     longest = max(len(line.split()) for line in lines)
-    assert ngram_accuracy(lines, lines) == dict.fromkeys(range(1, min(longest, 10) + 1), 100)
+    found = flat(ngram_accuracy("test", lines, lines))
+    assert found == dict.fromkeys((f"ngram_accuracy_{n}" for n in range(1, min(longest, 10) + 1)), 100)
 
 
 def test_a_run_s_analyses_are_those_of_its_model_and_of_its_translations(tmp_path):
@@ -188,10 +196,10 @@ def test_a_run_s_analyses_are_those_of_its_model_and_of_its_translations(tmp_pat
     model = load_run(experiment.model(RUN), torch.device("cpu"), corpus)
     accuracies = {"ngram_accuracy_1": 66.666667, "ngram_accuracy_2": 50.0, "ngram_accuracy_3": 0.0}
     units = corpus.side("valid", "xx").lengths.tolist()
-    lengths = bleu_by_length(["1 2 4"] * 40, [["1 2 3"] * 40], units, [7] * 40)
+    lengths = flat(bleu_by_length("valid", ["1 2 4"] * 40, [["1 2 3"] * 40], units, [7] * 40))
     assert lengths["words_of_tenth_10"] == 7
-    expected = locality(model, corpus, "valid", SETTINGS) | accuracies | lengths
-    assert read_json(experiment.analyses(RUN)) == {"valid": expected}
+    expected = flat(locality(model, corpus, "valid", SETTINGS)) | accuracies | lengths
+    assert flat(read_rows(experiment.analyses(RUN))) == expected
     write_lines(hypotheses, ["1 2 4"] * 39)
     with pytest.raises(UserError, match=r"valid\.yy\.cased has 40 lines, .*valid\.tokenized\.txt has 39"):
         analyse_run(Evaluated(experiment.folder), "plain", 1, device="cpu")
@@ -215,7 +223,7 @@ def test_bleu_by_iterations_is_that_of_the_translations(tmp_path):
     decoded = read_lines(experiment.decoded(RUN) / "valid.subwords.txt")
     write_lines(experiment.hypotheses(RUN) / "valid.detokenized.txt", decoded)
     analyse_run(Evaluated(experiment.folder), "plain", 1, device="cpu")
-    found = read_json(experiment.analyses(RUN))["valid"]
+    found = flat(read_rows(experiment.analyses(RUN)))
     expected = {}
     for number in (1, 3, 4, 10):
         write_json(experiment.plan("plain", "decoding"), asdict(DecodingSettings(iterations=number, length_beam=2)))
@@ -244,7 +252,7 @@ def test_the_gates_of_a_run_are_read_word_by_word_where_gold_tags_are_known(tmp_
     average_run(experiment, "plain", 1)
     write_texts(experiment, "1 2 4", "1 2 3")
     analyse_run(Evaluated(experiment.folder), "plain", 1, device="cpu")
-    (found,) = read_json(experiment.analyses(RUN)).values()
+    found = flat(read_rows(experiment.analyses(RUN)))
     assert not any(name.endswith("NUM") for name in found)
     corpus = BinarizedCorpus(experiment.binarized)
     sources = [corpus.source_vocabulary.text(ids) for ids in corpus.parallel("valid")[0]]
@@ -253,7 +261,7 @@ def test_the_gates_of_a_run_are_read_word_by_word_where_gold_tags_are_known(tmp_
     write_lines(experiment.subwords / "valid.xx", sources)
     write_lines(experiment.corpus / "valid.gold.jsonl", map(json.dumps, tagged))
     analyse_run(Evaluated(experiment.folder), "plain", 1, device="cpu")
-    (with_tags,) = read_json(experiment.analyses(RUN)).values()
+    with_tags = flat(read_rows(experiment.analyses(RUN)))
     assert set(with_tags) - set(found) == {"gate_encoder_key_NUM", "gate_encoder_query_NUM"}
     assert with_tags["gate_encoder_key_NUM"] != with_tags["gate_encoder_key"]  # that is with END
 
@@ -277,7 +285,7 @@ def test_classes_and_tenths_of_lengths_have_every_sentence_once():
 def test_bleu_of_a_length_is_that_of_its_sentences():
     good, bad = "A man is eating a big cake .", "Nothing of this is ever right here ."
     lines, references = [good] * 30 + [bad] * 10, [[good] * 40, [good] * 40]
-    found = bleu_by_length(lines, references, [5] * 20 + [15] * 20, [8] * 30 + [80] * 10)
+    found = flat(bleu_by_length("test", lines, references, [5] * 20 + [15] * 20, [8] * 30 + [80] * 10))
     half = sacrebleu.corpus_bleu([good, bad], [[good, good]] * 2, force=True).score
     assert (found["bleu_of_units_0"], found["sentences_of_units_0"]) == (pytest.approx(100, abs=1e-3), 20)
     assert (found["bleu_of_units_10"], found["sentences_of_units_10"]) == (pytest.approx(half, abs=0.2), 20)

@@ -22,9 +22,10 @@ from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding.forced_scoring import score_pairs
-from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
-from context_nmt.measures.contrastive import candidates, contrast_run, judge
+from context_nmt.files import UserError, read_lines, write_json, write_lines
+from context_nmt.measures.contrastive import NORMALIZED, SUMMED, candidates, contrast_run, judge
 from context_nmt.models.averaging import average_run
+from context_nmt.results.flat import read_flat
 from context_nmt.settings.text import CorpusSettings, TextSettings, UnitSettings
 
 ROOT = Path(__file__).parents[1]
@@ -230,15 +231,19 @@ def test_an_item_counts_if_it_beats_every_wrong_one(tmp_path):
         {"right": 3, "wrong": [4], "categories": ["a", "b"]},  # a tie
         {"right": 4, "wrong": [2], "categories": []},
     ]
-    found = judged(tmp_path, items, {"": [-1.0, -2.0, -3.0, -4.0, -4.0], "_normalized": [-1.0] * 5}).accuracies("set")
-    assert {metric: (score["score"], score["items"]) for metric, score in found.items()} == {
-        "set_a": (50.0, 3),
-        "set_all": (37.5, 4),
-        "set_b": (25.0, 2),
-        **{f"set_{category}_normalized": (50.0, number) for category, number in (("a", 3), ("all", 4), ("b", 2))},
+    scores = {SUMMED: [-1.0, -2.0, -3.0, -4.0, -4.0], NORMALIZED: [-1.0] * 5}
+    found = {(one.measure.metric, one.measure.tag): one for one in judged(tmp_path, items, scores).rows("set")}
+    assert {name: one.value for name, one in found.items()} == {
+        (SUMMED, "a"): 50.0,
+        (SUMMED, "all"): 37.5,
+        (SUMMED, "b"): 25.0,
+        **{(NORMALIZED, category): 50.0 for category in ("a", "all", "b")},
+        ("items", "a"): 3,
+        ("items", "all"): 4,
+        ("items", "b"): 2,
     }
-    assert found["set_b"]["signature"] == "items:2|log-probability:sum|ties:0.5|set:0123456789abcdef"
-    assert "|log-probability:mean-over-units|" in found["set_b_normalized"]["signature"]
+    assert found[SUMMED, "b"].signature == "items:2|log-probability:sum|ties:0.5|set:0123456789abcdef"
+    assert "|log-probability:mean-over-units|" in found[NORMALIZED, "b"].signature
 
 
 @given(st.lists(st.tuples(st.floats(-99, 0), st.floats(-99, 0)), min_size=1, max_size=30))
@@ -248,9 +253,9 @@ def test_mirrors_give_exactly_one_half(tmp_path_factory, scores):
         for number in range(len(scores))
         for right in (0, 1)
     ]
-    flat = [score for pair in scores for score in pair]
-    found = judged(tmp_path_factory.mktemp("set"), items, {"": flat}).accuracies("set")
-    assert found["set_cross"]["score"] == 50.0
+    summed = [score for pair in scores for score in pair]
+    rows = judged(tmp_path_factory.mktemp("set"), items, {SUMMED: summed}).rows("set")
+    assert [one.value for one in rows if (one.measure.metric, one.measure.tag) == (SUMMED, "cross")] == [50.0]
 
 
 @pytest.mark.parametrize(("context", "pairs"), [([], 3), ([3, 4], 5), ([1], 3)])
@@ -302,7 +307,7 @@ def add_set(experiment):
 @pytest.mark.slow
 def test_a_run_without_sets_has_no_accuracies(trained):
     contrast_run(trained, "plain", 1, device="cpu")
-    assert read_json(trained.contrastive("plain-1")) == {}
+    assert read_flat(trained.contrastive("plain-1")) == {}
     assert list(trained.contrastive_outcomes("plain-1").iterdir()) == []
 
 
@@ -310,7 +315,7 @@ def test_a_run_without_sets_has_no_accuracies(trained):
 def test_a_run_is_judged_and_two_processes_of_torchrun_write_the_same(trained):
     add_set(trained)
     contrast_run(trained, "plain", 1, device="cpu")
-    found = read_json(trained.contrastive("plain-1"))["copies"]
+    found = read_flat(trained.contrastive("plain-1"))["copies"]
     assert found["copies_last"]["score"] > 90  # 100 with five seeds
     assert (found["copies_all"]["items"], found["copies_mirrored"]["score"]) == (102, 50.0)
     table = trained.contrastive_outcomes("plain-1") / "copies.tsv"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made_up_experiment import PARAMETERS, REFERENCE, evaluate_all, make_experiment, write_contrastive
+from measured import write_flat
 
 from context_nmt.files import UserError, read_json, write_json, write_lines
 from context_nmt.measures.discourse import wordnet
@@ -20,6 +21,7 @@ from context_nmt.measures.discourse.running import score_discourse
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.report.analysed.discourse import format_discourse
+from context_nmt.results.flat import read_flat
 from context_nmt.results.table import read_results
 from context_nmt.settings.folder import Experiment
 
@@ -188,11 +190,11 @@ def tag(experiment, tokens):
 def test_the_stage_scores_test_sets_with_documents(experiment):
     tag(experiment, [line.split() for line in REFERENCE])
     score_discourse(Evaluated(experiment.folder), "transformer")
-    scores = read_json(experiment.discourse("transformer-1"))
+    scores = read_flat(experiment.discourse("transformer-1"))
     assert set(scores) == {"test"}
     nouns = scores["test"]["apt_nouns"]
-    assert nouns["counts"]["total"] == 40  # "birds", which every third sentence lacks
-    assert nouns["counts"]["equal"] == 26
+    assert scores["test"]["apt_nouns_words_total"]["score"] == 40  # "birds", which every third sentence lacks
+    assert scores["test"]["apt_nouns_words_equal"]["score"] == 26
     assert nouns["signature"].startswith("words:nouns-gold-tags|alignment:diagonal-")
     assert "apt_pronouns" not in scores["test"]  # none of the German ones is in this text
     cohesion = scores["test"]["cohesion"]
@@ -207,18 +209,18 @@ def test_the_stage_scores_test_sets_with_documents(experiment):
 def test_gold_tags_of_other_tokens_are_not_used(experiment):
     tag(experiment, [["x"]] * 40)
     score_discourse(Evaluated(experiment.folder), "transformer")
-    assert "apt_nouns" not in read_json(experiment.discourse("transformer-1"))["test"]
+    assert "apt_nouns" not in read_flat(experiment.discourse("transformer-1"))["test"]
 
 
 def test_without_documents_there_is_nothing_to_score(experiment):
     (experiment.tokenized / "test.documents").unlink()
     score_discourse(Evaluated(experiment.folder), "transformer")
-    assert read_json(experiment.discourse("transformer-1")) == {}
+    assert read_flat(experiment.discourse("transformer-1")) == {}
 
 
 def test_all_runs_of_a_variant_that_is_there_are_scored(experiment):
     score_discourse(Evaluated(experiment.folder), "gauss")
-    assert all("test" in read_json(experiment.discourse(f"gauss-{seed}")) for seed in (1, 2))
+    assert all("test" in read_flat(experiment.discourse(f"gauss-{seed}")) for seed in (1, 2))
     with pytest.raises(UserError, match="no variant 'none'"):
         score_discourse(Evaluated(experiment.folder), "none")
 
@@ -245,7 +247,7 @@ def test_the_page_has_documents_and_distances(evaluated, tmp_path):
             scores["cohesion"] = {"score": 0.25, "signature": "c", "reference": 0.75}
             if variant == "alone":
                 del scores["apt_nouns"]
-            write_json(experiment.discourse(f"{variant}-{seed}"), {"test": scores})
+            write_flat(experiment.discourse(f"{variant}-{seed}"), {"test": scores})
     results = read_results(experiment)
     page = format_discourse(experiment, results)
     assert page.count("## test") == 1

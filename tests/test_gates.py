@@ -7,15 +7,15 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from small_models import HEADS, LAYERS, WIDTH, small_model
+from measured import flat
+from small_models import HEADS, LAYERS
 from test_analyses import GATED, MASKED, SETTINGS, corpus, model_for  # noqa: F401 (a fixture)
-from torch import nn
 
 from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.measures.attention.divergence import divergence, jensen_shannon
 from context_nmt.measures.attention.gates import gates
 from context_nmt.measures.attention.locality import locality
-from context_nmt.measures.attention.submodules import attentions, gates_of
+from context_nmt.measures.attention.recording import attentions
 from context_nmt.measures.attention.tagged_words import TaggedWord, tagged_words
 from context_nmt.models.plans import Filling
 
@@ -71,7 +71,7 @@ def slow_divergences(corpus, layer, run, first=0):  # noqa: F811
 @torch.no_grad()
 def test_the_divergence_of_two_units_equals_a_slow_one(corpus):  # noqa: F811
     model = model_for(corpus, DUAL)
-    found = divergence(model, corpus, "valid", SETTINGS)
+    found = flat(divergence(model, corpus, "valid", SETTINGS))
     expected = {}
     for place, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
         layers = [slow_divergences(corpus, layer, model) for layer in stack.layers]
@@ -85,7 +85,7 @@ def test_the_divergence_of_two_units_equals_a_slow_one(corpus):  # noqa: F811
 @torch.no_grad()
 def test_the_length_before_a_masked_model_s_source_is_no_query(corpus):  # noqa: F811
     model = model_for(corpus, filled("dual_context", "encoder_self_attention", kernel_size=3), **MASKED)
-    found = divergence(model, corpus, "valid", SETTINGS)
+    found = flat(divergence(model, corpus, "valid", SETTINGS))
     expected = slow_divergences(corpus, model.encoder.layers[1], lambda source, _: model.encode(source), first=1)
     assert (found["divergence_encoder_2"], found["head_divergence_encoder_2"]) == pytest.approx(expected, abs=1e-6)
 
@@ -113,14 +113,14 @@ def test_the_divergence_is_that_of_the_definition_and_bounded(one, other):
 def test_where_one_layer_has_two_units_it_is_the_mean_of_layers(corpus):  # noqa: F811
     plain = Filling(mechanism="multi_head_attention")
     model = model_for(corpus, {"encoder_self_attention": (plain, DUAL["encoder_self_attention"][1])})
-    found = divergence(model, corpus, "valid", SETTINGS)
+    found = flat(divergence(model, corpus, "valid", SETTINGS))
     assert set(found) == {f"{head}divergence_encoder{end}" for head in ("", "head_") for end in ("", "_2")}
     assert found["divergence_encoder"] == found["divergence_encoder_2"]
 
 
 def test_plain_attention_has_no_divergence_and_no_gates(corpus):  # noqa: F811
     model = model_for(corpus)
-    assert divergence(model, corpus, "valid", SETTINGS) == gates(model, corpus, "valid", SETTINGS, {}) == {}
+    assert list(divergence(model, corpus, "valid", SETTINGS)) == list(gates(model, corpus, "valid", SETTINGS, {})) == []
 
 
 def opened(module, inputs):
@@ -136,7 +136,7 @@ def opened(module, inputs):
 @torch.no_grad()
 def test_gates_of_queries_and_keys_are_the_lambdas_of_the_equation(corpus):  # noqa: F811
     model = model_for(corpus, CONTEXT)
-    found = gates(model, corpus, "valid", SETTINGS, {})
+    found = flat(gates(model, corpus, "valid", SETTINGS, {}))
     for place, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
         for side in ("query", "key"):
             layers = []
@@ -158,18 +158,21 @@ def test_gates_of_queries_and_keys_are_the_lambdas_of_the_equation(corpus):  # n
 def test_gates_of_shortcuts_are_r_of_keys_and_values(corpus):  # noqa: F811
     """With the projections at 0, r is the sigmoid of its bias at every position."""
     model = model_for(corpus, SHORTCUTS)
-    for number, (place, layer, path) in enumerate(attentions(model)):
-        for side in ("key", "value"):
-            module = model.get_submodule(path).get_submodule(side)
+    found = attentions(model)
+    for number, attention in enumerate(found):
+        assert attention.shows.gates.keys() == {"key", "value"}
+        for name in attention.shows.gates.values():
+            module = model.get_submodule(name.removesuffix(".mixed.gate"))
             module.projection.weight.zero_()
             module.mixed.bias.fill_(math.log(1 + number))
-        assert layer == number % LAYERS + 1
-        assert place == ("encoder", "decoder", "cross")[number // LAYERS]
-    found = gates(model, corpus, "valid", SETTINGS, {})
+        assert attention.layer == number % LAYERS + 1
+        assert attention.place == ("encoder", "decoder", "cross")[number // LAYERS]
+    places = [(one.place, one.layer) for one in found]
+    found = flat(gates(model, corpus, "valid", SETTINGS, {}))
     shares = [1 - 1 / (2 + number) for number in range(3 * LAYERS)]
     expected = {
         f"gate_{place}_{side}_{layer}": share
-        for (place, layer, _), share in zip(attentions(model), shares, strict=True)
+        for (place, layer), share in zip(places, shares, strict=True)
         for side in ("key", "value")
     }
     assert {name: found[name] for name in expected} == pytest.approx(expected, abs=1e-6)
@@ -188,7 +191,7 @@ def test_a_tag_s_gate_is_the_mean_over_words_of_their_units_and_layers(corpus): 
         ],
         "target": [[TaggedWord(place, place + 1, "VERB") for place in range(len(one))] for one in target],
     }
-    found = gates(model, corpus, "valid", SETTINGS, tagged)
+    found = flat(gates(model, corpus, "valid", SETTINGS, tagged))
     expected = {"gate_encoder_key_NOUN": [], "gate_decoder_query_VERB": []}
     for number, (ids, inputs) in enumerate(sentences_of(corpus)):
         kept = []
@@ -222,7 +225,7 @@ def test_what_a_masked_model_translates_has_no_tags_of_the_reference(corpus):  #
     model = model_for(corpus, SHORTCUTS, **MASKED)
     length = len(corpus.parallel("valid")[0])
     tagged = {side: [[TaggedWord(0, 1, "NOUN")]] * length for side in ("source", "target")}
-    found = gates(model, corpus, "valid", SETTINGS, tagged)
+    found = flat(gates(model, corpus, "valid", SETTINGS, tagged))
     assert {name for name in found if name.endswith("NOUN")} == {
         f"gate_{place}_{side}_NOUN" for place in ("encoder", "cross") for side in ("key", "value")
     }
@@ -233,7 +236,7 @@ def test_what_a_masked_model_translates_has_no_tags_of_the_reference(corpus):  #
 def test_every_gate_is_a_share(corpus, slots, settings):  # noqa: F811
     model = model_for(corpus, slots, **settings)
     with torch.no_grad():
-        found = gates(model, corpus, "valid", SETTINGS, {}) | locality(model, corpus, "valid", SETTINGS)
+        found = flat([*gates(model, corpus, "valid", SETTINGS, {}), *locality(model, corpus, "valid", SETTINGS)])
     shares = [value for name, value in found.items() if name.startswith(("gate_", "local_share"))]
     assert shares
     assert all(0 <= value <= 1 for value in shares)
@@ -243,7 +246,7 @@ def test_every_gate_is_a_share(corpus, slots, settings):  # noqa: F811
 def test_the_length_that_stands_before_a_masked_model_s_source_is_no_unit(corpus):  # noqa: F811
     model = model_for(corpus, CONTEXT, **MASKED)
     tagged = [[TaggedWord(0, 1, "NOUN")]] * len(corpus.parallel("valid")[0])
-    found = gates(model, corpus, "valid", SETTINGS, {"source": tagged})
+    found = flat(gates(model, corpus, "valid", SETTINGS, {"source": tagged}))
     means, first = [], []
     for ids, _ in sentences_of(corpus):
         kept = []
@@ -260,23 +263,6 @@ def test_the_length_that_stands_before_a_masked_model_s_source_is_no_unit(corpus
         first.append(fmean(values[1] for values in kept))
     assert found["gate_encoder_key_1"] == pytest.approx(fmean(means), abs=1e-6)
     assert found["gate_encoder_key_NOUN"] == pytest.approx(fmean(first), abs=1e-6)
-
-
-class TwoGates(nn.Module):
-    """A side whose gate cannot be told."""
-
-    def __init__(self):
-        super().__init__()
-        self.one, self.other = nn.Module(), nn.Module()
-        self.one.gate, self.other.gate = nn.Sigmoid(), nn.Sigmoid()
-
-
-def test_a_gate_is_the_only_one_of_its_side():
-    model = small_model()
-    attention = model.encoder.layers[0].self_attention
-    attention.query, attention.key = TwoGates(), nn.Linear(WIDTH, WIDTH)
-    attention.key.gate = nn.Sigmoid()
-    assert gates_of(model, "encoder.layers.0.self_attention") == {"key": "encoder.layers.0.self_attention.key.gate"}
 
 
 def test_units_are_put_together_to_tagged_words():

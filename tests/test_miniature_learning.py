@@ -13,7 +13,7 @@ from context_nmt.corpus import workers
 from context_nmt.corpus.binarized import BinarizedCorpus, binarize
 from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.corpus.tokenizing import tokenize_corpus
-from context_nmt.files import read_json, read_lines
+from context_nmt.files import read_lines
 from context_nmt.measures.contrastive import contrast_run
 from context_nmt.miniature import generation
 from context_nmt.miniature.lexicon_file import load_lexicon
@@ -22,6 +22,7 @@ from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.pipeline.planning import write_plans
+from context_nmt.results.flat import read_flat
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.miniature import ContrastiveSettings, MiniatureSettings, RateSettings
 from context_nmt.training.running import train_run
@@ -97,7 +98,7 @@ def experiment(tmp_path_factory):
 def scores(experiment, variant, seed):
     """{metric: accuracy} of a run on both sets."""
     contrast_run(experiment, variant, seed, device="cpu")
-    found = read_json(experiment.contrastive(f"{variant}-{seed}"))
+    found = read_flat(experiment.contrastive(f"{variant}-{seed}"))
     return {metric: one["score"] for of_set in found.values() for metric, one in of_set.items()}
 
 

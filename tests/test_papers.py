@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from made_up_experiment import PARAMETERS, SPEEDS, evaluate_all, make_experiment
+from measured import write_flat
 
 from context_nmt.files import UserError, write_json
 from context_nmt.report.papers.curves import draw_curves
@@ -515,7 +516,7 @@ def test_divergences_are_drawn_over_layers_and_over_filter_sizes(tmp_path):
             for measure in ("divergence", "head_divergence")
             for end in ("", "_1", "_2")
         }
-        write_json(experiment.analyses(f"{name}-1"), dict.fromkeys(("dev", "test"), layers))
+        write_flat(experiment.analyses(f"{name}-1"), dict.fromkeys(("dev", "test"), layers))
     write_tables(evaluate_all(experiment))
     page = (experiment.metrics / "papers.md").read_text(encoding="utf-8")
     by_size = cells(page.split("### Figure 4b")[1], "f = 8")

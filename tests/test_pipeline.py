@@ -3,6 +3,7 @@
 The tests of this file share one repository and run in their order, each from the state that the one before it left.
 """
 
+import csv
 import json
 import os
 import random
@@ -169,6 +170,10 @@ class Project:
     def lock(self):
         return yaml.safe_load((self.folder / "dvc.lock").read_text())
 
+    def rows(self, name):
+        with (self.folder / name).open(newline="") as file:
+            return list(csv.DictReader(file))
+
     def json(self, path):
         return json.loads((self.folder / path).read_text())
 
@@ -323,7 +328,7 @@ def test_one_command_runs_every_stage_and_leaves_the_tables(finished):
     probes = (finished.folder / "metrics/probes.md").read_text()
     assert "| small | " in probes
     assert "| plain | " in probes
-    assert set(finished.json("metrics/discourse/plain/1.json")) == {"valid", "test"}
+    assert {row["test_set"] for row in finished.rows("metrics/discourse/plain/1.csv")} == {"valid", "test"}
     assert "## test" in (finished.folder / "metrics/discourse.md").read_text()
     assert list((finished.folder / "metrics/figures").glob("*.svg"))
     assert "toy xx-yy, seed 1" in (finished.folder / "reports/report.html").read_text()
@@ -358,7 +363,7 @@ def test_the_teacher_comes_before_its_translations_and_these_before_the_student(
     taught, sources = (finished.folder / path for path in ("runs/distilled/train.yy", "runs/subwords/train.xx"))
     assert taught.read_text().count("\n") == sources.read_text().count("\n") == 300
     assert finished.json("runs/distilled/distilled.json") == {"teacher": "plain-1", "sentences": 300}
-    assert "ngram_accuracy_1" in finished.json("metrics/analyses/student-1.json")["test"]
+    assert "ngram_accuracy" in {row["metric"] for row in finished.rows("metrics/analyses/student-1.csv")}
     continued = ("average@plain-1", "train_document@reader-1", "decode@reader-1")
     assert sorted(continued, key=finished.order.index) == list(continued)
 
@@ -367,7 +372,7 @@ def test_results_are_in_git_and_the_rest_is_not(finished):
     tracked = finished.run("git", "ls-files", "metrics", "reports", "runs").split("\n")
     assert "metrics/hypotheses/plain-1/test.detokenized.txt" in tracked
     assert "metrics/curves/plain-1.csv" in tracked
-    assert "metrics/contrastive/plain-1.json" in tracked
+    assert "metrics/contrastive/plain-1.csv" in tracked
     assert {"reports/report.md", "reports/tables/all-systems.csv"} <= set(tracked)
     assert not [path for path in tracked if path.startswith("runs/") and not path.endswith(".gitignore")]
 

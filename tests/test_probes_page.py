@@ -4,8 +4,8 @@ import re
 
 import pytest
 from made_up_experiment import evaluate_all, make_experiment
+from measured import write_flat
 
-from context_nmt.files import write_json
 from context_nmt.measures.probes.sentences import summary
 from context_nmt.report.tables import write_tables
 from context_nmt.settings.folder import Experiment
@@ -28,14 +28,18 @@ def write_probes(experiment: Experiment) -> None:
             better = 7 * number + (0.5, -0.5)[seed % 2]
             tasks = {name: summary([60 + better, 62 + better], chance) for name, chance in TASKS.items()}
             run = run_name(variant, seed)
-            write_json(experiment.sentence_probes(run), tasks | {"syntactic": summary([61 + better], 25.0)})
+            probed = {}
+            for name, one in (tasks | {"syntactic": summary([61 + better], 25.0)}).items():
+                probed[f"probe_{name}"] = {"score": one["accuracy"], "chance": one["chance"]}
+                probed |= {f"probe_{name}_deviation": one["deviation"]} if "deviation" in one else {}
+            write_flat(experiment.sentence_probes(run), {PROBING["tasks"]: probed})
             found = {}
             for stack in ("encoder", "decoder"):
                 found |= {f"lexical_{stack}_{layer}": 99 - 10 * layer - better for layer in range(3)}
                 found |= {f"cosine_{stack}_{what}_1": 0.5 for what in ("tokens", "sentences")}
                 found |= {f"lexical_{stack}_frequency_{group}_{n}": 50.0 for group in (10, 2) for n in range(3)}
                 found |= {f"lexical_{stack}_tag_PRP$_{n}": 25.0 for n in range(3)}
-            write_json(experiment.word_probes(run), dict.fromkeys(("dev", "test"), found))
+            write_flat(experiment.word_probes(run), dict.fromkeys(("dev", "test"), found))
 
 
 @pytest.fixture(scope="module")

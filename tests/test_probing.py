@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from measured import flat
 from small_models import small_model
 from tiny_training import RUN, make_experiment
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END, Vocabulary
-from context_nmt.files import UserError, read_json, write_lines
+from context_nmt.files import UserError, write_lines
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.probes import classifier, features, words
 from context_nmt.measures.probes.classifier import Examples, accuracy, train_classifier
@@ -23,10 +24,12 @@ from context_nmt.measures.probes.states import STACKS, read_layers
 from context_nmt.measures.probes.tasks import GROUPS, TASKS, find_tasks, read_task
 from context_nmt.measures.probes.unit_groups import frequency_bins, unit_tags
 from context_nmt.measures.probes.words import WordProbes
+from context_nmt.measures.rows import read_rows
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load, load_run, save
 from context_nmt.models.plans import Filling
 from context_nmt.pipeline.planning import write_plans
+from context_nmt.results.flat import read_flat
 from context_nmt.settings.checking import check
 from context_nmt.settings.evaluation import SentenceClassifierSettings, WordClassifierSettings
 from context_nmt.settings.experiment import ExperimentSettings
@@ -231,7 +234,10 @@ def test_a_run_s_features_are_those_of_its_model_and_text(tmp_path, monkeypatch)
     }
     probe_sentences(experiment, "plain", 1, device="cpu")
     expected = probe_tasks(tmp_path / "features", SentenceClassifierSettings(), description=RUN)
-    assert read_json(experiment.sentence_probes(RUN)) == expected
+    found = read_flat(experiment.sentence_probes(RUN))["tasks"]["probe_sentence_length"]
+    assert (found["score"], found["chance"]) == tuple(
+        expected["sentence_length"][name] for name in ("accuracy", "chance")
+    )
     assert expected.keys() == {"sentence_length"}
 
 
@@ -251,7 +257,7 @@ QUICK = WordClassifierSettings(learning_rate=0.01, batch_tokens=256, epochs=12)
 def test_lexical_probes_of_the_embeddings_find_nearly_all_units(digits, monkeypatch):
     corpus = BinarizedCorpus(digits.binarized)
     model = model_for(corpus, monkeypatch, width=32)
-    found = Measuring(WordProbes(model, corpus, QUICK), corpus).measures("valid", dict.fromkeys(STACKS))
+    found = flat(Measuring(WordProbes(model, corpus, QUICK), corpus).rows("valid", dict.fromkeys(STACKS)))
     assert found["lexical_encoder_0"] >= 99
     assert found["lexical_decoder_0"] >= 99
     assert {f"lexical_{stack}_{layer}" for stack in ("encoder", "decoder") for layer in range(3)} <= found.keys()
@@ -355,6 +361,6 @@ def test_a_run_s_words_are_probed_by_tag_where_gold_tags_are_known(tmp_path):
     records = [{"xx": {"tokens": row, "tags": own}} for row, own in zip(tokens, tags, strict=True)]
     write_lines(experiment.corpus / "valid.gold.jsonl", map(json.dumps, records))
     probe_words(Evaluated(tmp_path), "plain", 1, device="cpu")
-    found = read_json(experiment.word_probes(RUN))["valid"]
+    found = flat(read_rows(experiment.word_probes(RUN)))
     tagged = {name for name in found if "_tag_" in name}
     assert tagged == {f"lexical_encoder_tag_{tag}_{layer}" for tag in ("EVEN", "ODD") for layer in (0, 1)}

@@ -10,6 +10,7 @@ from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.scores import score_run
 from context_nmt.results.comparisons import compare_variant
+from context_nmt.results.flat import read_flat
 from context_nmt.settings.text import CorpusSettings, TextSettings
 
 FURTHER = [line.replace("small birds", "big fish") for line in REFERENCE]  # as `gauss` errs
@@ -26,7 +27,7 @@ def experiment(tmp_path):
 
 def test_every_reference_counts_in_scores_and_comparisons(experiment):
     score_run(Evaluated(experiment.folder), "gauss-1")
-    scores = read_json(experiment.scores("gauss-1"))
+    scores = read_flat(experiment.scores("gauss-1"))
     assert scores["dev"]["sacrebleu"]["score"] < scores["test"]["sacrebleu"]["score"] == 100
     assert scores["test"]["bleu_lowercased"]["score"] == 100
     for metric in ("sacrebleu", "chrf", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"):
@@ -42,7 +43,7 @@ def test_every_reference_counts_in_scores_and_comparisons(experiment):
 def test_a_bound_is_scored_against_every_reference(experiment):
     write_lines(experiment.corpus / "test.bound.de", FURTHER)
     score_run(Evaluated(experiment.folder), "transformer-1")
-    assert read_json(experiment.scores("transformer-1"))["test"]["sacrebleu_bound"]["score"] == 100
+    assert read_flat(experiment.scores("transformer-1"))["test"]["sacrebleu_bound"]["score"] == 100
 
 
 def test_further_references_are_tokenised_and_nothing_else(tmp_path):

@@ -19,7 +19,7 @@ from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding.rescoring import rescore_ids
 from context_nmt.decoding.running import decode_run, write_text
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.files import UserError, read_json, read_lines, write_lines
+from context_nmt.files import UserError, read_lines, write_lines
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.rescored import rescore_run
 from context_nmt.measures.scores import score_run
@@ -27,6 +27,7 @@ from context_nmt.models.averaging import average_run
 from context_nmt.pipeline.planning import write_plans
 from context_nmt.report.rescored import format_rescored
 from context_nmt.report.tables import write_tables
+from context_nmt.results.flat import read_flat
 from context_nmt.results.table import read_results
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.folder import Experiment
@@ -165,17 +166,17 @@ def test_a_run_s_choices_lie_where_those_of_runs_do(experiment):
     lines = [read_lines(folder / "test.detokenized.txt") for folder in (own, chosen)]
     assert len(lines[0]) == len(lines[1]) == 30
     assert lines[0] != lines[1]
-    assert read_json(experiment.scores(name)).keys() == {"valid", "test"}
+    assert read_flat(experiment.scores(name)).keys() == {"valid", "test"}
 
 
 def test_the_scores_are_those_that_any_run_with_these_translations_gets(experiment, tmp_path):
     again = Evaluated(tmp_path / "again")
     shutil.copytree(experiment.folder, again.folder)
-    written = read_json(again.scores(rescored_name("student-1")))
+    written = read_flat(again.scores(rescored_name("student-1")))
     shutil.rmtree(again.hypotheses("student-1"))
     again.hypotheses(rescored_name("student-1")).rename(again.hypotheses("student-1"))
     score_run(again, "student-1")
-    assert read_json(again.scores("student-1")) == written
+    assert read_flat(again.scores("student-1")) == written
 
 
 def test_a_teacher_with_other_units_is_refused(experiment, tmp_path):
@@ -236,7 +237,7 @@ def test_the_page_shows_the_choice_beside_the_model_s_own(tmp_path):
     page = (experiment.metrics / "results.md").read_text()
     section = page.split("\n## Rescored by the teacher\n")[1].split("\n## ")[0]
     assert "Transformer (seed 1) finds most" in section
-    own = [read_json(experiment.scores(f"gauss-{seed}"))["both"]["sacrebleu"]["score"] for seed in (1, 2)]
+    own = [read_flat(experiment.scores(f"gauss-{seed}"))["both"]["sacrebleu"]["score"] for seed in (1, 2)]
     rows = [line for line in section.split("\n") if line.startswith("| Gauss \\| half | ")]
     assert [line.split(" | ")[1] for line in rows] == [rows[0].split(" | ")[1]] * 3
     assert f"100.00 (+{100 - np.mean(own):.2f})" in rows[2]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from made_up_experiment import PARAMETERS, REFERENCE, evaluate_all, make_experiment, output, write_contrastive
+from measured import write_flat
 
 from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
 from context_nmt.measures.evaluated import Evaluated
@@ -14,6 +15,7 @@ from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.scores import score_run, score_variant
 from context_nmt.report.markdown import format_results
 from context_nmt.report.tables import write_tables
+from context_nmt.results.flat import read_flat
 from context_nmt.results.table import read_results, t_interval, write_focus
 from context_nmt.settings.layout import run_name
 
@@ -33,7 +35,7 @@ def table_rows(page, title):
 
 
 def test_scores_of_a_run_cover_test_sets_and_groups(experiment):
-    scores = read_json(experiment.scores("transformer-1"))
+    scores = read_flat(experiment.scores("transformer-1"))
     assert set(scores) == {"dev", "test", "both"}
     assert set(scores["dev"]) == {"sacrebleu", "chrf", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"}
     assert "text:normalized+moses-de-sacremoses" in scores["dev"]["bleu_tokenized"]["signature"]
@@ -45,7 +47,7 @@ def test_a_group_is_the_mean_of_its_members(tmp_path):
     lines = ["something else entirely"] * 40
     write_lines(experiment.hypotheses("alone-1") / "dev.detokenized.txt", lines)
     score_run(Evaluated(experiment.folder), "alone-1")
-    scores = read_json(experiment.scores("alone-1"))
+    scores = read_flat(experiment.scores("alone-1"))
     dev, test, both = (scores[name]["sacrebleu"]["score"] for name in ("dev", "test", "both"))
     assert dev < 1 < 90 < test
     assert both == pytest.approx((dev + test) / 2, abs=1e-4)
@@ -57,14 +59,14 @@ def test_a_bound_beside_the_test_set_is_scored_and_compared_with(tmp_path):
     hypothesis = read_lines(experiment.hypotheses("gauss-1") / "test.detokenized.txt")
     write_lines(bound, hypothesis)
     score_run(Evaluated(experiment.folder), "gauss-1")
-    scores = read_json(experiment.scores("gauss-1"))
+    scores = read_flat(experiment.scores("gauss-1"))
     assert scores["test"]["sacrebleu_bound"] == scores["test"]["sacrebleu"]
     assert scores["test"]["sacrebleu_of_bound"]["score"] == 100
     assert "sacrebleu_bound" not in scores["dev"]
     assert "sacrebleu_bound" not in scores["both"]
     write_lines(bound, read_lines(experiment.corpus / "test.de"))
     score_run(Evaluated(experiment.folder), "gauss-1")
-    against = read_json(experiment.scores("gauss-1"))["test"]
+    against = read_flat(experiment.scores("gauss-1"))["test"]
     assert against["sacrebleu_bound"]["score"] == 100
     assert against["sacrebleu_of_bound"]["score"] == scores["test"]["sacrebleu"]["score"]
     write_lines(bound, hypothesis[1:])
@@ -77,8 +79,8 @@ def test_a_bound_beside_the_test_set_is_scored_and_compared_with(tmp_path):
 
 def test_significance_follows_the_baseline_of_the_same_seed(experiment):
     first, second = (read_json(experiment.significance(f"gauss-{seed}"))["test"] for seed in (1, 2))
-    assert first["baseline"] == read_json(experiment.scores("transformer-1"))["test"]["sacrebleu"]["score"]
-    assert second["baseline"] == read_json(experiment.scores("transformer-2"))["test"]["sacrebleu"]["score"]
+    assert first["baseline"] == read_flat(experiment.scores("transformer-1"))["test"]["sacrebleu"]["score"]
+    assert second["baseline"] == read_flat(experiment.scores("transformer-2"))["test"]["sacrebleu"]["score"]
     assert (first["test"], first["p"]) == ("sign", first["sign"]["p"])
     again = read_json(experiment.significance("again-1"))["dev"]
     assert (again["test"], again["p"], again["difference"]) == ("bootstrap", 1, 0)
@@ -88,7 +90,7 @@ def test_significance_follows_the_baseline_of_the_same_seed(experiment):
 def test_results_are_means_and_deviations_over_seeds(experiment):
     results = read_json(experiment.metrics / "results.json")
     assert list(results) == sorted(PARAMETERS["variants"])
-    values = [read_json(experiment.scores(f"gauss-{seed}"))["test"]["chrf"]["score"] for seed in (1, 2)]
+    values = [read_flat(experiment.scores(f"gauss-{seed}"))["test"]["chrf"]["score"] for seed in (1, 2)]
     summary = results["gauss"]["test"]["chrf"]
     assert summary["mean"] == pytest.approx(sum(values) / 2, abs=1e-4)
     assert summary["deviation"] == pytest.approx(abs(values[0] - values[1]) / 2**0.5, abs=1e-4)
@@ -191,9 +193,9 @@ def test_a_masked_model_has_not_the_speed_of_an_autoregressive_one(experiment):
 
 def test_a_score_with_another_signature_shows(tmp_path):
     experiment = evaluate_all(make_experiment(tmp_path))
-    scores = read_json(experiment.scores("alone-2"))
+    scores = read_flat(experiment.scores("alone-2"))
     scores["dev"]["chrf"]["signature"] = "another|version"
-    write_json(experiment.scores("alone-2"), scores)
+    write_flat(experiment.scores("alone-2"), scores)
     assert "`another|version`, `nrefs:1|" in format_results(read_results(experiment))
 
 
@@ -210,9 +212,9 @@ def test_csv_has_a_row_per_variant_test_set_and_metric(experiment):
 def test_other_metrics_and_runs_that_lack_them(tmp_path):
     experiment = evaluate_all(make_experiment(tmp_path))
     for seed in (1, 2):
-        scores = read_json(experiment.scores(f"gauss-{seed}"))
+        scores = read_flat(experiment.scores(f"gauss-{seed}"))
         scores["test"]["pronouns_cross"] = {"score": 60 + seed, "signature": "pairs:100"}
-        write_json(experiment.scores(f"gauss-{seed}"), scores)
+        write_flat(experiment.scores(f"gauss-{seed}"), scores)
     write_tables(experiment)
     results = read_json(experiment.metrics / "results.json")
     assert results["gauss"]["test"]["pronouns_cross"]["mean"] == 61.5
@@ -242,7 +244,7 @@ def test_contrastive_sets_stand_beside_the_test_sets(tmp_path):
     assert len(rows) == 4 * 4
     assert float(rows["gauss", "pronouns_cross"]["difference"]) == 11.0
     assert "pronouns" not in (experiment.metrics / "figures/bleu.svg").read_text(encoding="utf-8")
-    write_json(experiment.contrastive("gauss-2"), {})
+    write_flat(experiment.contrastive("gauss-2"), {})
     with pytest.raises(UserError, match=r"gauss-2\.json has no scores of \['pronouns'\]; run the contrast stage again"):
         write_tables(experiment)
 
@@ -294,7 +296,7 @@ def test_gates_have_a_row_for_each_of_their_sides_and_a_column_per_layer_or_tag(
     lengths["sentences_of_units_50"] = 2
     for variant, measured in (("gauss", gates | lengths), ("transformer", lengths)):
         for seed in (1, 2):
-            write_json(experiment.analyses(f"{variant}-{seed}"), dict.fromkeys(("dev", "test"), measured))
+            write_flat(experiment.analyses(f"{variant}-{seed}"), dict.fromkeys(("dev", "test"), measured))
     write_tables(evaluate_all(experiment))
     page = (experiment.metrics / "analyses.md").read_text(encoding="utf-8")
     rows = table_rows(page, "Gates")
@@ -321,7 +323,7 @@ def test_what_no_system_has_is_said(tmp_path):
     variants = {"transformer": {}}
     experiment = make_experiment(tmp_path, variants=variants, train={"bitext": ["transformer"]}, focus="transformer")
     for seed in (1, 2):
-        write_json(
+        write_flat(
             experiment.analyses(f"transformer-{seed}"), {test: {"ngram_accuracy_1": 50} for test in ("dev", "test")}
         )
     write_tables(evaluate_all(experiment))
@@ -339,7 +341,7 @@ def test_what_no_system_has_is_said(tmp_path):
 
 def test_what_one_run_lacks_its_system_lacks(tmp_path):
     experiment = evaluate_all(make_experiment(tmp_path))
-    write_json(experiment.analyses("again-2"), {test: {} for test in ("dev", "test")})
+    write_flat(experiment.analyses("again-2"), {test: {} for test in ("dev", "test")})
     write_tables(experiment)
     page = (experiment.metrics / "analyses.md").read_text(encoding="utf-8")
     assert table_rows(page, "Locality entropy")[4] == "| again | - | - | - | - |"
@@ -347,11 +349,11 @@ def test_what_one_run_lacks_its_system_lacks(tmp_path):
 
 def test_analyses_that_are_missing_are_named(tmp_path):
     experiment = evaluate_all(make_experiment(tmp_path))
-    write_json(experiment.analyses("gauss-2"), {"dev": {}})
-    with pytest.raises(UserError, match=r"gauss-2\.json has no analyses of \['test'\]; run the analyse stage again"):
+    write_flat(experiment.analyses("gauss-2"), {"dev": {}})
+    with pytest.raises(UserError, match=r"gauss-2\.csv has no analyses of \['test'\]; run the analyse stage again"):
         write_tables(experiment)
     experiment.analyses("gauss-2").unlink()
-    with pytest.raises(UserError, match=r"analyses/gauss-2\.json: no such file"):
+    with pytest.raises(UserError, match=r"analyses/gauss-2\.csv: no such file"):
         write_tables(experiment)
 
 
@@ -395,7 +397,7 @@ def test_unknown_variants_and_missing_files_are_named(tmp_path):
     write_pairs(experiment)
     with pytest.raises(UserError, match=r"no variant 'gaus' in .*pairs; there are again, alone, gauss, transformer\. "):
         score_variant(Evaluated(experiment.folder), "gaus")
-    with pytest.raises(UserError, match=r"transformer/1\.json: no such file"):
+    with pytest.raises(UserError, match=r"transformer/1\.csv: no such file"):
         write_tables(experiment)
     write_json(experiment.metrics / "models.json", {"transformer": {}})
     with pytest.raises(UserError, match=r"does not describe \['gauss', 'again', 'alone'\]"):
@@ -408,5 +410,5 @@ def test_unknown_variants_and_missing_files_are_named(tmp_path):
 def test_scores_without_a_new_test_set_are_named(tmp_path):
     evaluate_all(make_experiment(tmp_path))
     corpus = PARAMETERS["corpus"] | {"tests": ["dev", "test", "extra"]}
-    with pytest.raises(UserError, match=r"transformer/1\.json has no scores of \['extra'\]; run the evaluate stage"):
+    with pytest.raises(UserError, match=r"transformer/1\.csv has no scores of \['extra'\]; run the evaluate stage"):
         write_tables(make_experiment(tmp_path, corpus=corpus))

@@ -1,9 +1,11 @@
 """The analyses of one run."""
 
+from collections.abc import Iterator
+
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.decoding.running import read_settings
 from context_nmt.decoding.workers import gathered
-from context_nmt.files import read_lines, read_parallel, write_json
+from context_nmt.files import read_lines, read_parallel
 from context_nmt.measures.attention.divergence import divergence
 from context_nmt.measures.attention.gates import Tagged, gates
 from context_nmt.measures.attention.locality import locality
@@ -13,6 +15,7 @@ from context_nmt.measures.bleu_by_length import bleu_by_length
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.ngram_accuracy import ngram_accuracy
 from context_nmt.measures.parts_of_speech import find_tags
+from context_nmt.measures.rows import Row, write_rows
 from context_nmt.measures.scores import read_test
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
@@ -23,7 +26,7 @@ from context_nmt.settings.layout import run_name
 
 
 def analyse_run(experiment: Evaluated, variant: str, seed: int, *, device: str) -> None:
-    """Write {test_set: {measure: value}} of one run: what is read off the model, and off its translations.
+    """Write what is read off a run's model, and off its translations, for each test set.
 
     Where torchrun started several processes, they share the test sets and the first writes. Raises UserError for
     missing files, line counts that differ and sentences longer than the model's learned positions.
@@ -35,38 +38,24 @@ def analyse_run(experiment: Evaluated, variant: str, seed: int, *, device: str) 
     found = {}
     with processes(where) as group:
         for test in group.share(list(corpus.tests)):
-            hypotheses, references = read_test(experiment, run, test, tokenized=False)
-            found[test] = (
-                _of_model(experiment, corpus, model, test, settings)
-                | _of_output(experiment, corpus, run, test)
-                | bleu_by_iterations(
-                    model,
-                    corpus,
-                    test,
-                    settings,
-                    text=experiment.model(run) / "text",
-                    hypotheses=hypotheses,
-                    references=references,
-                )
-            )
+            of_model = _of_model(experiment, corpus, model, test, settings)
+            found[test] = [*of_model, *_of_output(experiment, corpus, run, model, test, settings)]
         found = gathered(found, group)
     if group.first:
-        write_json(experiment.analyses(run), found)
+        write_rows(experiment.analyses(run), run, (row for test in corpus.tests for row in found[test]))
 
 
 def _of_model(
     experiment: Evaluated, corpus: BinarizedCorpus, model: Model, test: str, settings: DecodingSettings
-) -> dict[str, float]:
+) -> Iterator[Row]:
     tagged = {
         side: words
         for side, language in (("source", corpus.source), ("target", corpus.target))
         if (words := _tagged(experiment, test, language)) is not None
     }
-    return (
-        locality(model, corpus, test, settings)
-        | divergence(model, corpus, test, settings)
-        | gates(model, corpus, test, settings, tagged)
-    )
+    yield from locality(model, corpus, test, settings)
+    yield from divergence(model, corpus, test, settings)
+    yield from gates(model, corpus, test, settings, tagged)
 
 
 def _tagged(experiment: Evaluated, test: str, language: str) -> Tagged | None:
@@ -77,10 +66,16 @@ def _tagged(experiment: Evaluated, test: str, language: str) -> Tagged | None:
     return [tagged_words(line.split(), own) for line, own in zip(lines, tags.universal(), strict=True)]
 
 
-def _of_output(experiment: Evaluated, corpus: BinarizedCorpus, run: str, test: str) -> dict[str, float]:
+def _of_output(
+    experiment: Evaluated, corpus: BinarizedCorpus, run: str, model: Model, test: str, settings: DecodingSettings
+) -> Iterator[Row]:
     hypotheses, references = read_test(experiment, run, test, tokenized=True)
-    accuracies = {f"ngram_accuracy_{n}": value for n, value in ngram_accuracy(hypotheses, references[0]).items()}
-    raw, raw_references = read_test(experiment, run, test, tokenized=False)
+    yield from ngram_accuracy(test, hypotheses, references[0])
+    hypotheses, references = read_test(experiment, run, test, tokenized=False)
     (sources,) = read_parallel(experiment.tokenized / f"{test}.{corpus.source}")
     units = corpus.side(test, corpus.source).lengths.tolist()
-    return accuracies | bleu_by_length(raw, raw_references, units, [len(line.split()) for line in sources])
+    yield from bleu_by_length(test, hypotheses, references, units, [len(line.split()) for line in sources])
+    text = experiment.model(run) / "text"
+    yield from bleu_by_iterations(
+        model, corpus, test, settings, text=text, hypotheses=hypotheses, references=references
+    )

@@ -1,11 +1,11 @@
 """Measurements as rows: every stage that measures a run writes them, and every table is made of them."""
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from context_nmt.files import replacing
+from context_nmt.files import UserError, replacing
 
 COLUMNS = ("run", "test_set", "metric", "layer", "tag", "value", "signature")
 # What is in the column `run` of numbers that are of no run, but of the test set that runs are measured on.
@@ -51,7 +51,10 @@ def row(
 
 
 def write_rows(path: Path, run: str, rows: Iterable[Row]) -> None:
-    """Write COLUMNS as CSV; the file appears whole or not at all."""
+    """Write COLUMNS as CSV, ordered by test set as they come, then by name; the file appears whole or not at all."""
+    rows = list(rows)
+    tests = {test_set: place for place, test_set in enumerate(dict.fromkeys(one.measure.test_set for one in rows))}
+    rows.sort(key=lambda one: (tests[one.measure.test_set], one.of, *in_order(one.measure)))
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -61,3 +64,25 @@ def write_rows(path: Path, run: str, rows: Iterable[Row]) -> None:
             writer.writerow(
                 (one.of or run, measure.test_set, measure.metric, layer, measure.tag, one.value, one.signature)
             )
+
+
+def in_order(measure: Measure) -> tuple[object, ...]:
+    """A key to sort by: metric, layer, tag; what has no layer or tag first, and numbers by their size."""
+    layer = -1 if measure.layer is None else measure.layer
+    number = int(measure.tag) if measure.tag.isdecimal() else 0
+    return measure.metric, layer, number, measure.tag
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """Read what `write_rows` has written; raises UserError for a missing file or one of other columns."""
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = csv.DictReader(file)
+        if tuple(lines.fieldnames or ()) != COLUMNS:
+            raise UserError(f"{path}: its columns are {lines.fieldnames}; they must be {', '.join(COLUMNS)}")
+        for one in lines:
+            layer = int(one["layer"]) if one["layer"] else None
+            of = one["run"] if one["run"] in NO_RUNS else ""
+            measure = Measure(one["test_set"], one["metric"], layer, one["tag"])
+            yield Row(measure, float(one["value"]), one["signature"], of)

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Iterator
 from statistics import fmean
 
-from context_nmt.files import read_json
 from context_nmt.report.markdown import signed, table_header, table_row
+from context_nmt.results.flat import read_flat
 from context_nmt.results.table import METRICS, Results
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.layout import rescored_name, run_name
@@ -23,7 +23,7 @@ def format_rescored(experiment: Experiment, results: Results) -> Iterator[str]:
     yield from ["", "## Rescored by the teacher", ""]
     yield NOTE.format(teacher=settings.label(settings.train.teachers[0]), seed=settings.seeds[0])
     scores = {
-        variant: [read_json(experiment.scores(rescored_name(run_name(variant, seed)))) for seed in settings.seeds]
+        variant: [read_flat(experiment.scores(rescored_name(run_name(variant, seed)))) for seed in settings.seeds]
         for variant in settings.rescored
     }
     chosen = dataclasses.replace(results, scores=scores)

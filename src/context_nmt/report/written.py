@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.files import read_json
+from context_nmt.results.flat import read_flat
 from context_nmt.results.speeds import Speeds, read_speeds
 from context_nmt.results.table import Difference
 from context_nmt.settings.experiment import ExperimentSettings
@@ -93,9 +94,9 @@ class Written:
     def _signatures(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
         for path in self._score_files():
-            for scores in read_json(path).values() if path.is_file() else ():
+            for scores in read_flat(path).values() if path.is_file() else ():
                 for metric, score in scores.items():
-                    if isinstance(score, dict) and "signature" in score:
+                    if score["signature"]:
                         found.setdefault(metric, set()).add(score["signature"])
         return found
 

@@ -12,11 +12,13 @@ from typing import Any
 from scipy.stats import t as student
 
 from context_nmt.files import UserError, read_json, write_json
+from context_nmt.results.flat import read_flat
 from context_nmt.results.speeds import Speeds, read_speeds
 from context_nmt.settings.experiment import ExperimentSettings
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.layout import run_name
 
+COUNTS = ("apt_pronouns_words", "apt_nouns_words")  # of words, which no table shows
 METRICS = ("sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased", "chrf")  # the order in tables
 
 
@@ -187,28 +189,24 @@ def _read_run(experiment: Experiment, variant: str, run: str) -> tuple[dict[str,
     accuracies = _read(experiment.contrastive(run), "scores", corpus.contrastive, "contrast")
     comparisons = _read(experiment.significance(run), "comparisons", corpus.tests if compared else (), "significance")
     analyses = _read(experiment.analyses(run), "analyses", corpus.tests, "analyse")
-    for test, found in read_json(experiment.discourse(run)).items():
-        analyses[test] |= {name: score["score"] for name, score in found.items()}
-    for name, measures in _probed(experiment, variant, run).items():
-        analyses[name] = analyses.get(name, {}) | measures
-    return scores | accuracies, comparisons, analyses
-
-
-def _probed(experiment: Experiment, variant: str, run: str) -> dict[str, dict[str, float]]:
-    """What probes have found in a run that is probed, {test set or probing set: {measure: value}}."""
     probing = experiment.settings.probing
-    found: dict[str, dict[str, float]] = read_json(experiment.word_probes(run)) if variant in probing.words else {}
-    if variant in probing.sentences:
-        tasks = read_json(experiment.sentence_probes(run))
-        found[str(probing.tasks)] = {f"probe_{name}": one["accuracy"] for name, one in tasks.items()} | {
-            f"probe_{name}_deviation": one["deviation"] for name, one in tasks.items() if "deviation" in one
-        }
-    return found
+    further = [
+        experiment.discourse(run),
+        *([experiment.word_probes(run)] if variant in probing.words else ()),
+        *([experiment.sentence_probes(run)] if variant in probing.sentences else ()),
+    ]
+    measured = {test: {name: one["score"] for name, one in found.items()} for test, found in analyses.items()}
+    for path in further:
+        for test, found in read_flat(path).items():
+            own = {name: one["score"] for name, one in found.items() if not name.startswith(COUNTS)}
+            measured[test] = measured.get(test, {}) | own
+    return scores | accuracies, comparisons, measured
 
 
 def _read(path: Path, what: str, names: tuple[str, ...], stage: str) -> dict[str, Any]:
     """A file that must have these names, which a stage has written; {} if there are none."""
-    found: dict[str, Any] = read_json(path) if names else {}
+    read = read_flat if path.suffix == ".csv" else read_json
+    found: dict[str, Any] = read(path) if names else {}
     absent = [name for name in names if name not in found]
     if absent:
         raise UserError(f"{path} has no {what} of {absent}; run the {stage} stage again")

@@ -6,12 +6,12 @@ metrics/                        small files, kept in git
     plans/{text,units,significance,probe_sentences,probe_words}.json
     curves/VARIANT-SEED.csv     learning curves
     hypotheses/VARIANT-SEED/TEST.{tokenized,detokenized}.txt
-    scores/VARIANT/SEED.json    discourse/VARIANT/SEED.json    of translations alone
+    scores/VARIANT/SEED.csv    discourse/VARIANT/SEED.csv    of translations alone
     pairs/VARIANT.json    significance/VARIANT/SEED.json    models.json
-    contrastive/VARIANT-SEED.json    accuracies on contrastive sets
+    contrastive/VARIANT-SEED.csv     accuracies on contrastive sets
     hypotheses/VARIANT.rescored-SEED/    scores/VARIANT.rescored/    of what a teacher chose, see `rescored_name`
-    analyses/VARIANT-SEED.json  what was read off a run by hooks
-    analyses/sentences/VARIANT-SEED.json    analyses/words/VARIANT-SEED.json    what probes have found
+    analyses/VARIANT-SEED.csv   what was read off a run by hooks
+    analyses/sentences/VARIANT-SEED.csv    analyses/words/VARIANT-SEED.csv    what probes have found
     results.json  results.md  results.csv  analyses.md  analyses.csv  papers.md  papers.csv  figures/  discourse.md
     probes.md
     focus.json                  the results of one variant, for `dvc metrics diff`
@@ -138,33 +138,33 @@ class Layout:
         return self.metrics / "hypotheses" / run
 
     def scores(self, run: str) -> Path:
-        return self._by_variant("scores", run)
+        return self._by_variant("scores", run, "csv")
 
     def contrastive(self, run: str) -> Path:
-        return self.metrics / "contrastive" / f"{run}.json"
+        return self.metrics / "contrastive" / f"{run}.csv"
 
     def contrastive_outcomes(self, run: str) -> Path:
         return self.runs / "contrastive" / run
 
     def analyses(self, run: str) -> Path:
-        return self.metrics / "analyses" / f"{run}.json"
+        return self.metrics / "analyses" / f"{run}.csv"
 
     def sentence_probes(self, run: str) -> Path:
-        return self.metrics / "analyses" / "sentences" / f"{run}.json"
+        return self.metrics / "analyses" / "sentences" / f"{run}.csv"
 
     def word_probes(self, run: str) -> Path:
-        return self.metrics / "analyses" / "words" / f"{run}.json"
+        return self.metrics / "analyses" / "words" / f"{run}.csv"
 
     def discourse(self, run: str) -> Path:
-        return self._by_variant("discourse", run)
+        return self._by_variant("discourse", run, "csv")
 
     def significance(self, run: str) -> Path:
-        return self._by_variant("significance", run)
+        return self._by_variant("significance", run, "json")
 
     def pairs(self, variant: str) -> Path:
         """Which of a variant's translations are compared with which."""
         return self.metrics / "pairs" / f"{variant}.json"
 
-    def _by_variant(self, kind: str, run: str) -> Path:
+    def _by_variant(self, kind: str, run: str, ending: str) -> Path:
         variant, _, seed = run.rpartition("-")
-        return self.metrics / kind / variant / f"{seed}.json"
+        return self.metrics / kind / variant / f"{seed}.{ending}"

@@ -14,11 +14,10 @@ from context_nmt.corpus.previous import with_previous
 from context_nmt.corpus.vocabulary import BEGIN, END, JOINER, SPECIALS, Vocabulary
 from context_nmt.decoding.in_batches import evaluating
 from context_nmt.files import UserError
-from context_nmt.measures.attention.recording import recording
+from context_nmt.measures.attention.recording import recording, shown
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.model import Model
 
-WORDS, SENTENCES = "word_attention.attend.weights", "sentence_attention.attend.weights"
 Ids = NDArray[np.integer[Any]]
 Span = tuple[int, int]
 
@@ -45,8 +44,7 @@ class Looks:
 def modules_that_show(model: Model) -> list[str]:
     """The names of submodules whose weights can be read; raises UserError where there is none."""
     names = [name for name, _ in model.named_modules()]
-    found = [name.removesuffix(f".{WORDS}") for name in names if name.endswith(f".{WORDS}")]
-    found = [name for name in found if f"{name}.{SENTENCES}" in names]
+    found = [name for name in names if (one := shown(model, name)).earlier_words and one.earlier_sentences]
     if not found or not isinstance(model, DocumentModel):
         raise UserError(
             "nothing in this variant shows where it looks in previous sentences; give one with attention to"
@@ -71,8 +69,10 @@ def looks(
     names, device = modules_that_show(model), model.output.weight.device
     before, found = np.arange(len(sources)), []
     sides = {"source": sources, "target": read}
-    hooks = [f"{name}.{kind}" for name in names for kind in (WORDS, SENTENCES)]
-    with evaluating(model), recording(model, hooks) as outputs:
+    weights = {
+        name: (str(one.earlier_words), str(one.earlier_sentences)) for name in names if (one := shown(model, name))
+    }
+    with evaluating(model), recording(model, [hook for pair in weights.values() for hook in pair]) as outputs:
         for number in range(len(sources)):
             rows, previous = with_previous(np.array([number]), before, sentences=model.sentences, reach=model.reach)
             inputs = pad([translations[number], *(read[row] for row in rows[1:])], first=BEGIN)
@@ -82,7 +82,7 @@ def looks(
             for name in names:
                 of = "source" if name.startswith("encoder") else "target"
                 at = "source" if model.get_submodule(name).of == "source" else "target"
-                words, shares = _of_first(outputs[f"{name}.{WORDS}"], outputs[f"{name}.{SENTENCES}"], len(rows))
+                words, shares = _of_first(outputs[hooks[name][0]], outputs[hooks[name][1]], len(rows))
                 before_it = range(number - min(number, words.size(0)), number)
                 there = [Previous.of(one, sides[at][one], vocabularies[at], begin=at == "target") for one in before_it]
                 own = word_spans(vocabularies[of], (sources if of == "source" else translations)[number])

@@ -32,8 +32,8 @@ def locality(model: Model, corpus: BinarizedCorpus, split: str, settings: Decodi
             if shows.global_share:
                 share = batch.outputs[shows.global_share].double()
                 shares.add(LOCAL, layer, 1 - share.squeeze(-1).mean(1), batch.target)
-    yield from means.rows(split, whole=range(1, 1 + len(model.decoder.layers)))
-    yield from shares.rows(split, whole=[0])  # those of some layers have no mean
+    yield from means.rows(split, with_means=len(shown) == len(model.decoder.layers))
+    yield from shares.rows(split, with_means=False)
 
 
 def entropy(weights: Tensor) -> Tensor:

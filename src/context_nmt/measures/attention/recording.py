@@ -1,6 +1,6 @@
 """Reads what named submodules of a model put out, batch by batch, as it translates."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import fmean
@@ -144,11 +144,11 @@ class SentenceMeans:
         layers = self._found.setdefault(metric, {})
         layers.setdefault(layer, []).extend(((values * real).sum(1) / real.sum(1)).tolist())
 
-    def rows(self, test_set: str, *, whole: Collection[int] = ()) -> Iterator[Row]:
-        """Yield each metric by layer, and its mean over layers if it has all those of `whole`."""
+    def rows(self, test_set: str, *, with_means: bool = True) -> Iterator[Row]:
+        """Yield each metric by layer, and its mean over the layers that have it."""
         for metric, layers in self._found.items():
             means = {layer: fmean(values) for layer, values in layers.items()}
-            if set(whole) <= set(means):
+            if with_means:
                 yield row(test_set, metric, round(fmean(means.values()), 6))
             for layer, mean in means.items():
                 yield row(test_set, metric, round(mean, 6), layer=layer)

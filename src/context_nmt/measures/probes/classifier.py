@@ -5,7 +5,6 @@ not say is decided here: 512 hidden units with ReLU, patience of 5 epochs, L2 as
 and the weights of the best epoch, the first of equal ones.
 """
 
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from context_nmt.measures.probes.early_stopping import EarlyStopping
 from context_nmt.settings.evaluation import SentenceClassifierSettings
 
 
@@ -37,20 +37,17 @@ def train_classifier(
         {"params": output.parameters()},
     ]
     optimizer = torch.optim.RMSprop(groups, lr=settings.learning_rate)
-    best, kept, since = -1.0, classifier.state_dict(), 0
+    stopping = EarlyStopping(classifier, settings.patience)
     for _ in range(settings.epochs):
         for batch in torch.split(torch.randperm(len(training.labels)), settings.batch_sentences):
             optimizer.zero_grad()
             logits = classifier(training.features[batch])
             functional.cross_entropy(logits, training.labels[batch]).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-        reached = accuracy(classifier, validation)
-        since += 1
-        if reached > best:
-            best, kept, since = reached, deepcopy(classifier.state_dict()), 0
-        if since == settings.patience:
+        stopping.validated(accuracy(classifier, validation))
+        if not stopping.goes_on:
             break
-    classifier.load_state_dict(kept)
+    stopping.restore()
     return classifier
 
 

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.decoding.in_batches import evaluating
-from context_nmt.files import write_json
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.parts_of_speech import Tags, find_tags
 from context_nmt.measures.probes.similarity import cosines
 from context_nmt.measures.probes.states import STACKS, read_layers
 from context_nmt.measures.probes.unit_groups import frequency_bins, unit_tags
 from context_nmt.measures.probes.words import WordProbes, batches
+from context_nmt.measures.rows import Row, row, write_rows
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.settings.checking import read_settings
@@ -27,7 +27,7 @@ TOKENS = 4096  # of a batch, padding included
 
 
 def probe_words(experiment: Evaluated, variant: str, seed: int, *, device: str) -> None:
-    """Write {test_set: {measure: value}} of one run, see `Measuring`; raises UserError for missing files.
+    """Write what lexical probes find in one run, see `Measuring`; raises UserError for missing files.
 
     Nothing is said by tag where there are neither gold tags nor a tagger.
     """
@@ -36,21 +36,21 @@ def probe_words(experiment: Evaluated, variant: str, seed: int, *, device: str) 
     model = load_run(experiment.model(run), device_named(device), corpus)
     probes = WordProbes(model, corpus, read_settings(WordClassifierSettings, experiment.stage_plan("probe_words")))
     measuring = Measuring(probes, corpus)
-    found = {}
+    rows: list[Row] = []
     for test in corpus.tests:
         tags = [find_tags(experiment, test, language) for language in (corpus.source, corpus.target)]
-        found[test] = measuring.measures(test, dict(zip(STACKS, tags, strict=True)))
-    write_json(experiment.word_probes(run), found)
+        rows += measuring.rows(test, dict(zip(STACKS, tags, strict=True)))
+    write_rows(experiment.word_probes(run), run, rows)
 
 
 class Measuring:
-    """Measures by name, STACK is encoder or decoder.
+    """Metrics by layer; STACK is encoder or decoder.
 
-    lexical_STACK_LAYER                 per cent of all units that the layer's classifier finds
-    lexical_STACK_frequency_BIN_LAYER   the same of the units of a bin, from 1, the rarest types, to 10
-    lexical_STACK_tag_TAG_LAYER         the same of the units of words with this tag
-    cosine_STACK_tokens_LAYER           mean cosine of the layer's states and the embeddings
-    cosine_STACK_sentences_LAYER        the same with a sentence's states as one vector
+    lexical_STACK                per cent of all units that the layer's classifier finds
+    lexical_STACK_by_frequency   the same by bin, from 1, the rarest types, to 10
+    lexical_STACK_by_tag         the same by the tag of the unit's word
+    cosine_STACK_tokens          mean cosine of the layer's states and the embeddings
+    cosine_STACK_sentences       the same with a sentence's states as one vector
     """
 
     def __init__(self, probes: WordProbes, corpus: BinarizedCorpus) -> None:
@@ -62,7 +62,7 @@ class Measuring:
             for stack, side in zip(STACKS, corpus.parallel(corpus.train), strict=True)
         }
 
-    def measures(self, test: str, tags: Mapping[str, Tags | None]) -> dict[str, float]:
+    def rows(self, test: str, tags: Mapping[str, Tags | None]) -> Iterator[Row]:
         """Measure one test set; `tags` are those of what each stack reads."""
         pairs = self.corpus.parallel(test)
         tags_of = {
@@ -70,8 +70,8 @@ class Measuring:
             for stack, side in zip(STACKS, pairs, strict=True)
             if (own := tags[stack])
         }
-        accuracies: dict[str, list[NDArray[np.bool_]]] = defaultdict(list)
-        angles: dict[str, list[float]] = defaultdict(list)
+        accuracies: dict[tuple[str, str], list[NDArray[np.bool_]]] = defaultdict(list)  # by metric and tag
+        angles: dict[tuple[str, int], list[float]] = defaultdict(list)  # by metric and layer
         for batch in batches(pairs, np.arange(len(pairs[0])), TOKENS):
             with evaluating(self.probes.model):
                 read = read_layers(self.probes.model, pairs, batch)
@@ -84,26 +84,25 @@ class Measuring:
                 for name, chosen in self._groups(stack, ids, tagged):
                     accuracies[name].append(right[:, chosen])
                 for number, (tokens, sentences) in enumerate(cosines(layers), start=1):
-                    angles[f"cosine_{stack}_tokens_{number}"] += tokens.tolist()
-                    angles[f"cosine_{stack}_sentences_{number}"] += sentences.tolist()
-        found = {
-            f"{name}_{layer}": 100 * float(share)
-            for name, parts in accuracies.items()
-            for layer, share in enumerate(np.concatenate(parts, axis=1).mean(axis=1))
-        }
-        found |= {name: fmean(values) for name, values in angles.items() if values}
-        return {name: round(value, 6) for name, value in found.items()}
+                    angles[f"cosine_{stack}_tokens", number] += tokens.tolist()
+                    angles[f"cosine_{stack}_sentences", number] += sentences.tolist()
+        for (metric, tag), parts in accuracies.items():
+            for layer, share in enumerate(np.concatenate(parts, axis=1).mean(axis=1)):
+                yield row(test, metric, round(100 * float(share), 6), layer=layer, tag=tag)
+        for (metric, layer), values in angles.items():
+            if values:
+                yield row(test, metric, round(fmean(values), 6), layer=layer)
 
     def _groups(
         self, stack: str, ids: NDArray[np.int64], tags: NDArray[np.str_] | None
-    ) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-        """The groups that N units are in, each with which of them are, bool [N]."""
+    ) -> Iterator[tuple[tuple[str, str], NDArray[np.bool_]]]:
+        """The groups that N units are in, as metric and tag, each with which of them are, bool [N]."""
         if not len(ids):
             return
-        yield f"lexical_{stack}", np.ones(len(ids), dtype=np.bool_)
+        yield (f"lexical_{stack}", ""), np.ones(len(ids), dtype=np.bool_)
         bins = self.bins[stack][ids]
         for number in np.unique(bins[bins > 0]):
-            yield f"lexical_{stack}_frequency_{number}", bins == number
+            yield (f"lexical_{stack}_by_frequency", str(number)), bins == number
         if tags is not None:
             for tag in np.unique(tags[tags != ""]):
-                yield f"lexical_{stack}_tag_{tag}", tags == tag
+                yield (f"lexical_{stack}_by_tag", str(tag)), tags == tag

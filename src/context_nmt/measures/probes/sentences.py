@@ -1,15 +1,16 @@
 """Sentence probes: how well classifiers find out what a sentence is like from its mean encoder state."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean, stdev
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from context_nmt.command_line import progress
-from context_nmt.files import write_json
 from context_nmt.measures.probes.classifier import Examples, accuracy, train_classifier
 from context_nmt.measures.probes.features import write_features
 from context_nmt.measures.probes.tasks import GROUPS, SPLITS, TASKS
+from context_nmt.measures.rows import CHANCE, Row, row, write_rows
 from context_nmt.models.checkpoints import load
 from context_nmt.settings.checking import read_settings
 from context_nmt.settings.evaluation import SentenceClassifierSettings, SentenceProbePlan
@@ -17,16 +18,26 @@ from context_nmt.settings.layout import Layout, run_name
 
 
 def probe_sentences(experiment: Layout, variant: str, seed: int, *, device: str) -> None:
-    """Write {TASK or group of tasks: {"accuracy", "chance", …}} of one run, see `summary`.
+    """Write the accuracy of each task and group of tasks, `probe` by tag, and chance.
 
-    Its encoder sees the sentences once, whatever classifiers follow. Raises UserError as `write_features` does.
+    With several classifiers, `probe_deviation` is their sample standard deviation. The run's encoder sees the sentences
+    once, whatever classifiers follow. Raises UserError as `write_features` does.
     """
     run = run_name(variant, seed)
     plan = read_settings(SentenceProbePlan, experiment.stage_plan("probe_sentences"))
     with TemporaryDirectory() as folder:
         features = Path(folder)
         write_features(experiment, run, experiment.data(str(plan.tasks)), features, device=device)
-        write_json(experiment.sentence_probes(run), probe_tasks(features, plan.classifier, description=run))
+        found = probe_tasks(features, plan.classifier, description=run)
+    write_rows(experiment.sentence_probes(run), run, _rows(str(plan.tasks), found))
+
+
+def _rows(tasks: str, found: dict[str, dict[str, Any]]) -> Iterator[Row]:
+    for name, one in found.items():
+        yield row(tasks, "probe", one["accuracy"], tag=name)
+        if "deviation" in one:
+            yield row(tasks, "probe_deviation", one["deviation"], tag=name)
+        yield row(tasks, "probe", one["chance"], tag=name, of=CHANCE)
 
 
 def probe_tasks(folder: Path, settings: SentenceClassifierSettings, *, description: str) -> dict[str, dict[str, Any]]:

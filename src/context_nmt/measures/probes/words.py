@@ -7,7 +7,6 @@ which are always found, are not asked for. The paper does not say how many token
 """
 
 from collections.abc import Iterator
-from copy import deepcopy
 
 import numpy as np
 import torch
@@ -19,6 +18,7 @@ from context_nmt.command_line import progress
 from context_nmt.corpus.batching import Indices, length_batches
 from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
 from context_nmt.decoding.in_batches import evaluating
+from context_nmt.measures.probes.early_stopping import EarlyStopping
 from context_nmt.measures.probes.states import STACKS, Layers, read_layers
 from context_nmt.models.model import Model
 from context_nmt.settings.evaluation import WordClassifierSettings
@@ -40,14 +40,7 @@ class LayerProbe:
             nn.Linear(settings.hidden_width, classes, bias=False),
         ).to(device)
         self.optimizer = torch.optim.Adam(self.classifier.parameters(), lr=settings.learning_rate)
-        self.patience = settings.patience
-        self.best, self.since = -1.0, 0
-        self.kept = deepcopy(self.classifier.state_dict())
-
-    @property
-    def learns(self) -> bool:
-        """Whether it has got better within its patience."""
-        return self.since < self.patience
+        self.stopping = EarlyStopping(self.classifier, settings.patience)
 
     def update(self, states: Tensor, labels: Tensor) -> None:
         """Learn from states [N, D] of classes [N]."""
@@ -60,12 +53,6 @@ class LayerProbe:
     def right(self, states: Tensor, labels: Tensor) -> Tensor:
         """Whether the class of each state [N, D] is found, bool [N]."""
         return self.classifier.eval()(states).argmax(-1) == labels
-
-    def validated(self, accuracy: float) -> None:
-        """Keep the weights of the best accuracy, the first of equal ones."""
-        self.since += 1
-        if accuracy > self.best:
-            self.best, self.since, self.kept = accuracy, 0, deepcopy(self.classifier.state_dict())
 
 
 class WordProbes:
@@ -88,11 +75,11 @@ class WordProbes:
             for _ in progress(range(settings.epochs), "lexical probes"):
                 self._epoch(training, chosen, random)
                 self._validate(validation)
-                if not any(probe.learns for probes in self.probes.values() for probe in probes):
+                if not any(probe.stopping.goes_on for probes in self.probes.values() for probe in probes):
                     break
         for probes in self.probes.values():
             for probe in probes:
-                probe.classifier.load_state_dict(probe.kept)
+                probe.stopping.restore()
 
     def _probes(self, stack: str) -> list[LayerProbe]:
         layers = len(getattr(self.model, stack).layers) + 1
@@ -105,7 +92,7 @@ class WordProbes:
             for stack, layers in self._read(training, batch).items():
                 labels = self.classes[stack][layers.ids[layers.real]]
                 for probe, states in zip(self.probes[stack], layers.states, strict=True):
-                    if probe.learns:
+                    if probe.stopping.goes_on:
                         probe.update(states[layers.real], labels)
 
     def _validate(self, validation: Pairs) -> None:
@@ -115,8 +102,8 @@ class WordProbes:
                 found[stack].append(self.right(stack, layers))
         for stack, rows in found.items():
             for probe, right in zip(self.probes[stack], np.concatenate(rows, axis=1).mean(axis=1), strict=True):
-                if probe.learns:
-                    probe.validated(float(right))
+                if probe.stopping.goes_on:
+                    probe.stopping.validated(float(right))
 
     def right(self, stack: str, layers: Layers) -> NDArray[np.bool_]:
         """Whether the unit of each of N real positions, sentence by sentence, is found in each layer, [layers, N]."""

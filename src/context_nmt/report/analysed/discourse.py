@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from context_nmt.files import read_json
 from context_nmt.report.markdown import DASH, score_cell, table_header, table_row
+from context_nmt.results.flat import read_flat
 from context_nmt.results.table import Results
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.layout import run_name
@@ -33,7 +33,7 @@ def format_discourse(experiment: Experiment, results: Results) -> str:
     settings = results.settings
     corpus = settings.corpus
     runs = [
-        read_json(experiment.discourse(run_name(variant, seed)))
+        read_flat(experiment.discourse(run_name(variant, seed)))
         for variant in settings.variants
         for seed in settings.seeds
     ]

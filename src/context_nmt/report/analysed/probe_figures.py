@@ -6,13 +6,11 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from context_nmt.files import read_json
 from context_nmt.measures.probes.tasks import TASKS
-from context_nmt.report.analysed.probes import STACKS, groups_of, lexical_tests
+from context_nmt.report.analysed.probes import STACKS, chances, groups_of, lexical_tests
 from context_nmt.report.figures import COLOURS, LINES, MARKERS, corpus_name, panels_of
 from context_nmt.results.table import Results
 from context_nmt.settings.folder import Experiment
-from context_nmt.settings.layout import run_name
 
 
 def draw_probes(experiment: Experiment, results: Results, folder: Path) -> list[str]:
@@ -46,10 +44,10 @@ def _draw_sentences(experiment: Experiment, results: Results, path: Path) -> Non
     """A row per task, a mark per system, and a bar where chance is."""
     settings, tasks = results.settings, str(results.settings.probing.tasks)
     variants = settings.probing.sentences
-    chance = read_json(experiment.sentence_probes(run_name(variants[0], settings.seeds[0])))
+    chance = chances(experiment)
     shown = [task for task in TASKS if task in chance]
     with panels_of(path, 1, heights=[1.2 + 0.34 * len(shown)]) as (figure, (panel,)):
-        panel.plot([chance[task]["chance"] for task in shown], range(len(shown)), "|k", markersize=14, label="chance")
+        panel.plot([chance[task] for task in shown], range(len(shown)), "|k", markersize=14, label="chance")
         for number, variant in enumerate(variants):
             found = [results.summary(variant, tasks, f"probe_{task}") for task in shown]
             points = [(one["mean"], place) for place, one in enumerate(found) if one]

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Collection, Iterator
 
-from context_nmt.files import read_json
 from context_nmt.measures.probes.tasks import GROUPS
+from context_nmt.measures.rows import CHANCE, read_rows
 from context_nmt.report.markdown import DASH, score_cell, table_header, table_row
 from context_nmt.results.table import Results
 from context_nmt.settings.folder import Experiment
@@ -60,16 +60,23 @@ def _picture(title: str, name: str, pictures: Collection[str]) -> list[str]:
     return ["", f"![{title}](figures/{name}.svg)"] if name in pictures else []
 
 
+def chances(experiment: Experiment) -> dict[str, float]:
+    """The share of the most frequent class of each task and group, in per cent."""
+    settings = experiment.settings
+    path = experiment.sentence_probes(run_name(settings.probing.sentences[0], settings.seeds[0]))
+    return {row.measure.tag: row.value for row in read_rows(path) if row.of == CHANCE}
+
+
 def _sentences(experiment: Experiment, results: Results) -> Iterator[str]:
     probing = results.settings.probing
-    first = read_json(experiment.sentence_probes(run_name(probing.sentences[0], results.settings.seeds[0])))
+    first = chances(experiment)
     for group, tasks in GROUPS.items():
         columns = [name for name in (*tasks, group) if name in first]
         if not columns:
             continue
         yield from ["", f"{group.capitalize()}:", ""]
         yield from table_header(["System", *(f"{name}, mean" if name == group else name for name in columns)])
-        yield table_row(["(chance)", *(f"{first[name]['chance']:.2f}" for name in columns)])
+        yield table_row(["(chance)", *(f"{first[name]:.2f}" for name in columns)])
         for variant in probing.sentences:
             cells = [score_cell(results, variant, str(probing.tasks), f"probe_{name}") for name in columns]
             yield table_row([results.settings.label(variant), *cells])
