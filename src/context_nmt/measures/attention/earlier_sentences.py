@@ -69,10 +69,8 @@ def looks(
     names, device = modules_that_show(model), model.output.weight.device
     before, found = np.arange(len(sources)), []
     sides = {"source": sources, "target": read}
-    weights = {
-        name: (str(one.earlier_words), str(one.earlier_sentences)) for name in names if (one := shown(model, name))
-    }
-    with evaluating(model), recording(model, [hook for pair in weights.values() for hook in pair]) as outputs:
+    hooks = {name: (str(shown(model, name).earlier_words), str(shown(model, name).earlier_sentences)) for name in names}
+    with evaluating(model), recording(model, [hook for pair in hooks.values() for hook in pair]) as outputs:
         for number in range(len(sources)):
             rows, previous = with_previous(np.array([number]), before, sentences=model.sentences, reach=model.reach)
             inputs = pad([translations[number], *(read[row] for row in rows[1:])], first=BEGIN)
