@@ -19,20 +19,20 @@ def main(
     Reads metrics/plans/VARIANT/decoding.json and text.json, runs/models/VARIANT-SEED, runs/binarized, runs/subwords,
     runs/tokenized, metrics/hypotheses/VARIANT-SEED, and the references and gold tags of the corpus. Writes
 
-        metrics/analyses/VARIANT-SEED.json    for each test set
-            locality_entropy                of cross-attention, in bits, over all decoder layers; of one with _LAYER
+        metrics/analyses/VARIANT-SEED.csv    rows for each test set, by layer or tag
+            locality_entropy                of cross-attention, in bits, by decoder layer and over all of them
             locality_entropy_of_mean_map    the same of the map that is the mean over heads
-            local_share_LAYER               how much of the attention is local, where it is gated
-            divergence_PLACE                JS in nats of the two attentions of a dual context, over its layers; of one
-                                            with _LAYER; PLACE is encoder or decoder
+            local_share                     how much of the attention is local, by layer, where it is gated
+            divergence_PLACE                JS in nats of the two attentions of a dual context, by layer and over its
+                                            layers; PLACE is encoder or decoder
             head_divergence_PLACE           the mean of the same over pairs of heads
-            gate_PLACE_SIDE                 share of the context in a query, key or value, over its layers; of one with
-                                            _LAYER, of a part of speech with _TAG; PLACE also cross
-            ngram_accuracy_N                per cent of the n-grams that the reference has, for n = 1 to 10
-            bleu_of_iterations_N            sacrebleu of a masked model after N iterations
-            bleu_of_units_N                 sacrebleu where the source has N units or more, to the next of 0, 10, … 50;
-                                            sentences_of_units_N how many these are
-            bleu_of_tenth_N                 sacrebleu of a tenth of the sentences, from short to long; words_of_tenth_N
+            gate_PLACE_SIDE                 share of the context in a query, key or value, by layer, over its layers,
+                                            and by part of speech; PLACE also cross
+            ngram_accuracy                  per cent of the n-grams that the reference has, by n from 1 to 10
+            bleu_of_iterations              sacrebleu of a masked model, by its number of iterations
+            bleu_of_units                   sacrebleu by length, where the source has at least 0, 10, … 50 units;
+                                            sentences_of_units: how many these are
+            bleu_of_tenth                   sacrebleu of a tenth of the sentences, from short to long; words_of_tenth:
                                             the mean length of their sources
 
     Example: python stages analyse transformer 1

@@ -22,9 +22,10 @@ def main(
 
     Writes
 
-        metrics/contrastive/VARIANT-SEED.json
-            {SET: {SET_CATEGORY: {"score": per cent, "signature": str, "items": int}}}; the score compares
-            log-probabilities, that of SET_CATEGORY_normalized their means over a translation's units
+        metrics/contrastive/VARIANT-SEED.csv    rows, a tag per category
+            accuracy                per cent, by log-probability
+            accuracy_normalized     the same by its mean over a translation's units
+            items                   how many the category has
         runs/contrastive/VARIANT-SEED/SET.tsv
             for each line of the set its outcome (1, 0.5, 0) and margin in nats, and both normalized
 

@@ -22,15 +22,17 @@ def main(
     data/CORPUS/TEST.gold.jsonl where there is one. Words are aligned by a model of the training text (Dyer et al.
     2013), the same one for all runs. Writes
 
-        metrics/scores/VARIANT/SEED.json       {TEST: {METRIC: {"score": float, "signature": str}}}
-        metrics/discourse/VARIANT/SEED.json    the same of documents; {} without any
+        metrics/scores/VARIANT/SEED.csv       rows (run, test_set, metric, layer, tag, value, signature)
+        metrics/discourse/VARIANT/SEED.csv    rows of documents, if the test sets have any
             apt_pronouns    the share of the reference's pronouns that the translation has at the word that they are
                             linked to through the source; of a target language of which there is a list (en, de)
             apt_nouns       the same of its nouns, with gold tags or, in English, those of NLTK's tagger if installed
             cohesion        the share of content words that take up an earlier one of their document: the same, or, in
                             English where WordNet is installed, a related one (Wong and Kit 2012)
             coherence       the cosine of adjacent sentences in a latent semantic space of the training text
-    The first two have "counts", the others "reference", the human translation's score.
+    apt_pronouns_words and apt_nouns_words count how the words came out, by tag. cohesion and coherence are also those
+    of the run `human`, the reference; the sacrebleu of the run `bound` is the best score that a system can have that
+    sees one sentence at a time.
 
     Example: python stages evaluate transformer
     """

@@ -30,20 +30,20 @@ def main(
     metrics/plans/probe_sentences.json, data/TASKS/TASK.txt and runs/models/VARIANT-SEED; the text goes through the
     run's own tokenizer, truecaser and units. Writes
 
-        metrics/analyses/sentences/VARIANT-SEED.json    {TASK: …}, and surface, syntactic, semantic: means of tasks
-            accuracies    in per cent, of a classifier per seed
-            accuracy      their mean, and with several seeds "deviation", their sample standard deviation
-            chance        the share of the most frequent class in the test set
+        metrics/analyses/sentences/VARIANT-SEED.csv    rows, a tag per task, and surface, syntactic, semantic
+            probe              per cent of the test sentences whose class is found, the mean over classifiers; also that
+                               of the run `chance`, the share of the most frequent class
+            probe_deviation    with several classifiers, their sample standard deviation
 
     words: which unit is at a position, by layer (Emelin et al. 2019). Reads metrics/plans/probe_words.json and
     text.json, runs/models/VARIANT-SEED, runs/binarized and gold tags of data/CORPUS where there are some. Writes
 
-        metrics/analyses/words/VARIANT-SEED.json    for each test set; layer 0 is the embeddings
-            lexical_STACK_LAYER                 per cent of all units that the layer's classifier finds
-            lexical_STACK_frequency_BIN_LAYER   the same of units by the frequency of their type, 1 (rarest) to 10
-            lexical_STACK_tag_TAG_LAYER         the same by the tag of the unit's word
-            cosine_STACK_tokens_LAYER           mean cosine of the layer's states and the embeddings
-            cosine_STACK_sentences_LAYER        the same with a sentence's states as one vector
+        metrics/analyses/words/VARIANT-SEED.csv    rows for each test set by layer; layer 0 is the embeddings
+            lexical_STACK                 per cent of all units that the layer's classifier finds
+            lexical_STACK_by_frequency    the same by the frequency of the unit's type, tags 1 (rarest) to 10
+            lexical_STACK_by_tag          the same by the tag of the unit's word
+            cosine_STACK_tokens           mean cosine of the layer's states and the embeddings
+            cosine_STACK_sentences        the same with a sentence's states as one vector
 
     Example: python stages probe words transformer 1
     """

@@ -23,7 +23,7 @@ def main(
     Reads what decode and evaluate read, and runs/models/JUDGE. Writes
 
         metrics/hypotheses/VARIANT.rescored-SEED/      as decode does
-        metrics/scores/VARIANT.rescored/SEED.json      as evaluate does
+        metrics/scores/VARIANT.rescored/SEED.csv       as evaluate does
 
     Example: python stages rescore cmlm 1 transformer-1
     """
