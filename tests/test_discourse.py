@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from made_up_experiment import PARAMETERS, REFERENCE, evaluate_all, make_experiment, write_contrastive
 from measured import write_flat
 
-from context_nmt.files import UserError, read_json, write_json, write_lines
+from context_nmt.files import UserError, write_lines
 from context_nmt.measures.discourse import wordnet
 from context_nmt.measures.discourse.aligning import WordAligner
 from context_nmt.measures.discourse.coherence import Coherence
@@ -239,10 +239,10 @@ def test_the_page_has_documents_and_distances(evaluated, tmp_path):
     for number, variant in enumerate(experiment.settings.variants):
         for seed in (1, 2):
             path = experiment.contrastive(f"{variant}-{seed}")
-            sets = read_json(path)
+            sets = read_flat(path)
             for name, score in {"within": 90, "distance_2": 50, "distance_10": 50, "distance_1": 60}.items():
                 sets["pronouns"][f"pronouns_{name}"] = {"score": score + number, "signature": "x", "items": 4}
-            write_json(path, sets)
+            write_flat(path, sets)
             scores = {"apt_nouns": {"score": 0.5 + number / 10, "signature": "n|1"}}
             scores["cohesion"] = {"score": 0.25, "signature": "c", "reference": 0.75}
             if variant == "alone":
@@ -274,5 +274,5 @@ def test_a_page_without_documents_says_so(evaluated):
 def test_scores_of_documents_that_are_missing_are_named(evaluated, tmp_path):
     experiment = Experiment(shutil.copytree(evaluated, tmp_path / "copy"))
     experiment.discourse("gauss-2").unlink()
-    with pytest.raises(UserError, match=r"discourse/gauss/2\.json: no such file"):
+    with pytest.raises(UserError, match=r"discourse/gauss/2\.csv: no such file"):
         read_results(experiment)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from dvc.utils.serialize import dump_yaml, modify_yaml
+
+from context_nmt.pipeline.dvc import modify_quickly
 
 ROOT = Path(__file__).parents[1]
 
@@ -145,7 +148,7 @@ def test_ctrl_c_stops_all(project):
         line = process.stdout.readline()
         assert line
         ready += line.endswith("| ready\n")
-    assert sum("context_nmt" not in command for command in processes(project)) >= 4  # two of dvc, two stages
+    assert len(processes(project)) >= 5  # the command itself, two of dvc, two stages
     process.send_signal(signal.SIGINT)
     status, lines = finish(process)
     assert (status, lines) == (130, ["interrupted"])
@@ -237,3 +240,26 @@ def test_an_error_of_dvc_is_shown(chained):
     status, lines = finish(start(chained, "", "--jobs", "2"))
     assert status == 1
     assert any("words" in line for line in lines), lines
+
+
+def test_a_lock_is_written_as_dvc_itself_writes_it(tmp_path):
+    values = {
+        "schema": "2.0",
+        "stages": {
+            "a@x": {
+                "cmd": "python ../../stages train lexical_shortcuts_fusion 1",
+                "params": {"p": {"no": None, "ü": 1e-05}},
+            }
+        },
+    }
+    values["stages"]["a@x"]["deps"] = [{"path": "x", "md5": "0123", "size": 7}, {"path": "y", "md5": "1e10"}, {}, []]
+    written = []
+    for modify in (modify_yaml, modify_quickly):
+        path = tmp_path / modify.__name__ / "dvc.lock"
+        path.parent.mkdir()
+        dump_yaml(path, values)
+        with modify(path) as found:
+            found["stages"].update({"b": {"cmd": "true"}})
+        written.append(path.read_bytes())
+    assert written[0] == written[1]
+    assert b"b:" in written[0]

@@ -227,7 +227,7 @@ def test_other_metrics_and_runs_that_lack_them(tmp_path):
 def test_contrastive_sets_stand_beside_the_test_sets(tmp_path):
     corpus = PARAMETERS["corpus"] | {"contrastive": ["pronouns"]}
     experiment = evaluate_all(make_experiment(tmp_path, corpus=corpus))
-    with pytest.raises(UserError, match=r"contrastive/transformer-1\.json: no such file"):
+    with pytest.raises(UserError, match=r"contrastive/transformer-1\.csv: no such file"):
         write_tables(experiment)
     write_contrastive(experiment)
     write_tables(experiment)
@@ -341,7 +341,7 @@ def test_what_no_system_has_is_said(tmp_path):
 
 def test_what_one_run_lacks_its_system_lacks(tmp_path):
     experiment = evaluate_all(make_experiment(tmp_path))
-    write_flat(experiment.analyses("again-2"), {test: {} for test in ("dev", "test")})
+    write_flat(experiment.analyses("again-2"), {test: {"other": 1.0} for test in ("dev", "test")})
     write_tables(experiment)
     page = (experiment.metrics / "analyses.md").read_text(encoding="utf-8")
     assert table_rows(page, "Locality entropy")[4] == "| again | - | - | - | - |"
@@ -349,7 +349,7 @@ def test_what_one_run_lacks_its_system_lacks(tmp_path):
 
 def test_analyses_that_are_missing_are_named(tmp_path):
     experiment = evaluate_all(make_experiment(tmp_path))
-    write_flat(experiment.analyses("gauss-2"), {"dev": {}})
+    write_flat(experiment.analyses("gauss-2"), {"dev": {"other": 1.0}})
     with pytest.raises(UserError, match=r"gauss-2\.csv has no analyses of \['test'\]; run the analyse stage again"):
         write_tables(experiment)
     experiment.analyses("gauss-2").unlink()

@@ -11,13 +11,8 @@ from statistics import fmean
 from typing import Any
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.decoding.forced_scoring import score_pairs
-from context_nmt.decoding.workers import usable
-from context_nmt.files import UserError, read_json, replacing_folder, write_json, write_lines
+from context_nmt.files import UserError, read_json, replacing_folder, write_lines
 from context_nmt.measures.rows import TEXT, Row, row, write_rows
-from context_nmt.models.checkpoints import load_run
-from context_nmt.models.devices import device_named
-from context_nmt.models.processes import processes
 from context_nmt.settings.layout import Layout, run_name
 
 COLUMNS = ("line", "outcome", "margin", "normalized_outcome", "normalized_margin")
@@ -36,8 +31,13 @@ def contrast_run(experiment: Layout, variant: str, seed: int, *, device: str) ->
     run = run_name(variant, seed)
     if not corpus.contrastive:
         with replacing_folder(experiment.contrastive_outcomes(run)):
-            write_json(experiment.contrastive(run), {})
+            write_rows(experiment.contrastive(run), run, [])
         return
+    from context_nmt.decoding.forced_scoring import score_pairs  # PyTorch takes two seconds
+    from context_nmt.decoding.workers import usable
+    from context_nmt.models.checkpoints import load_run
+    from context_nmt.models.devices import device_named
+    from context_nmt.models.processes import processes
 
     sets = {}
     where = device_named(device)

@@ -5,6 +5,7 @@ import queue
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -61,7 +62,7 @@ class Children:
     def start(self, name: str, folder: Path, *arguments: str) -> None:
         """Start one DVC command in a folder, in a process group of its own that a signal reaches as a whole."""
         self.running[name] = subprocess.Popen(
-            ["dvc", "--wait-for-lock", *arguments],  # noqa: S607 (that of the environment)
+            [sys.executable, "-m", "context_nmt.pipeline.dvc", "--wait-for-lock", *arguments],
             cwd=folder,
             env=self.environment,
             stdout=subprocess.PIPE,
