@@ -246,5 +246,5 @@ def test_the_page_shows_the_choice_beside_the_model_s_own(tmp_path):
     )
     assert list(format_rescored(experiment, nothing)) == []
     experiment.scores(rescored_name("gauss-2")).unlink()
-    with pytest.raises(UserError, match=r"gauss\.rescored/2\.json"):
+    with pytest.raises(UserError, match=r"gauss\.rescored/2\.csv"):
         write_tables(experiment)

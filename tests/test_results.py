@@ -245,7 +245,7 @@ def test_contrastive_sets_stand_beside_the_test_sets(tmp_path):
     assert float(rows["gauss", "pronouns_cross"]["difference"]) == 11.0
     assert "pronouns" not in (experiment.metrics / "figures/bleu.svg").read_text(encoding="utf-8")
     write_flat(experiment.contrastive("gauss-2"), {})
-    with pytest.raises(UserError, match=r"gauss-2\.json has no scores of \['pronouns'\]; run the contrast stage again"):
+    with pytest.raises(UserError, match=r"gauss-2\.csv has no scores of \['pronouns'\]; run the contrast stage again"):
         write_tables(experiment)
 
 

@@ -28,7 +28,8 @@ def read_flat(path: Path) -> Flat:
             name += "_bound" if row.of == BOUND else ""
             names[name] = {"score": row.value, "signature": row.signature}
     for test_set, name, what, value in beside:
-        found[test_set][name][what] = value
+        if name in found[test_set]:
+            found[test_set][name][what] = value
     return found
 
 
