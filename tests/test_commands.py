@@ -141,6 +141,7 @@ def test_an_experiment_is_named_by_its_folder_or_its_name(call, tmp_path, monkey
 INTERRUPTED = "import signal\nsignal.raise_signal(signal.SIGINT)\n"
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize(("library", "arguments"), [("typer", ["--help"]), ("torch", ["translate", "runs/models/x-1"])])
 def test_ctrl_c_while_something_is_loaded(tmp_path, library, arguments):
     (tmp_path / f"{library}.py").write_text(INTERRUPTED)
