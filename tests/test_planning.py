@@ -256,9 +256,9 @@ def test_what_other_stages_are_told_is_written(tmp_path):
     classifier = settings.probing.sentence_classifier
     assert read_settings(SentenceProbePlan, written.stage_plan("probe_sentences")).classifier == classifier
     assert read_settings(WordClassifierSettings, written.stage_plan("probe_words")) == settings.probing.word_classifier
-    for corpus, module in {"miniature": "miniature.generation", "multi30k": "formats.text"}.items():
+    for corpus, module in {"miniature": "miniature.generation", "multi30k": "corpus.formats.text"}.items():
         assert read_data_plan(written.data_plan(corpus)) == read_entry(tmp_path / "data/params.yaml", corpus)
-        assert list(read_json(written.data_plan(corpus))["code"]) == [f"context_nmt.corpus.{module}"]
+        assert list(read_json(written.data_plan(corpus))["code"]) == [f"context_nmt.{module}"]
 
 
 def test_the_plans_of_all_variants_are_written(tmp_path):
