@@ -1,8 +1,7 @@
 """Turns all measurements into tables, figures and the report."""
 
 from context_nmt.command_line import run
-from context_nmt.report.tables import write_tables
-from context_nmt.report.writing import write_report
+from context_nmt.report.writing import write_report, write_tables
 from context_nmt.settings.folder import Experiment
 
 

@@ -1,58 +1,63 @@
-"""Numbers as the report prints them."""
+"""Cells of tables: numbers as text, and as numbers for the CSV."""
 
-from context_nmt.report.grid import NOTHING, Cell
-from context_nmt.report.markdown import mark, signed
-from context_nmt.report.papers.published import COSTS, Column, Row, Table
-from context_nmt.report.papers.replicas import Cell as Reproduced
-from context_nmt.report.papers.replicas import Measure
+from dataclasses import dataclass
+
+from context_nmt.results.printed import interval_text, mark, signed
+from context_nmt.results.table import Difference, Number
+
+DASH = "–"  # noqa: RUF001 (as wide as a digit)
+TIMES = "×"  # noqa: RUF001
 
 
-def published_cell(table: Table, row: Row, column: Column) -> Cell:
-    """A published number, in brackets its difference or ratio to the baseline and what the paper says beside it."""
-    value = row.published.get(column.id)
-    if value is None:
+@dataclass(frozen=True)
+class Cell:
+    """One number as it is printed, and as numbers; `command` would fill one that is missing."""
+
+    text: str
+    value: float | None = None
+    deviation: float | None = None
+    seeds: int | None = None
+    difference: float | None = None
+    interval: tuple[float, float] | None = None
+    p: float | None = None
+    command: str = ""
+
+
+NOTHING = Cell(DASH)  # where no number can be
+
+
+def number_cell(number: Number | None, decimals: int = 2, *, against: str = "", with_gain: bool = True) -> Cell:
+    """The mean over seeds, its deviation and, in brackets, the difference to the baseline with its mark.
+
+    `against` names a baseline that is not the one that a reader expects.
+    """
+    if number is None:
         return NOTHING
-    said = [row.marks[column.id]] if column.id in row.marks else []
-    gain, ratio = table.published_gain(row, column), table.published_ratio(row, column)
-    if column.difference:
-        text = signed(value, column.decimals)
-    else:
-        text = f"{value:,.{column.decimals}f}"
-        if column.metric in COSTS:
-            said = ([f"× {ratio:.2f}"] if ratio else []) + said  # noqa: RUF001
-        elif gain is not None:
-            said = [signed(gain, column.decimals), *said]
-    text += f" ({'; '.join(said)})" if said else ""
-    return Cell(text, value=None if column.difference else value, difference=gain)
-
-
-def reproduced_cell(table: Table, measure: Measure, found: Reproduced, baseline: str | None) -> Cell:
-    """A number of an experiment; `baseline` is the label of one that is not the paper's."""
-    other = f" to {baseline}" if baseline else ""
-    decimals = decimals_of(table, measure)
-    if measure.metric == "parameters":
-        ratio = f" (× {found.ratio:.2f}{other})" if found.ratio else ""  # noqa: RUF001
-        text = f"{found.value:,.0f}{ratio}"
-    else:
-        text = scored(found, decimals, other)
+    gain = number.gain if with_gain else None
+    deviation = f" ± {number.deviation:.{decimals}f}" if number.seeds > 1 else ""
+    other = f" to {against}" if against else ""
+    difference = f" ({signed(gain.mean, decimals)}{mark(gain.p)}{other})" if gain else ""
     return Cell(
-        text,
-        value=found.value,
-        deviation=found.deviation if found.seeds > 1 else None,
-        seeds=found.seeds,
-        difference=found.difference,
-        interval=found.interval,
-        p=found.p,
+        f"{number.mean:.{decimals}f}{deviation}{difference}",
+        value=number.mean,
+        deviation=number.deviation if number.seeds > 1 else None,
+        seeds=number.seeds,
+        difference=gain and gain.mean,
+        interval=gain and gain.interval,
+        p=gain and gain.p,
     )
 
 
-def decimals_of(table: Table, measure: Measure) -> int:
-    """As many as the table's own column of a metric has, and at least two."""
-    return max([2, *(column.decimals for column in table.columns if column.metric == measure.metric)])
+def gain_cells(gain: Difference | None) -> tuple[Cell, Cell]:
+    """A difference with its mark, and its interval over seeds."""
+    if gain is None:
+        return NOTHING, NOTHING
+    cell = Cell(signed(gain.mean) + mark(gain.p), difference=gain.mean, interval=gain.interval, p=gain.p)
+    return cell, Cell(interval_text(gain.interval), interval=gain.interval) if gain.interval else NOTHING
 
 
-def scored(found: Reproduced, decimals: int, other: str = "") -> str:
-    """The mean over seeds, its deviation, and the difference to the baseline with its mark."""
-    deviation = f" ± {found.deviation:.{decimals}f}" if found.seeds > 1 else ""
-    gain = "" if found.difference is None else f" ({signed(found.difference, decimals)}{mark(found.p)}{other})"
-    return f"{found.value:.{decimals}f}{deviation}{gain}"
+def value_cell(value: float | None, form: str, *, command: str = "") -> Cell:
+    """A number in a format such as "{:,.1f}"; a dash, which `command` would fill, without one."""
+    if value is None:
+        return Cell(DASH, command=command)
+    return Cell(form.format(value).replace("-", "−"), value=round(value, 4))  # noqa: RUF001

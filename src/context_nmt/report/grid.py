@@ -1,25 +1,16 @@
-"""A table of the report, the same for every format that it is written in."""
+"""A table of a page, the same for every format that it is written in."""
 
 from dataclasses import dataclass
+from itertools import groupby
 
-DASH = "–"  # noqa: RUF001 (as wide as a digit)
+import pandas as pd
 
+from context_nmt.report.cells import Cell
 
-@dataclass(frozen=True)
-class Cell:
-    """One number as it is printed, and as numbers for the CSV; `command` would fill one that is missing."""
-
-    text: str
-    value: float | None = None
-    deviation: float | None = None
-    seeds: int | None = None
-    difference: float | None = None
-    interval: tuple[float, float] | None = None
-    p: float | None = None
-    command: str = ""
-
-
-NOTHING = Cell(DASH)  # where no number can be
+COLUMNS = (  # of a table as plain numbers
+    *("system", "variant", "group", "column", "text", "value", "deviation", "seeds"),
+    *("difference", "interval_low", "interval_high", "p", "command"),
+)
 
 
 @dataclass(frozen=True)
@@ -51,20 +42,53 @@ class Fill:
 class Grid:
     """One table; `name` names its files, the first column holds systems."""
 
-    name: str
     title: str
     columns: tuple[Column, ...]
     rows: tuple[GridRow, ...]
+    name: str = ""
+    head: str = "System"  # of the first column
     fills: tuple[Fill, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def groups(self) -> list[tuple[str, int]]:
         """The headings above the columns, each with how many columns it spans."""
-        found: list[tuple[str, int]] = []
-        for column in self.columns:
-            if found and found[-1][0] == column.group:
-                found[-1] = (column.group, found[-1][1] + 1)
-            else:
-                found.append((column.group, 1))
-        return found
+        return [(group, len(list(own))) for group, own in groupby(self.columns, key=lambda column: column.group)]
+
+    @property
+    def titles(self) -> list[str]:
+        """The heads of the columns, on one line each."""
+        return [f"{column.group}: {column.title}".removeprefix(": ") for column in self.columns]
+
+    def texts(self) -> pd.DataFrame:
+        """All cells as they are printed, a row per system."""
+        return pd.DataFrame(
+            [[cell.text for cell in row.cells] for row in self.rows],
+            index=pd.Index([row.label for row in self.rows]),
+            columns=pd.MultiIndex.from_tuples([(column.group, column.title) for column in self.columns]),
+        )
+
+    def numbers(self) -> pd.DataFrame:
+        """A row of COLUMNS per cell."""
+        rows = []
+        for row in self.rows:
+            for column, cell in zip(self.columns, row.cells, strict=True):
+                rows.append(
+                    (
+                        *(row.label, row.variant, column.group, column.title, cell.text),
+                        *(cell.value, cell.deviation, cell.seeds, cell.difference),
+                        *(cell.interval or (None, None)),
+                        *(cell.p, cell.command),
+                    )
+                )
+        return pd.DataFrame(rows, columns=list(COLUMNS)).convert_dtypes()
+
+
+def grid_of(title: str, columns: list[str], rows: list[tuple[str, list[Cell]]], head: str = "System") -> Grid:
+    """A table without groups of columns: their titles, and rows of a label and cells."""
+    return Grid(
+        title=title,
+        columns=tuple(Column("", one) for one in columns),
+        rows=tuple(GridRow(label, None, tuple(cells)) for label, cells in rows),
+        head=head,
+    )

@@ -1,31 +1,70 @@
-"""Writes the report of an experiment: pages, tables and pictures."""
+"""Writes everything that people read of an experiment: the table of results, pages, pictures and the report."""
 
-import csv
-from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from context_nmt.files import replacing, replacing_folder
-from context_nmt.report.costs import cost_grid
-from context_nmt.report.entries import Entry, entries_of
+from context_nmt.files import replacing_folder
+from context_nmt.report.formats import write_grid, write_page
 from context_nmt.report.grid import Grid
-from context_nmt.report.latex import format_latex
-from context_nmt.report.lines import lines_of
-from context_nmt.report.pages import Chapter, Page, Section, format_html, format_markdown
-from context_nmt.report.papers.published import read_papers
-from context_nmt.report.pictures import draw_entry
-from context_nmt.report.summary import summarise
-from context_nmt.report.written import Written, read_all
+from context_nmt.report.pages.documents import documents_page
+from context_nmt.report.pages.inside import inside_page
+from context_nmt.report.pages.probes import probes_page
+from context_nmt.report.pages.results import results_page
+from context_nmt.report.papers.costs import cost_grid
+from context_nmt.report.papers.entries import Entry, entries_of
+from context_nmt.report.papers.lines import HEADS, LEGEND, lines_of
+from context_nmt.report.papers.published import Paper, Table, read_papers
+from context_nmt.report.papers.summary import Summary, summarise
+from context_nmt.report.pictures.inside import draw_analyses
+from context_nmt.report.pictures.papers import draw_entry
+from context_nmt.report.pictures.probes import draw_probes
+from context_nmt.report.pictures.scores import draw_learning_curves, draw_scores
+from context_nmt.results.table import Results, read_all, read_results, write_results
 from context_nmt.settings.folder import Experiment
 
-COLUMNS = (
-    *("system", "variant", "group", "column", "text", "value", "deviation", "seeds"),
-    *("difference", "interval_low", "interval_high", "p", "command"),
-)
+PARTS = {"claimed": "What it claims", "found": "What came out here", "sure": "How sure that is"}
 MARKS = (
     "± is the sample standard deviation over seeds; in brackets the difference to the system's baseline, or × the"  # noqa: RUF001
     " ratio to it. † p < 0.05, ‡ p < 0.01 in the system's own test, in every seed; what was not tested has no mark."
     " A dash (–) stands where nothing is published or nothing ran; below a table stands the command that would fill it."  # noqa: RUF001
 )
+
+
+@dataclass(frozen=True)
+class PaperSection:
+    """One table or figure on the page; `picture` is the name of its file in figures/, empty if there is none."""
+
+    table: Table
+    grid: Grid
+    picture: str
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One paper on the page."""
+
+    name: str
+    paper: Paper
+    summary: Summary
+    sections: tuple[PaperSection, ...]
+
+
+def write_tables(experiment: Experiment) -> None:
+    """Write results.json, results.csv, the pages and figures/ under metrics/; raises UserError for a broken file."""
+    results, metrics = read_results(experiment), experiment.metrics
+    write_results(results)
+    with replacing_folder(metrics / "figures") as folder:
+        draw_scores(results, folder / "bleu.svg")
+        draw_learning_curves(results, folder / "learning_curves.svg")
+        pictures = [*draw_analyses(results, folder), *draw_probes(results, folder)]
+    pages = {
+        "results.md": results_page(results),
+        "analyses.md": inside_page(results, pictures),
+        "discourse.md": documents_page(results),
+        "probes.md": probes_page(results, pictures),
+    }
+    for name, page in pages.items():
+        write_page(metrics / name, "page.md.j2", page=page)
 
 
 def write_report(experiment: Experiment) -> None:
@@ -39,52 +78,33 @@ def write_report(experiment: Experiment) -> None:
             entries = entries_of(name, paper, experiments)
             sections = tuple(_section(entry, folder) for entry in entries)
             chapters.append(Chapter(name, paper, summarise(paper, entries), sections))
-        lines = tuple(lines_of(list(papers.values()), experiments))
-        page = Page(_title(experiments[0]), _facts(experiments), lines, tuple(chapters), costs)
-        grids = [section.grid for chapter in chapters for section in chapter.sections] + ([costs] if costs else [])
-        for grid in grids:
-            _write(folder / "tables" / f"{grid.name}.tex", format_latex(grid))
-            _write_csv(folder / "tables" / f"{grid.name}.csv", grid)
-        _write(folder / "report.md", format_markdown(page))
-        _write(folder / "report.html", format_html(page, folder / "figures"))
+        for grid in (*(section.grid for chapter in chapters for section in chapter.sections), costs):
+            if grid:
+                write_grid(folder / "tables", grid)
+        corpus = experiment.settings.corpus
+        values = {
+            "title": f"Published and reproduced: {corpus.name} {corpus.source}-{corpus.target}",
+            "facts": _facts(experiments),
+            "lines": lines_of(list(papers.values()), experiments),
+            "chapters": chapters,
+            "costs": costs,
+            "parts": PARTS,
+            "heads": HEADS,
+            "legend": LEGEND,
+        }
+        for ending in ("md", "html"):
+            write_page(folder / f"report.{ending}", f"report.{ending}.j2", **values)
 
 
-def _section(entry: Entry, folder: Path) -> Section:
+def _section(entry: Entry, folder: Path) -> PaperSection:
     picture = f"{entry.name}.svg"
-    return Section(entry.table, entry.grid(), picture if draw_entry(entry, folder / "figures" / picture) else "")
+    return PaperSection(entry.table, entry.grid(), picture if draw_entry(entry, folder / "figures" / picture) else "")
 
 
-def _title(first: Written) -> str:
-    corpus = first.settings.corpus
-    return f"Published and reproduced: {corpus.name} {corpus.source}-{corpus.target}"
-
-
-def _facts(experiments: list[Written]) -> tuple[str, ...]:
-    ran = [written.title for written in experiments if written.models]
+def _facts(experiments: list[Results]) -> tuple[str, ...]:
+    ran = [results.title for results in experiments if results.models]
     return (
         f"Numbers from {'; '.join(ran)}." if ran else "No experiment has run yet.",
         experiments[0].speeds.note(),
         MARKS,
     )
-
-
-def _write(path: Path, text: str) -> None:
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="")
-
-
-def _write_csv(path: Path, grid: Grid) -> None:
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(_rows(grid))
-
-
-def _rows(grid: Grid) -> Iterator[list[object]]:
-    for row in grid.rows:
-        for column, cell in zip(grid.columns, row.cells, strict=True):
-            low, high = cell.interval or (None, None)
-            yield [
-                *(row.label, row.variant, column.group, column.title, cell.text),
-                *(cell.value, cell.deviation, cell.seeds, cell.difference, low, high, cell.p, cell.command),
-            ]

@@ -1,231 +1,330 @@
-"""Collects what the runs of an experiment scored: means over seeds, and differences to the baseline."""
+"""The results of an experiment as one table: rows of runs, their means over seeds, and differences to baselines."""
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, NamedTuple, final
 
+import pandas as pd
 from scipy.stats import t as student
 
-from context_nmt.files import UserError, read_json, write_json
-from context_nmt.results.flat import read_flat
+from context_nmt.files import read_json, replacing, write_json
+from context_nmt.measures.contrastive import NORMALIZED, SUMMED
+from context_nmt.measures.rows import Measure, Row, in_order, read_rows
 from context_nmt.results.speeds import Speeds, read_speeds
 from context_nmt.settings.experiment import ExperimentSettings
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.layout import run_name
 
-COUNTS = ("apt_pronouns_words", "apt_nouns_words")  # of words, which no table shows
 METRICS = ("sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased", "chrf")  # the order in tables
+COUNTS = ("apt_pronouns_words", "apt_nouns_words")  # of words, which no table shows
+COLUMNS = (
+    *("variant", "test_set", "metric", "layer", "tag", "mean", "deviation", "seeds"),
+    *("baseline", "difference", "interval_low", "interval_high", "p"),
+)
+OLDER = {"kind": "autoregressive"}  # what models.json did not say before there were others
 
 
+@final
 @dataclass(frozen=True)
 class Difference:
-    """What a variant gains over its baseline on one test set by one metric; both run with the same seeds."""
+    """What a variant gains over its baseline; both run with the same seeds."""
 
     mean: float
     interval: tuple[float, float] | None  # 95% t interval of the paired differences; None with a single seed
     p: float | None  # of the variant's own test, the largest over seeds; 1 if seeds disagree on who is better
 
 
+@final
+@dataclass(frozen=True)
+class Number:
+    """What all seeds of a variant have of one measure."""
+
+    mean: float
+    deviation: float = 0.0  # sample standard deviation, 0 for a single seed
+    seeds: int = 1
+    gain: Difference | None = None
+
+
+class Comparison(NamedTuple):
+    """A run's tests against its baseline's run of the same seed on one test set."""
+
+    metric: str
+    test: str  # the one that the variant asks for
+    p_values: dict[str, float]  # of every test; the bootstrap's is not below 1 / resamples
+
+
 @dataclass(frozen=True)
 class Results:
-    """All scores of an experiment, read for the variants and seeds of its params.yaml and for no others."""
+    """What has been measured of an experiment so far, for the variants and seeds of its params.yaml."""
 
-    settings: ExperimentSettings
-    scores: dict[str, list[dict[str, Any]]]  # variant: per seed {set: {metric: {"score", "signature"}}}
-    comparisons: dict[str, list[dict[str, Any]]]  # variant: per seed {test_set: comparison}
-    models: dict[str, dict[str, Any]]
+    experiment: Experiment
+    models: dict[str, dict[str, Any]]  # of the variants that have run
     speeds: Speeds
-    # variant: per seed {test_set: {measure: value}}; discourse and probes too
-    analyses: dict[str, list[dict[str, dict[str, float]]]]
+    rows: dict[tuple[str, int], list[Row]]  # by variant and seed
+    comparisons: dict[tuple[str, int], dict[str, Comparison]]  # by variant and seed, then test set
+    name: str = ""  # of its folder under experiments/; empty for the experiment that a report is of
+    command: str = ""  # brings it up to date, from the folder of the project
 
-    @cached_property
+    @property
+    def settings(self) -> ExperimentSettings:
+        return self.experiment.settings
+
+    @property
     def test_sets(self) -> list[str]:
         """Test sets, then groups of them, in the order of params.yaml."""
         return [*self.settings.corpus.tests, *self.settings.corpus.groups]
 
-    @cached_property
+    @property
     def contrastive_sets(self) -> list[str]:
-        """Contrastive sets in the order of params.yaml; their metrics are accuracies."""
         return list(self.settings.corpus.contrastive)
 
-    @cached_property
+    @property
     def probing_sets(self) -> list[str]:
         """The folder of probing tasks, as the name of what sentence probes were measured on; none without these."""
-        probing = self.settings.probing
-        return [str(probing.tasks)] if probing.sentences else []
+        return [str(self.settings.probing.tasks)] if self.settings.probing.tasks else []
 
-    def metrics(self, test_set: str) -> list[str]:
-        """The metrics that any run has on a test set."""
-        found = {metric for runs in self.scores.values() for run in runs for metric in run.get(test_set, ())}
-        return [metric for metric in METRICS if metric in found] + sorted(found - set(METRICS))
+    @property
+    def sets(self) -> list[str]:
+        """All that something is measured on."""
+        return [*self.test_sets, *self.contrastive_sets, *self.probing_sets]
 
-    def measures(self, test_set: str) -> list[str]:
-        """What the analysis of any run has measured on a test set, `MEASURE` or `MEASURE_NUMBER`; none of a group."""
-        found = {name for runs in self.analyses.values() for run in runs for name in run.get(test_set, ())}
-        return sorted(found, key=lambda name: re.sub(r"\d+$", lambda number: f"{number[0]:0>9}", name))
+    @property
+    def title(self) -> str:
+        """Corpus, direction, the experiment's name where it is another one, and seeds."""
+        corpus, seeds = self.settings.corpus, ", ".join(map(str, self.settings.seeds))
+        own = f" ({self.name})" if self.name and self.name != f"{corpus.name}-{corpus.source}-{corpus.target}" else ""
+        return f"{corpus.name} {corpus.source}-{corpus.target}{own}, {'seeds' if ',' in seeds else 'seed'} {seeds}"
 
-    def numbers(self, test_set: str, measure: str) -> list[int]:
-        """The numbers of a measure, which are layers or lengths."""
-        return [int(number) for number in self.endings(test_set, measure, r"\d+")]
+    @property
+    def recipe(self) -> tuple[object, ...]:
+        """Corpus and settings that all variants start from; equal ones can be compared."""
+        settings = self.settings
+        corpus = settings.corpus
+        return (
+            *(corpus.name, corpus.source, corpus.target, corpus.train, settings.text, settings.units),
+            *(settings.model, settings.training, settings.averaging, settings.decoding),
+        )
 
-    def endings(self, test_set: str, measure: str, pattern: str) -> list[str]:
-        """What stands behind the name of a measure, itself a pattern, where it is of `pattern`: in order, once each."""
-        found = [re.fullmatch(rf"{measure}_({pattern})", name) for name in self.measures(test_set)]
-        return sorted({match[1] for match in found if match}, key=_in_order)
+    @cached_property
+    def values(self) -> pd.DataFrame:
+        """A row per variant and measure, a column per seed; what a run of the variant lacks is left out."""
+        found = [
+            (variant, row.measure, seed, row.value)
+            for (variant, seed), rows in self.rows.items()
+            for row in rows
+            if not row.of and row.measure.metric not in COUNTS
+        ]
+        table = pd.DataFrame(found, columns=["variant", "measure", "seed", "value"])
+        wide = table.set_index(["variant", "measure", "seed"])["value"].unstack("seed", sort=False)
+        return wide.reindex(columns=list(self.settings.seeds)).dropna()
 
-    def has(self, test_set: str, metric: str) -> bool:
-        """Whether any run has this metric or measure on a test set."""
-        return metric in self.metrics(test_set) or metric in self.measures(test_set)
+    @cached_property
+    def numbers(self) -> dict[tuple[str, Measure], Number]:
+        """Means over seeds by variant and measure, in the order of tables: variants, test sets, names."""
+        means, deviations = self.values.mean(axis="columns"), self.values.std(axis="columns").fillna(0.0)
+        gains = {key: gain for variant in self.models for key, gain in self._gains(variant)}
+        found = {
+            key: Number(round(mean, 4), round(deviation, 4), len(self.settings.seeds), gains.get(key))
+            for key, mean, deviation in zip(self.values.index, means, deviations, strict=True)
+        }
+        return {key: found[key] for key in sorted(found, key=self._place)}
 
-    def values(self, variant: str, test_set: str, metric: str) -> list[float]:
-        """One score or measure per seed; empty if a run of the variant lacks it."""
-        scores = [run[test_set][metric]["score"] for run in self.scores[variant] if metric in run.get(test_set, ())]
-        found = scores or [run[test_set][metric] for run in self.analyses[variant] if metric in run.get(test_set, ())]
-        return found if len(found) == len(self.settings.seeds) else []
+    def _place(self, key: tuple[str, Measure]) -> tuple[object, ...]:
+        variant, measure = key
+        sets = self.sets
+        place = sets.index(measure.test_set) if measure.test_set in sets else len(sets)
+        first = METRICS.index(measure.metric) if measure.metric in METRICS else len(METRICS)
+        return list(self.models).index(variant), place, first, *in_order(measure)
 
-    def summary(self, variant: str, test_set: str, metric: str) -> dict[str, Any] | None:
-        """Mean, sample standard deviation (0 for a single seed) and number of seeds."""
-        values = self.values(variant, test_set, metric)
-        if not values:
-            return None
-        deviation = stdev(values) if len(values) > 1 else 0.0
-        return {"mean": round(fmean(values), 4), "deviation": round(deviation, 4), "seeds": len(values)}
+    def _gains(self, variant: str) -> Iterator[tuple[tuple[str, Measure], Difference]]:
+        baseline, known = self.settings.variants[variant].baseline, {name for name, _ in self.values.index}
+        if baseline not in known or variant not in known:
+            return
+        own = self.values.loc[variant]
+        pairs = (own - self.values.loc[baseline].reindex(own.index)).dropna()
+        for measure, row in zip(pairs.index, pairs.to_numpy(float), strict=True):
+            gains: list[float] = row.tolist()
+            p = self._p(variant, measure, gains)
+            yield (variant, measure), Difference(round(fmean(gains), 4), t_interval(gains), p)
 
-    def difference(self, variant: str, test_set: str, metric: str) -> Difference | None:
-        """The gain over the baseline; None without a baseline or without values of both."""
-        baseline = self.settings.variants[variant].baseline
-        if baseline is None:
-            return None
-        pairs = zip(self.values(variant, test_set, metric), self.values(baseline, test_set, metric), strict=False)
-        gains = [system - other for system, other in pairs]
-        if not gains:
-            return None
-        tests = [run[test_set] for run in self.comparisons[variant] if test_set in run]
-        p_values = [_known_p(test) for test in tests if test["metric"] == metric]
+    def _p(self, variant: str, measure: Measure, gains: list[float]) -> float | None:
+        found = [self.comparisons.get((variant, seed), {}).get(measure.test_set) for seed in self.settings.seeds]
+        p_values = [one.p_values[one.test] for one in found if one and measure == Measure(measure.test_set, one.metric)]
         if p_values and min(gains) < 0 < max(gains):
             p_values.append(1.0)
-        return Difference(round(fmean(gains), 4), t_interval(gains), max(p_values, default=None))
+        return max(p_values, default=None)
 
-    def signatures(self, metric: str) -> list[str]:
-        """Every signature that a metric's scores carry; more than one means that scores cannot be compared."""
-        runs = [run for runs in self.scores.values() for run in runs]
-        names = (*self.settings.corpus.tests, *self.contrastive_sets)
-        return sorted({run[name][metric]["signature"] for run in runs for name in names if metric in run[name]})
+    def number(self, variant: str | None, measure: Measure) -> Number | None:
+        """What a variant has of a measure; None if one of its seeds has nothing."""
+        return self.numbers.get((variant or "", measure))
 
-    def items(self, contrastive_set: str, metric: str) -> int:
-        """How many items of a contrastive set a metric counts; 0 if no run has it."""
-        found = [run[contrastive_set].get(metric) for runs in self.scores.values() for run in runs]
-        return max((score["items"] for score in found if score), default=0)
+    @cached_property
+    def measures(self) -> list[Measure]:
+        """All that any variant has, in the order of tables."""
+        found = dict.fromkeys(measure for _, measure in self.numbers)
+        return sorted(found, key=lambda measure: self._place((next(iter(self.models)), measure)))
 
-    def measured_rows(self) -> Iterator[tuple[str, str, str]]:
-        """Every (variant, test set, measure) that there is."""
-        for variant in self.settings.variants:
-            for test_set in (*self.test_sets, *self.probing_sets):
-                for measure in self.measures(test_set):
-                    if self.values(variant, test_set, measure):
-                        yield variant, test_set, measure
+    def of(self, kind: str, measure: Measure) -> float | None:
+        """What a test set has for a measure that is of no run; `kind` is one of measures.rows.NO_RUNS."""
+        return self._of_no_run.get((kind, measure))
 
-    def rows(self) -> Iterator[tuple[str, str, str]]:
-        """Every (variant, test or contrastive set, metric)."""
-        for variant in self.settings.variants:
-            for test_set in (*self.test_sets, *self.contrastive_sets):
-                for metric in self.metrics(test_set):
-                    yield variant, test_set, metric
+    @cached_property
+    def _of_no_run(self) -> dict[tuple[str, Measure], float]:
+        return {(row.of, row.measure): row.value for rows in self.rows.values() for row in rows if row.of}
+
+    def signatures(self, measure: Measure) -> list[str]:
+        """Every signature that a measure's values have on any set; more than one: they cannot be compared."""
+        return sorted(self._signatures.get(_of_any_set(measure), ()))
+
+    @cached_property
+    def _signatures(self) -> dict[Measure, set[str]]:
+        found: dict[Measure, set[str]] = {}
+        for rows in self.rows.values():
+            for row in rows:
+                if row.signature and not row.of and row.measure.test_set not in self.settings.corpus.groups:
+                    found.setdefault(_of_any_set(row.measure), set()).add(row.signature)
+        return found
 
     def as_json(self) -> dict[str, Any]:
-        """Build {variant: {test_set: {metric: summary}, "model": {"parameters", "flops_per_target_token"}}}."""
+        """Build {variant: {test_set: {NAME: summary}, "model": {"parameters", "flops_per_target_token"}}} of scores."""
         result: dict[str, Any] = {
             variant: {"model": {name: model[name] for name in ("parameters", "flops_per_target_token")}}
             for variant, model in self.models.items()
         }
-        for variant, test_set, metric in self.rows():
-            summary = self.summary(variant, test_set, metric)
-            if summary:
-                result[variant].setdefault(test_set, {})[metric] = summary
+        for (variant, measure), number in self.numbers.items():
+            if is_score(measure.metric):
+                summary = {"mean": number.mean, "deviation": number.deviation, "seeds": number.seeds}
+                result[variant].setdefault(measure.test_set, {})[name_of(measure)] = summary
         return result
 
+    def as_frame(self) -> pd.DataFrame:
+        """Build a table of COLUMNS with a row per variant and measure, then those of no run, see measures.rows."""
+        rows = []
+        for (variant, measure), number in self.numbers.items():
+            gain = number.gain
+            ends = (gain.interval if gain else None) or (None, None)
+            rows.append(
+                (
+                    *(variant, *_cells(measure)),
+                    *(number.mean, number.deviation, number.seeds, self.settings.variants[variant].baseline),
+                    *(gain and gain.mean, *ends, gain and gain.p),
+                )
+            )
+        for (kind, measure), value in self._of_no_run.items():
+            rows.append((kind, *_cells(measure), value, *(None,) * 7))
+        return pd.DataFrame(rows, columns=list(COLUMNS)).convert_dtypes()
 
-def _in_order(ending: str) -> tuple[int, str]:
-    """Numbers by their size, tags by name."""
-    return (int(ending), "") if ending.isdecimal() else (0, ending)
+
+def _cells(measure: Measure) -> tuple[object, ...]:
+    return measure.test_set, measure.metric, measure.layer, measure.tag
 
 
-def read_results(experiment: Experiment) -> Results:
-    """Read scores/, contrastive/, significance/, analyses/, discourse/ and models.json of metrics/, and speeds.
+def places(results: Results, test_set: str, metrics: Sequence[str], by: str) -> list[int | str]:
+    """The layers of what has no tag, or the tags of what has no layer, that any variant has of some metrics."""
+    own = [one for one in results.measures if one.test_set == test_set and one.metric in metrics]
+    if by == "layer":
+        return sorted({one.layer for one in own if one.layer is not None and not one.tag})
+    tagged = sorted((one for one in own if one.tag and one.layer is None), key=lambda one: in_order(one)[1:])
+    return list(dict.fromkeys(one.tag for one in tagged))
 
-    Raises UserError for a gap.
-    """
-    settings = experiment.settings
-    runs = {variant: [run_name(variant, seed) for seed in settings.seeds] for variant in settings.variants}
-    path = experiment.metrics / "models.json"
-    models = read_json(path)
-    missing = [variant for variant in settings.variants if variant not in models]
-    if missing:
-        raise UserError(f"{path} does not describe {missing}; run the describe stage again")
-    read = {variant: [_read_run(experiment, variant, run) for run in names] for variant, names in runs.items()}
-    scores, comparisons, analyses = (
-        {variant: [run[place] for run in found] for variant, found in read.items()} for place in range(3)
-    )
+
+def is_score(metric: str) -> bool:
+    """Whether a metric is a score of what systems are for, which results.json has."""
+    return metric in (*METRICS, "sacrebleu_of_bound", SUMMED, NORMALIZED)
+
+
+def name_of(measure: Measure) -> str:
+    """One name for all that a measure is but its test set, for a reader: pronouns_cross_normalized, gate_key_2."""
+    metric, tag = measure.metric, measure.tag
+    if metric in (SUMMED, NORMALIZED):
+        return f"{measure.test_set}_{tag}{metric.removeprefix(SUMMED)}"
+    layer = "" if measure.layer is None else str(measure.layer)
+    return "_".join(part for part in (metric.replace("_by_", "_"), tag, layer) if part)
+
+
+def _of_any_set(measure: Measure) -> Measure:
+    """A key of signatures: accuracies differ by set and category, other metrics by nothing but themselves."""
+    return measure if measure.metric in (SUMMED, NORMALIZED) else Measure("", measure.metric)
+
+
+def read_results(experiment: Experiment, name: str = "", command: str = "") -> Results:
+    """Read metrics/ of an experiment, however much of it has run; raises UserError for a broken file."""
+    settings, path = experiment.settings, experiment.metrics / "models.json"
+    models = read_json(path) if path.is_file() else {}
+    runs = [(variant, seed) for variant in settings.variants if variant in models for seed in settings.seeds]
     return Results(
-        settings=settings,
-        scores=scores,
-        comparisons=comparisons,
-        models={variant: models[variant] for variant in settings.variants},
+        experiment=experiment,
+        models={variant: OLDER | models[variant] for variant in settings.variants if variant in models},
         speeds=read_speeds(experiment.speeds),
-        analyses=analyses,
+        rows={run: list(_read_run(experiment, run_name(*run))) for run in runs},
+        comparisons={run: _read_comparisons(experiment, *run) for run in runs},
+        name=name,
+        command=command,
     )
 
 
-def _read_run(experiment: Experiment, variant: str, run: str) -> tuple[dict[str, Any], ...]:
-    """A run's scores on all test sets, groups and contrastive sets, its comparisons and its analyses."""
-    corpus = experiment.settings.corpus
-    compared = experiment.settings.variants[variant].baseline is not None
-    scores = _read(experiment.scores(run), "scores", (*corpus.tests, *corpus.groups), "evaluate")
-    accuracies = _read(experiment.contrastive(run), "scores", corpus.contrastive, "contrast")
-    comparisons = _read(experiment.significance(run), "comparisons", corpus.tests if compared else (), "significance")
-    analyses = _read(experiment.analyses(run), "analyses", corpus.tests, "analyse")
-    probing = experiment.settings.probing
-    further = [
-        experiment.discourse(run),
-        *([experiment.word_probes(run)] if variant in probing.words else ()),
-        *([experiment.sentence_probes(run)] if variant in probing.sentences else ()),
-    ]
-    measured = {test: {name: one["score"] for name, one in found.items()} for test, found in analyses.items()}
-    for path in further:
-        for test, found in read_flat(path).items():
-            own = {name: one["score"] for name, one in found.items() if not name.startswith(COUNTS)}
-            measured[test] = measured.get(test, {}) | own
-    return scores | accuracies, comparisons, measured
+def read_all(experiment: Experiment) -> list[Results]:
+    """Read an experiment and those in experiments/ below it, of which the default one, at the root, has some."""
+    place = experiment.parameters.resolve().parent
+    root = (place / experiment.settings.root).resolve()
+    first = read_results(experiment, "", _command(place, root))
+    others = sorted(path.parent for path in (experiment.folder / "experiments").glob("*/params.yaml"))
+    return [first, *(read_results(Experiment(folder), folder.name, _command(folder, root)) for folder in others)]
 
 
-def _read(path: Path, what: str, names: tuple[str, ...], stage: str) -> dict[str, Any]:
-    """A file that must have these names, which a stage has written; {} if there are none."""
-    read = read_flat if path.suffix == ".csv" else read_json
-    found: dict[str, Any] = read(path) if names else {}
-    absent = [name for name in names if name not in found]
-    if absent:
-        raise UserError(f"{path} has no {what} of {absent}; run the {stage} stage again")
-    return found
+def _command(folder: Path, root: Path) -> str:
+    inside = folder.resolve().relative_to(root)
+    return f"make repro NAME={inside.name}" if inside.parts else "make repro"
 
 
-def _known_p(comparison: dict[str, Any]) -> float:
-    """The p of the variant's test; a bootstrap that is never lost only says that p is below 1 / resamples."""
-    smallest = 1 / comparison["bootstrap"]["resamples"] if comparison["test"] == "bootstrap" else 0.0
-    return max(float(comparison["p"]), smallest)
+def _read_run(experiment: Experiment, run: str) -> Iterator[Row]:
+    """All rows of a run, those of other sets than params.yaml names left out."""
+    settings, variant = experiment.settings, run.rpartition("-")[0]
+    corpus, probing = settings.corpus, settings.probing
+    tests, sets = {*corpus.tests, *corpus.groups}, set(corpus.contrastive)
+    places = [(experiment.scores(run), tests), (experiment.contrastive(run), sets), (experiment.analyses(run), tests)]
+    places.append((experiment.discourse(run), tests))
+    if variant in probing.words:
+        places.append((experiment.word_probes(run), tests))
+    if variant in probing.sentences:
+        places.append((experiment.sentence_probes(run), {str(probing.tasks)}))
+    for path, names in places:
+        if path.is_file():
+            yield from (row for row in read_rows(path) if row.measure.test_set in names)
+
+
+def _read_comparisons(experiment: Experiment, variant: str, seed: int) -> dict[str, Comparison]:
+    """A run's comparisons by test set, unless they are with another baseline than that of params.yaml."""
+    path, settings = experiment.significance(run_name(variant, seed)), experiment.settings
+    baseline = settings.variants[variant].baseline
+    found = read_json(path) if path.is_file() and baseline else {}
+    return {test: _comparison(one) for test, one in found.items() if one["baseline_variant"] == baseline}
+
+
+def _comparison(found: dict[str, Any]) -> Comparison:
+    p_values = {test: float(found[test]["p"]) for test in ("bootstrap", "sacrebleu", "sign")}
+    p_values["bootstrap"] = max(p_values["bootstrap"], 1 / found["bootstrap"]["resamples"])
+    return Comparison(found["metric"], found["test"], p_values)
 
 
 def t_interval(values: list[float], confidence: float = 0.95) -> tuple[float, float] | None:
     """Student's interval of a mean; None for fewer than two values."""
     if len(values) < 2:
         return None
-
     half = float(student.ppf((1 + confidence) / 2, len(values) - 1)) * stdev(values) / sqrt(len(values))
     return round(fmean(values) - half, 4), round(fmean(values) + half, 4)
+
+
+def write_results(results: Results) -> None:
+    """Write metrics/results.json and results.csv."""
+    metrics = results.experiment.metrics
+    write_json(metrics / "results.json", results.as_json())
+    with replacing(metrics / "results.csv") as temporary:
+        results.as_frame().to_csv(temporary, index=False, lineterminator="\n")
 
 
 def write_focus(experiment: Experiment) -> None:

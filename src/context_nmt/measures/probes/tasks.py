@@ -11,6 +11,14 @@ GROUPS = {  # as SentEval groups them
     "semantic": ("past_present", "subj_number", "obj_number", "odd_man_out", "coordination_inversion"),
 }
 TASKS = tuple(task for tasks in GROUPS.values() for task in tasks)
+UNIT_METRICS = frozenset(  # what word probes measure, see layers.py
+    name
+    for stack in ("encoder", "decoder")
+    for name in (
+        *(f"lexical_{stack}", f"lexical_{stack}_by_frequency", f"lexical_{stack}_by_tag"),
+        *(f"cosine_{stack}_tokens", f"cosine_{stack}_sentences"),
+    )
+)
 SPLITS = {"tr": "training", "va": "validation", "te": "test"}
 
 

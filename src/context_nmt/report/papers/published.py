@@ -6,63 +6,83 @@ from pathlib import Path
 from typing import Literal
 
 from context_nmt.files import UserError
+from context_nmt.measures.rows import Measure
+from context_nmt.results.table import is_score
 from context_nmt.settings import Checked, require
 from context_nmt.settings.checking import check, read_yaml
 
 PAPERS = Path(__file__).parent
 COSTS = ("parameters", "training_speed", "decoding_speed")  # metrics of a system, not of its output on a test set
 SHARES = ("apt_pronouns", "apt_nouns", "cohesion", "coherence")  # from 0 to 1
-MEASURED = (
-    *("locality_entropy", "local_share", "ngram_accuracy", "divergence_", "head_divergence_", "gate_"),
-    *("bleu_of_", "sentences_of_", "words_of_", "probe_", "lexical_", "cosine_", "attention_to_"),
-    *SHARES,
-)  # how metrics begin that the analyse, evaluate and probe stages have measured
-
-
-def is_score(metric: str) -> bool:
-    """Whether a metric is a score of translations, with which gains can be drawn."""
-    return metric not in COSTS and not metric.startswith(MEASURED)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column(Checked):
+class Wanted(Checked):
+    """A measure as rows have it, on whatever set an experiment has unless it names one."""
+
+    metric: str  # as in results.csv, or one of COSTS
+    layer: int | None = None
+    tag: int | str = ""
+    test_set: str | None = None
+
+    def on(self, test_set: str) -> Measure:
+        """The measure on one set."""
+        return Measure(test_set, self.metric, self.layer, str(self.tag))
+
+    def is_on(self, test_set: str) -> bool:
+        """Whether it is a measure on this set."""
+        return self.test_set in (None, test_set)
+
+
+@dataclass(frozen=True)
+class Each(Checked):
+    """The layers, tags or both of which each has a column."""
+
+    layer: tuple[int, ...] = ()
+    tag: tuple[int | str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column(Wanted):
     """One column of published numbers, and where an experiment has the same."""
 
     id: str
     label: str
-    metric: str  # as in results.json or analyses.csv, or one of COSTS
-    test_set: str | None = None  # as an experiment names it; of scores alone
     languages: str | None = None  # SOURCE-TARGET; the table's if unset
     difference: bool = False  # what is published is the difference to the row's baseline
     unit: Literal["", "K", "M"] = ""  # of published parameters: thousands or millions
     decimals: int = 2
     at: int | str | None = None  # its place on a figure's axis
-    line: str = ""  # of a figure, where a row has several
-    each: tuple[int | str, ...] = ()  # it stands for a column at each of these, which end its id and label and stand in
-    # its metric at {} or at the end
+    line: str | None = None  # of a figure, where a row has several; of columns with `each`, the label if unset
+    each: Each = Each()
 
     def members(self) -> "list[Column]":
         """The columns that it stands for, itself if alone."""
-        metric = self.metric if "{}" in self.metric else f"{self.metric}_{{}}"
-        return [
-            replace(
-                self,
-                id=f"{self.id}_{at}",
-                label=f"{self.label} {at}",
-                metric=metric.format(at),
-                at=at,
-                line=self.label,
-                each=(),
-            )
-            for at in self.each
-        ] or [self]
+        found = []
+        for layer in self.each.layer or (None,):
+            for tag in self.each.tag or ("",):
+                ends = [str(end) for end in (layer, tag) if end not in (None, "")]
+                line = f"{self.label} {layer}" if self.each.tag and layer is not None else self.label
+                found.append(
+                    replace(
+                        self,
+                        id="_".join([self.id, *ends]),
+                        label=" ".join([self.label, *ends]),
+                        layer=self.layer if layer is None else layer,
+                        tag=tag or self.tag,
+                        at=tag or layer,
+                        line=line if self.line is None else self.line,
+                        each=Each(),
+                    )
+                )
+        return found if self.each != Each() else [self]
 
     def __post_init__(self) -> None:
         require(self.decimals >= 0, f"decimals is {self.decimals}; it must not be negative")
         if self.metric in COSTS:
             require(self.test_set is None, f"test_set is {self.test_set!r}; {self.metric} has none")
         else:
-            require(self.test_set is not None, f"test_set is missing; {self.metric} is a score on one")
+            require(self.test_set is not None, f"test_set is missing; {self.metric} is measured on one")
         require(not self.unit or self.metric == "parameters", f"unit is {self.unit!r}; only parameters have one")
 
 
@@ -99,7 +119,7 @@ class Table(Checked):
     title: str
     source: str  # where in the paper the numbers stand, and what has to be known about them
     languages: str | None = None
-    replica: tuple[str, ...] = ()  # metrics for experiments on other text; its measures if unset, else the tested one
+    replica: tuple[Wanted, ...] = ()  # for other text; if unset its columns but scores, else what is tested
     across: str = ""  # of a figure with curves: what its axis is, on which either its columns or its rows have a place
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
@@ -135,11 +155,11 @@ class Table(Checked):
             )
 
     @property
-    def of_replicas(self) -> tuple[str, ...]:
-        """The metrics that an experiment on other text has beside it; none: the one that it tests."""
-        return self.replica or tuple(
-            dict.fromkeys(column.metric for column in self.columns if column.metric.startswith(MEASURED))
-        )
+    def of_replicas(self) -> tuple[Wanted, ...]:
+        """What an experiment on other text has beside it; none: the metric that it tests."""
+        own = (column for column in self.columns if not is_score(column.metric) and column.metric not in COSTS)
+        wanted = (Wanted(metric=one.metric, layer=one.layer, tag=one.tag) for one in own)
+        return self.replica or tuple(dict.fromkeys(wanted))
 
     @property
     def has_scores(self) -> bool:
@@ -174,7 +194,7 @@ class Claim(Checked):
     says: str  # in words
     variant: str
     against: str | None = None  # the other variant; the first one's baseline if unset
-    metrics: tuple[str, ...] = ()  # the first that an experiment has; the one that it tests if unset
+    measures: tuple[Wanted, ...] = ()  # the first that an experiment has; the one that it tests if unset
     higher: bool = True  # whether the first is said to have more of it
     table: str | None = None  # the id of the table that says so; unset: it is a question of ours
     smaller: tuple[str, ...] = ()  # the two variants in experiments that have too few layers for the paper's

@@ -1,0 +1,99 @@
+"""Pages and tables in their formats: Markdown, HTML, LaTeX and CSV."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from context_nmt.files import replacing
+from context_nmt.report.grid import Grid
+
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",  # at the start of a row it would belong to the \\ before it, as would a star
+    "]": "{]}",
+    "*": "{*}",
+    "`": r"\textasciigrave{}",
+    '"': r"\textquotedbl{}",
+    "−": r"$-$",  # noqa: RUF001
+    "±": r"$\pm$",
+    "×": r"$\times$",  # noqa: RUF001
+    "†": r"\dag{}",
+    "‡": r"\ddag{}",
+    "…": r"\ldots{}",
+    "–": r"\textendash{}",  # noqa: RUF001
+    "\n": " ",
+}
+PACKAGES = "% needs \\usepackage[T1]{fontenc}, \\usepackage{textcomp} and \\usepackage{booktabs}\n"
+
+
+def write_page(path: Path, template: str, **values: Any) -> None:
+    """Write a page of a template; one that ends in .html.j2 holds the pictures that lie in figures/ beside it."""
+    environment = Environment(
+        loader=PackageLoader("context_nmt.report"),
+        autoescape=select_autoescape(["html.j2"]),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters |= {"row": _row, "code": _code, "data": lambda name: _data(path.parent / "figures" / name)}
+    _write(path, environment.get_template(template).render(values))
+
+
+def write_grid(folder: Path, grid: Grid) -> None:
+    """Write NAME.csv, in rows with plain numbers, and NAME.tex, to be read by \\input."""
+    _write(folder / f"{grid.name}.csv", grid.numbers().to_csv(index=False, lineterminator="\n"))
+    _write(folder / f"{grid.name}.tex", format_latex(grid))
+
+
+def format_latex(grid: Grid) -> str:
+    """Format one table for booktabs; what is missing is said below it."""
+    styler = grid.texts().style.format(escape_latex)
+    for axis in (0, 1):
+        styler = styler.format_index(escape_latex, axis=axis)
+    table = styler.to_latex(hrules=True, column_format="l" + "r" * len(grid.columns), multicol_align="c")
+    said = (*(f"{', '.join(fill.systems)}: {fill.command}" for fill in grid.fills), *grid.notes)
+    start = [r"\begin{table}", rf"\caption{{{escape_latex(grid.title)}}}", r"\centering\footnotesize", table.rstrip()]
+    return PACKAGES + "\n".join([*start, *(rf"\par {escape_latex(one)}" for one in said), r"\end{table}", ""])
+
+
+def escape_latex(text: object) -> str:
+    """Write text so that LaTeX prints it."""
+    return "".join(LATEX.get(character, character) for character in str(text))
+
+
+def _row(cells: list[str]) -> str:
+    """One line of a Markdown table."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _code(text: str) -> Markup:
+    """What stands between backticks, as code."""
+    parts = text.split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if odd % 2 else part for odd, part in enumerate(parts)
+    )
+
+
+def _data(path: Path) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
+
+
+def _write(path: Path, text: str) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="")

@@ -1,0 +1,1 @@
+"""Pictures: SVG, the same bytes every time, readable without colour."""

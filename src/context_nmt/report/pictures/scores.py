@@ -1,0 +1,123 @@
+"""Scores of all systems, and their learning curves."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullLocator
+
+from context_nmt.files import UserError
+from context_nmt.measures.rows import Measure
+from context_nmt.report.pictures.panels import COLOURS, COLUMNS_OF_PANELS, corpus_name, legend, panels_of, style
+from context_nmt.results.table import Number, Results
+from context_nmt.settings.experiment import ExperimentSettings
+from context_nmt.settings.layout import run_name
+
+CURVES = {  # column of a learning curve: label of its axis
+    "train_nll": "Training loss (nats per token)",
+    "valid_perplexity": "Validation perplexity",
+    "valid_bleu": "Validation BLEU (greedy)",
+}
+MOST_LINES = 8  # that a picture of learning curves tells apart; the others are grey
+
+
+def draw_scores(results: Results, path: Path) -> None:
+    """Draw the tested BLEU of every variant: a panel per test set, a dot per variant, the deviation over seeds."""
+    settings, metric = results.settings, results.settings.significance.metric
+    variants = list(settings.variants)
+    with panels_of(path, len(results.test_sets), height=1.3 + 0.4 * len(variants)) as (figure, panels):
+        for count, (panel, test_set) in enumerate(zip(panels, results.test_sets, strict=True)):
+            for place, variant in enumerate(variants):
+                number = results.number(variant, Measure(test_set, metric))
+                if number:
+                    _dot(panel, place, number, has_baseline=settings.variants[variant].baseline is not None)
+            first = count % COLUMNS_OF_PANELS == 0
+            panel.set_yticks(range(len(variants)), [settings.label(name) if first else "" for name in variants])
+            panel.set_ylim(len(variants) - 0.5, -0.8)
+            panel.margins(x=0.25)
+            panel.set_title(test_set, fontsize=10)
+            panel.set_xlabel(f"BLEU ({metric})")
+            panel.grid(axis="x", alpha=0.3)
+        figure.suptitle(f"Scores, {corpus_name(settings)}")
+        bars = f"; bars: standard deviation over {len(settings.seeds)} seeds" if len(settings.seeds) > 1 else ""
+        figure.supxlabel(f"filled: compared with a baseline; open: without one{bars}", fontsize=8)
+
+
+def _dot(panel: Axes, place: int, number: Number, *, has_baseline: bool) -> None:
+    panel.errorbar(
+        [number.mean],
+        [place],
+        xerr=[number.deviation] if number.seeds > 1 else None,
+        fmt="o",
+        color="black",
+        markerfacecolor=COLOURS[0] if has_baseline else "white",
+        markersize=7,
+        capsize=4,
+    )
+    panel.annotate(
+        f"{number.mean:.2f}", (number.mean, place), (0, 7), textcoords="offset points", ha="center", fontsize=8
+    )
+
+
+def draw_learning_curves(results: Results, path: Path) -> None:
+    """Draw every run's learning curve over updates; runs of one variant share its colour, line and marker.
+
+    Of more than MOST_LINES variants, only the baselines have their own; the others are thin and grey.
+    """
+    experiment, settings = results.experiment, results.settings
+    curves = {
+        variant: [_read_curve(experiment.curve(run_name(variant, seed))) for seed in settings.seeds]
+        for variant in settings.variants
+    }
+    found = {column for runs in curves.values() for run in runs for column in run}
+    columns = [column for column in CURVES if column in found]
+    if not columns:
+        raise UserError(f"{experiment.metrics / 'curves'}: no curve has values of {', '.join(CURVES)}")
+    with panels_of(path, len(columns), height=3.9) as (figure, panels):
+        for panel, column in zip(panels, columns, strict=True):
+            for variant, look in _line_styles(settings).items():
+                for run in curves[variant]:
+                    points = run.get(column, [])
+                    marked = max(1, len(points) // 10)
+                    panel.plot([at for at, _ in points], [value for _, value in points], markevery=marked, **look)
+            panel.set_xlabel("Updates")
+            panel.set_ylabel(CURVES[column])
+            panel.grid(alpha=0.3)
+            if column == "valid_perplexity":
+                _logarithmic(panel)
+        legend(figure, panels[:1])
+        figure.suptitle(f"Learning curves, {corpus_name(settings)}")
+
+
+def _line_styles(settings: ExperimentSettings) -> dict[str, dict[str, Any]]:
+    """How each variant's lines look, those first that others are drawn over."""
+    variants = list(settings.variants)
+    if len(variants) > MOST_LINES:
+        baselines = {variant.baseline for variant in settings.variants.values()}
+        variants = [variant for variant in variants if variant in baselines][:MOST_LINES]
+    others = [variant for variant in settings.variants if variant not in variants]
+    grey = {"color": "0.75", "linewidth": 0.6, "label": f"{len(others)} other systems"}
+    return dict.fromkeys(others, grey) | {
+        variant: style(number, label=settings.label(variant)) for number, variant in enumerate(variants)
+    }
+
+
+def _logarithmic(panel: Axes) -> None:
+    panel.set_yscale("log")
+    panel.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7), numticks=12))
+    panel.yaxis.set_major_formatter("{x:g}")
+    panel.yaxis.set_minor_locator(NullLocator())
+
+
+def _read_curve(path: Path) -> dict[str, list[tuple[float, float]]]:
+    """Read {column: [(update, value)]} of the columns that are drawn; cells may be empty."""
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    curve: dict[str, list[tuple[float, float]]] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            for column in CURVES:
+                if row.get(column):
+                    curve.setdefault(column, []).append((float(row["update"]), float(row[column])))
+    return curve
