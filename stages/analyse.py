@@ -17,7 +17,7 @@ def main(
     """Read what goes on inside one run, and how right its translations are by n-grams and by length.
 
     Reads metrics/plans/VARIANT/decoding.json and text.json, runs/models/VARIANT-SEED, runs/binarized, runs/subwords,
-    runs/tokenized, metrics/hypotheses/VARIANT-SEED, and the references and gold tags of the corpus. Writes
+    runs/tokenized, metrics/hypotheses/VARIANT-SEED.zip, and the references and gold tags of the corpus. Writes
 
         metrics/analyses/VARIANT-SEED.csv    rows for each test set, by layer or tag
             locality_entropy                of cross-attention, in bits, by decoder layer and over all of them

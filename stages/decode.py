@@ -23,9 +23,8 @@ def main(
         runs/decoded/VARIANT-SEED/
             TEST.subwords.txt       the best translations in BPE units, one line per line of the source
             TEST.nbest.jsonl        with decoding.n_best > 1: line and rank (from 1), units, log_probability, score
-        metrics/hypotheses/VARIANT-SEED/
-            TEST.tokenized.txt      Moses tokens in their original case
-            TEST.detokenized.txt    raw text
+        metrics/hypotheses/VARIANT-SEED.zip
+            TEST.txt                Moses tokens in their original case
 
     Example: python stages decode transformer 1
     """

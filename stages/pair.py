@@ -10,11 +10,11 @@ def main() -> None:
 
     A significance test takes minutes and depends on two variants, which DVC cannot express: a matrix item does not
     choose its dependencies. So each variant's scores and tests depend on its own small file, which changes only with
-    the variant's `test`, its `baseline`, its seeds, or one of the outputs.
+    the variant's `baseline`, its seeds, or one of the outputs.
 
     Reads params.yaml (variants, seeds) and metrics/hypotheses. Writes
 
-        metrics/pairs/VARIANT.json     {"baseline", "test", "runs": {SEED: {"system", "baseline": hashes or null}}}
+        runs/pairs/VARIANT.json     {"baseline", "runs": {SEED: {"system", "baseline": hashes or null}}}
 
     Example: python stages pair
     """

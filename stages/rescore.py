@@ -20,10 +20,10 @@ def main(
     The run has a candidate for each of decoding.length_beam lengths. The teacher chooses the one with the highest mean
     log-probability per unit, END included.
 
-    Reads what decode and evaluate read, and runs/models/JUDGE. Writes
+    Reads what decode and significance read, and runs/models/JUDGE. Writes
 
-        metrics/hypotheses/VARIANT.rescored-SEED/      as decode does
-        metrics/scores/VARIANT.rescored/SEED.csv       as evaluate does
+        metrics/hypotheses/VARIANT.rescored-SEED.zip   as decode does
+        metrics/scores/VARIANT.rescored/SEED.csv       scores, as significance does
 
     Example: python stages rescore cmlm 1 transformer-1
     """

@@ -13,9 +13,10 @@ from functools import cached_property
 from pathlib import Path
 
 from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.hypotheses import write_hypotheses
 from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.corpus.workers import map_lines
-from context_nmt.files import UserError, iterate_lines, read_json, replacing_folder, write_json, write_lines
+from context_nmt.files import UserError, iterate_lines, read_json, write_json
 from context_nmt.settings.text import SideSettings
 
 
@@ -82,18 +83,18 @@ class TextChain:
         return map_lines(self._moses[1].text, lines)
 
 
-def write_hypotheses(text: Path, binarized: Path, decoded: Path, destination: Path) -> None:
-    """Write `TEST.tokenized.txt` and `TEST.detokenized.txt` for the `TEST.subwords.txt` of every test set.
+def write_tokens(text: Path, binarized: Path, decoded: Path, destination: Path) -> None:
+    """Write the tokens of the `TEST.subwords.txt` of every test set, see hypotheses.py.
 
     `text` is a run's folder for `TextChain`. Raises UserError when a line is missing or too many.
     """
     chain = TextChain(text)
     corpus = BinarizedCorpus(binarized)
-    with replacing_folder(destination) as folder:
-        for test in corpus.tests:
-            units, tokens = decoded / f"{test}.subwords.txt", folder / f"{test}.tokenized.txt"
-            written = write_lines(tokens, chain.target_tokens(iterate_lines(units)))
-            expected = len(corpus.side(test, corpus.source))
-            if written != expected:
-                raise UserError(f"{units}: {written} translations for {expected} sentences; decode again")
-            write_lines(folder / f"{test}.detokenized.txt", chain.target_text(iterate_lines(tokens)))
+    tests = {}
+    for test in corpus.tests:
+        units = decoded / f"{test}.subwords.txt"
+        tests[test] = list(chain.target_tokens(iterate_lines(units)))
+        expected = len(corpus.side(test, corpus.source))
+        if len(tests[test]) != expected:
+            raise UserError(f"{units}: {len(tests[test])} translations for {expected} sentences; decode again")
+    write_hypotheses(destination, tests)

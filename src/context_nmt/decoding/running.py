@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.text_chain import write_hypotheses
+from context_nmt.corpus.text_chain import write_tokens
 from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.decoding.translating import translate_ids
@@ -63,14 +63,14 @@ def decode_run(experiment: Layout, variant: str, seed: int, *, device: str) -> b
 
 
 def write_text(experiment: Layout, variant: str, seed: int) -> None:
-    """Turn `runs/decoded/RUN` into tokens and raw text, `metrics/hypotheses/RUN`.
+    """Turn `runs/decoded/RUN` into tokens, `metrics/hypotheses/RUN.zip`.
 
     Raises UserError where the text tools are not installed, and for a line too many or too few.
     """
     run = run_name(variant, seed)
     text, decoded = experiment.model(run) / "text", experiment.decoded(run)
     try:
-        write_hypotheses(text, experiment.binarized, decoded, experiment.hypotheses(run))
+        write_tokens(text, experiment.binarized, decoded, experiment.hypotheses(run))
     except ModuleNotFoundError as error:
         raise UserError(
             f"{decoded} is written, but {error.name} is not installed, so it cannot be turned into text; run"

@@ -1,30 +1,23 @@
 """Which translations are scored and compared with which: a variant's file changes when it must be done again."""
 
-from context_nmt.files import UserError, replacing_folder, sha256, write_json
+from context_nmt.corpus.hypotheses import digests
+from context_nmt.files import replacing_folder, write_json
 from context_nmt.settings.folder import Experiment
-from context_nmt.settings.layout import Layout, run_name
+from context_nmt.settings.layout import run_name
 
 
 def write_pairs(experiment: Experiment) -> None:
-    """Write metrics/pairs/VARIANT.json for all variants of params.yaml, with the hashes of all outputs concerned.
+    """Write runs/pairs/VARIANT.json for all variants of params.yaml, with the hashes of all outputs concerned.
 
-    {"baseline": VARIANT or null, "test": "bootstrap" or "sign", "runs": {SEED: {"system", "baseline": FILES or null}}}
+    {"baseline": VARIANT or null, "runs": {SEED: {"system", "baseline": hashes by test set, or null}}}
     """
     settings = experiment.settings
-    with replacing_folder(experiment.metrics / "pairs") as folder:
+    with replacing_folder(experiment.runs / "pairs") as folder:
         for name, variant in settings.variants.items():
-            runs = {
-                str(seed): {
-                    "system": _outputs(experiment, name, seed),
-                    "baseline": _outputs(experiment, variant.baseline, seed) if variant.baseline else None,
+            runs = {}
+            for seed in settings.seeds:
+                names = {"system": name, "baseline": variant.baseline}
+                runs[str(seed)] = {
+                    role: own and digests(experiment.hypotheses(run_name(own, seed))) for role, own in names.items()
                 }
-                for seed in settings.seeds
-            }
-            write_json(folder / f"{name}.json", {"baseline": variant.baseline, "test": variant.test, "runs": runs})
-
-
-def _outputs(experiment: Layout, variant: str, seed: int) -> dict[str, str]:
-    folder = experiment.hypotheses(run_name(variant, seed))
-    if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder; the decode stage writes it")
-    return {path.name: sha256(path) for path in sorted(folder.iterdir())}
+            write_json(folder / f"{name}.json", {"baseline": variant.baseline, "runs": runs})

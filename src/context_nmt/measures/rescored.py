@@ -4,13 +4,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.text_chain import write_hypotheses
+from context_nmt.corpus.text_chain import write_tokens
 from context_nmt.decoding.rescoring import rescore_ids
 from context_nmt.decoding.running import read_settings
 from context_nmt.decoding.workers import usable
 from context_nmt.files import write_lines
 from context_nmt.measures.evaluated import Evaluated
-from context_nmt.measures.scores import score_run
+from context_nmt.measures.rows import write_rows
+from context_nmt.measures.scores import score_rows
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
@@ -47,5 +48,5 @@ def rescore_run(experiment: Evaluated, variant: str, seed: int, judge: str, *, d
     with TemporaryDirectory() as decoded:
         for test, chosen in results.items():
             write_lines(Path(decoded) / f"{test}.subwords.txt", (units.text(one.tokens) for one in chosen))
-        write_hypotheses(experiment.model(run) / "text", corpus.folder, Path(decoded), experiment.hypotheses(name))
-    score_run(experiment, name)
+        write_tokens(experiment.model(run) / "text", corpus.folder, Path(decoded), experiment.hypotheses(name))
+    write_rows(experiment.scores(name), name, score_rows(experiment, name))

@@ -13,6 +13,7 @@ BOUND = "bound"  # the best score that a system can have that sees one sentence 
 HUMAN = "human"  # of the reference
 CHANCE = "chance"  # of a classifier that always gives the most frequent class
 TEXT = "text"  # of the test set itself: how many sentences, items or words
+TESTS = ("bootstrap", "sacrebleu", "sign")  # of a difference; rows have their p-values as p_TEST
 NO_RUNS = (BOUND, HUMAN, CHANCE, TEXT)
 
 

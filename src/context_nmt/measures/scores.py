@@ -1,25 +1,22 @@
 """Scores the translations of every test set."""
 
+from collections.abc import Iterator
 from importlib.metadata import version
 from statistics import fmean
 
+from context_nmt.corpus.hypotheses import read_hypotheses
+from context_nmt.corpus.moses import MosesSide
 from context_nmt.corpus.references import reference_names
+from context_nmt.corpus.workers import map_lines
 from context_nmt.files import UserError, read_lines, read_parallel
 from context_nmt.measures.bleu import Score, score_raw, score_sacrebleu, score_tokenized
 from context_nmt.measures.evaluated import Evaluated
-from context_nmt.measures.rows import BOUND, Row, row, write_rows
-from context_nmt.settings.layout import run_name
+from context_nmt.measures.rows import BOUND, Row, row
 from context_nmt.settings.text import TextPlan
 
 
-def score_variant(experiment: Evaluated, variant: str) -> None:
-    """Write metrics/scores/VARIANT/SEED.csv of every seed, as `score_run` does."""
-    for seed in experiment.read_pairs(variant)[0]:
-        score_run(experiment, run_name(variant, seed))
-
-
-def score_run(experiment: Evaluated, run: str) -> None:
-    """Write the scores of one run, those of groups of test sets included.
+def score_rows(experiment: Evaluated, run: str) -> Iterator[Row]:
+    """Yield the scores of one run, those of groups of test sets included.
 
     Raises UserError for missing files and line counts that differ.
     """
@@ -27,25 +24,29 @@ def score_run(experiment: Evaluated, run: str) -> None:
     scores = {test: _score_test(experiment, run, test) for test in settings.corpus.tests}
     for group, members in settings.corpus.groups.items():
         scores[group] = _mean([scores[member] for member in members], members)
-    rows = [
-        row(name, metric, score["score"], signature=score["signature"])
-        for name, found in scores.items()
-        for metric, score in found.items()
-    ]
+    for name, found in scores.items():
+        for metric, score in found.items():
+            yield row(name, metric, score["score"], signature=score["signature"])
     for test in settings.corpus.tests:
-        rows += _against_bound(experiment, test, scores[test]["sacrebleu"])
-    write_rows(experiment.scores(run), run, rows)
+        yield from _against_bound(experiment, test, scores[test]["sacrebleu"])
 
 
 def read_test(experiment: Evaluated, run: str, test: str, *, tokenized: bool) -> tuple[list[str], list[list[str]]]:
     """The run's output and the references of one test set, as tokens in their original case or as raw text."""
-    names = reference_names(experiment.corpus, test, experiment.settings.corpus.target)
-    hypotheses = experiment.hypotheses(run)
+    target = experiment.settings.corpus.target
+    names = reference_names(experiment.corpus, test, target)
     if tokenized:
-        paths = [hypotheses / f"{test}.tokenized.txt", *(experiment.tokenized / f"{name}.cased" for name in names)]
+        references = read_parallel(*(experiment.tokenized / f"{name}.cased" for name in names))
     else:
-        paths = [hypotheses / f"{test}.detokenized.txt", *(experiment.corpus / name for name in names)]
-    hypothesis, *references = read_parallel(*paths)
+        references = read_parallel(*(experiment.corpus / name for name in names))
+    hypothesis = read_hypotheses(experiment.hypotheses(run), test)
+    if len(hypothesis) != len(references[0]):
+        raise UserError(
+            f"{experiment.hypotheses(run)}: {test} has {len(hypothesis)} lines, its references have"
+            f" {len(references[0])}; decode again"
+        )
+    if not tokenized:
+        hypothesis = list(map_lines(MosesSide(target, experiment.settings.text.target).text, hypothesis))
     return hypothesis, references
 
 

@@ -41,8 +41,8 @@ LATEX = {
 PACKAGES = "% needs \\usepackage[T1]{fontenc}, \\usepackage{textcomp} and \\usepackage{booktabs}\n"
 
 
-def write_page(path: Path, template: str, **values: Any) -> None:
-    """Write a page of a template; one that ends in .html.j2 holds the pictures that lie in figures/ beside it."""
+def write_page(path: Path, template: str, figures: Path = Path(), **values: Any) -> None:
+    """Write a page of a template; one that ends in .html.j2 holds its pictures, which are read from `figures`."""
     environment = Environment(
         loader=PackageLoader("context_nmt.report"),
         autoescape=select_autoescape(["html.j2"]),
@@ -51,7 +51,7 @@ def write_page(path: Path, template: str, **values: Any) -> None:
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {"row": _row, "code": _code, "data": lambda name: _data(path.parent / "figures" / name)}
+    environment.filters |= {"row": _row, "code": _code, "data": lambda name: _data(figures / name)}
     _write(path, environment.get_template(template).render(values))
 
 

@@ -1,7 +1,9 @@
 """Writes everything that people read of an experiment: the table of results, pages, pictures and the report."""
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from context_nmt.files import replacing_folder
 from context_nmt.report.formats import write_grid, write_page
@@ -32,7 +34,7 @@ MARKS = (
 
 @dataclass(frozen=True)
 class PaperSection:
-    """One table or figure on the page; `picture` is the name of its file in figures/, empty if there is none."""
+    """One table or figure on the page; `picture` is the name of its file, empty if there is none."""
 
     table: Table
     grid: Grid
@@ -50,37 +52,33 @@ class Chapter:
 
 
 def write_tables(experiment: Experiment) -> None:
-    """Write results.json, results.csv, the pages and figures/ under metrics/; raises UserError for a broken file."""
-    results, metrics = read_results(experiment), experiment.metrics
+    """Write results.json, results.csv and results.md under metrics/, and reports/pages; raises UserError."""
+    results = read_results(experiment)
     write_results(results)
-    with replacing_folder(metrics / "figures") as folder:
-        draw_scores(results, folder / "bleu.svg")
-        draw_learning_curves(results, folder / "learning_curves.svg")
-        pictures = [*draw_analyses(results, folder), *draw_probes(results, folder)]
-    pages = {
-        "results.md": results_page(results),
-        "analyses.md": inside_page(results, pictures),
-        "discourse.md": documents_page(results),
-        "probes.md": probes_page(results, pictures),
-    }
-    for name, page in pages.items():
-        write_page(metrics / name, "page.md.j2", page=page)
+    write_page(experiment.metrics / "results.md", "page.md.j2", page=results_page(results))
+    with replacing_folder(experiment.reports / "pages") as folder:
+        figures = folder / "figures"
+        draw_learning_curves(results, figures / "learning_curves.svg")
+        pictures = [*draw_analyses(results, figures), *draw_probes(results, figures)]
+        write_page(folder / "analyses.md", "page.md.j2", page=inside_page(results, pictures))
+        write_page(folder / "discourse.md", "page.md.j2", page=documents_page(results))
+        write_page(folder / "probes.md", "page.md.j2", page=probes_page(results, pictures))
 
 
 def write_report(experiment: Experiment) -> None:
-    """Write report.md, report.html, tables/ and figures/ into reports/; raises UserError for a broken file."""
+    """Write report.md, report.html, tables/ and figures/ under reports/; raises UserError for a broken file.
+
+    report.html holds all pictures; figures/ has the scores of all systems, and for report.md each paper's headlines.
+    """
     experiments, papers = read_all(experiment), read_papers()
     costs = cost_grid(papers, experiments)
-    with replacing_folder(experiment.reports) as folder:
-        (folder / "figures").mkdir()
+    with TemporaryDirectory() as drawn:
         chapters = []
         for name, paper in papers.items():
             entries = entries_of(name, paper, experiments)
-            sections = tuple(_section(entry, folder) for entry in entries)
-            chapters.append(Chapter(name, paper, summarise(paper, entries), sections))
-        for grid in (*(section.grid for chapter in chapters for section in chapter.sections), costs):
-            if grid:
-                write_grid(folder / "tables", grid)
+            shown = tuple(_section(entry, Path(drawn)) for entry in entries)
+            chapters.append(Chapter(name, paper, summarise(paper, entries), shown))
+        sections = [section for chapter in chapters for section in chapter.sections]
         corpus = experiment.settings.corpus
         values = {
             "title": f"Published and reproduced: {corpus.name} {corpus.source}-{corpus.target}",
@@ -93,12 +91,23 @@ def write_report(experiment: Experiment) -> None:
             "legend": LEGEND,
         }
         for ending in ("md", "html"):
-            write_page(folder / f"report.{ending}", f"report.{ending}.j2", **values)
+            path = experiment.reports / f"report.{ending}"
+            write_page(path, f"report.{ending}.j2", figures=Path(drawn), **values)
+        with replacing_folder(experiment.reports / "figures") as folder:
+            if experiments[0].models:
+                draw_scores(experiments[0], folder / "bleu.svg")
+            for section in sections:
+                if section.picture and section.table.headline:
+                    shutil.copyfile(Path(drawn) / section.picture, folder / section.picture)
+    with replacing_folder(experiment.reports / "tables") as folder:
+        for grid in (*(section.grid for section in sections), costs):
+            if grid:
+                write_grid(folder, grid)
 
 
 def _section(entry: Entry, folder: Path) -> PaperSection:
     picture = f"{entry.name}.svg"
-    return PaperSection(entry.table, entry.grid(), picture if draw_entry(entry, folder / "figures" / picture) else "")
+    return PaperSection(entry.table, entry.grid(), picture if draw_entry(entry, folder / picture) else "")
 
 
 def _facts(experiments: list[Results]) -> tuple[str, ...]:

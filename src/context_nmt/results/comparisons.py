@@ -1,39 +1,48 @@
-"""Compares a variant with its baseline, or any two files."""
+"""Scores a variant and compares it with its baseline; compares any two files."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from context_nmt.files import UserError, read_parallel, write_json
+from context_nmt.measures.discourse.running import DocumentScorer
 from context_nmt.measures.evaluated import Evaluated
-from context_nmt.measures.scores import read_test, text_of_tokens
+from context_nmt.measures.rows import TESTS, Row, row, write_rows
+from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
 from context_nmt.results.significance import compare
 from context_nmt.settings.checking import read_settings
 from context_nmt.settings.evaluation import SignificanceSettings
 from context_nmt.settings.layout import run_name
 
 
-def compare_variant(experiment: Evaluated, variant: str) -> None:
-    """Write metrics/significance/VARIANT/SEED.json: {test_set: comparison} with the baseline's run of the same seed.
+def evaluate_variant(experiment: Evaluated, variant: str) -> None:
+    """Write metrics/scores/VARIANT/SEED.csv: scores of sentences and documents, tests against the baseline.
 
-    {} for a variant without a baseline. A comparison is that of `significance.compare` with `baseline_variant`, `test`
-    (the one that the variant asks for in params.yaml) and its `p`. Raises UserError for an unknown variant, missing
-    files and line counts that differ.
+    Of a variant without a baseline there are no tests. Raises UserError for an unknown variant, missing files and line
+    counts that differ.
     """
     settings = read_settings(SignificanceSettings, experiment.stage_plan("significance"))
     seeds, pairs = experiment.read_pairs(variant)
-    baseline, chosen = pairs["baseline"], pairs["test"]
+    documents = DocumentScorer(experiment)
     for seed in seeds:
-        comparisons = {}
-        for test in experiment.settings.corpus.tests if baseline else ():
-            system, other = run_name(variant, seed), run_name(baseline, seed)
-            comparison = _compare_test(experiment, system, other, test, settings)
-            comparisons[test] = comparison | {
-                "baseline_variant": baseline,
-                "test": chosen,
-                "p": comparison[chosen]["p"],
-            }
-        write_json(experiment.significance(run_name(variant, seed)), comparisons)
+        run = run_name(variant, seed)
+        rows = [*score_rows(experiment, run), *documents.rows(run)]
+        for test in experiment.settings.corpus.tests if pairs["baseline"] else ():
+            comparison = _compare_test(experiment, run, run_name(pairs["baseline"], seed), test, settings)
+            rows += _test_rows(test, pairs["baseline"], comparison)
+        write_rows(experiment.scores(run), run, rows)
+
+
+def _test_rows(test_set: str, baseline: str, found: dict[str, Any]) -> Iterator[Row]:
+    """Yield the p-value of each test, with the metric that it is of as tag; the bootstrap's is at least 1 / resamples.
+
+    The signature says with which variant and how it was compared.
+    """
+    for test in TESTS:
+        own = dict(found[test])
+        p = max(own.pop("p"), 1 / own["resamples"]) if test == "bootstrap" else own.pop("p")
+        signature = "|".join([baseline, *(f"{name}:{value}" for name, value in own.items())])
+        yield row(test_set, f"p_{test}", p, tag=found["metric"], signature=signature)
 
 
 def compare_files(

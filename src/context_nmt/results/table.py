@@ -6,14 +6,14 @@ from functools import cached_property
 from math import sqrt
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import pandas as pd
 from scipy.stats import t as student
 
 from context_nmt.files import read_json, replacing, write_json
 from context_nmt.measures.contrastive import NORMALIZED, SUMMED
-from context_nmt.measures.rows import Measure, Row, in_order, read_rows
+from context_nmt.measures.rows import TESTS, Measure, Row, in_order, read_rows
 from context_nmt.results.speeds import Speeds, read_speeds
 from context_nmt.settings.experiment import ExperimentSettings
 from context_nmt.settings.folder import Experiment
@@ -21,6 +21,7 @@ from context_nmt.settings.layout import run_name
 
 METRICS = ("sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased", "chrf")  # the order in tables
 COUNTS = ("apt_pronouns_words", "apt_nouns_words")  # of words, which no table shows
+P_VALUES = tuple(f"p_{test}" for test in TESTS)
 COLUMNS = (
     *("variant", "test_set", "metric", "layer", "tag", "mean", "deviation", "seeds"),
     *("baseline", "difference", "interval_low", "interval_high", "p"),
@@ -49,14 +50,6 @@ class Number:
     gain: Difference | None = None
 
 
-class Comparison(NamedTuple):
-    """A run's tests against its baseline's run of the same seed on one test set."""
-
-    metric: str
-    test: str  # the one that the variant asks for
-    p_values: dict[str, float]  # of every test; the bootstrap's is not below 1 / resamples
-
-
 @dataclass(frozen=True)
 class Results:
     """What has been measured of an experiment so far, for the variants and seeds of its params.yaml."""
@@ -65,7 +58,6 @@ class Results:
     models: dict[str, dict[str, Any]]  # of the variants that have run
     speeds: Speeds
     rows: dict[tuple[str, int], list[Row]]  # by variant and seed
-    comparisons: dict[tuple[str, int], dict[str, Comparison]]  # by variant and seed, then test set
     name: str = ""  # of its folder under experiments/; empty for the experiment that a report is of
     command: str = ""  # brings it up to date, from the folder of the project
 
@@ -116,7 +108,7 @@ class Results:
             (variant, row.measure, seed, row.value)
             for (variant, seed), rows in self.rows.items()
             for row in rows
-            if not row.of and row.measure.metric not in COUNTS
+            if not row.of and row.measure.metric not in (*COUNTS, *P_VALUES)
         ]
         table = pd.DataFrame(found, columns=["variant", "measure", "seed", "value"])
         wide = table.set_index(["variant", "measure", "seed"])["value"].unstack("seed", sort=False)
@@ -152,11 +144,32 @@ class Results:
             yield (variant, measure), Difference(round(fmean(gains), 4), t_interval(gains), p)
 
     def _p(self, variant: str, measure: Measure, gains: list[float]) -> float | None:
-        found = [self.comparisons.get((variant, seed), {}).get(measure.test_set) for seed in self.settings.seeds]
-        p_values = [one.p_values[one.test] for one in found if one and measure == Measure(measure.test_set, one.metric)]
+        p_values = self.p_values(variant, measure)[self.settings.variants[variant].test]
         if p_values and min(gains) < 0 < max(gains):
             p_values.append(1.0)
         return max(p_values, default=None)
+
+    def p_values(self, variant: str, measure: Measure) -> dict[str, list[float]]:
+        """What each test says of a variant's difference to its baseline, by seed; empty where it was not tested."""
+        found: dict[str, list[float]] = {test: [] for test in TESTS}
+        if measure.tag or measure.layer is not None:
+            return found
+        for seed in self.settings.seeds:
+            for test in TESTS:
+                key = variant, seed, Measure(measure.test_set, f"p_{test}", tag=measure.metric)
+                found[test] += [self._tested[key]] if key in self._tested else []
+        return found
+
+    @cached_property
+    def _tested(self) -> dict[tuple[str, int, Measure], float]:
+        """All p-values, but for those against another baseline than that of params.yaml."""
+        return {
+            (variant, seed, row.measure): row.value
+            for (variant, seed), rows in self.rows.items()
+            for row in rows
+            if row.measure.metric in P_VALUES
+            and row.signature.split("|")[0] == self.settings.variants[variant].baseline
+        }
 
     def number(self, variant: str | None, measure: Measure) -> Number | None:
         """What a variant has of a measure; None if one of its seeds has nothing."""
@@ -185,7 +198,9 @@ class Results:
         found: dict[Measure, set[str]] = {}
         for rows in self.rows.values():
             for row in rows:
-                if row.signature and not row.of and row.measure.test_set not in self.settings.corpus.groups:
+                if row.of or row.measure.metric in P_VALUES or row.measure.test_set in self.settings.corpus.groups:
+                    continue
+                if row.signature:
                     found.setdefault(_of_any_set(row.measure), set()).add(row.signature)
         return found
 
@@ -261,7 +276,6 @@ def read_results(experiment: Experiment, name: str = "", command: str = "") -> R
         models={variant: OLDER | models[variant] for variant in settings.variants if variant in models},
         speeds=read_speeds(experiment.speeds),
         rows={run: list(_read_run(experiment, run_name(*run))) for run in runs},
-        comparisons={run: _read_comparisons(experiment, *run) for run in runs},
         name=name,
         command=command,
     )
@@ -287,7 +301,6 @@ def _read_run(experiment: Experiment, run: str) -> Iterator[Row]:
     corpus, probing = settings.corpus, settings.probing
     tests, sets = {*corpus.tests, *corpus.groups}, set(corpus.contrastive)
     places = [(experiment.scores(run), tests), (experiment.contrastive(run), sets), (experiment.analyses(run), tests)]
-    places.append((experiment.discourse(run), tests))
     if variant in probing.words:
         places.append((experiment.word_probes(run), tests))
     if variant in probing.sentences:
@@ -295,20 +308,6 @@ def _read_run(experiment: Experiment, run: str) -> Iterator[Row]:
     for path, names in places:
         if path.is_file():
             yield from (row for row in read_rows(path) if row.measure.test_set in names)
-
-
-def _read_comparisons(experiment: Experiment, variant: str, seed: int) -> dict[str, Comparison]:
-    """A run's comparisons by test set, unless they are with another baseline than that of params.yaml."""
-    path, settings = experiment.significance(run_name(variant, seed)), experiment.settings
-    baseline = settings.variants[variant].baseline
-    found = read_json(path) if path.is_file() and baseline else {}
-    return {test: _comparison(one) for test, one in found.items() if one["baseline_variant"] == baseline}
-
-
-def _comparison(found: dict[str, Any]) -> Comparison:
-    p_values = {test: float(found[test]["p"]) for test in ("bootstrap", "sacrebleu", "sign")}
-    p_values["bootstrap"] = max(p_values["bootstrap"], 1 / found["bootstrap"]["resamples"])
-    return Comparison(found["metric"], found["test"], p_values)
 
 
 def t_interval(values: list[float], confidence: float = 0.95) -> tuple[float, float] | None:

@@ -4,46 +4,29 @@ import dataclasses
 import difflib
 import functools
 import json
-import re
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pydantic
-import yaml
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from context_nmt.files import UserError, read_json
 
 Settings = TypeVar("Settings")
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML as DVC reads it: `1e-9` is a number, as in version 1.2, and a key that stands twice is an error."""
-
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        node = super().compose_mapping_node(anchor)
-        keys: list[Any] = []
-        for key, _ in node.value:
-            if key.value in keys:
-                raise yaml.composer.ComposerError(None, None, f"key {key.value!r} stands twice", key.start_mark)
-            keys.append(key.value)
-        return node
-
-
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+$"),
-    list("-+.0123456789"),
-)
-
-
 def read_yaml(path: Path) -> Any:
-    """Read one YAML file; raises UserError for a missing or malformed one."""
+    """Read one YAML file as DVC does; raises UserError for a missing or malformed one and for a duplicate key."""
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 (a SafeLoader)
+        return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
+    except MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise UserError(f"{path}: not YAML ({error.problem}{line})") from None
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not YAML ({error})") from None
 
 
 def read_settings(kind: type[Settings], path: Path) -> Settings:

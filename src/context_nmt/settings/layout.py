@@ -5,17 +5,17 @@ metrics/                        small files, kept in git
     plans/data.CORPUS.json      plans/VARIANT/{training,decoding,averaging}.json
     plans/{text,units,significance,probe_sentences,probe_words}.json
     curves/VARIANT-SEED.csv     learning curves
-    hypotheses/VARIANT-SEED/TEST.{tokenized,detokenized}.txt
-    scores/VARIANT/SEED.csv    discourse/VARIANT/SEED.csv    of translations alone
-    pairs/VARIANT.json    significance/VARIANT/SEED.json    models.json
+    hypotheses/VARIANT-SEED.zip    TEST.txt, Moses tokens
+    scores/VARIANT/SEED.csv     of translations alone, and tests against the baseline
+    models.json
     contrastive/VARIANT-SEED.csv     accuracies on contrastive sets
-    hypotheses/VARIANT.rescored-SEED/    scores/VARIANT.rescored/    of what a teacher chose, see `rescored_name`
+    hypotheses/VARIANT.rescored-SEED.zip    scores/VARIANT.rescored/    of what a teacher chose, see `rescored_name`
     analyses/VARIANT-SEED.csv   what was read off a run by hooks
     analyses/sentences/VARIANT-SEED.csv    analyses/words/VARIANT-SEED.csv    what probes have found
-    results.json  results.md  results.csv  analyses.md  analyses.csv  papers.md  papers.csv  figures/  discourse.md
-    probes.md
+    results.json  results.csv  results.md
     focus.json                  the results of one variant, for `dvc metrics diff`
-reports/                        report.html  report.md  tables/  figures/, also kept in git
+reports/                        report.md  figures/    kept in git
+    pages/                      report.html  analyses.md  discourse.md  probes.md  figures/  tables/    in the cache
 data/CORPUS/                    raw text: what the download stage makes, or a user's own
 runs/                           large files, kept in the DVC cache
     tokenized/  subwords/  binarized/{training,tests}/
@@ -23,6 +23,7 @@ runs/                           large files, kept in the DVC cache
     training/VARIANT-SEED/      checkpoints
     models/VARIANT-SEED/        one run, complete: weights, settings and what its text needs
     decoded/VARIANT-SEED/       TEST.subwords.txt, TEST.nbest.jsonl
+    pairs/VARIANT.json          which translations are compared with which
     contrastive/VARIANT-SEED/   SET.tsv, how each item of a contrastive set came out
     scratch/VARIANT-SEED/       what a training resumes from, until its checkpoints are averaged; not cached
 """
@@ -135,10 +136,11 @@ class Layout:
         return self.runs / "decoded" / run
 
     def hypotheses(self, run: str) -> Path:
-        return self.metrics / "hypotheses" / run
+        return self.metrics / "hypotheses" / f"{run}.zip"
 
     def scores(self, run: str) -> Path:
-        return self._by_variant("scores", run, "csv")
+        variant, _, seed = run.rpartition("-")
+        return self.metrics / "scores" / variant / f"{seed}.csv"
 
     def contrastive(self, run: str) -> Path:
         return self.metrics / "contrastive" / f"{run}.csv"
@@ -155,16 +157,6 @@ class Layout:
     def word_probes(self, run: str) -> Path:
         return self.metrics / "analyses" / "words" / f"{run}.csv"
 
-    def discourse(self, run: str) -> Path:
-        return self._by_variant("discourse", run, "csv")
-
-    def significance(self, run: str) -> Path:
-        return self._by_variant("significance", run, "json")
-
     def pairs(self, variant: str) -> Path:
         """Which of a variant's translations are compared with which."""
-        return self.metrics / "pairs" / f"{variant}.json"
-
-    def _by_variant(self, kind: str, run: str, ending: str) -> Path:
-        variant, _, seed = run.rpartition("-")
-        return self.metrics / kind / variant / f"{seed}.{ending}"
+        return self.runs / "pairs" / f"{variant}.json"

@@ -18,8 +18,8 @@ from context_nmt.measures.discourse.wordnet import find_wordnet
 from context_nmt.measures.discourse.words import Words, nouns_among, usual_pronouns
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.parts_of_speech import find_tags
-from context_nmt.measures.rows import HUMAN, Row, row, write_rows
-from context_nmt.settings.layout import run_name
+from context_nmt.measures.rows import HUMAN, Row, row
+from context_nmt.measures.scores import read_test
 
 if TYPE_CHECKING:  # NLTK and scikit-learn take two seconds, which a corpus without documents does not need
     from context_nmt.measures.discourse.aligning import WordAligner
@@ -28,18 +28,6 @@ if TYPE_CHECKING:  # NLTK and scikit-learn take two seconds, which a corpus with
     from context_nmt.measures.discourse.content_words import ContentWords
 
 PAIRS = 50_000  # training pairs that the aligner learns from, at most
-
-
-def score_discourse(experiment: Evaluated, variant: str) -> None:
-    """Write metrics/discourse/VARIANT/SEED.csv of every seed: the scores of test sets with documents.
-
-    Cohesion and coherence are also those of the human translation, the first reference. Raises UserError for missing
-    files and line counts that differ.
-    """
-    scorer = _Scorer(experiment)
-    for seed in experiment.read_pairs(variant)[0]:
-        run = run_name(variant, seed)
-        write_rows(experiment.discourse(run), run, scorer.rows(run))
 
 
 @dataclass(frozen=True)
@@ -62,16 +50,19 @@ def _read_test(experiment: Evaluated, name: str) -> _Test | None:
 
 
 @dataclass(frozen=True)
-class _Scorer:
-    """Learns from the training text what the scores need, once for all runs."""
+class DocumentScorer:
+    """Scores runs on test sets with documents; learns from the training text what it needs, once for all runs."""
 
     experiment: Evaluated
 
     def rows(self, run: str) -> Iterator[Row]:
-        """Yield all scores of a run; those that cannot be computed are left out."""
+        """Yield all scores of a run; those that cannot be computed are left out.
+
+        Cohesion and coherence are also those of the human translation, the first reference. Raises UserError for
+        missing files and line counts that differ.
+        """
         for test in self._tests:
-            path = self.experiment.hypotheses(run) / f"{test.name}.tokenized.txt"
-            _, hypotheses = read_parallel(self.experiment.tokenized / f"{test.name}.{self._target}.cased", path)
+            hypotheses, _ = read_test(self.experiment, run, test.name, tokenized=True)
             words = {"apt_pronouns": usual_pronouns(test.references, self._target), "apt_nouns": self._nouns(test)}
             for name, chosen in words.items():
                 if score := self._accuracy(test, hypotheses, chosen):

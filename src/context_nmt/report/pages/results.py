@@ -49,7 +49,8 @@ def results_page(results: Results) -> Page:
         title=heading(results, "Results"),
         introduction=introduction(
             results,
-            "results.json holds the means. What goes on inside the systems stands in [analyses.md](analyses.md).",
+            "results.json holds the means. What goes on inside the systems is in"
+            " [analyses.md](../reports/pages/analyses.md), which `make repro` writes.",
         ),
         sections=(*sections, *_rescored(results)),
         notes=NOTES.format(
@@ -108,9 +109,8 @@ def _tests(results: Results, test_set: str) -> Iterator[Grid]:
         if number is None or number.gain is None:
             continue
         settings = results.settings.variants[variant]
-        runs = [results.comparisons[variant, seed].get(test_set) for seed in results.settings.seeds]
-        tested = {test: ", ".join(p_text(run.p_values[test]) for run in runs if run) for test in TESTS}
-        tested = {test: p.replace("= ", "") for test, p in tested.items()}
+        found = results.p_values(variant, Measure(test_set, metric))
+        tested = {test: ", ".join(p_text(p).removeprefix("= ") for p in found[test]) for test in TESTS}
         if tested[settings.test]:
             tested[settings.test] = f"**{tested[settings.test]}**"
         cells = [Cell(results.settings.label(str(settings.baseline))), *gain_cells(number.gain)]

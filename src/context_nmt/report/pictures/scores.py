@@ -7,7 +7,6 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullLocator
 
-from context_nmt.files import UserError
 from context_nmt.measures.rows import Measure
 from context_nmt.report.pictures.panels import COLOURS, COLUMNS_OF_PANELS, corpus_name, legend, panels_of, style
 from context_nmt.results.table import Number, Results
@@ -61,19 +60,20 @@ def _dot(panel: Axes, place: int, number: Number, *, has_baseline: bool) -> None
 
 
 def draw_learning_curves(results: Results, path: Path) -> None:
-    """Draw every run's learning curve over updates; runs of one variant share its colour, line and marker.
+    """Draw the learning curves that are there; runs of one variant share its colour, line and marker.
 
-    Of more than MOST_LINES variants, only the baselines have their own; the others are thin and grey.
+    Of more than MOST_LINES variants, only the baselines have their own; the others are thin and grey. Without a curve
+    there is no picture.
     """
-    experiment, settings = results.experiment, results.settings
+    settings, place = results.settings, results.experiment.curve
     curves = {
-        variant: [_read_curve(experiment.curve(run_name(variant, seed))) for seed in settings.seeds]
+        variant: [_read_curve(place(run_name(variant, seed))) for seed in settings.seeds]
         for variant in settings.variants
     }
     found = {column for runs in curves.values() for run in runs for column in run}
     columns = [column for column in CURVES if column in found]
     if not columns:
-        raise UserError(f"{experiment.metrics / 'curves'}: no curve has values of {', '.join(CURVES)}")
+        return
     with panels_of(path, len(columns), height=3.9) as (figure, panels):
         for panel, column in zip(panels, columns, strict=True):
             for variant, look in _line_styles(settings).items():
@@ -111,9 +111,9 @@ def _logarithmic(panel: Axes) -> None:
 
 
 def _read_curve(path: Path) -> dict[str, list[tuple[float, float]]]:
-    """Read {column: [(update, value)]} of the columns that are drawn; cells may be empty."""
+    """Read {column: [(update, value)]} of the columns that are drawn; cells may be empty, and the file missing."""
     if not path.is_file():
-        raise UserError(f"{path}: no such file")
+        return {}
     curve: dict[str, list[tuple[float, float]]] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
