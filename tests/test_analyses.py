@@ -15,6 +15,7 @@ from tiny_training import RUN, make_experiment
 from torch import nn
 
 from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.hypotheses import write_hypotheses
 from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding import masked_search
 from context_nmt.decoding.running import decode_run
@@ -189,7 +190,6 @@ def test_a_run_s_analyses_are_those_of_its_model_and_of_its_translations(tmp_pat
     experiment = make_experiment(tmp_path, pairs=12)
     train_run(experiment, "plain", 1, device="cpu")
     average_run(experiment, "plain", 1)
-    hypotheses = experiment.hypotheses(RUN) / "valid.tokenized.txt"
     write_texts(experiment, "1 2 4", "1 2 3")
     analyse_run(Evaluated(experiment.folder), "plain", 1, device="cpu")
     corpus = BinarizedCorpus(experiment.binarized)
@@ -200,8 +200,8 @@ def test_a_run_s_analyses_are_those_of_its_model_and_of_its_translations(tmp_pat
     assert lengths["words_of_tenth_10"] == 7
     expected = flat(locality(model, corpus, "valid", SETTINGS)) | accuracies | lengths
     assert flat(read_rows(experiment.analyses(RUN))) == expected
-    write_lines(hypotheses, ["1 2 4"] * 39)
-    with pytest.raises(UserError, match=r"valid\.yy\.cased has 40 lines, .*valid\.tokenized\.txt has 39"):
+    write_hypotheses(experiment.hypotheses(RUN), {"valid": ["1 2 4"] * 39})
+    with pytest.raises(UserError, match="valid has 39 lines, its references have 40"):
         analyse_run(Evaluated(experiment.folder), "plain", 1, device="cpu")
 
 
@@ -221,7 +221,7 @@ def test_bleu_by_iterations_is_that_of_the_translations(tmp_path):
     write_lines(experiment.corpus / "valid.yy", references)
     decode_run(experiment, "plain", 1, device="cpu")
     decoded = read_lines(experiment.decoded(RUN) / "valid.subwords.txt")
-    write_lines(experiment.hypotheses(RUN) / "valid.detokenized.txt", decoded)
+    write_hypotheses(experiment.hypotheses(RUN), {"valid": decoded})
     analyse_run(Evaluated(experiment.folder), "plain", 1, device="cpu")
     found = flat(read_rows(experiment.analyses(RUN)))
     expected = {}
@@ -239,8 +239,7 @@ def write_texts(experiment, hypothesis, reference):
     """A test set of 40 equal lines, raw and in tokens."""
     for path in (experiment.corpus / "valid.yy", experiment.tokenized / "valid.yy.cased"):
         write_lines(path, [reference] * 40)
-    for name in ("tokenized", "detokenized"):
-        write_lines(experiment.hypotheses(RUN) / f"valid.{name}.txt", [hypothesis] * 40)
+    write_hypotheses(experiment.hypotheses(RUN), {"valid": [hypothesis] * 40})
     for name in ("valid.xx", "valid.xx.cased"):
         write_lines(experiment.tokenized / name, ["1 2 3 4 5 6 7"] * 40)
 

@@ -45,9 +45,9 @@ seeds: [1]
 focus: plain
 """
 OF_A_RUN = ("train", "average", "decode", "analyse")
-OF_A_VARIANT = ("evaluate", "significance")
+OF_A_VARIANT = ("significance",)
 VARIANTS = ("plain", "other")
-SCORE = ("--hypothesis", "metrics/hypotheses/plain-1/valid.detokenized.txt", "--reference", "data/toy/valid.yy")
+SCORE = ("--hypothesis", "runs/decoded/plain-1/valid.subwords.txt", "--reference", "data/toy/valid.yy")
 COMPARE = ("--system", "data/toy/valid.xx", "--baseline", "data/toy/valid.yy", "--reference", "data/toy/valid.yy")
 STAGES = [  # all, in their order
     *(("plan",), ("tokenize",), ("bpe",)),
@@ -180,7 +180,7 @@ def test_wrong_parameters(tmp_path, refuses, path, value, message):
         ("", "params.yaml: "),
         ("- 1", "params.yaml: "),
         ("model: {", "params.yaml: not YAML ("),
-        ("model: {}\nmodel: {}", "params.yaml: not YAML (key 'model' stands twice"),
+        ("model: {}\nmodel: {}", 'params.yaml: not YAML (found duplicate key "model"'),
         ("\0", "params.yaml: not YAML ("),
         (None, "params.yaml: no such file"),
     ],
@@ -369,7 +369,7 @@ def test_a_machine_without_the_text_tools_translates_and_says_where_to_go_on(pro
         "error: runs/decoded/plain-1 is written, but sacremoses is not installed, so it cannot be turned into text; run"
         " `python stages decode plain 1 --no-search` where it is",
     )
-    shutil.rmtree(project / "metrics/hypotheses/plain-1")
+    (project / "metrics/hypotheses/plain-1.zip").unlink()
     assert stage(project, "decode", "plain", "1", "--no-search") == (0, [])
     assert contents(project) == before
 
@@ -467,7 +467,7 @@ TOOLS = [
     (("decode", "plain", "7"), "runs/models/plain-7/model.safetensors: no such checkpoint"),
     (("new", "../x"), "NAME is '../x'; it must be lower-case letters"),
     (("download", "toy", "x"), "metrics/plans/data.toy.json: no such plan; params.yaml has under download: nothing"),
-    (("evaluate", "none"), "no variant 'none' in metrics/pairs; there are other, plain. The pair stage writes them"),
+    (("significance", "none"), "no variant 'none' in runs/pairs; there are other, plain. The pair stage writes them"),
 ]
 
 

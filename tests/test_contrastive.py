@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from measured import read_flat
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +26,6 @@ from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.files import UserError, read_lines, write_json, write_lines
 from context_nmt.measures.contrastive import NORMALIZED, SUMMED, candidates, contrast_run, judge
 from context_nmt.models.averaging import average_run
-from context_nmt.results.flat import read_flat
 from context_nmt.settings.text import CorpusSettings, TextSettings, UnitSettings
 
 ROOT = Path(__file__).parents[1]

@@ -58,7 +58,7 @@ ON_A_BARE_MACHINE = [
     *(f"settings/{name}.py" for name in ("__init__", "text", "model", "training", "decoding", "layout")),
     *("measures/contrastive.py", "files.py", "command_line.py", "code_closure.py", "pipeline/entry.py"),
 ]
-STAGES_WITHOUT_TORCH = ["tokenize", "bpe", "download", "pair", "evaluate", "significance", "report", "focus", "code"]
+STAGES_WITHOUT_TORCH = ["tokenize", "bpe", "download", "pair", "significance", "report", "focus", "code"]
 COMMANDS_WITHOUT_TORCH = ["score", "compare", "corpus", "new", "repro"]
 
 FILES = {path: path.relative_to(LIBRARY) for path in sorted(LIBRARY.rglob("*.py")) if path != LIBRARY / "__init__.py"}

@@ -12,7 +12,8 @@ from benchmarks import iterations, report
 from benchmarks.rounds import CORES, Measured
 from benchmarks.systems import systems_of
 from context_nmt.command_line import run
-from context_nmt.corpus.text_chain import write_hypotheses
+from context_nmt.corpus.hypotheses import read_hypotheses
+from context_nmt.corpus.text_chain import TextChain, write_tokens
 from context_nmt.decoding.running import decode_run
 from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
 from context_nmt.models.averaging import average_run
@@ -126,9 +127,10 @@ def test_bleu_is_what_the_pipeline_finds(experiment, values):
     for variant, search in plans.items():
         name = f"{variant}-1"
         decode_run(experiment, variant, 1, device="cpu")
-        text, folder = experiment.model(name) / "text", experiment.hypotheses(name)
-        write_hypotheses(text, experiment.binarized, experiment.decoded(name), folder)
-        bleu = sacrebleu.corpus_bleu(read_lines(folder / "valid.detokenized.txt"), [reference], force=True)
+        text, path = experiment.model(name) / "text", experiment.hypotheses(name)
+        write_tokens(text, experiment.binarized, experiment.decoded(name), path)
+        translations = list(TextChain(text).target_text(read_hypotheses(path, "valid")))
+        bleu = sacrebleu.corpus_bleu(translations, [reference], force=True)
         assert bleu.score > 0
         assert scores[variant, search] == pytest.approx(bleu.score, abs=1e-4)
     assert values["signature"].startswith("nrefs:1|case:mixed")

@@ -3,6 +3,7 @@
 from dataclasses import fields, replace
 
 import pytest
+from measured import read_flat
 import torch
 import yaml
 from project_root import make_root
@@ -22,7 +23,6 @@ from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.results.flat import read_flat
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.miniature import ContrastiveSettings, MiniatureSettings, RateSettings
 from context_nmt.training.running import train_run

@@ -189,11 +189,11 @@ class Project:
 
 
 def noted_translations(path):
-    """The folders that stand for metrics/pairs/VARIANT.json, which has their hashes."""
+    """The files that stand for runs/pairs/VARIANT.json, which has their hashes."""
     if path.parent.name == "pairs":
         pairs = json.loads(path.read_text())
         for variant in filter(None, (path.stem, pairs["baseline"])):
-            yield from (f"metrics/hypotheses/{variant}-{seed}" for seed in pairs["runs"])
+            yield from (f"metrics/hypotheses/{variant}-{seed}.zip" for seed in pairs["runs"])
 
 
 def noted_code(root, path):
@@ -253,7 +253,7 @@ def of_run(*variants):
 
 def of_text(*variants):
     """The stages that read translations alone."""
-    return {f"{stage}@{name}" for name in variants for stage in ("evaluate", "significance")}
+    return {f"significance@{name}" for name in variants}
 
 
 def trainings(stages):
@@ -325,12 +325,13 @@ def test_one_command_runs_every_stage_and_leaves_the_tables(finished):
         f"verbs_{category}{ending}" for category in ("all", "mirrored", "plain") for ending in ("", "_normalized")
     }
     assert "plain" in (finished.folder / "metrics/results.md").read_text()
-    probes = (finished.folder / "metrics/probes.md").read_text()
+    probes = (finished.folder / "reports/pages/probes.md").read_text()
     assert "| small | " in probes
     assert "| plain | " in probes
-    assert {row["test_set"] for row in finished.rows("metrics/discourse/plain/1.csv")} == {"valid", "test"}
-    assert "## test" in (finished.folder / "metrics/discourse.md").read_text()
-    assert list((finished.folder / "metrics/figures").glob("*.svg"))
+    scores = finished.rows("metrics/scores/plain/1.csv")
+    assert {row["test_set"] for row in scores if row["metric"] == "cohesion"} == {"valid", "test"}
+    assert "## test" in (finished.folder / "reports/pages/discourse.md").read_text()
+    assert list((finished.folder / "reports/pages/figures").glob("*.svg"))
     assert "toy xx-yy, seed 1" in (finished.folder / "reports/report.html").read_text()
 
 
@@ -370,10 +371,11 @@ def test_the_teacher_comes_before_its_translations_and_these_before_the_student(
 
 def test_results_are_in_git_and_the_rest_is_not(finished):
     tracked = finished.run("git", "ls-files", "metrics", "reports", "runs").split("\n")
-    assert "metrics/hypotheses/plain-1/test.detokenized.txt" in tracked
+    assert "metrics/hypotheses/plain-1.zip" in tracked
     assert "metrics/curves/plain-1.csv" in tracked
     assert "metrics/contrastive/plain-1.csv" in tracked
-    assert {"reports/report.md", "reports/tables/all-systems.csv"} <= set(tracked)
+    assert {"reports/report.md", "reports/figures/bleu.svg"} <= set(tracked)
+    assert not [path for path in tracked if path.startswith(("reports/pages", "reports/tables", "reports/report.html"))]
     assert not [path for path in tracked if path.startswith("runs/") and not path.endswith(".gitignore")]
 
 
@@ -428,7 +430,7 @@ def test_two_experiments_train_at_once_in_copies_of_the_project(finished):
 
 def test_an_experiment_on_one_variant_runs_only_its_stages(finished):
     change = "variants.small.model.feed_forward_width=12"
-    output = finished.run("dvc", "exp", "run", "--set-param", change, "evaluate", "significance")
+    output = finished.run("dvc", "exp", "run", "--set-param", change, "significance")
     expected = {"plan", "pair"} | {f"{stage}@small-1" for stage in ("train", "average", "decode")} | of_text("small")
     assert set(ran(output)) == expected
     finished.run("git", "checkout", "--quiet", ".")
@@ -437,7 +439,7 @@ def test_an_experiment_on_one_variant_runs_only_its_stages(finished):
 
 def test_editing_the_teacher_runs_it_and_its_students_and_the_comparisons_with_it(finished):
     finished.edit("plain: {}", "plain: {training: {maximum_updates: 15}, averaging: {count: 1}}")
-    stages = finished.repro("evaluate", "significance")
+    stages = finished.repro("significance")
     assert trainings(stages) == {"train@plain-1", "train_distilled@student-1", "train_document@reader-1"}
     assert stages >= {"distill@plain", "pair"} | of_text("plain", "student", "reader", "small")
 
@@ -484,7 +486,7 @@ def test_changed_decoding_trains_what_validates_by_bleu_and_nothing_else(finishe
 
 
 def test_a_new_key_of_params_yaml_trains_and_decodes_nothing(finished):
-    targets = ("train", "train_distilled", "decode", "contrast", "evaluate")
+    targets = ("train", "train_distilled", "decode", "contrast", "significance")
     finished.repro(*targets)
     path = finished.folder / "src/context_nmt/settings/experiment.py"
     text = path.read_text()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from measured import flat
+from measured import read_flat, flat
 from small_models import small_model
 from tiny_training import RUN, make_experiment
 
@@ -29,7 +29,6 @@ from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load, load_run, save
 from context_nmt.models.plans import Filling
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.results.flat import read_flat
 from context_nmt.settings.checking import check
 from context_nmt.settings.evaluation import SentenceClassifierSettings, WordClassifierSettings
 from context_nmt.settings.experiment import ExperimentSettings

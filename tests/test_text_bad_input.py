@@ -11,7 +11,8 @@ from project_root import make_root
 
 from context_nmt import command_line
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.text_chain import copy_text_files
+from context_nmt.corpus.hypotheses import read_hypotheses
+from context_nmt.corpus.text_chain import TextChain, copy_text_files
 from context_nmt.files import read_json, read_lines, write_lines
 from context_nmt.pipeline.planning import write_plans
 from context_nmt.settings.folder import Experiment
@@ -136,7 +137,7 @@ def test_translations_that_are_too_few(stage, tmp_path):
     experiment = with_translations(tmp_path, ["dog"])
     message = "runs/decoded/plain-1/test.subwords.txt: 1 translations for 3 sentences; decode again"
     assert stage("decode", "plain", "1", "--no-search") == (1, f"error: {message}\n")
-    assert list(experiment.hypotheses("plain-1").parent.iterdir()) == []
+    assert not experiment.hypotheses("plain-1").exists()
 
 
 def with_translations(root, lines):
@@ -168,7 +169,8 @@ def test_odd_lines_are_text_and_keep_their_place(stage, tmp_path):
     units = [corpus.target_vocabulary.text(ids) for ids in corpus.parallel("test")[1]]
     experiment = with_translations(tmp_path, units)
     assert stage("decode", "plain", "1", "--no-search") == (0, "")
-    text = read_lines(experiment.hypotheses("plain-1") / "test.detokenized.txt")
+    chain = TextChain(experiment.model("plain-1") / "text")
+    text = list(chain.target_text(read_hypotheses(experiment.hypotheses("plain-1"), "test")))
     assert len(text) == 30
     assert text[::2] == [GERMAN[0].decode()] * 15
     assert text[1:10:2] == ["A b", "C d", "E f g", "Hj", "Ends in"]

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_nmt.corpus.binarized import binarize
+from context_nmt.corpus.hypotheses import digests, read_hypotheses, write_hypotheses
 from context_nmt.corpus.subwords import segment_corpus
-from context_nmt.corpus.text_chain import TextChain, copy_text_files, write_hypotheses
+from context_nmt.corpus.text_chain import TextChain, copy_text_files, write_tokens
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.files import UserError, read_lines, write_lines
 from context_nmt.settings.text import CorpusSettings, SideSettings, TextSettings, UnitSettings
@@ -77,12 +78,40 @@ def test_a_file_that_is_missing_is_named(built: Path, tmp_path: Path) -> None:
 def test_hypotheses_of_every_test_set_are_written_or_none(built: Path, tmp_path: Path) -> None:
     for test in CORPUS.tests:
         write_lines(tmp_path / "decoded" / f"{test}.subwords.txt", read_lines(built / "subwords" / "test.de"))
-    arguments = (built / "text", built / "binarized", tmp_path / "decoded", tmp_path / "hypotheses")
-    write_hypotheses(*arguments)
-    assert read_lines(tmp_path / "hypotheses" / "test.detokenized.txt") == GERMAN
-    assert read_lines(tmp_path / "hypotheses" / "valid.tokenized.txt")[0] == "Der Mann sieht den Hund ."
-    assert len(list((tmp_path / "hypotheses").iterdir())) == 4
+    arguments = (built / "text", built / "binarized", tmp_path / "decoded", tmp_path / "hypotheses.zip")
+    write_tokens(*arguments)
+    assert list(TextChain(built / "text").target_text(read_hypotheses(arguments[-1], "test"))) == GERMAN
+    assert read_hypotheses(arguments[-1], "valid")[0] == "Der Mann sieht den Hund ."
+    before = arguments[-1].read_bytes()
     write_lines(tmp_path / "decoded" / "test.subwords.txt", ["a"])
     with pytest.raises(UserError, match=r"test\.subwords\.txt: 1 translations for 3 sentences"):
-        write_hypotheses(*arguments)
-    assert read_lines(tmp_path / "hypotheses" / "test.detokenized.txt") == GERMAN
+        write_tokens(*arguments)
+    assert arguments[-1].read_bytes() == before
+
+
+@given(lines=st.lists(st.text(st.characters(exclude_characters="\n", codec="utf-8"))))
+def test_translations_come_back_as_they_were_written(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str]
+) -> None:
+    path = tmp_path_factory.mktemp("zip") / "run-1.zip"
+    write_hypotheses(path, {"valid": lines, "test": ["one"]})
+    assert (read_hypotheses(path, "valid"), read_hypotheses(path, "test")) == (lines, ["one"])
+    before, texts = path.read_bytes(), digests(path)
+    write_hypotheses(path, {"valid": lines, "test": ["two"]})
+    assert digests(path)["valid.txt"] == texts["valid.txt"]
+    assert digests(path)["test.txt"] != texts["test.txt"]
+    write_hypotheses(path, {"valid": lines, "test": ["one"]})
+    assert path.read_bytes() == before
+
+
+def test_what_is_no_file_of_translations_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "run-1.zip"
+    with pytest.raises(UserError, match=r"run-1\.zip: no such file"):
+        read_hypotheses(path, "test")
+    path.write_bytes(b"PK")
+    with pytest.raises(UserError, match=r"run-1\.zip: not a zip"):
+        read_hypotheses(path, "test")
+    write_hypotheses(path, {"valid": []})
+    assert read_hypotheses(path, "valid") == []
+    with pytest.raises(UserError, match="no translations of test"):
+        read_hypotheses(path, "test")

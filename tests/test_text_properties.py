@@ -14,9 +14,10 @@ from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from context_nmt.corpus import workers
 from context_nmt.corpus.binarized import BinarizedCorpus, binarize
+from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.corpus.subwords import Segmenter, segment_corpus
-from context_nmt.corpus.text_chain import TextChain, copy_text_files, write_hypotheses
+from context_nmt.corpus.text_chain import TextChain, copy_text_files, write_tokens
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.files import UserError, read_lines, write_lines
 from context_nmt.settings.text import CleaningSettings, CorpusSettings, SideSettings, TextSettings, UnitSettings
@@ -50,8 +51,8 @@ def back(root: Path) -> list[str]:
     corpus = BinarizedCorpus(root / "binarized")
     units = [corpus.target_vocabulary.text(ids) for ids in corpus.parallel("test")[1]]
     write_lines(root / "decoded" / "test.subwords.txt", units)
-    write_hypotheses(root / "text", root / "binarized", root / "decoded", root / "hypotheses")
-    return read_lines(root / "hypotheses" / "test.detokenized.txt")
+    write_tokens(root / "text", root / "binarized", root / "decoded", root / "hypotheses.zip")
+    return list(TextChain(root / "text").target_text(read_hypotheses(root / "hypotheses.zip", "test")))
 
 
 @settings(max_examples=25)

@@ -16,6 +16,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding.running import decode_run, decoded_lines, translate_text
 from context_nmt.decoding.search import Hypothesis, beam_search
@@ -217,7 +218,7 @@ def test_two_processes_of_torchrun_write_what_one_writes(experiment: Experiment)
     )
     assert result.returncode == 0, result.stderr
     assert {path.name: path.read_bytes() for path in experiment.decoded("small-1").iterdir()} == one
-    assert len(read_lines(experiment.hypotheses("small-1") / "second.detokenized.txt")) == 3
+    assert len(read_hypotheses(experiment.hypotheses("small-1"), "second")) == 3
     # Only the first one speaks, of its own part.
     counts = re.findall(r"small-1 (\w+): (\d) sentences", result.stderr)
     assert [name for name, _ in counts] == ["first", "second"]

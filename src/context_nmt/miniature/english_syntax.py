@@ -1,11 +1,7 @@
 """The meaning of a sentence as an English constituency tree, with the Penn Treebank's labels and Moses' tokens."""
 
-from context_nmt.miniature.english_morphology import (
-    DO,
-    HAVE,
-    indefinite_article,
-    personal_pronoun,
-)
+from context_nmt.miniature.english_morphology import indefinite_article, personal_pronoun
+from context_nmt.miniature.english_verbs import finite_tag, verbs
 from context_nmt.miniature.lexicon import Adverb, TimePhrase
 from context_nmt.miniature.meaning import (
     Clause,
@@ -55,7 +51,7 @@ class English:
         assert sentence.speaking is not None
         tense, number = sentence.speaking_tense, self._number(speaker)
         word = sentence.speaking.english.finite[tense, 3, number]
-        said = Leaf(_finite_tag(tense, number), word, ((sentence, "said"),))
+        said = Leaf(finite_tag(tense, number), word, ((sentence, "said"),))
         return Node(
             "SINV",
             (
@@ -72,7 +68,7 @@ class English:
     def _question(self, sentence: Sentence) -> Node:
         clause = sentence.clause
         assert clause.subject is not None
-        finite, rest = _verbs(clause, self._number(clause.subject), support=True)
+        finite, rest = verbs(clause, self._number(clause.subject), support=True)
         subject = self._noun_phrase(clause.subject, "subject")
         stop = Leaf(".", "?", ((sentence, "stop"),))
         return Node("SQ", (*finite, subject, *_nested(rest, self._complements(clause)), stop))
@@ -94,7 +90,7 @@ class English:
 
     def _predicate(self, clause: Clause, number: str) -> tuple[Tree, ...]:
         """The verb phrase; "often" stands before a verb and "wants to", and behind an auxiliary or "be"."""
-        finite, rest = _verbs(clause, number, support=clause.negated)
+        finite, rest = verbs(clause, number, support=clause.negated)
         often = (self._adverbial(clause, "frequency"),) if clause.frequency else ()
         wants = clause.modal is not None and clause.modal.english.marker and not clause.negated
         if often and not wants and (rest or clause.verb.frame == "copula"):
@@ -231,44 +227,6 @@ class English:
             number = wording.number
             return Node("SBAR", (pronoun, Node("S", self._predicate(clause, number))))
         return Node("SBAR", (pronoun, Node("S", self._clause(clause))))
-
-
-def _finite_tag(tense: str, number: str) -> str:
-    return "VBD" if tense == "past" else "VBP" if number == "plural" else "VBZ"
-
-
-def _verbs(clause: Clause, number: str, *, support: bool) -> tuple[tuple[Leaf, ...], list[Leaf]]:
-    """The finite verb with "n't", and the verbs below it; `support`: with "do" where there is no auxiliary."""
-    part, auxiliary = ((clause, "verb"),), ((clause, "auxiliary"),)
-    verb = clause.verb.english
-    rest = [Leaf("VB", verb.base, part)]
-    tag = _finite_tag(clause.tense, number)
-    if clause.tense == "future":
-        finite = Leaf("MD", "will", auxiliary)
-    elif clause.tense == "perfect":
-        finite = Leaf("VBP" if number == "plural" else "VBZ", HAVE["present", 3, number], auxiliary)
-        rest = [Leaf("VBN", verb.participle, part)]
-    elif clause.modal:
-        finite = Leaf("MD", clause.modal.english.finite[clause.tense, 3, number], auxiliary)
-        if clause.modal.english.marker:
-            finite = finite._replace(tag=tag)
-            rest = [Leaf("TO", "to", auxiliary), *rest]
-            if support:
-                rest = [Leaf("VB", clause.modal.english.base, auxiliary), *rest]
-                finite = Leaf(tag, DO[clause.tense, 3, number], auxiliary)
-    elif clause.verb.frame == "copula":
-        finite, rest = Leaf(tag, verb.finite[clause.tense, 3, number], part), []
-    elif support:
-        finite = Leaf(tag, DO[clause.tense, 3, number], part)
-    else:
-        finite, rest = Leaf(tag, verb.finite[clause.tense, 3, number], part), []
-    return (_negated(finite, clause) if clause.negated else (finite,)), rest
-
-
-def _negated(finite: Leaf, clause: Clause) -> tuple[Leaf, ...]:
-    """The verb with "n't" in Moses' tokens: didn 't, won 't, can 't."""
-    stem = {"will": "wo", "can": "ca"}.get(finite.word, finite.word)
-    return finite._replace(word=stem + "n"), Leaf("RB", "'t", ((clause, "not"),))
 
 
 def _nested(verbs: list[Leaf], complements: tuple[Tree, ...]) -> tuple[Tree, ...]:

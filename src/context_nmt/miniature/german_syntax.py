@@ -5,7 +5,6 @@ A clause is laid out in fields: what stands in front of the finite verb of a mai
 """
 
 from context_nmt.miniature.german_morphology import (
-    AUXILIARIES,
     adjective,
     article,
     contraction,
@@ -13,6 +12,7 @@ from context_nmt.miniature.german_morphology import (
     personal_pronoun,
     relative_pronoun,
 )
+from context_nmt.miniature.german_verbs import punctuated, verbs
 from context_nmt.miniature.lexicon import Adverb, TimePhrase
 from context_nmt.miniature.meaning import (
     Clause,
@@ -48,7 +48,7 @@ class German:
         else:
             words = self._statement(sentence)
         stop = "?" if sentence.question else "."
-        return _punctuated([*words, Leaf("$.", stop, ((sentence, "stop"),))])
+        return punctuated([*words, Leaf("$.", stop, ((sentence, "stop"),))])
 
     def _statement(self, sentence: Sentence) -> list[Leaf]:
         words = self._main(sentence.clause)
@@ -69,7 +69,7 @@ class German:
     def _main(self, clause: Clause, *, verb_first: bool = False) -> list[Leaf]:
         """A clause with the verb in second place, or in the first of a question."""
         assert clause.subject is not None
-        finite, end = _verbs(clause, self._number(clause.subject), last=False)
+        finite, end = verbs(clause, self._number(clause.subject), last=False)
         front: list[Leaf] = []
         fronted = None if verb_first else clause.fronted_in_german
         if fronted == "subordinate":
@@ -83,7 +83,7 @@ class German:
 
     def _verb_last(self, clause: Clause, number: str) -> list[Leaf]:
         """What follows the word that opens a subordinate clause."""
-        finite, end = _verbs(clause, number, last=True)
+        finite, end = verbs(clause, number, last=True)
         front = self._adverbial(clause, clause.fronted) if clause.fronted else []
         return [*front, *self._middle(clause, clause.fronted, subject=True), *end, *finite, *self._behind(clause)]
 
@@ -231,32 +231,6 @@ class German:
         return [pronoun, *self._verb_last(clause, number if clause.subject is None else self._number(clause.subject))]
 
 
-def _verbs(clause: Clause, number: str, *, last: bool) -> tuple[list[Leaf], list[Leaf]]:
-    """The finite verb, and the verbs at the end of the clause; `last`: the finite one joins its prefix there."""
-    part, helping = ((clause, "verb"),), ((clause, "auxiliary"),)
-    verb = clause.verb.german
-    kind = "VA" if clause.verb.frame == "copula" else "VV"
-    if clause.tense == "future":
-        return (
-            [Leaf("VAFIN", AUXILIARIES["werden"]["present", 3, number], helping)],
-            [Leaf(f"{kind}INF", verb.infinitive, part)],
-        )
-    if clause.tense == "perfect":
-        return (
-            [Leaf("VAFIN", AUXILIARIES[verb.auxiliary]["present", 3, number], helping)],
-            [Leaf(f"{kind}PP", verb.participle, part)],
-        )
-    if clause.modal:
-        return (
-            [Leaf("VMFIN", clause.modal.german.finite[clause.tense, 3, number], helping)],
-            [Leaf(f"{kind}INF", verb.infinitive, part)],
-        )
-    word = verb.finite[clause.tense, 3, number]
-    if last:
-        return [Leaf(f"{kind}FIN", verb.prefix + word, part)], []
-    return [Leaf(f"{kind}FIN", word, part)], [Leaf("PTKVZ", verb.prefix, part)] if verb.prefix else []
-
-
 def _adjectives(predicate: Predicate) -> list[Leaf]:
     words: list[Leaf] = []
     if predicate.degree:
@@ -270,17 +244,3 @@ def _adjectives(predicate: Predicate) -> list[Leaf]:
 
 def _quote(sentence: Sentence, role: str) -> Leaf:
     return QUOTE._replace(parts=((sentence, role),))
-
-
-def _punctuated(words: list[Leaf]) -> list[Leaf]:
-    """Leave out commas that stand beside another one or before the end; of two, the one with a counterpart stays."""
-    kept: list[Leaf] = []
-    for word in words:
-        if kept and kept[-1].word == ",":
-            if word.word == ",":
-                kept[-1] = max(kept[-1], word, key=lambda comma: len(comma.parts))
-                continue
-            if word.tag == "$." or (word.word == '"' and word.parts and word.parts[0][1] == "close"):
-                kept.pop()
-        kept.append(word)
-    return kept

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from context_nmt.results.numbers import Difference, Number
 from context_nmt.results.printed import interval_text, mark, signed
-from context_nmt.results.table import Difference, Number
 
 DASH = "–"  # noqa: RUF001 (as wide as a digit)
 TIMES = "×"  # noqa: RUF001

@@ -26,7 +26,7 @@ def read_yaml(path: Path) -> Any:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise UserError(f"{path}: not YAML ({error.problem}{line})") from None
     except (YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not YAML ({error})") from None
+        raise UserError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
 
 
 def read_settings(kind: type[Settings], path: Path) -> Settings:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.published import COSTS, Column, Paper, Row, Table, Wanted
-from context_nmt.results.table import Difference, Number, Results
+from context_nmt.results.numbers import Difference, Number
+from context_nmt.results.table import Results
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import TIMES
 from context_nmt.report.papers.published import SHARES, Claim, Column, Paper, Table, Wanted
 from context_nmt.report.papers.systems import System
+from context_nmt.results.numbers import Difference, Number
 from context_nmt.results.printed import SIGNIFICANT, interval_text, p_text, signed
-from context_nmt.results.table import Difference, Number, Results, is_score, name_of
+from context_nmt.results.table import Results, is_score, name_of
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from context_nmt.report.grid import Column, Fill, Grid, GridRow
 from context_nmt.report.papers.entries import SPEED
 from context_nmt.report.papers.published import Paper
 from context_nmt.report.papers.systems import System, systems_of_one_recipe
+from context_nmt.results.numbers import Difference
 from context_nmt.results.printed import SIGNIFICANT
-from context_nmt.results.table import Difference, Results
+from context_nmt.results.table import Results
 
 NOTES = (
     "Each system is that of the experiment with most seeds, among those with this corpus, text, units and recipe.",

@@ -9,8 +9,9 @@ from context_nmt.report.papers.claims import outcomes_of, published_of
 from context_nmt.report.papers.entries import Entry, decimals_of
 from context_nmt.report.papers.published import COSTS, Paper, Row
 from context_nmt.report.papers.systems import System
+from context_nmt.results.numbers import Number
 from context_nmt.results.printed import SIGNIFICANT, interval_text, p_text, signed
-from context_nmt.results.table import Number, name_of
+from context_nmt.results.table import name_of
 
 TESTS = {"bootstrap": "one-sided paired bootstrap", "sign": "sign test"}
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.published import Paper
-from context_nmt.results.table import Number, Results
+from context_nmt.results.numbers import Number
+from context_nmt.results.table import Results
 
 
 @dataclass(frozen=True)

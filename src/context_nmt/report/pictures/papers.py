@@ -10,7 +10,8 @@ from context_nmt.report.papers.beside import Beside
 from context_nmt.report.papers.entries import Entry
 from context_nmt.report.pictures.panels import COLOURS, MARKERS, legend, panels_of
 from context_nmt.report.pictures.paper_curves import curves_of, draw_panel
-from context_nmt.results.table import Difference, is_score
+from context_nmt.results.numbers import Difference
+from context_nmt.results.table import is_score
 
 PUBLISHED: dict[str, Any] = {"marker": "D", "markerfacecolor": "white", "color": "black", "linestyle": "none"}
 

@@ -9,7 +9,8 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 from context_nmt.measures.rows import Measure
 from context_nmt.report.pictures.panels import COLOURS, COLUMNS_OF_PANELS, corpus_name, legend, panels_of, style
-from context_nmt.results.table import Number, Results
+from context_nmt.results.numbers import Number
+from context_nmt.results.table import Results
 from context_nmt.settings.experiment import ExperimentSettings
 from context_nmt.settings.layout import run_name
 
