@@ -112,9 +112,12 @@ def _section(entry: Entry, folder: Path) -> PaperSection:
 
 
 def _facts(experiments: list[Results]) -> tuple[str, ...]:
-    ran = [results.title for results in experiments if results.models]
+    ran = [results for results in experiments if results.models]
+    old = {results.name: results.out_of_date for results in ran if results.out_of_date}
+    named = (f"{name} ({len(systems)} of its systems)" for name, systems in old.items())
     return (
-        f"Numbers from {'; '.join(ran)}." if ran else "No experiment has run yet.",
+        f"Numbers from {'; '.join(results.title for results in ran)}." if ran else "No experiment has run yet.",
+        *([f"Out of date, for code or settings have changed since they ran: {', '.join(named)}."] if old else ()),
         experiments[0].speeds.note(),
         MARKS,
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from context_nmt.files import read_json, replacing, write_json
 from context_nmt.measures.rows import Row, read_rows
+from context_nmt.results.out_of_date import out_of_date
 from context_nmt.results.speeds import read_speeds
 from context_nmt.results.table import Results
 from context_nmt.settings.folder import Experiment
@@ -25,6 +26,7 @@ def read_results(experiment: Experiment, name: str = "", command: str = "") -> R
         rows={run: list(_read_run(experiment, run_name(*run))) for run in runs},
         name=name,
         command=command,
+        out_of_date=tuple(one for one in out_of_date(experiment) if one in models) if name else (),
     )
 
 

@@ -33,6 +33,7 @@ class Results:
     speeds: Speeds
     rows: dict[tuple[str, int], list[Row]]  # by variant and seed
     name: str = ""  # of its folder under experiments/; empty for the experiment that a report is of
+    out_of_date: tuple[str, ...] = ()  # variants whose results present code and settings would make anew
     command: str = ""  # brings it up to date, from the folder of the project
 
     @property
@@ -60,10 +61,11 @@ class Results:
 
     @property
     def title(self) -> str:
-        """Corpus, direction, the experiment's name where it is another one, and seeds."""
+        """Corpus, direction, the experiment's name where it is another one, seeds, and whether it is out of date."""
         corpus, seeds = self.settings.corpus, ", ".join(map(str, self.settings.seeds))
         own = f" ({self.name})" if self.name and self.name != f"{corpus.name}-{corpus.source}-{corpus.target}" else ""
-        return f"{corpus.name} {corpus.source}-{corpus.target}{own}, {'seeds' if ',' in seeds else 'seed'} {seeds}"
+        old = ", out of date" if self.out_of_date else ""
+        return f"{corpus.name} {corpus.source}-{corpus.target}{own}, {'seeds' if ',' in seeds else 'seed'} {seeds}{old}"
 
     @property
     def recipe(self) -> tuple[object, ...]:
