@@ -6,16 +6,17 @@ import yaml
 from measured import write_flat
 from project_root import make_root
 
+from context_nmt.corpus.hypotheses import write_hypotheses
 from context_nmt.files import write_json, write_lines
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.pairs import write_pairs
-from context_nmt.measures.scores import score_variant
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.results.comparisons import compare_variant
+from context_nmt.results.comparisons import evaluate_variant
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.layout import run_name
 
 REFERENCE = [f"The {number} small birds sing in tree {number % 7} today ." for number in range(40)]
+RAW = [line.replace(" .", ".") for line in REFERENCE]
 SYSTEMS = {"transformer": 3, "gauss": 9, "again": 3}  # every how many sentences a system errs
 PARAMETERS = {
     "root": ".",
@@ -65,19 +66,16 @@ def make_experiment(folder: Path, **changes: object) -> Experiment:
     make_root(folder / settings.root)
     write_plans(experiment)
     for test in settings.corpus.tests:
-        write_lines(experiment.corpus / f"{test}.de", REFERENCE)
+        write_lines(experiment.corpus / f"{test}.de", RAW)
         write_lines(experiment.tokenized / f"{test}.de.cased", REFERENCE)
+        write_lines(experiment.tokenized / f"{test}.en.cased", [line.upper() for line in REFERENCE])
     for number, variant in enumerate(settings.variants):
         for seed in settings.seeds:
             run = run_name(variant, seed)
-            lines = output(SYSTEMS.get(variant, 5), seed)
-            for test in settings.corpus.tests:
-                write_lines(experiment.hypotheses(run) / f"{test}.tokenized.txt", lines)
-                write_lines(experiment.hypotheses(run) / f"{test}.detokenized.txt", lines)
+            write_output(experiment, run, output(SYSTEMS.get(variant, 5), seed))
             write_lines(experiment.curve(run), curve(number, seed))
             measured = measures(variant, number, seed)
             write_flat(experiment.analyses(run), dict.fromkeys(settings.corpus.tests, measured))
-            write_flat(experiment.discourse(run), {})
     write_json(
         experiment.metrics / "models.json",
         {
@@ -94,12 +92,16 @@ def make_experiment(folder: Path, **changes: object) -> Experiment:
     return experiment
 
 
+def write_output(experiment: Experiment, run: str, lines: list[str], **others: list[str]) -> None:
+    """Write the translations of a run: `others` by test set, of all other sets `lines`."""
+    write_hypotheses(experiment.hypotheses(run), dict.fromkeys(experiment.settings.corpus.tests, lines) | others)
+
+
 def evaluate_all(experiment: Experiment) -> Experiment:
     """Score and compare every run, as the stages before `report` do."""
     write_pairs(experiment)
     for variant in experiment.settings.variants:
-        score_variant(Evaluated(experiment.folder), variant)
-        compare_variant(Evaluated(experiment.folder), variant)
+        evaluate_variant(Evaluated(experiment.folder), variant)
     return experiment
 
 
@@ -109,10 +111,11 @@ def write_contrastive(experiment: Experiment) -> None:
         for seed in experiment.settings.seeds:
             accuracies = {"all": (1500, 60 + 2 * number), "cross": (1000, 60 + 11 * number + (0.5, -0.5)[seed % 2])}
             scores = {
-                f"pronouns_{category}{ending}": {"score": score - less, "signature": f"items:{items}|x", "items": items}
+                f"pronouns_{category}{ending}": {"score": score - less, "signature": f"items:{items}|x"}
                 for category, (items, score) in accuracies.items()
                 for ending, less in (("", 0), ("_normalized", 10))
             }
+            scores |= {f"items_{category}_text": items for category, (items, _) in accuracies.items()}
             write_flat(experiment.contrastive(run_name(variant, seed)), {"pronouns": scores})
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from measured import read_flat
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from measured import read_flat
 from small_models import VOCABULARY, small_model, step_by_step
 from tiny_training import train
 
@@ -317,7 +317,7 @@ def test_a_run_is_judged_and_two_processes_of_torchrun_write_the_same(trained):
     contrast_run(trained, "plain", 1, device="cpu")
     found = read_flat(trained.contrastive("plain-1"))["copies"]
     assert found["copies_last"]["score"] > 90  # 100 with five seeds
-    assert (found["copies_all"]["items"], found["copies_mirrored"]["score"]) == (102, 50.0)
+    assert (found["items_all_text"]["score"], found["copies_mirrored"]["score"]) == (102, 50.0)
     table = trained.contrastive_outcomes("plain-1") / "copies.tsv"
     header, *rows = [line.split("\t") for line in read_lines(table)]
     assert header == ["line", "outcome", "margin", "normalized_outcome", "normalized_margin"]

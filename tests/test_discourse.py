@@ -8,8 +8,9 @@ import nltk
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_experiment import PARAMETERS, REFERENCE, evaluate_all, make_experiment, write_contrastive
-from measured import write_flat
+from made_up_experiment import PARAMETERS, RAW, REFERENCE, evaluate_all, make_experiment, write_contrastive
+from measured import add_flat, by_name, read_flat
+from shown import tables
 
 from context_nmt.files import UserError, write_lines
 from context_nmt.measures.discourse import wordnet
@@ -17,12 +18,15 @@ from context_nmt.measures.discourse.aligning import WordAligner
 from context_nmt.measures.discourse.coherence import Coherence
 from context_nmt.measures.discourse.cohesion import Cohesion
 from context_nmt.measures.discourse.content_words import ContentWords
-from context_nmt.measures.discourse.running import score_discourse
+from context_nmt.measures.discourse.running import DocumentScorer
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.pairs import write_pairs
-from context_nmt.report.analysed.discourse import format_discourse
-from context_nmt.results.flat import read_flat
-from context_nmt.results.table import read_results
+from context_nmt.measures.rows import Measure
+from context_nmt.report.cells import DASH
+from context_nmt.report.formats import write_page
+from context_nmt.report.pages.documents import documents_page
+from context_nmt.results.comparisons import evaluate_variant
+from context_nmt.results.reading import read_results, write_results
 from context_nmt.settings.folder import Experiment
 
 ENGLISH = ContentWords("en")
@@ -169,15 +173,12 @@ def test_a_training_text_without_words_is_refused():
 
 @pytest.fixture
 def experiment(tmp_path):
-    """The made-up one with a source that is its reference in capitals; `test` has documents of ten sentences."""
+    """The made-up one, whose set `test` has documents of ten sentences."""
     made = make_experiment(tmp_path)
-    source = [line.upper() for line in REFERENCE]
-    for name, lines in {"train.en": source, "train.de": REFERENCE, "dev.en.cased": source}.items():
+    for name, lines in {"train.en": [line.upper() for line in REFERENCE], "train.de": REFERENCE}.items():
         write_lines(made.tokenized / name, lines)
-    write_lines(made.tokenized / "test.en.cased", source)
     write_lines(made.tokenized / "test.documents", ["0", "10", "20", "30"])
-    write_lines(made.corpus / "test.en", source)
-    write_pairs(made)
+    write_lines(made.corpus / "test.en", [line.upper() for line in RAW])
     return made
 
 
@@ -187,42 +188,46 @@ def tag(experiment, tokens):
     write_lines(experiment.corpus / "test.gold.jsonl", [json.dumps({"de": side}) for side in sides])
 
 
-def test_the_stage_scores_test_sets_with_documents(experiment):
+def scored(experiment):
+    return list(DocumentScorer(Evaluated(experiment.folder)).rows("transformer-1"))
+
+
+def test_test_sets_with_documents_are_scored(experiment):
     tag(experiment, [line.split() for line in REFERENCE])
-    score_discourse(Evaluated(experiment.folder), "transformer")
-    scores = read_flat(experiment.discourse("transformer-1"))
+    rows = scored(experiment)
+    scores = by_name(rows)
     assert set(scores) == {"test"}
     nouns = scores["test"]["apt_nouns"]
     assert scores["test"]["apt_nouns_words_total"]["score"] == 40  # "birds", which every third sentence lacks
     assert scores["test"]["apt_nouns_words_equal"]["score"] == 26
     assert nouns["signature"].startswith("words:nouns-gold-tags|alignment:diagonal-")
     assert "apt_pronouns" not in scores["test"]  # none of the German ones is in this text
-    cohesion = scores["test"]["cohesion"]
-    assert cohesion["score"] < cohesion["reference"] < 1
+    cohesion = scores["test"]["cohesion"]["score"]
+    assert cohesion < scores["test"]["cohesion_human"]["score"] < 1
     assert -1 <= scores["test"]["coherence"]["score"] <= 1
-    assert scores["test"]["coherence"]["reference"] <= 1
-    before = experiment.discourse("transformer-1").read_bytes()
-    score_discourse(Evaluated(experiment.folder), "transformer")
-    assert experiment.discourse("transformer-1").read_bytes() == before
+    assert scores["test"]["coherence_human"]["score"] <= 1
+    assert scored(experiment) == rows
 
 
 def test_gold_tags_of_other_tokens_are_not_used(experiment):
     tag(experiment, [["x"]] * 40)
-    score_discourse(Evaluated(experiment.folder), "transformer")
-    assert "apt_nouns" not in read_flat(experiment.discourse("transformer-1"))["test"]
+    assert "apt_nouns" not in by_name(scored(experiment))["test"]
 
 
 def test_without_documents_there_is_nothing_to_score(experiment):
     (experiment.tokenized / "test.documents").unlink()
-    score_discourse(Evaluated(experiment.folder), "transformer")
-    assert read_flat(experiment.discourse("transformer-1")) == {}
+    assert scored(experiment) == []
 
 
 def test_all_runs_of_a_variant_that_is_there_are_scored(experiment):
-    score_discourse(Evaluated(experiment.folder), "gauss")
-    assert all("test" in read_flat(experiment.discourse(f"gauss-{seed}")) for seed in (1, 2))
+    write_pairs(experiment)
+    evaluate_variant(Evaluated(experiment.folder), "gauss")
+    for seed in (1, 2):
+        scores = read_flat(experiment.scores(f"gauss-{seed}"))
+        assert {"cohesion", "coherence", "sacrebleu", "p_sign_sacrebleu"} <= set(scores["test"])
+        assert "cohesion" not in scores["dev"]
     with pytest.raises(UserError, match="no variant 'none'"):
-        score_discourse(Evaluated(experiment.folder), "none")
+        evaluate_variant(Evaluated(experiment.folder), "none")
 
 
 @pytest.fixture(scope="module")
@@ -236,43 +241,44 @@ def evaluated(tmp_path_factory):
 
 def test_the_page_has_documents_and_distances(evaluated, tmp_path):
     experiment = Experiment(shutil.copytree(evaluated, tmp_path / "copy"))
+    back = {"within": 90, "distance_2": 50, "distance_10": 50, "distance_1": 60}
     for number, variant in enumerate(experiment.settings.variants):
+        items = {f"pronouns_{name}": score + number for name, score in back.items()}
+        items |= {f"items_{name}_text": 4 for name in back}
+        scores = {"cohesion": 0.25, "cohesion_human": 0.75, "apt_nouns_words_total": 7}
+        if variant != "alone":
+            scores["apt_nouns"] = {"score": 0.5 + number / 10, "signature": "n|1"}
         for seed in (1, 2):
-            path = experiment.contrastive(f"{variant}-{seed}")
-            sets = read_flat(path)
-            for name, score in {"within": 90, "distance_2": 50, "distance_10": 50, "distance_1": 60}.items():
-                sets["pronouns"][f"pronouns_{name}"] = {"score": score + number, "signature": "x", "items": 4}
-            write_flat(path, sets)
-            scores = {"apt_nouns": {"score": 0.5 + number / 10, "signature": "n|1"}}
-            scores["cohesion"] = {"score": 0.25, "signature": "c", "reference": 0.75}
-            if variant == "alone":
-                del scores["apt_nouns"]
-            write_flat(experiment.discourse(f"{variant}-{seed}"), {"test": scores})
+            add_flat(experiment.contrastive(f"{variant}-{seed}"), {"pronouns": items})
+            if (variant, seed) != ("again", 2):
+                add_flat(experiment.scores(f"{variant}-{seed}"), {"test": scores})
     results = read_results(experiment)
-    page = format_discourse(experiment, results)
-    assert page.count("## test") == 1
-    assert "## dev" not in page
-    assert "| System | apt_nouns | cohesion |" in page
-    assert "| Gauss \\| half | 0.6000 ± 0.0000 (+0.1000) | 0.2500 ± 0.0000 (+0.0000) |" in page
-    assert "| alone | - | 0.2500 ± 0.0000 |" in page
-    assert "| Human translation | - | 0.7500 |" in page
-    assert "- apt_nouns: `n|1`" in page
-    assert "| System | in the sentence, 4 items | 1 back, 4 items | 2 back, 4 items | 10 back, 4 items |" in page
-    assert "| alone | 93.00 ± 0.00 | 63.00 ± 0.00 | 53.00 ± 0.00 | 53.00 ± 0.00 |" in page
-    assert ("gauss", "test", "apt_nouns") in set(results.measured_rows())
-    assert results.difference("gauss", "test", "apt_nouns").mean == 0.1
+    page = documents_page(results)
+    assert [section.title.split()[0] for section in page.sections] == ["test", "pronouns"]
+    (documents,) = tables(page, "test")
+    assert documents == {
+        "Transformer": {"apt_nouns": "0.5000 ± 0.0000", "cohesion": "0.2500 ± 0.0000"},
+        "Gauss | half": {"apt_nouns": "0.6000 ± 0.0000 (+0.1000)", "cohesion": "0.2500 ± 0.0000 (+0.0000)"},
+        "again": {"apt_nouns": DASH, "cohesion": DASH},
+        "alone": {"apt_nouns": DASH, "cohesion": "0.2500 ± 0.0000"},
+        "Human translation": {"apt_nouns": DASH, "cohesion": "0.7500"},
+    }
+    assert "apt_nouns: `n|1`" in page.signatures
+    (distances,) = tables(page, page.sections[1].title)
+    titles = ("in the sentence", "1 back", "2 back", "10 back")
+    values = ("93.00 ± 0.00", "63.00 ± 0.00", "53.00 ± 0.00", "53.00 ± 0.00")
+    assert [*distances["alone"].items()] == [*zip((f"{title}, 4 items" for title in titles), values, strict=True)]
+    assert results.number("gauss", Measure("test", "apt_nouns")).gain.mean == 0.1
+    write_results(results)
+    table = (experiment.metrics / "results.csv").read_text(encoding="utf-8")
+    assert "\ngauss,test,apt_nouns,,,0.6," in table
+    assert "\nhuman,test,cohesion,,,0.75," in table
+    assert "apt_nouns_words" not in table
 
 
-def test_a_page_without_documents_says_so(evaluated):
-    experiment = Experiment(evaluated)
-    page = format_discourse(experiment, read_results(experiment))
+def test_a_page_without_documents_says_so(evaluated, tmp_path):
+    write_page(tmp_path / "page.md", "page.md.j2", page=documents_page(read_results(Experiment(evaluated))))
+    page = (tmp_path / "page.md").read_text(encoding="utf-8")
     assert "No test set of this corpus says where documents start." in page
     assert "## Notes" not in page
     assert "back" not in page
-
-
-def test_scores_of_documents_that_are_missing_are_named(evaluated, tmp_path):
-    experiment = Experiment(shutil.copytree(evaluated, tmp_path / "copy"))
-    experiment.discourse("gauss-2").unlink()
-    with pytest.raises(UserError, match=r"discourse/gauss/2\.csv: no such file"):
-        read_results(experiment)

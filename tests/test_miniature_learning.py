@@ -3,9 +3,9 @@
 from dataclasses import fields, replace
 
 import pytest
-from measured import read_flat
 import torch
 import yaml
+from measured import read_flat
 from project_root import make_root
 from small_models import shake
 from tiny_training import MODEL

@@ -1,7 +1,5 @@
 """Tables of papers: published numbers that keep their rules, and an experiment's numbers beside them."""
 
-import csv
-import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -9,16 +7,17 @@ from pathlib import Path
 import pytest
 import yaml
 from made_up_experiment import PARAMETERS, SPEEDS, evaluate_all, make_experiment
-from measured import write_flat
+from measured import rows_of
+from shown import cells, texts
 
 from context_nmt.files import UserError, write_json
-from context_nmt.report.papers.curves import draw_curves
-from context_nmt.report.papers.figures import draw_gains
-from context_nmt.report.papers.pages import format_papers
-from context_nmt.report.papers.published import read_papers
-from context_nmt.report.papers.replicas import set_beside, set_paper_beside
-from context_nmt.report.tables import write_tables
-from context_nmt.results.table import read_results
+from context_nmt.measures.rows import Measure
+from context_nmt.report.cells import DASH, TIMES
+from context_nmt.report.papers.beside import set_beside, set_paper_beside
+from context_nmt.report.papers.entries import entries_of
+from context_nmt.report.papers.published import Each, read_papers
+from context_nmt.report.pictures.papers import draw_entry
+from context_nmt.results.reading import read_results
 from context_nmt.settings.parameters import read_parameters
 
 ROOT = Path(__file__).parents[1]
@@ -85,44 +84,53 @@ def read(tmp_path, **changes):
     return read_papers(folder)["birds"]
 
 
-def page_of(paper, results):
-    besides = [beside for table in paper.tables if (beside := set_beside(table, results))]
-    return format_papers([(paper, besides)], results)
+def entry_of(paper, results):
+    (entry,) = entries_of("birds", paper, [results])
+    return entry
 
 
-def cells(page, label):
-    """The cells of the first row of that label, and the header's."""
-    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.split("\n") if line.startswith("|")]
-    return next(row for row in lines if row[0] == label), lines[0]
+def row_of(paper, results, label="Gauss"):
+    """The cells of a row; those of the experiment by "test, sacrebleu" alone."""
+    found = cells(entry_of(paper, results).grid())[label]
+    return {title.removeprefix("birds en-de, seeds 1, 2: "): text for title, text in found.items()}
+
+
+def drawn(paper, results, path):
+    """The texts of an entry's picture; None if there is none."""
+    path.unlink(missing_ok=True)
+    assert draw_entry(entry_of(paper, results), path) == path.exists()
+    return texts(path) if path.exists() else None
 
 
 def test_the_paper_s_own_test_set_stands_beside_it(tmp_path, results):
-    page = page_of(read(tmp_path), results)
-    row, header = cells(page, "Gauss")
-    found = dict(zip(header, row, strict=True))
-    summary, gain = results.summary("gauss", "test", "sacrebleu"), results.difference("gauss", "test", "sacrebleu")
-    assert found["BLEU, published"] == "28.0 (+0.7; p < 0.01)"
-    assert found["reproduced, sacrebleu"] == f"{summary['mean']:.2f} ± {summary['deviation']:.2f} (+{gain.mean:.2f} ‡)"
-    assert found["En-Fi, published"] == "10.00"
-    assert found["Size (M), published"] == "90.2 (x 1.50)"
-    assert found["parameters here"] == "2,000,000 (+1,000,000; x 2.00)"
-    assert found["Steps/s, published"] == "1.20 (x 0.80)"
-    assert found["training speed here / Transformer"] == "0.81"
-    assert cells(page, "someone else")[0] == ["someone else", "20.0", "-", "-", "-", "-", "-", "-"]
-    assert cells(page, "never run")[0][1:3] == ["28.5 (+0.5)", "-"]
-    assert "replica" not in page
-    assert "A. Finch, B. Wren (1999). On birds. Nest. doi 10.1/birds" in page
+    paper, number = read(tmp_path), results.number("gauss", Measure("test", "sacrebleu"))
+    assert row_of(paper, results) == {
+        "Published: BLEU": "28.0 (+0.7; p < 0.01)",
+        "Published: En-Fi": "10.00",
+        "Published: Size (M)": f"90.2 ({TIMES} 1.50)",
+        "Published: Steps/s": f"1.20 ({TIMES} 0.80)",
+        "test, sacrebleu": f"{number.mean:.2f} ± {number.deviation:.2f} (+{number.gain.mean:.2f} ‡)",
+        "parameters": f"2,000,000 ({TIMES} 2.00)",
+        "training speed / Transformer": "0.81",
+    }
+    assert list(row_of(paper, results, "someone else").values()) == ["20.0", *[DASH] * 6]
+    never = row_of(paper, results, "never run")
+    assert (never["Published: BLEU"], never["test, sacrebleu"]) == ("28.5 (+0.5)", DASH)
+    assert not any("replica" in note for note in entry_of(paper, results).grid().notes)
+    assert paper.citation() == "A. Finch, B. Wren (1999). On birds. Nest. doi 10.1/birds"
 
 
-def test_another_test_set_or_direction_is_a_replica(tmp_path, results):
-    for change in ({"columns_0": {"test_set": "newstest2014"}}, {"languages": "de-en"}):
-        page = page_of(read(tmp_path, **change), results)
-        assert "**A replica on birds en-de**" in page
-        row, header = cells(page, "Gauss")
-        assert header[-3:] == ["birds dev, sacrebleu", "birds test, sacrebleu", "birds both, sacrebleu"]
-        gain = results.difference("gauss", "both", "sacrebleu").mean
-        assert f"(+{gain:.2f})" in row[-1]
-        assert row[1] == "28.0 (+0.7; p < 0.01)"
+@pytest.mark.parametrize("change", [{"columns_0": {"test_set": "newstest2014"}}, {"languages": "de-en"}])
+def test_another_test_set_or_direction_is_a_replica(tmp_path, results, change):
+    paper = read(tmp_path, **change)
+    assert any(note.startswith("A replica: ") for note in entry_of(paper, results).grid().notes)
+    row = row_of(paper, results)
+    assert [title for title in row if "sacrebleu" in title] == [
+        f"{test}, sacrebleu" for test in ("dev", "test", "both")
+    ]
+    gain = results.number("gauss", Measure("both", "sacrebleu")).gain.mean
+    assert row["both, sacrebleu"].endswith(f"(+{gain:.2f})")
+    assert row["Published: BLEU"] == "28.0 (+0.7; p < 0.01)"
 
 
 def test_an_experiment_on_the_paper_s_text_has_no_replicas_of_its_other_tables(tmp_path, results):
@@ -142,203 +150,170 @@ def without_scores(row):
 
 
 def test_what_two_columns_show_is_reproduced_once(tmp_path, results):
-    other = {"metric": "parameters", "languages": "en-fi"}
-    page = page_of(read(tmp_path, columns_1={"languages": "en-de"}, columns_3=other), results)
-    header = cells(page, "Gauss")[1]
-    assert header[1:5] == ["BLEU, published", "En-Fi, published", "reproduced, sacrebleu", "Size (M), published"]
-    assert header[5:] == ["parameters here", "Steps/s, published"]  # the size of a model of other languages is none
+    other = {"metric": "parameters", "languages": "en-fi"}  # the size of a model of other languages is none of ours
+    row = row_of(read(tmp_path, columns_1={"languages": "en-de"}, columns_3=other), results)
+    assert list(row)[4:] == ["test, sacrebleu", "parameters"]
 
 
 def test_a_published_difference_stays_one(tmp_path, results):
     published = {"bleu": 0.7, "size": -30}
     columns = {"columns_0": {"difference": True}, "columns_2": {"difference": True}}
-    page = page_of(read(tmp_path, rows_2={"published": published, "marks": {"size": "about"}}, **columns), results)
-    row, header = cells(page, "Gauss")
-    found = dict(zip(header, row, strict=True))
-    assert found["BLEU, published difference"] == "+0.7"
-    assert found["Size (M), published difference"] == "−30.0 (about)"  # noqa: RUF001
-    assert found["parameters here"] == "2,000,000 (+1,000,000; x 2.00)"
+    row = row_of(read(tmp_path, rows_2={"published": published, "marks": {"size": "about"}}, **columns), results)
+    assert row["Published: BLEU, difference"] == "+0.7"
+    assert row["Published: Size (M), difference"] == "−30.0 (about)"  # noqa: RUF001
+    assert row["parameters"] == f"2,000,000 ({TIMES} 2.00)"
 
 
-def test_another_baseline_than_the_paper_s_is_named(tmp_path):
+def test_another_baseline_than_the_paper_s_is_named_and_not_drawn(tmp_path):
     variants = PARAMETERS["variants"] | {"gauss": {"baseline": "alone"}}
     results = read_results(evaluate_all(make_experiment(tmp_path, variants=variants)))
-    row, header = cells(page_of(read(tmp_path), results), "Gauss")
-    assert row[header.index("reproduced, sacrebleu")].endswith("(+3.04 to alone)")
-    assert row[header.index("parameters here")] == "2,000,000 (−2,000,000; x 0.50 to alone)"  # noqa: RUF001
+    paper = read(tmp_path)
+    row = row_of(paper, results)
+    assert row["test, sacrebleu"].endswith("(+3.04 to alone)")
+    assert row["parameters"] == f"2,000,000 ({TIMES} 0.50 to alone)"
+    assert drawn(paper, results, tmp_path / "birds.svg") is None
 
 
 def test_settings_that_are_not_the_paper_s_stand_beside_the_label(tmp_path, results):
-    def labels(layers, wanted):
+    def label(layers, wanted):
         models = results.models | {"gauss": results.models["gauss"] | {"slots": {"slot": layers, "other": [{}]}}}
-        page = page_of(read(tmp_path, rows_2={"settings": wanted}), replace(results, models=models))
-        return [line.split(" | ")[0].removeprefix("| ") for line in page.split("\n") if line.startswith("| Gauss")]
+        grid = entry_of(read(tmp_path, rows_2={"settings": wanted}), replace(results, models=models)).grid()
+        return next(row.label for row in grid.rows if row.variant == "gauss")
 
-    assert labels([{"window": 9}] * 2, {"window": 9}) == ["Gauss"]
-    assert labels([{"window": 2}] * 2, {"window": 9}) == ["Gauss (here: window 2)"]
-    assert labels([{"window": 2}, {"window": 9, "size": 3}], {"window": 9, "size": 4}) == [
-        "Gauss (here: window 2, 9; size 3)"
-    ]
-    assert labels([{"window": 2}], {}) == labels([{}], {"window": 9}) == ["Gauss"]
-    page = page_of(read(tmp_path, rows_2={"settings": {}}, rows_3={"settings": {"window": 9}}), results)
-    assert "| never run |" in page
-
-
-def test_a_table_whose_baselines_alone_ran_is_left_out(tmp_path, results):
-    page = page_of(read(tmp_path, rows_2={"variant": "other"}, rows_3={"baseline": "other"}), results)
-    assert "|" not in page
-    assert "No variant of this experiment is a system of these papers" in page
+    assert label([{"window": 9}] * 2, {"window": 9}) == "Gauss"
+    assert label([{"window": 2}] * 2, {"window": 9}) == "Gauss (here: window 2)"
+    several = label([{"window": 2}, {"window": 9, "size": 3}], {"window": 9, "size": 4})
+    assert several == "Gauss (here: window 2, 9; size 3)"
+    assert label([{"window": 2}], {}) == label([{}], {"window": 9}) == "Gauss"
+    paper = read(tmp_path, rows_2={"settings": {}}, rows_3={"settings": {"window": 9}})
+    assert DASH in row_of(paper, results, "never run").values()
 
 
-def test_a_replica_has_the_metric_that_its_table_asks_for(tmp_path, results):
-    page = page_of(read(tmp_path, columns_0={"test_set": "elsewhere"}, replica=["chrf"]), results)
-    assert cells(page, "Gauss")[1][-1] == "birds both, chrf"
-    assert "Bird songs" not in page_of(read(tmp_path, columns_0={"test_set": "elsewhere"}, replica=["senses"]), results)
+def test_a_table_whose_baselines_alone_ran_has_nothing_yet(tmp_path, results):
+    paper = read(tmp_path, rows_2={"variant": "other"}, rows_3={"variant": "alone", "baseline": "other"})
+    assert row_of(paper, results, "never run")["test, sacrebleu"] != DASH
+    paper = read(tmp_path, rows_2={"variant": "other"}, rows_3={"baseline": "other"})
+    assert row_of(paper, results, "Transformer")["Reproduced: nothing yet"] == DASH
+    assert drawn(paper, results, tmp_path / "birds.svg") is None
 
 
 def test_what_the_analyses_have_measured_is_a_column_like_a_score(tmp_path, results):
     entropy = {"metric": "locality_entropy", "decimals": 2}
-    row, header = cells(page_of(read(tmp_path, columns_0=entropy), results), "Gauss")
-    assert row[header.index("reproduced, locality_entropy")] == "1.60 ± 0.01 (+0.10)"
-    share = {"metric": "local_share_2"}
-    row, header = cells(page_of(read(tmp_path, columns_0=share), results), "Gauss")
-    assert row[header.index("reproduced, local_share_2")] == "0.60 ± 0.01"  # the baseline has none
+    assert row_of(read(tmp_path, columns_0=entropy), results)["test, locality_entropy"] == "1.60 ± 0.01 (+0.10)"
+    share = {"metric": "local_share", "layer": 2}
+    assert row_of(read(tmp_path, columns_0=share), results)["test, local_share_2"] == "0.60 ± 0.01"  # no baseline's
 
 
-def test_a_replica_may_have_several_metrics_and_leaves_out_what_there_is_not(tmp_path, results):
-    metrics = ["locality_entropy", "local_share_7", "chrf"]
-    page = page_of(read(tmp_path, columns_0={"test_set": "elsewhere"}, replica=metrics), results)
-    assert cells(page, "Gauss")[1][-5:] == [
-        *("birds dev, locality_entropy", "birds dev, chrf", "birds test, locality_entropy", "birds test, chrf"),
-        "birds both, chrf",
-    ]
+@pytest.mark.parametrize(
+    ("replica", "titles"),
+    [
+        ([{"metric": "chrf"}], ["dev, chrf", "test, chrf", "both, chrf"]),
+        ([{"metric": "chrf", "test_set": "test"}], ["test, chrf"]),
+        ([{"metric": "senses"}], []),
+        (
+            [{"metric": "locality_entropy"}, {"metric": "local_share", "layer": 7}, {"metric": "chrf"}],
+            ["dev, locality_entropy", "dev, chrf", "test, locality_entropy", "test, chrf", "both, chrf"],
+        ),
+        ([{"metric": "ngram_accuracy", "tag": 3}], ["dev, ngram_accuracy_3", "test, ngram_accuracy_3"]),
+    ],
+)
+def test_a_replica_has_the_measures_that_its_table_asks_for_and_that_there_are(tmp_path, results, replica, titles):
+    row = row_of(read(tmp_path, columns_0={"test_set": "elsewhere"}, replica=replica), results)
+    shown = [title for title in row if not title.startswith("Published") and ", " in title]
+    assert shown == titles
+    assert ("Reproduced: nothing yet" in row) == (not titles)
 
 
-def test_a_column_at_each_place_is_one_per_place(tmp_path, results):
-    each = {"metric": "local_share", "label": "shares", "test_set": "elsewhere", "each": [1, 2]}
+def test_a_column_for_each_layer_or_tag_is_one_for_each(tmp_path, results):
+    each = {"metric": "local_share", "label": "shares", "test_set": "elsewhere", "each": {"layer": [1, 2]}}
     nothing = {f"rows_{number}": {"published": {}} for number in (0, 1, 3)}
-    paper = read(
-        tmp_path, across="layer", columns_0=each, rows_2={"published": {"bleu_2": 0.5}, "marks": {}}, **nothing
-    )
-    assert [(one.id, one.label, one.metric, one.at, one.line) for one in paper.tables[0].columns[:2]] == [
-        ("bleu_1", "shares 1", "local_share_1", 1, "shares"),
-        ("bleu_2", "shares 2", "local_share_2", 2, "shares"),
+    rows = {"rows_2": {"published": {"bleu_2": 0.5}, "marks": {}}, **nothing}
+    paper = read(tmp_path, across="layer", columns_0=each, **rows)
+    assert [(one.id, one.label, one.metric, one.layer, one.at, one.line) for one in paper.tables[0].columns[:2]] == [
+        ("bleu_1", "shares 1", "local_share", 1, 1, "shares"),
+        ("bleu_2", "shares 2", "local_share", 2, 2, "shares"),
     ]
-    row, header = cells(page_of(paper, results), "Gauss")
-    assert row[header.index("shares 2, published")] == "0.5"
-    assert row[header.index("birds test, local_share_2")] == "0.60 ± 0.01"
-    inside = read(
-        tmp_path,
-        across="layer",
-        columns_0={**each, "metric": "a_{}_b"},
-        rows_2={"published": {}, "marks": {}},
-        **nothing,
-    )
-    assert [one.metric for one in inside.tables[0].columns[:2]] == ["a_1_b", "a_2_b"]
+    row = row_of(paper, results)
+    assert (row["Published: shares 2"], row["test, local_share_2"]) == ("0.5", "0.60 ± 0.01")
+    each |= {"metric": "probed", "each": {"layer": [0, 1], "tag": ["NN", "VB"]}}
+    rows["rows_2"] = {"published": {}, "marks": {}}
+    columns = read(tmp_path, across="tag", columns_0=each, **rows).tables[0].columns
+    assert [(one.id, one.layer, one.tag, one.at, one.line) for one in columns[:4]] == [
+        *(("bleu_0_NN", 0, "NN", "NN", "shares 0"), ("bleu_0_VB", 0, "VB", "VB", "shares 0")),
+        *(("bleu_1_NN", 1, "NN", "NN", "shares 1"), ("bleu_1_VB", 1, "VB", "VB", "shares 1")),
+    ]
+    assert all(column.each == Each() for column in columns)
 
 
 def test_a_table_without_baselines_takes_any_system_of_it(tmp_path, results):
     rows = {"baseline": None}
-    paper = read(tmp_path, rows_2=rows, rows_3=rows)
-    assert set_beside(paper.tables[0], results) is not None
-    assert (
-        set_beside(
-            read(tmp_path, rows_1={"variant": None}, rows_2={**rows, "variant": None}, rows_3=rows).tables[0], results
-        )
-        is None
-    )
+    assert set_beside(read(tmp_path, rows_2=rows, rows_3=rows).tables[0], results) is not None
+    paper = read(tmp_path, rows_1={"variant": None}, rows_2={**rows, "variant": None}, rows_3=rows)
+    assert set_beside(paper.tables[0], results) is None
 
 
 def test_a_picture_has_the_gains_of_every_compared_system(tmp_path, results):
-    paper = read(tmp_path, columns_0={"test_set": "newstest2014"})
-    beside = set_beside(paper.tables[0], results)
-    draw_gains(paper, [beside], tmp_path / "birds.svg")
-    picture = (tmp_path / "birds.svg").read_bytes()
-    found = re.findall(r"<!-- (.*?) -->", picture.decode())
-    assert {"Bird songs", "Table 1: singing", "Gauss", "never run", "published", "birds en-de"} <= set(found)
-    assert not {"Transformer", "someone else"} & set(found)
-    draw_gains(paper, [beside], tmp_path / "birds.svg")
-    assert (tmp_path / "birds.svg").read_bytes() == picture
-    slots = {"slots": {"slot": [{"window": 2}]}}
-    other = replace(results, models=results.models | {"gauss": results.models["gauss"] | slots})
-    paper = read(tmp_path, columns_0={"test_set": "newstest2014"}, rows_2={"settings": {"window": 9}})
-    draw_gains(paper, [set_beside(paper.tables[0], other)], tmp_path / "birds.svg")
-    assert "<!-- Gauss (here: window 2) -->" in (tmp_path / "birds.svg").read_text(encoding="utf-8")
-
-
-def test_a_picture_has_no_gain_over_another_baseline(tmp_path):
-    variants = PARAMETERS["variants"] | {"gauss": {"baseline": "alone"}}
-    results = read_results(evaluate_all(make_experiment(tmp_path, variants=variants, seeds=[1])))
-    paper = read(tmp_path)
-    draw_gains(paper, [set_beside(paper.tables[0], results)], tmp_path / "birds.svg")
-    assert not (tmp_path / "birds.svg").exists()
+    paper, path = read(tmp_path, columns_0={"test_set": "newstest2014"}), tmp_path / "birds.svg"
+    found = set(drawn(paper, results, path))
+    assert {"Table 1: singing", "Gauss", "never run", "published", "birds en-de, seeds 1, 2"} <= found
+    assert not {"Transformer", "someone else"} & found
+    before = path.read_bytes()
+    drawn(paper, results, path)
+    assert path.read_bytes() == before
 
 
 def test_bits_are_not_drawn_among_gains_in_bleu(tmp_path, results):
-    paper = read(tmp_path, columns_0={"metric": "locality_entropy"}, columns_1={"metric": "ngram_accuracy_3"})
-    draw_gains(paper, [set_beside(paper.tables[0], results)], tmp_path / "birds.svg")
-    assert not (tmp_path / "birds.svg").exists()
-
-
-def curved(tmp_path, **changes):
-    """The paper's table as a figure over columns."""
-    columns = {f"columns_{number}": {"at": at} for number, at in enumerate(("<10", "10-20", 20, 30))}
-    return read(tmp_path, across="length", **columns, **changes)
-
-
-def drawn(paper, results, path):
-    path.unlink(missing_ok=True)
-    draw_curves(paper, [set_beside(paper.tables[0], results)], path)
-    return re.findall(r"<!-- (.*?) -->", path.read_text(encoding="utf-8")) if path.exists() else None
+    columns = {"columns_0": {"metric": "locality_entropy"}, "columns_1": {"metric": "ngram_accuracy", "tag": 3}}
+    assert drawn(read(tmp_path, **columns), results, tmp_path / "birds.svg") is None
 
 
 def test_a_figure_has_a_line_per_system_over_its_columns(tmp_path, results):
-    first, second = {"metric": "ngram_accuracy_3"}, {"metric": "ngram_accuracy_9", "languages": "en-de"}
-    paper = curved(tmp_path)
-    assert drawn(paper, results, tmp_path / "birds.svg") is None  # a line of one score is none
-    changed = {"columns_0": {"at": "<10", **first}, "columns_1": {"at": "10-20", **second}}
-    texts = drawn(read(tmp_path, across="length", **changed), results, tmp_path / "birds.svg")
-    assert {"&lt;10", "10-20", "length", "Transformer", "Gauss", "published", "value, test"} <= set(texts)
-    assert "never run" not in texts
-    lines = {name: {"line": name} for name in ("keys", "values")}
-    both = {"columns_0": changed["columns_0"] | lines["keys"], "columns_1": changed["columns_1"] | lines["values"]}
-    assert drawn(read(tmp_path, across="length", **both), results, tmp_path / "birds.svg") is None  # a point each
+    path = tmp_path / "birds.svg"
+    columns = {f"columns_{number}": {"at": at} for number, at in enumerate(("<10", "10-20", 20, 30))}
+    assert "length" not in drawn(read(tmp_path, across="length", **columns), results, path)  # one score is no line
+    changed = {
+        "columns_0": {"at": "<10", "metric": "ngram_accuracy", "tag": 3},
+        "columns_1": {"at": "10-20", "metric": "ngram_accuracy", "tag": 9, "languages": "en-de"},
+    }
+    found = set(drawn(read(tmp_path, across="length", **changed), results, path))
+    assert {"<10", "10-20", "length", "Transformer", "Gauss", "published", "value, test"} <= found
+    assert "never run" not in found
+    both = {name: column | {"line": line} for (name, column), line in zip(changed.items(), "ab", strict=True)}
+    assert drawn(read(tmp_path, across="length", **both), results, path) is None  # a point each
 
 
 def test_a_figure_may_have_a_line_per_measure_over_its_rows(tmp_path, results):
-    rows = {"rows_1": {"at": 2}, "rows_2": {"at": 3}}
-    paper = read(tmp_path, across="size", **rows)
-    texts = drawn(paper, results, tmp_path / "birds.svg")
-    assert {"2", "3", "size", "BLEU"} <= set(texts)
-    assert "Gauss" not in texts
+    path, rows = tmp_path / "birds.svg", {"rows_1": {"at": 2}, "rows_2": {"at": 3}}
+    found = set(drawn(read(tmp_path, across="size", **rows), results, path))
+    assert {"2", "3", "size", "BLEU"} <= found
+    assert "Gauss" not in found
     differences = {"columns_0": {"difference": True}, "rows_3": {"at": 4, "baseline": "gauss"}}
-    texts = drawn(read(tmp_path, across="size", **rows, **differences), results, tmp_path / "birds.svg")
-    assert texts is None  # one system alone has a gain
+    found = drawn(read(tmp_path, across="size", **rows, **differences), results, path)
+    assert "size" not in found  # one system alone has a gain
 
 
 def test_a_figure_on_other_text_has_its_measures_on_one_test_set(tmp_path, results):
-    measures = ("locality_entropy_1", "locality_entropy_2")
+    elsewhere = {"test_set": "elsewhere", "languages": "en-de"}
     changed = {
-        f"columns_{number}": {"metric": metric, "test_set": "elsewhere", "at": number, "languages": "en-de"}
-        for number, metric in enumerate(measures)
+        f"columns_{layer - 1}": {"metric": "locality_entropy", "layer": layer, "at": layer} | elsewhere
+        for layer in (1, 2)
     }
     paper = read(tmp_path, across="layer", **changed)
-    header = cells(page_of(paper, results), "Gauss")[1]
-    assert header[-2:] == [f"birds test, {metric}" for metric in measures]
-    assert "BLEU, published" in header
-    assert "Size (M), published" in header
-    texts = drawn(paper, results, tmp_path / "birds.svg")
-    assert {"0", "1", "layer", "Gauss", "value, test"} <= set(texts)
-    assert "published" not in texts  # on other text
+    row = row_of(paper, results)
+    assert [title for title in row if "entropy" in title] == ["test, locality_entropy_1", "test, locality_entropy_2"]
+    assert {"Published: BLEU", "Published: Size (M)"} <= set(row)
+    found = set(drawn(paper, results, tmp_path / "birds.svg"))
+    assert {"1", "2", "layer", "Gauss", "value, test"} <= found
+    assert "published" not in found  # on other text
     unpublished = {f"rows_{number}": {"published": {}, "marks": {}} for number in range(4)}
-    header = cells(page_of(read(tmp_path, across="layer", **unpublished, **changed), results), "Gauss")[1]
-    assert not any("published" in title for title in header)  # so many columns of dashes say nothing
+    row = row_of(read(tmp_path, across="layer", **unpublished, **changed), results)
+    assert not any("Published" in title for title in row)  # so many columns of dashes say nothing
 
 
-def test_there_is_no_picture_of_published_gains_alone(tmp_path, results):
-    paper = read(tmp_path, rows_2={"variant": "other"}, rows_3={"variant": "alone", "baseline": "other"})
-    draw_gains(paper, [set_beside(paper.tables[0], results)], tmp_path / "birds.svg")
-    assert not (tmp_path / "birds.svg").exists()
+def test_shares_have_four_decimals(tmp_path, results):
+    rows = {run: [*rows, *rows_of({"test": {"cohesion": 0.1234}})] for run, rows in results.rows.items()}
+    paper = read(tmp_path, columns_0={"metric": "cohesion", "decimals": 4}, rows_2={"published": {"bleu": 0.2}})
+    assert row_of(paper, replace(results, rows=rows))["test, cohesion"] == "0.1234 ± 0.0000 (+0.0000)"
 
 
 @pytest.mark.parametrize(
@@ -356,7 +331,7 @@ def test_there_is_no_picture_of_published_gains_alone(tmp_path, results):
         ({"rows_3": {"variant": "gauss"}}, r"variants repeats a name"),
         ({"columns_1": {"id": "bleu"}}, r"columns repeats a name"),
         ({"columns_3": {"test_set": "test"}}, r"test_set is 'test'; training_speed has none"),
-        ({"columns_0": {"test_set": None}}, r"test_set is missing; sacrebleu is a score on one"),
+        ({"columns_0": {"test_set": None}}, r"test_set is missing; sacrebleu is measured on one"),
         ({"columns_0": {"unit": "K"}}, r"unit is 'K'; only parameters have one"),
         ({"across": "size"}, r"Table 1 has across: 'size'; a figure has it, and at in either"),
         ({"columns_0": {"at": 1}}, r"Table 1 has across: ''; a figure has it"),
@@ -447,13 +422,6 @@ def test_published_scores_of_documents_rise_with_context():
     ]
 
 
-def test_shares_have_four_decimals(tmp_path, results):
-    changed = replace(results, analyses={name: [{"test": {"cohesion": 0.1234}}] * 2 for name in results.analyses})
-    paper = read(tmp_path, columns_0={"metric": "cohesion", "decimals": 4}, rows_2={"published": {"bleu": 0.2}})
-    page = format_papers([(paper, set_paper_beside(paper, changed))], changed)
-    assert "| 0.1234 ± 0.0000 (+0.0000) |" in page
-
-
 def test_every_system_of_a_paper_is_a_variant_of_an_experiment():
     paths = [ROOT / "params.yaml", *ROOT.glob("experiments/*/params.yaml")]
     variants = {variant for path in paths for variant in read_parameters(path).variants}
@@ -462,74 +430,50 @@ def test_every_system_of_a_paper_is_a_variant_of_an_experiment():
 
 
 @pytest.mark.slow
-def test_tables_of_an_experiment_have_all_papers(tmp_path):
+def test_the_papers_stand_beside_an_experiment_with_their_systems(tmp_path):
     names = ["transformer", "dual_context_encoder", "context_aware_encoder", "lexical_shortcuts_fusion", "cmlm", "ccan"]
     names.append("han_joint")
     variants = {name: {"baseline": "transformer"} if number else {} for number, name in enumerate(names)}
     variants["ccan"] = {"baseline": "cmlm", "test": "sign"}
     experiment = make_experiment(tmp_path, variants=variants, train={"bitext": names}, focus="transformer")
-    write_tables(evaluate_all(experiment))
-    page = (experiment.metrics / "papers.md").read_text(encoding="utf-8")
-    for paper in read_papers().values():
-        assert f"## {paper.name}\n" in page
-    assert page.count("### Table 3:") == 2  # of the small Transformer nothing ran
-    assert "### Figure 2b" in page
-    assert "### Figure 2a" not in page  # no system is gated
-    assert "ContraWSD" not in page
-    assert page.count("**A replica on birds en-de**") == page.count("### ")
-    with (experiment.metrics / "papers.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    published = next(row for row in rows if row["variant"] == "lexical_shortcuts_fusion" and row["published_ratio"])
-    assert (published["metric"], published["published"], published["published_ratio"]) == (
-        "parameters",
-        "84053000",
-        "1.2898",
-    )
-    assert (published["reproduced"], published["difference"], published["ratio"]) == ("4000000", "3000000", "4.0")
-    replica = next(row for row in rows if row["variant"] == "context_aware_encoder" and row["test_set"] == "dev")
-    assert (replica["corpus"], replica["languages"], replica["published"]) == ("birds", "en-de", "")
-    assert float(replica["reproduced"]) > 80
-    assert sorted(path.name for path in (experiment.metrics / "figures").iterdir()) == [
-        "bleu.svg",
-        "context_aware_cross_attention.svg",
-        "context_aware_cross_attention_curves.svg",
-        "context_aware_self_attention.svg",
-        "dual_contextual.svg",
-        "hierarchical_attention.svg",
-        "learning_curves.svg",
-        "lexical_shortcuts.svg",
-        "locality_entropy.svg",
-        "ngram_accuracy.svg",
+    results = read_results(evaluate_all(experiment))
+    found = {name: entries_of(name, paper, [results]) for name, paper in read_papers().items()}
+    ran = {entry.name: entry for entries in found.values() for entry in entries if entry.blocks}
+    assert [name for name in ran if name.endswith("-table-3")] == [
+        *("context_aware_self_attention-table-3", "hierarchical_attention-table-3"),  # no small Transformer ran
     ]
+    assert "context_aware_cross_attention-figure-2b" in ran
+    assert "context_aware_cross_attention-figure-2a" not in ran  # no system is gated
+    assert "lexical_shortcuts-contrawsd" not in ran
+    assert {entry.paper for entry in ran.values()} == set(read_papers())
+    assert all(entry.grid().notes[0].startswith("A replica") for entry in ran.values())
+    sizes = ran["lexical_shortcuts-table-5"].grid().numbers().query("variant == 'lexical_shortcuts_fusion'")
+    published, own = (sizes[sizes.text.str.contains(ratio)].iloc[0] for ratio in ("1.29", "4.00"))
+    assert (published.group, published.text, published.value) == ("Published", f"84,053 ({TIMES} 1.29)", 84053)
+    assert (own.value, own.difference, own.text) == (4_000_000, 3_000_000, f"4,000,000 ({TIMES} 4.00)")
+    pictures = {name for name, entry in ran.items() if draw_entry(entry, tmp_path / f"{name}.svg")}
+    assert set(ran) - pictures == {"hierarchical_attention-text", "lexical_shortcuts-table-5"}  # of costs
 
 
 @pytest.mark.slow
 def test_divergences_are_drawn_over_layers_and_over_filter_sizes(tmp_path):
     sizes = {"dual_context_encoder": 2, "dual_context_kernel_3": 3, "dual_context_kernel_8": 8}
     variants = {"transformer": {}} | {name: {"baseline": "transformer"} for name in sizes}
-    experiment = make_experiment(
-        tmp_path, variants=variants, train={"bitext": list(variants)}, focus="transformer", seeds=[1]
-    )
+    changes = {"variants": variants, "train": {"bitext": list(variants)}, "focus": "transformer", "seeds": [1]}
+    results = read_results(evaluate_all(make_experiment(tmp_path, **changes)))
     for name, size in sizes.items():
-        layers = {
-            f"{measure}_encoder{end}": 1 / size
-            for measure in ("divergence", "head_divergence")
-            for end in ("", "_1", "_2")
-        }
-        write_flat(experiment.analyses(f"{name}-1"), dict.fromkeys(("dev", "test"), layers))
-    write_tables(evaluate_all(experiment))
-    page = (experiment.metrics / "papers.md").read_text(encoding="utf-8")
-    by_size = cells(page.split("### Figure 4b")[1], "f = 8")
-    assert by_size == (
-        ["f = 8", "0.125", "0.125"],
-        ["System", *(f"birds test, {one}_encoder" for one in ("divergence", "head_divergence"))],
-    )
-    picture = (experiment.metrics / "figures/dual_contextual_curves.svg").read_text(encoding="utf-8")
-    texts = re.findall(r"<!-- (.*?) -->", picture)
-    for wanted in ("Figure 4a: divergence of the two attentions by encoder layer", "Figure 4b:", "Figure 3:"):
-        assert any(text.startswith(wanted) for text in texts)
-    panel = texts[texts.index(next(text for text in texts if text.startswith("Figure 4a"))) :]
-    assert {"f = 2", "f = 3", "f = 8", "pairs of heads", "f"} <= set(panel)
+        metrics = (f"{metric}_encoder" for metric in ("divergence", "head_divergence"))
+        layers = {f"{metric}{end}": 1 / size for metric in metrics for end in ("", "_1", "_2")}
+        results.rows[name, 1].extend(rows_of({"dev": layers, "test": layers}))
+    entries = {entry.table.id: entry for entry in entries_of("dual", read_papers()["dual_contextual"], [results])}
+    by_size = cells(entries["Figure 4b"].grid())["f = 8"]
+    assert {title: text for title, text in by_size.items() if "divergence" in title} == {
+        f"birds en-de, seed 1: test, {metric}": "0.125" for metric in ("divergence_encoder", "head_divergence_encoder")
+    }
+    assert all(draw_entry(entries[name], tmp_path / f"{name}.svg") for name in ("Figure 3", "Figure 4a", "Figure 4b"))
+    found = texts(tmp_path / "Figure 4a.svg")
+    assert {"f = 2", "f = 3", "f = 8", "encoder layer", "birds en-de, seed 1"} <= set(found)
+    assert {"f", "2", "3", "8", "pairs of heads"} <= set(texts(tmp_path / "Figure 4b.svg"))
 
 
 def test_speeds_that_are_missing_or_malformed_are_named(tmp_path):

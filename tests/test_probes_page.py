@@ -1,13 +1,15 @@
 """The page and the pictures of probes: what was probed, chance beside it, and nothing that was not."""
 
-import re
-
 import pytest
 from made_up_experiment import evaluate_all, make_experiment
 from measured import write_flat
+from shown import cells, tables, texts
 
 from context_nmt.measures.probes.sentences import summary
-from context_nmt.report.tables import write_tables
+from context_nmt.report.cells import DASH
+from context_nmt.report.pages.probes import probes_page
+from context_nmt.report.writing import write_tables
+from context_nmt.results.reading import read_results
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.layout import run_name
 
@@ -30,15 +32,15 @@ def write_probes(experiment: Experiment) -> None:
             run = run_name(variant, seed)
             probed = {}
             for name, one in (tasks | {"syntactic": summary([61 + better], 25.0)}).items():
-                probed[f"probe_{name}"] = {"score": one["accuracy"], "chance": one["chance"]}
-                probed |= {f"probe_{name}_deviation": one["deviation"]} if "deviation" in one else {}
+                probed |= {f"probe_{name}": one["accuracy"], f"probe_{name}_chance": one["chance"]}
+                probed |= {f"probe_deviation_{name}": one["deviation"]} if "deviation" in one else {}
             write_flat(experiment.sentence_probes(run), {PROBING["tasks"]: probed})
             found = {}
             for stack in ("encoder", "decoder"):
                 found |= {f"lexical_{stack}_{layer}": 99 - 10 * layer - better for layer in range(3)}
                 found |= {f"cosine_{stack}_{what}_1": 0.5 for what in ("tokens", "sentences")}
-                found |= {f"lexical_{stack}_frequency_{group}_{n}": 50.0 for group in (10, 2) for n in range(3)}
-                found |= {f"lexical_{stack}_tag_PRP$_{n}": 25.0 for n in range(3)}
+                found |= {f"lexical_{stack}_by_frequency_{group}_{n}": 50.0 for group in (10, 2) for n in range(3)}
+                found |= {f"lexical_{stack}_by_tag_PRP$_{n}": 25.0 for n in range(3)}
             write_flat(experiment.word_probes(run), dict.fromkeys(("dev", "test"), found))
 
 
@@ -50,46 +52,82 @@ def written(tmp_path_factory):
     return experiment
 
 
-def test_sentence_probes_stand_beside_chance_and_their_baseline(written):
-    page = (written.metrics / "probes.md").read_text()
-    assert "| (chance) | 20.00 | 5.00 | 50.00 | 25.00 |" in page
-    assert "| Transformer | 61.00 ± 0.71 |" in page
-    assert "| Gauss \\| half | 68.00 ± 0.71 (+7.00) |" in page
-    assert "Surface:" not in page  # none of its tasks was there
-    assert "deviation over the classifiers of a run:\n\n| System | tree_depth" in page
-    assert "| Transformer | 1.41 |" in page
+@pytest.fixture
+def page(written):
+    return probes_page(read_results(written), [])
 
 
-def test_lexical_probes_stand_by_layer_frequency_and_tag(written):
-    page = (written.metrics / "probes.md").read_text()
-    assert "| System | layer 0 | layer 1 | layer 2 |" in page
-    assert "| Transformer | 99.00 ± 0.71 | 89.00 ± 0.71 | 79.00 ± 0.71 |" in page
-    rows = re.findall(r"^\| (\d+|PRP\$) \|", page, re.MULTILINE)
-    assert rows[:2] == ["2", "10"]
-    assert "PRP$" in rows
-    assert "0.500 ± 0.000" in page
+def test_sentence_probes_stand_beside_chance_and_their_baseline(page):
+    syntactic, *_ = grids = tables(page, "Sentences")
+    assert list(syntactic["(chance)"].items()) == [
+        *(("tree_depth", "20.00"), ("top_constituents", "5.00"), ("bigram_shift", "50.00")),
+        ("syntactic, mean", "25.00"),
+    ]
+    assert syntactic["Transformer"]["tree_depth"] == "61.00 ± 0.71"
+    assert syntactic["Gauss | half"]["tree_depth"] == "68.00 ± 0.71 (+7.00)"
+    (section,) = (section for section in page.sections if section.title == "Sentences")
+    assert [grid.title for grid in section.grids] == [
+        *("Syntactic", "Sample standard deviation over the classifiers of a run")  # no other group's tasks were there
+    ]
+    assert grids[1]["Transformer"]["tree_depth"] == "1.41"
 
 
-def test_probes_are_rows_of_the_table_of_measures(written):
-    rows = (written.metrics / "analyses.csv").read_text().split("\n")
-    assert any(row.startswith("gauss,tasks,probe_tree_depth,68.0,0.7071,2,transformer,7.0") for row in rows)
-    assert any(row.startswith("gauss,test,lexical_encoder_tag_PRP$_0,25.0") for row in rows)
+def test_lexical_probes_stand_by_layer_frequency_and_tag(page):
+    encoder, decoder = tables(page, "Units: test")
+    layers = ("layer 0", "layer 1", "layer 2")
+    values = ("99.00 ± 0.71", "89.00 ± 0.71", "79.00 ± 0.71")
+    assert encoder["Transformer"] == decoder["Transformer"] == dict(zip(layers, values, strict=True))
+    untitled = [[cells(grid) for grid in section.grids] for section in page.sections if not section.title]
+    cosines, frequencies, tags = untitled[3:]  # behind those of dev
+    assert cosines[0]["Transformer"] == {"layer 1, tokens": "0.500 ± 0.000", "layer 1, sentences": "0.500 ± 0.000"}
+    assert [list(grid) for grid in frequencies] == [["2", "10"]] * 2
+    assert frequencies[0]["10"]["Gauss | half, 2"] == "50.00"
+    assert [list(grid) for grid in tags] == [["PRP$"]] * 2
+
+
+def test_probes_are_rows_of_the_table_of_results(written):
+    rows = (written.metrics / "results.csv").read_text(encoding="utf-8").split("\n")
+    assert any(row.startswith("gauss,tasks,probe,,tree_depth,68.0,0.7071,2,transformer,7.0") for row in rows)
+    assert any(row.startswith("gauss,test,lexical_encoder_by_tag,0,PRP$,25.0") for row in rows)
+    assert any(row.startswith("chance,tasks,probe,,tree_depth,20.0") for row in rows)
     assert not any(row.startswith("alone,tasks") for row in rows)
 
 
 def test_pictures_differ_without_colour(written):
+    folder = written.reports / "pages"
+    page = (folder / "probes.md").read_text(encoding="utf-8")
     for name in ("sentence_probes", "lexical_probes", "lexical_frequency", "lexical_tag"):
-        picture = (written.metrics / "figures" / f"{name}.svg").read_text(encoding="utf-8")
-        assert "<dc:date>" not in picture
-    texts = re.findall(r"<!-- (.*?) -->", (written.metrics / "figures/sentence_probes.svg").read_text(encoding="utf-8"))
-    assert {"chance", "Transformer", "Gauss | half", "bigram shift"} <= set(texts)
-    lines = (written.metrics / "figures/lexical_probes.svg").read_text(encoding="utf-8")
-    assert "stroke-dasharray" in lines
+        assert "<dc:date>" not in (folder / f"figures/{name}.svg").read_text(encoding="utf-8")
+        assert f"(figures/{name}.svg)" in page
+    found = texts(folder / "figures/sentence_probes.svg")
+    assert {"chance", "Transformer", "Gauss | half", "bigram shift"} <= set(found)
+    assert "stroke-dasharray" in (folder / "figures/lexical_probes.svg").read_text(encoding="utf-8")
 
 
 def test_without_probes_the_page_says_what_to_do(tmp_path):
     experiment = evaluate_all(make_experiment(tmp_path))
     write_tables(experiment)
-    page = (experiment.metrics / "probes.md").read_text()
-    assert "No variant stands under probing.sentences of params.yaml." in page
-    assert not list((experiment.metrics / "figures").glob("*probes.svg"))
+    page = (experiment.reports / "pages/probes.md").read_text(encoding="utf-8")
+    for kind in ("sentences", "words"):
+        assert f"No variant stands under probing.{kind} of params.yaml." in page
+    assert not list((experiment.reports / "pages/figures").glob("*probes.svg"))
+
+
+def test_probes_that_have_not_run_are_dashes(tmp_path):
+    experiment = evaluate_all(make_experiment(tmp_path, probing=PROBING))
+    write_probes(experiment)
+    experiment.sentence_probes("gauss-2").unlink()
+    experiment.word_probes("transformer-1").unlink()
+    page = probes_page(read_results(experiment), [])
+    grid = tables(page, "Sentences")[0]
+    assert (grid["Gauss | half"]["tree_depth"], grid["Transformer"]["tree_depth"]) == (DASH, "61.00 ± 0.71")
+    assert set(tables(page, "Units: test")[0]["Transformer"].values()) == {DASH}
+
+
+def test_where_no_probe_has_run_there_is_no_picture(tmp_path):
+    experiment = evaluate_all(make_experiment(tmp_path, probing=PROBING))
+    page = probes_page(read_results(experiment), [])
+    assert tables(page, "Sentences") == []
+    assert tables(page, "Units: test") == [{"Transformer": {}, "Gauss | half": {}}] * 2
+    write_tables(experiment)
+    assert not list((experiment.reports / "pages/figures").glob("*probes.svg"))

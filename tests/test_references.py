@@ -1,49 +1,48 @@
 """Test sets with several references."""
 
 import pytest
-from made_up_experiment import REFERENCE, make_experiment
+from made_up_experiment import RAW, REFERENCE, make_experiment
+from measured import by_name, read_flat
 
 from context_nmt.corpus.references import reference_names
 from context_nmt.corpus.tokenizing import tokenize_corpus
-from context_nmt.files import UserError, read_json, read_lines, write_lines
+from context_nmt.files import UserError, read_lines, write_lines
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.pairs import write_pairs
-from context_nmt.measures.scores import score_run
-from context_nmt.results.comparisons import compare_variant
-from context_nmt.results.flat import read_flat
+from context_nmt.measures.scores import score_rows
+from context_nmt.results.comparisons import evaluate_variant
 from context_nmt.settings.text import CorpusSettings, TextSettings
 
-FURTHER = [line.replace("small birds", "big fish") for line in REFERENCE]  # as `gauss` errs
+FURTHER, RAW_FURTHER = (  # as `gauss` errs
+    [line.replace("small birds", "big fish") for line in lines] for lines in (REFERENCE, RAW)
+)
 
 
 @pytest.fixture
 def experiment(tmp_path):
     """The made-up one, whose set `test` has a second reference."""
     made = make_experiment(tmp_path)
-    write_lines(made.corpus / "test.de.1", FURTHER)
+    write_lines(made.corpus / "test.de.1", RAW_FURTHER)
     write_lines(made.tokenized / "test.de.1.cased", FURTHER)
     return made
 
 
 def test_every_reference_counts_in_scores_and_comparisons(experiment):
-    score_run(Evaluated(experiment.folder), "gauss-1")
+    write_pairs(experiment)
+    evaluate_variant(Evaluated(experiment.folder), "gauss")
     scores = read_flat(experiment.scores("gauss-1"))
     assert scores["dev"]["sacrebleu"]["score"] < scores["test"]["sacrebleu"]["score"] == 100
     assert scores["test"]["bleu_lowercased"]["score"] == 100
     for metric in ("sacrebleu", "chrf", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"):
         assert scores["dev"][metric]["signature"].startswith("nrefs:1|")
         assert scores["test"][metric]["signature"].startswith("nrefs:2|")
-    write_pairs(experiment)
-    compare_variant(Evaluated(experiment.folder), "gauss")
-    compared = read_json(experiment.significance("gauss-1"))["test"]
-    assert compared["system"] == 100
-    assert compared["signature"].startswith("nrefs:2|")
+    assert "better:9|worse:0|" in scores["dev"]["p_sign_sacrebleu"]["signature"]
+    assert "better:0|worse:0|" in scores["test"]["p_sign_sacrebleu"]["signature"]  # the baseline's errors are none
 
 
 def test_a_bound_is_scored_against_every_reference(experiment):
-    write_lines(experiment.corpus / "test.bound.de", FURTHER)
-    score_run(Evaluated(experiment.folder), "transformer-1")
-    assert read_flat(experiment.scores("transformer-1"))["test"]["sacrebleu_bound"]["score"] == 100
+    write_lines(experiment.corpus / "test.bound.de", RAW_FURTHER)
+    assert by_name(score_rows(Evaluated(experiment.folder), "transformer-1"))["test"]["sacrebleu_bound"]["score"] == 100
 
 
 def test_further_references_are_tokenised_and_nothing_else(tmp_path):

@@ -10,21 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up_experiment import PARAMETERS, evaluate_all, make_experiment
 from markupsafe import escape as escape_html
+from measured import rows_of
 
 from context_nmt.files import read_json, write_json
-from context_nmt.report.claims import headlines, outcomes_of, published_of
-from context_nmt.report.costs import cost_grid
-from context_nmt.report.entries import NO_EXPERIMENT, entries_of
-from context_nmt.report.grid import DASH, Cell, Column, Grid, GridRow
-from context_nmt.report.latex import SPECIAL, escape, format_latex
-from context_nmt.report.lines import lines_of
-from context_nmt.report.papers.published import Claim, read_papers
-from context_nmt.report.summary import summarise
-from context_nmt.report.systems import System
-from context_nmt.report.tables import write_tables
-from context_nmt.report.writing import write_report
-from context_nmt.report.written import read_all
-from context_nmt.results.table import Difference
+from context_nmt.measures.rows import Measure
+from context_nmt.report.cells import DASH, Cell
+from context_nmt.report.formats import LATEX, escape_latex, format_latex
+from context_nmt.report.grid import Column, Grid, GridRow
+from context_nmt.report.papers.claims import headlines, outcomes_of, published_of
+from context_nmt.report.papers.costs import cost_grid
+from context_nmt.report.papers.entries import NO_EXPERIMENT, entries_of
+from context_nmt.report.papers.lines import lines_of
+from context_nmt.report.papers.published import Claim, Wanted, read_papers
+from context_nmt.report.papers.summary import summarise
+from context_nmt.report.papers.systems import System
+from context_nmt.report.writing import write_report, write_tables
+from context_nmt.results.numbers import Difference, Number
+from context_nmt.results.reading import read_all
 
 pytestmark = pytest.mark.slow
 
@@ -83,6 +85,26 @@ def root(tmp_path_factory):
     return experiment
 
 
+def changed(results, **settings):
+    """The same experiment with other settings."""
+    experiment = replace(results.experiment)
+    experiment.__dict__["settings"] = replace(results.settings, **settings)
+    return replace(results, experiment=experiment)
+
+
+GATE = Measure("test", "gate", 1)
+GATES = (Wanted(metric="gate", layer=1),)
+
+
+def opened(results, gain=None, **means):
+    """The same experiment with a gate's mean over two seeds for some variants; `gain` is theirs to their baselines."""
+    found = replace(results)
+    found.__dict__["numbers"] = results.numbers | {
+        (variant, GATE): Number(mean, seeds=2, gain=gain) for variant, mean in means.items()
+    }
+    return found
+
+
 def cells(experiment, table):
     """The rows of a table's CSV."""
     path = experiment.reports / "tables" / f"{table}.csv"
@@ -100,7 +122,7 @@ def test_every_table_and_figure_of_the_papers_has_an_entry():
 
 
 def test_every_entry_is_on_both_pages_with_every_row_and_has_its_files(root):
-    page = ElementTree.fromstring(html(root).removeprefix("<!DOCTYPE html>\n"))
+    page = parsed(root)
     markdown = (root.reports / "report.md").read_text(encoding="utf-8")
     for name, paper in read_papers().items():
         for entry in entries_of(name, paper, read_all(root)):
@@ -116,12 +138,23 @@ def test_every_entry_is_on_both_pages_with_every_row_and_has_its_files(root):
                 assert (root.reports / "tables" / f"{grid.name}.{ending}").is_file()
 
 
+def test_report_md_has_the_pictures_of_headlines_and_report_html_all(root):
+    shown = re.findall(r"\]\(figures/(.*?)\)", (root.reports / "report.md").read_text(encoding="utf-8"))
+    assert {"dual_contextual-table-1.svg", "lexical_shortcuts-table-1.svg"} <= set(shown)
+    assert {path.name for path in (root.reports / "figures").iterdir()} == {"bleu.svg", *shown}
+    assert len(parsed(root).findall(".//img")) > len(shown)
+
+
 def html(experiment):
     return (experiment.reports / "report.html").read_text(encoding="utf-8")
 
 
+def parsed(experiment):
+    return ElementTree.fromstring(html(experiment).removeprefix("<!DOCTYPE html>\n"))
+
+
 def test_the_page_is_well_formed_and_needs_no_network(root):
-    page = ElementTree.fromstring(html(root).removeprefix("<!DOCTYPE html>\n"))
+    page = parsed(root)
     ids = [node.get("id") for node in page.iter() if node.get("id")]
     assert len(ids) == len(set(ids))
     references = [node.get(key) for node in page.iter() for key in ("src", "href") if node.get(key)]
@@ -164,9 +197,9 @@ def test_a_missing_cell_is_a_dash_with_the_command_that_fills_it(root):
     never = "make repro NAME=never"
     assert commands("dual_context_both", "birds en-de, seeds 1, 2") == {(DASH, never)}
     assert commands("dual_context_decoder", "birds en-de, seeds 1, 2") == {(DASH, "")}  # the other experiment has it
-    assert {command for _, command in commands("dual_context_decoder", "birds en-de (more), seed 1")} >= {""}
+    assert "" in {command for _, command in commands("dual_context_decoder", "birds en-de (more), seed 1, out of date")}
     assert f"`{never}`" in (root.reports / "report.md").read_text(encoding="utf-8")
-    page = ElementTree.fromstring(html(root).removeprefix("<!DOCTYPE html>\n"))
+    page = parsed(root)
     links = [link for link in page.iter("a") if link.get("title") == never]
     assert links
     assert {link.text for link in links} == {DASH}
@@ -194,17 +227,13 @@ def test_the_same_bytes_come_out_again(root):
 
 def test_sentences_follow_from_numbers(root):
     experiments = read_all(root)
-    paper = read_papers()["dual_contextual"]
 
     def sentences(gain):
-        first = experiments[0]
-
-        class Changed(type(first)):
-            def difference(self, variant, test_set, metric):
-                return gain if super().difference(variant, test_set, metric) else None
-
-        changed = Changed(**{name: getattr(first, name) for name in first.__dataclass_fields__})
-        return summarise(paper, entries_of("dual_contextual", paper, [changed]))
+        results = replace(experiments[0])
+        results.__dict__["numbers"] = {
+            key: replace(number, gain=number.gain and gain) for key, number in experiments[0].numbers.items()
+        }
+        return summarise(PAPER, entries_of("dual_contextual", PAPER, [results]))
 
     summary = sentences(Difference(1.5, (0.5, 2.5), 0.004))
     assert any("Both & <more> +1.50 sacrebleu against Transformer on test" in one for one in summary.found)
@@ -215,16 +244,10 @@ def test_sentences_follow_from_numbers(root):
     assert (
         "(one-sided paired bootstrap, seeds disagree or are equal)" in sentences(Difference(0.5, (-2, 3), 1.0)).sure[0]
     )
-    unknown = summarise(paper, entries_of("dual_contextual", paper, experiments[2:]))
+    unknown = summarise(PAPER, entries_of("dual_contextual", PAPER, experiments[2:]))
     assert unknown.found == ("None of its headline systems has run here.",)
     assert "`make repro NAME=never`" in unknown.sure[0]
     assert any("Enc-DC against Transformer: +0.89 (BLEU newstest2014)" in one for one in unknown.claimed)
-
-
-def with_row(written, variant, metric, mean, **changes):
-    """The same experiment with one more number, of two seeds, on test."""
-    row = {"mean": str(mean), "deviation": "0", "seeds": "2", "difference": "", "baseline": ""} | changes
-    return replace(written, rows=written.rows | {(variant, "test", metric): row})
 
 
 @pytest.mark.parametrize(
@@ -237,9 +260,8 @@ def with_row(written, variant, metric, mean, **changes):
     ],
 )
 def test_a_claim_goes_one_way_or_the_other(root, own, claim, verdict):
-    first = with_row(read_all(root)[0], "transformer", "gate_1", 4.0)
-    first = with_row(first, "dual_context_encoder", "gate_1", own)
-    claim = Claim(says="it opens", variant="dual_context_encoder", metrics=("gate_1",), table="Table 4", **claim)
+    first = opened(read_all(root)[0], transformer=4.0, dual_context_encoder=own)
+    claim = Claim(says="it opens", variant="dual_context_encoder", measures=GATES, table="Table 4", **claim)
     (outcome,) = outcomes_of(PAPER, claim, [first])
     assert f"{outcome.way}, {outcome.certainty}" == verdict
     assert outcome.sentence().startswith(f"birds en-de, seeds 1, 2: it opens: {verdict}: Both & <more> {own:.2f}, ")
@@ -247,27 +269,21 @@ def test_a_claim_goes_one_way_or_the_other(root, own, claim, verdict):
 
 
 @pytest.mark.parametrize(
-    ("tested", "certainty"),
+    ("interval", "p", "certainty"),
     [
-        ({"p": "0.04"}, "significant (bootstrap, p = 0.04, one seed)"),
-        ({"p": "0.05"}, "may be chance (bootstrap, p = 0.05, one seed)"),
-        ({"p": "0.0002"}, "significant (bootstrap, p ≤ 0.001, one seed)"),
-        ({"p": "0.2", "interval_low": "0.1", "interval_high": "2"}, "sure (95% interval of 2 seeds +0.10 … +2.00)"),
-        (
-            {"p": "0.01", "interval_low": "-0.1", "interval_high": "2"},
-            "may be chance (95% interval of 2 seeds −0.10 … +2.00)",  # noqa: RUF001
-        ),
+        (None, 0.04, "significant (bootstrap, p = 0.04, one seed)"),
+        (None, 0.05, "may be chance (bootstrap, p = 0.05, one seed)"),
+        (None, 0.0002, "significant (bootstrap, p ≤ 0.001, one seed)"),
+        ((0.1, 2.0), 0.2, "sure (95% interval of 2 seeds +0.10 … +2.00)"),
+        ((-0.1, 2.0), 0.01, "may be chance (95% interval of 2 seeds −0.10 … +2.00)"),  # noqa: RUF001
     ],
 )
-def test_how_sure_a_claim_is_comes_from_its_test_and_its_seeds(root, tested, certainty):
-    tested = {"difference": "1", "baseline": "transformer", "p": "", "interval_low": "", "interval_high": ""} | tested
-    first = with_row(read_all(root)[0], "transformer", "gate_1", 4.0)
-    first = with_row(first, "dual_context_encoder", "gate_1", 5.0, **tested)
-    claim = Claim(says="it opens", variant="dual_context_encoder", metrics=("gate_1",))
+def test_how_sure_a_claim_is_comes_from_its_test_and_its_seeds(root, interval, p, certainty):
+    first = opened(read_all(root)[0], transformer=4.0, lexical_shortcuts_fusion=4.0)
+    first = opened(first, Difference(1.0, interval, p), dual_context_encoder=5.0)
+    claim = Claim(says="it opens", variant="dual_context_encoder", measures=GATES)
     assert [outcome.certainty for outcome in outcomes_of(PAPER, claim, [first])] == [certainty]
-    others = replace(claim, against="lexical_shortcuts_fusion")
-    first = with_row(first, "lexical_shortcuts_fusion", "gate_1", 4.0)
-    (outcome,) = outcomes_of(PAPER, others, [first])
+    (outcome,) = outcomes_of(PAPER, replace(claim, against="lexical_shortcuts_fusion"), [first])
     assert outcome.certainty == "not tested; with 2.00 × the training tokens"  # noqa: RUF001
 
 
@@ -295,7 +311,7 @@ def test_every_claim_is_on_a_line_of_both_pages(root):
     assert all(line.says in pages[0] and escape_html(line.says) in pages[1] for line in lines)
     ran = {line.says: line for line in lines if line.numbers != DASH}
     decoder = ran["Dec-DC translates better than Transformer"]
-    assert decoder.numbers.startswith("birds en-de (more), seed 1: dual_context_decoder 9")
+    assert decoder.numbers.startswith("birds en-de (more), seed 1, out of date: dual_context_decoder 9")
     encoder = ran["Enc-DC translates better than Transformer"]
     assert (encoder.published, encoder.elsewhere) == ("+0.89", "")
     assert encoder.verdict.startswith("as claimed, sure (95% interval of 2 seeds +")
@@ -306,26 +322,27 @@ def test_every_claim_is_on_a_line_of_both_pages(root):
 def test_a_claim_is_counted_once_for_each_recipe(root):
     first, *others = read_all(root)
     claim = Claim(says="better", variant="dual_context_encoder")
-    assert [outcome.written.name for outcome in outcomes_of(PAPER, claim, [*others, first])] == [""]
-    changed = replace(first, experiment=replace(first.experiment), name="longer")
-    settings = first.settings
-    training = replace(settings.training, maximum_updates=7)
-    changed.experiment.__dict__["settings"] = replace(settings, training=training)
-    assert [outcome.written.name for outcome in outcomes_of(PAPER, claim, [first, changed])] == ["", "longer"]
+    assert [outcome.results.name for outcome in outcomes_of(PAPER, claim, [*others, first])] == [""]
+    longer = changed(first, training=replace(first.settings.training, maximum_updates=7))
+    found = outcomes_of(PAPER, claim, [first, replace(longer, name="longer")])
+    assert [outcome.results.name for outcome in found] == ["", "longer"]
 
 
 def test_a_question_of_ours_is_answered_and_others_are_counted(root):
-    first = with_row(with_row(read_all(root)[0], "transformer", "gate_1", 4.0), "han_joint", "gate_1", 5.0)
-    claim = Claim(says="does it open?", variant="han_joint", metrics=("gate_0", "gate_1"), higher=False)
-    settings = first.settings
-    others = []
-    for number, p in enumerate(("0.5", "0.01", "")):
-        experiment = replace(first.experiment)
-        experiment.__dict__["settings"] = replace(
-            settings, training=replace(settings.training, label_smoothing=number / 9)
+    first, training = read_all(root)[0], read_all(root)[0].settings.training
+    claim = Claim(
+        says="does it open?", variant="han_joint", measures=(Wanted(metric="gate", layer=0), *GATES), higher=False
+    )
+    others = [
+        opened(
+            changed(first, training=replace(training, label_smoothing=number / 9)),
+            Difference(1.0, None, p),
+            transformer=4.0,
+            han_joint=5.0,
         )
-        tested = {"difference": "1", "baseline": "transformer", "p": p, "interval_low": "", "interval_high": ""}
-        others.append(with_row(replace(first, experiment=experiment), "han_joint", "gate_1", 5.0, **tested))
+        for number, p in enumerate((0.5, 0.01, None))
+    ]
+    first = opened(first, transformer=4.0, han_joint=5.0)
     (line,) = lines_of([replace(PAPER, tables=(), claims=(claim,))], [first, *others])
     assert (line.says, line.published) == ("We ask: does it open?", DASH)
     assert line.verdict.startswith("no, not tested; with 2.00 ")
@@ -338,9 +355,9 @@ def test_the_table_s_own_test_set_comes_first(root):
     (table,) = (table for table in PAPER.tables if table.id == "Table 1")
     for languages, expected in (("en-de", "dev"), ("fr-de", "test")):
         column = replace(table.columns[0], test_set="dev", languages=languages)
-        changed = replace(PAPER, tables=(replace(table, columns=(column, *table.columns[1:])),), claims=())
-        (outcome,) = outcomes_of(changed, claim, [first])
-        assert (outcome.test_set, outcome.is_own_text) == (expected, languages == "en-de")
+        paper = replace(PAPER, tables=(replace(table, columns=(column, *table.columns[1:])),), claims=())
+        (outcome,) = outcomes_of(paper, claim, [first])
+        assert (outcome.measure.test_set, outcome.is_own_text) == (expected, languages == "en-de")
 
 
 def test_systems_of_different_depth_are_not_compared(root):
@@ -363,20 +380,14 @@ def test_longer_training_than_the_baseline_s_is_said(root):
     assert not any("times the tokens" in one for one in found["dual_contextual"].sure)
 
 
-def probing(written, **changes):
-    """The same experiment with other settings of probes."""
-    settings = written.settings
-    experiment = replace(written.experiment)
-    experiment.__dict__["settings"] = replace(settings, probing=replace(settings.probing, **changes))
-    return replace(written, experiment=experiment)
-
-
 def test_what_was_not_probed_says_where_to_name_it(root):
-    (first, *_), papers = read_all(root), read_papers()
-    first = probing(first, tasks="miniature/probing", sentences=("transformer",))
-    row = {"mean": "90", "deviation": "0", "difference": "", "baseline": ""}
-    first.rows["transformer", "miniature/probing", "probe_surface"] = row | {"seeds": "2"}
-    entries = entries_of("dual_contextual", papers["dual_contextual"], [first])
+    first = read_all(root)[0]
+    first = changed(
+        first, probing=replace(first.settings.probing, tasks="miniature/probing", sentences=("transformer",))
+    )
+    for seed in (1, 2):
+        first.rows["transformer", seed].extend(rows_of({"miniature/probing": {"probe_surface": 90}}))
+    entries = entries_of("dual_contextual", PAPER, [first])
     (grid,) = (entry.grid() for entry in entries if entry.table.id == "Table 4")
     cells = {row.variant: row.cells[-1] for row in grid.rows}
     assert (cells["transformer"].text, cells["transformer"].command) == ("90.00 ± 0.00", "")
@@ -386,9 +397,10 @@ def test_what_was_not_probed_says_where_to_name_it(root):
 
 
 def test_an_experiment_with_the_paper_s_own_probing_tasks_is_named(root):
-    papers, (first, *others) = read_papers(), read_all(root)
-    never = probing(next(other for other in others if other.name == "never"), tasks="senteval")
-    entries = entries_of("dual_contextual", papers["dual_contextual"], [first, never])
+    first, *others = read_all(root)
+    never = next(other for other in others if other.name == "never")
+    never = changed(never, probing=replace(never.settings.probing, tasks="senteval"))
+    entries = entries_of("dual_contextual", PAPER, [first, never])
     (grid,) = (entry.grid() for entry in entries if entry.table.id == "Table 4")
     assert ("make repro NAME=never", ("Transformer", "Enc-DC")) in [(fill.command, fill.systems) for fill in grid.fills]
 
@@ -408,7 +420,7 @@ def test_what_a_gain_costs(root):
     }
     assert next(iter(rows)) == "transformer"
     assert rows["dual_context_decoder"]["", "seeds"].text == "1"  # of the other experiment, which has one
-    gain = experiments[0].difference("dual_context_encoder", "test", "sacrebleu")
+    gain = experiments[0].number("dual_context_encoder", Measure("test", "sacrebleu")).gain
     price = rows["dual_context_encoder"]["A point of gain costs", "FLOPs"]
     assert gain.interval[0] > 0
     assert price.value == pytest.approx(100 / gain.mean, abs=1e-4)  # twice the FLOPs of the Transformer
@@ -416,8 +428,8 @@ def test_what_a_gain_costs(root):
 
 @given(st.text())
 def test_latex_prints_what_was_written(text):
-    printed, left = "", escape(text)
-    back = {written: character for character, written in SPECIAL.items() if character != "\n"}
+    printed, left = "", escape_latex(text)
+    back = {written: character for character, written in LATEX.items() if character != "\n"}
     while left:
         written = next((one for one in sorted(back, key=len, reverse=True) if left.startswith(one)), left[0])
         assert written in back or written not in "\\&%$#_{}~^[]*"
@@ -442,8 +454,7 @@ def test_latex_of_a_table_has_equally_many_cells_in_every_row(root):
 def test_a_table_of_two_groups_in_latex():
     columns = (Column("A", "x"), Column("A", "y"), Column("B_1", "z"))
     row = GridRow("[1-1] & more", "v", (Cell("1"), Cell("−2 ‡"), Cell(DASH)))  # noqa: RUF001
-    text = format_latex(Grid("name", "50%", columns, (row,)))
+    text = format_latex(Grid("50%", columns, (row,)))
     assert r"\caption{50\%}" in text
-    assert r" & \multicolumn{2}{c}{A} & \multicolumn{1}{c}{B\_1} \\" in text
-    assert r"\cmidrule(lr){2-3}\cmidrule(lr){4-4}" in text
+    assert r" & \multicolumn{2}{c}{A} & B\_1 \\" in text
     assert r"{[}1-1{]} \& more & 1 & $-$2 \ddag{} & \textendash{} \\" in text

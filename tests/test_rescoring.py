@@ -8,27 +8,30 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from measured import by_name, read_flat
 from project_root import make_root
+from shown import tables
 from small_models import VOCABULARY, small_model
 from tiny_training import MODEL, TRAINING, digits
 
 from context_nmt.corpus.binarized import binarize
+from context_nmt.corpus.hypotheses import digests, read_hypotheses
 from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding.rescoring import rescore_ids
 from context_nmt.decoding.running import decode_run, write_text
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.files import UserError, read_lines, write_lines
+from context_nmt.files import UserError, write_lines
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.rescored import rescore_run
-from context_nmt.measures.scores import score_run
+from context_nmt.measures.rows import write_rows
+from context_nmt.measures.scores import score_rows
 from context_nmt.models.averaging import average_run
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.report.rescored import format_rescored
-from context_nmt.report.tables import write_tables
-from context_nmt.results.flat import read_flat
-from context_nmt.results.table import read_results
+from context_nmt.report.cells import DASH
+from context_nmt.report.pages.results import results_page
+from context_nmt.results.reading import read_results
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.layout import rescored_name
@@ -154,7 +157,6 @@ def experiment(tmp_path_factory):
         average_run(experiment, variant, 1)
         decode_run(experiment, variant, 1, device="cpu")
         write_text(experiment, variant, 1)
-        score_run(Evaluated(experiment.folder), f"{variant}-1")
     rescore_run(Evaluated(experiment.folder), "student", 1, "teacher-1", device="cpu")
     return experiment
 
@@ -162,8 +164,8 @@ def experiment(tmp_path_factory):
 def test_a_run_s_choices_lie_where_those_of_runs_do(experiment):
     name = rescored_name("student-1")
     own, chosen = experiment.hypotheses("student-1"), experiment.hypotheses(name)
-    assert sorted(path.name for path in chosen.iterdir()) == sorted(path.name for path in own.iterdir())
-    lines = [read_lines(folder / "test.detokenized.txt") for folder in (own, chosen)]
+    assert digests(own).keys() == digests(chosen).keys() == {"valid.txt", "test.txt"}
+    lines = [read_hypotheses(path, "test") for path in (own, chosen)]
     assert len(lines[0]) == len(lines[1]) == 30
     assert lines[0] != lines[1]
     assert read_flat(experiment.scores(name)).keys() == {"valid", "test"}
@@ -173,10 +175,8 @@ def test_the_scores_are_those_that_any_run_with_these_translations_gets(experime
     again = Evaluated(tmp_path / "again")
     shutil.copytree(experiment.folder, again.folder)
     written = read_flat(again.scores(rescored_name("student-1")))
-    shutil.rmtree(again.hypotheses("student-1"))
     again.hypotheses(rescored_name("student-1")).rename(again.hypotheses("student-1"))
-    score_run(again, "student-1")
-    assert read_flat(again.scores("student-1")) == written
+    assert by_name(score_rows(again, "student-1")) == written
 
 
 def test_a_teacher_with_other_units_is_refused(experiment, tmp_path):
@@ -220,31 +220,26 @@ def test_a_variant_or_teacher_that_is_not_there_is_named(experiment):
 
 
 def test_the_page_shows_the_choice_beside_the_model_s_own(tmp_path):
-    variants = made_up_experiment.PARAMETERS["variants"]
-    masked = variants["gauss"] | {"model": {"kind": "masked"}}
-    train = made_up_experiment.PARAMETERS["train"] | {"teachers": ["transformer"]}
-    experiment = made_up_experiment.make_experiment(
-        tmp_path, variants=variants | {"gauss": masked}, train=train, rescored=["gauss"]
-    )
+    given = made_up_experiment.PARAMETERS
+    variants = given["variants"] | {"gauss": given["variants"]["gauss"] | {"model": {"kind": "masked"}}}
+    train = given["train"] | {"teachers": ["transformer"]}
+    experiment = made_up_experiment.make_experiment(tmp_path, variants=variants, train=train, rescored=["gauss"])
     made_up_experiment.evaluate_all(experiment)
     for seed in (1, 2):
         name = rescored_name(f"gauss-{seed}")
-        for test in ("dev", "test"):
-            for kind in ("tokenized", "detokenized"):
-                write_lines(experiment.hypotheses(name) / f"{test}.{kind}.txt", made_up_experiment.REFERENCE)
-        score_run(Evaluated(tmp_path), name)
-    write_tables(experiment)
-    page = (experiment.metrics / "results.md").read_text()
-    section = page.split("\n## Rescored by the teacher\n")[1].split("\n## ")[0]
-    assert "Transformer (seed 1) finds most" in section
+        made_up_experiment.write_output(experiment, name, made_up_experiment.REFERENCE)
+        write_rows(experiment.scores(name), name, score_rows(Evaluated(tmp_path), name))
+    results = read_results(experiment)
+    page = results_page(results)
+    (section,) = (section for section in page.sections if section.title == "Rescored by the teacher")
+    assert "Transformer (seed 1) finds most" in section.text
+    assert [grid.title for grid in section.grids] == ["dev", "test", "both"]
     own = [read_flat(experiment.scores(f"gauss-{seed}"))["both"]["sacrebleu"]["score"] for seed in (1, 2)]
-    rows = [line for line in section.split("\n") if line.startswith("| Gauss \\| half | ")]
-    assert [line.split(" | ")[1] for line in rows] == [rows[0].split(" | ")[1]] * 3
-    assert f"100.00 (+{100 - np.mean(own):.2f})" in rows[2]
-    nothing = dataclasses.replace(
-        read_results(experiment), settings=dataclasses.replace(experiment.settings, rescored=())
-    )
-    assert list(format_rescored(experiment, nothing)) == []
+    found = [grid["Gauss | half"]["sacrebleu"] for grid in tables(page, section.title)]
+    assert found == [f"100.00 (+{100 - np.mean(own):.2f})"] * 3
     experiment.scores(rescored_name("gauss-2")).unlink()
-    with pytest.raises(UserError, match=r"gauss\.rescored/2\.csv"):
-        write_tables(experiment)
+    shown = tables(results_page(read_results(experiment)), section.title)
+    assert all(set(grid["Gauss | half"].values()) <= {DASH} for grid in shown)
+    settings = dataclasses.replace(experiment.settings, rescored=())
+    experiment.__dict__["settings"] = settings
+    assert section.title not in [one.title for one in results_page(results).sections]

@@ -2,24 +2,42 @@
 
 import csv
 import json
-import re
+from collections import Counter
 from dataclasses import replace
 
 import pytest
-from made_up_experiment import PARAMETERS, REFERENCE, evaluate_all, make_experiment, output, write_contrastive
-from measured import write_flat
+import yaml
+from made_up_experiment import (
+    PARAMETERS,
+    RAW,
+    REFERENCE,
+    evaluate_all,
+    make_experiment,
+    output,
+    write_contrastive,
+    write_output,
+)
+from measured import add_flat, by_name, change, read_flat, write_flat
+from shown import tables, texts
 
-from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
+from context_nmt.files import UserError, read_json, write_json, write_lines
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.pairs import write_pairs
-from context_nmt.measures.scores import score_run, score_variant
-from context_nmt.report.markdown import format_results
-from context_nmt.report.tables import write_tables
-from context_nmt.results.flat import read_flat
-from context_nmt.results.table import read_results, t_interval, write_focus
-from context_nmt.settings.layout import run_name
+from context_nmt.measures.rows import BOUND, TESTS, TEXT, Measure
+from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
+from context_nmt.report.cells import DASH
+from context_nmt.report.pages.inside import inside_page
+from context_nmt.report.pages.results import BEST, results_page
+from context_nmt.report.writing import write_tables
+from context_nmt.results.comparisons import evaluate_variant
+from context_nmt.results.numbers import t_interval
+from context_nmt.results.reading import read_results, write_focus
+from context_nmt.results.significance import compare
+from context_nmt.results.table import is_score, places
+from context_nmt.settings.evaluation import SignificanceSettings
 
 pytestmark = pytest.mark.slow
+BLEU = Measure("test", "sacrebleu")
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +47,23 @@ def experiment(tmp_path_factory):
     return experiment
 
 
-def table_rows(page, title):
-    section = page.split(f"\n## {title}")[1].split("\n## ")[0]
-    return [line for line in section.split("\n") if line.startswith("|")]
+@pytest.fixture
+def results(experiment):
+    return read_results(experiment)
+
+
+def scores_of(experiment, run):
+    return by_name(score_rows(Evaluated(experiment.folder), run))
+
+
+def scores_table(results, test_set="test"):
+    return tables(results_page(results), test_set)[0]
+
+
+def rows_of(experiment, **wanted):
+    """The rows of results.csv that have this in these columns."""
+    with (experiment.metrics / "results.csv").open(encoding="utf-8", newline="") as file:
+        return [row for row in csv.DictReader(file) if wanted.items() <= row.items()]
 
 
 def test_scores_of_a_run_cover_test_sets_and_groups(experiment):
@@ -42,12 +74,19 @@ def test_scores_of_a_run_cover_test_sets_and_groups(experiment):
     assert scores["both"]["sacrebleu"]["signature"].startswith("mean of dev, test: nrefs:1")
 
 
+def test_raw_text_is_made_of_tokens(tmp_path):
+    experiment = make_experiment(tmp_path)
+    write_output(experiment, "alone-1", REFERENCE)
+    assert {score["score"] for score in scores_of(experiment, "alone-1")["test"].values()} == {100}
+    write_lines(experiment.corpus / "test.de", [line.replace(".", "?") for line in RAW])
+    scores = scores_of(experiment, "alone-1")["test"]
+    assert scores["sacrebleu"]["score"] < 100 == scores["bleu_tokenized"]["score"]
+
+
 def test_a_group_is_the_mean_of_its_members(tmp_path):
     experiment = make_experiment(tmp_path)
-    lines = ["something else entirely"] * 40
-    write_lines(experiment.hypotheses("alone-1") / "dev.detokenized.txt", lines)
-    score_run(Evaluated(experiment.folder), "alone-1")
-    scores = read_flat(experiment.scores("alone-1"))
+    write_output(experiment, "alone-1", output(5, 1), dev=["something else entirely"] * 40)
+    scores = scores_of(experiment, "alone-1")
     dev, test, both = (scores[name]["sacrebleu"]["score"] for name in ("dev", "test", "both"))
     assert dev < 1 < 90 < test
     assert both == pytest.approx((dev + test) / 2, abs=1e-4)
@@ -56,35 +95,48 @@ def test_a_group_is_the_mean_of_its_members(tmp_path):
 def test_a_bound_beside_the_test_set_is_scored_and_compared_with(tmp_path):
     experiment = make_experiment(tmp_path)
     bound = experiment.corpus / "test.bound.de"
-    hypothesis = read_lines(experiment.hypotheses("gauss-1") / "test.detokenized.txt")
+    hypothesis = [line.replace(" .", ".") for line in output(9, 1)]
     write_lines(bound, hypothesis)
-    score_run(Evaluated(experiment.folder), "gauss-1")
-    scores = read_flat(experiment.scores("gauss-1"))
+    scores = scores_of(experiment, "gauss-1")
     assert scores["test"]["sacrebleu_bound"] == scores["test"]["sacrebleu"]
     assert scores["test"]["sacrebleu_of_bound"]["score"] == 100
     assert "sacrebleu_bound" not in scores["dev"]
     assert "sacrebleu_bound" not in scores["both"]
-    write_lines(bound, read_lines(experiment.corpus / "test.de"))
-    score_run(Evaluated(experiment.folder), "gauss-1")
-    against = read_flat(experiment.scores("gauss-1"))["test"]
+    write_lines(bound, RAW)
+    against = scores_of(experiment, "gauss-1")["test"]
     assert against["sacrebleu_bound"]["score"] == 100
     assert against["sacrebleu_of_bound"]["score"] == scores["test"]["sacrebleu"]["score"]
     write_lines(bound, hypothesis[1:])
     with pytest.raises(UserError, match=r"test\.bound\.de has 39 lines for 40 sentences"):
-        score_run(Evaluated(experiment.folder), "gauss-1")
+        scores_of(experiment, "gauss-1")
     write_lines(bound, ["nothing"] * 40)
     with pytest.raises(UserError, match=r"test\.bound\.de scores 0 sacrebleu"):
-        score_run(Evaluated(experiment.folder), "gauss-1")
+        scores_of(experiment, "gauss-1")
+
+
+def test_a_bound_is_no_system_s_score(tmp_path):
+    experiment = make_experiment(tmp_path, seeds=[1])
+    write_lines(experiment.corpus / "test.bound.de", RAW)
+    write_tables(evaluate_all(experiment))
+    results = read_results(experiment)
+    assert results.of(BOUND, BLEU) == 100
+    assert results.of(BOUND, Measure("dev", "sacrebleu")) is None
+    best = scores_table(results)[BEST]
+    assert {title for title, text in best.items() if text != DASH} == {"sacrebleu"}
+    assert best["sacrebleu"] == "100.00"
+    assert BEST not in scores_table(results, "dev")
+    assert [(row["test_set"], row["mean"]) for row in rows_of(experiment, variant=BOUND)] == [("test", "100.0")]
+    names = read_json(experiment.metrics / "results.json")["gauss"]["test"]
+    assert {name for name in names if "bound" in name} == {"sacrebleu_of_bound"}
 
 
 def test_significance_follows_the_baseline_of_the_same_seed(experiment):
-    first, second = (read_json(experiment.significance(f"gauss-{seed}"))["test"] for seed in (1, 2))
-    assert first["baseline"] == read_flat(experiment.scores("transformer-1"))["test"]["sacrebleu"]["score"]
-    assert second["baseline"] == read_flat(experiment.scores("transformer-2"))["test"]["sacrebleu"]["score"]
-    assert (first["test"], first["p"]) == ("sign", first["sign"]["p"])
-    again = read_json(experiment.significance("again-1"))["dev"]
-    assert (again["test"], again["p"], again["difference"]) == ("bootstrap", 1, 0)
-    assert read_json(experiment.significance("alone-1")) == {}
+    for seed in (1, 2):  # another seed's baseline has an error more, or one less
+        tested = read_flat(experiment.scores(f"gauss-{seed}"))["test"]["p_sign_sacrebleu"]
+        assert tested == {"score": pytest.approx(2 * 0.5**9), "signature": "transformer|better:9|worse:0|equal:31"}
+    again = read_flat(experiment.scores("again-1"))["dev"]
+    assert again["p_bootstrap_sacrebleu"]["score"] == 1
+    assert not any(name.startswith("p_") for name in read_flat(experiment.scores("alone-1"))["dev"])
 
 
 def test_results_are_means_and_deviations_over_seeds(experiment):
@@ -96,6 +148,10 @@ def test_results_are_means_and_deviations_over_seeds(experiment):
     assert summary["deviation"] == pytest.approx(abs(values[0] - values[1]) / 2**0.5, abs=1e-4)
     assert summary["seeds"] == 2
     assert results["gauss"]["model"] == {"parameters": 2_000_000, "flops_per_target_token": 12_000_000}
+    assert set(results["gauss"]["test"]) == {"sacrebleu", "chrf", *(f"bleu_{name}" for name in TOKENS)}
+
+
+TOKENS = ("tokenized", "compound_split", "lowercased")
 
 
 def test_t_interval_of_known_values():
@@ -103,77 +159,92 @@ def test_t_interval_of_known_values():
     assert t_interval([1.0]) is None
 
 
-def test_differences_only_where_there_is_a_baseline(experiment):
-    results = read_results(experiment)
-    gain = results.difference("gauss", "test", "sacrebleu")
+def test_differences_only_where_there_is_a_baseline(results):
+    gain = results.number("gauss", BLEU).gain
     assert gain.mean > 5
     assert gain.interval[0] < gain.mean < gain.interval[1]
     assert gain.p < 0.01
-    assert results.difference("gauss", "test", "chrf").p is None
-    assert results.difference("gauss", "both", "sacrebleu").p is None
-    assert results.difference("alone", "test", "sacrebleu") is None
+    assert results.number("gauss", Measure("test", "chrf")).gain.p is None
+    assert results.number("gauss", Measure("both", "sacrebleu")).gain.p is None
+    assert results.number("alone", BLEU).gain is None
 
 
-def test_marks_need_significance_with_every_seed(experiment, tmp_path):
-    assert read_results(experiment).difference("gauss", "dev", "sacrebleu").p == pytest.approx(2 * 0.5**9)
+def test_marks_need_significance_with_every_seed(results, tmp_path):
+    assert results.number("gauss", Measure("dev", "sacrebleu")).gain.p == pytest.approx(2 * 0.5**9)
     other = evaluate_all(make_experiment(tmp_path))
-    path = other.significance("gauss-2")
-    comparison = read_json(path)
-    comparison["dev"]["p"] = 0.03
-    write_json(path, comparison)
-    page = format_results(read_results(other))
-    assert "†)" in table_rows(page, "dev")[3]
-    assert "‡)" in table_rows(page, "test")[3]
+    change(other.scores("gauss-2"), Measure("dev", "p_sign", tag="sacrebleu"), value=0.03)
+    marked = {test: scores_table(read_results(other), test)["Gauss | half"]["sacrebleu"] for test in ("dev", "test")}
+    assert (marked["dev"][-3:], marked["test"][-3:]) == (" †)", " ‡)")
 
 
-@pytest.mark.parametrize("metric", ["sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"])
+@pytest.mark.parametrize("metric", ["sacrebleu", *(f"bleu_{name}" for name in TOKENS)])
 def test_the_tested_metric_has_the_mark_and_no_other(tmp_path, metric):
     settings = {"metric": metric, "resamples": 25, "seed": 1}
-    results = read_results(evaluate_all(make_experiment(tmp_path, significance=settings, seeds=[1])))
-    tested = [name for name in results.metrics("test") if results.difference("gauss", "test", name).p is not None]
-    assert tested == [metric]
-    comparison, score = results.comparisons["gauss"][0]["test"], results.scores["gauss"][0]["test"][metric]
-    assert comparison["system"] == score["score"]
-    assert comparison["signature"].removesuffix("|text:raw") == score["signature"]
+    variants = {name: PARAMETERS["variants"][name] for name in ("transformer", "gauss")}
+    changes = {"variants": variants, "train": {"bitext": list(variants)}, "significance": settings, "seeds": [1]}
+    experiment = evaluate_all(make_experiment(tmp_path, **changes))
+    results = read_results(experiment)
+    tested = [one for one in results.measures if getattr(results.number("gauss", one).gain, "p", None) is not None]
+    assert tested == [Measure("dev", metric), Measure("test", metric)]
+    evaluated, tokenized = Evaluated(tmp_path), metric != "sacrebleu"
+    lines, references = read_test(evaluated, "gauss-1", "test", tokenized=tokenized)
+    baseline, _ = read_test(evaluated, "transformer-1", "test", tokenized=tokenized)
+    text = text_of_tokens(evaluated.settings) if tokenized else "raw"
+    expected = compare(lines, baseline, references, SignificanceSettings(**settings), text=text)
+    found = read_flat(experiment.scores("gauss-1"))["test"]
+    assert [found[f"p_{test}_{metric}"]["score"] for test in TESTS] == [expected[test]["p"] or 1 / 25 for test in TESTS]
+    assert found[metric] == {
+        "score": expected["system"],
+        "signature": expected["signature"].removesuffix("|text:raw"),
+    }
 
 
 def test_seeds_that_disagree_on_who_is_better_get_no_mark(tmp_path):
     """Both seeds differ significantly from the baseline, one up and one down."""
     experiment = make_experiment(tmp_path)
-    better, worse = [REFERENCE, output(1, 1)]
-    for seed, lines in ((1, better), (2, worse)):
-        for test in experiment.settings.corpus.tests:
-            for kind in ("tokenized", "detokenized"):
-                write_lines(experiment.hypotheses(run_name("again", seed)) / f"{test}.{kind}.txt", lines)
-    results = read_results(evaluate_all(experiment))
-    assert all(run["dev"]["p"] < 0.05 for run in results.comparisons["again"])
-    difference = results.difference("again", "dev", "sacrebleu")
-    assert difference is not None
-    assert difference.p == 1.0
+    for seed, lines in ((1, REFERENCE), (2, output(1, 1))):
+        write_output(experiment, f"again-{seed}", lines)
+    results, measured = read_results(evaluate_all(experiment)), Measure("dev", "sacrebleu")
+    p_values = results.p_values("again", measured)["bootstrap"]
+    assert len(p_values) == 2
+    assert max(p_values) < 0.05
+    assert results.number("again", measured).gain.p == 1.0
 
 
 def test_a_bootstrap_that_never_loses_is_as_small_as_its_resamples_allow(tmp_path):
     variants = PARAMETERS["variants"] | {"gauss": {"baseline": "transformer"}}
     settings = {"metric": "sacrebleu", "resamples": 25, "seed": 1}
     experiment = evaluate_all(make_experiment(tmp_path, variants=variants, significance=settings, seeds=[1]))
-    difference = read_results(experiment).difference("gauss", "dev", "sacrebleu")
-    assert (difference.p, difference.interval) == (1 / 25, None)
-    page = format_results(read_results(experiment))
-    assert "†)" in table_rows(page, "dev")[3]
-    assert "**< 0.04**" in page
-    assert " ± " not in table_rows(page, "dev")[3]
+    results = read_results(experiment)
+    gain = results.number("gauss", Measure("dev", "sacrebleu")).gain
+    assert (gain.p, gain.interval) == (1 / 25, None)
+    scores, tested = tables(results_page(results), "dev")
+    assert scores["gauss"]["sacrebleu"].endswith(" †)")
+    assert "±" not in scores["gauss"]["sacrebleu"]
+    assert (tested["gauss"]["95% interval over seeds"], tested["gauss"]["p, compare-mt"]) == (DASH, "**0.04**")
+
+
+def test_tests_against_another_baseline_do_not_count(tmp_path):
+    """The difference is that to the new one, of which nobody knows yet whether it is significant."""
+    evaluate_all(make_experiment(tmp_path))
+    variants = PARAMETERS["variants"] | {"gauss": {"baseline": "alone", "test": "sign"}}
+    results = read_results(make_experiment(tmp_path, variants=variants))
+    gain = results.number("gauss", BLEU).gain
+    assert gain.mean == pytest.approx(results.number("gauss", BLEU).mean - results.number("alone", BLEU).mean, abs=1e-3)
+    assert gain.p is None
+    assert results.p_values("gauss", BLEU) == {"bootstrap": [], "sacrebleu": [], "sign": []}
 
 
 def test_markdown_shows_what_a_reader_needs(experiment):
     page = (experiment.metrics / "results.md").read_text(encoding="utf-8")
-    rows = table_rows(page, "test\n")
+    rows = [line for line in page.split("\n## test\n")[1].split("\n## ")[0].split("\n") if line.startswith("|")]
     names = (
         "System | Parameters | MFLOPs | FLOPs / baseline | Training speed | Decoding speed | sacrebleu | bleu_tokenized"
     )
     assert rows[0].startswith(f"| {names} |")
-    assert rows[2].startswith("| Transformer | 1,000,000 | 6.0 | - | 1.00 | 1.00 |")
-    assert rows[3].startswith("| Gauss \\| half | 2,000,000 | 12.0 | 2.00 | 0.81 | - |")
-    assert rows[4].startswith("| again | 3,000,000 | 18.0 | 3.00 | - | - |")
+    assert rows[2].startswith(f"| Transformer | 1,000,000 | 6.0 | {DASH} | 1.00 | 1.00 |")
+    assert rows[3].startswith(f"| Gauss \\| half | 2,000,000 | 12.0 | 2.00 | 0.81 | {DASH} |")
+    assert rows[4].startswith(f"| again | 3,000,000 | 18.0 | 3.00 | {DASH} | {DASH} |")
     assert "over those of a plain Transformer of equal size, width 4, an abacus, from benchmarks/variants.json" in page
     assert "(+0.00)" in rows[4]
     assert "(" not in rows[5]
@@ -182,140 +253,137 @@ def test_markdown_shows_what_a_reader_needs(experiment):
     assert "Seeds: 1, 2." in page
     assert "100 resamples of 100%" in " ".join(page.split())
     assert page.count("`nrefs:1|") == 5
+    assert (experiment.metrics / page.split("[analyses.md](")[1].split(")")[0]).is_file()
 
 
-def test_a_masked_model_has_not_the_speed_of_an_autoregressive_one(experiment):
-    results = read_results(experiment)
+def test_a_masked_model_has_not_the_speed_of_an_autoregressive_one(results):
     masked = results.models["gauss"] | {"kind": "masked"}
-    page = format_results(replace(results, models=results.models | {"gauss": masked}))
-    assert table_rows(page, "test\n")[3].startswith("| Gauss \\| half | 2,000,000 | 12.0 | 2.00 | - | - |")
+    row = scores_table(replace(results, models=results.models | {"gauss": masked}))["Gauss | half"]
+    assert (row["FLOPs / baseline"], row["Training speed"], row["Decoding speed"]) == ("2.00", DASH, DASH)
 
 
 def test_a_score_with_another_signature_shows(tmp_path):
     experiment = evaluate_all(make_experiment(tmp_path))
-    scores = read_flat(experiment.scores("alone-2"))
-    scores["dev"]["chrf"]["signature"] = "another|version"
-    write_flat(experiment.scores("alone-2"), scores)
-    assert "`another|version`, `nrefs:1|" in format_results(read_results(experiment))
+    change(experiment.scores("alone-2"), Measure("dev", "chrf"), signature="another|version")
+    assert any("`another|version`, `nrefs:1|" in one for one in results_page(read_results(experiment)).signatures)
 
 
-def test_csv_has_a_row_per_variant_test_set_and_metric(experiment):
-    with (experiment.metrics / "results.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 4 * 3 * 5
-    row = next(row for row in rows if row["variant"] == "gauss" and row["metric"] == "sacrebleu")
-    assert row["baseline"] == "transformer"
+def test_csv_has_a_row_per_variant_and_measure(experiment):
+    rows = rows_of(experiment)
+    scores = [row for row in rows if is_score(row["metric"])]
+    assert len(scores) == 4 * 3 * 5
+    assert len(rows) - len(scores) == 2 * (4 * 16 + 2 - 4)  # of `alone` 4 are not known, of `gauss` there are 2 more
+    (row,) = rows_of(experiment, variant="gauss", test_set="test", metric="sacrebleu")
+    assert (row["baseline"], row["layer"], row["tag"]) == ("transformer", "", "")
     assert float(row["interval_low"]) < float(row["difference"]) < float(row["interval_high"])
-    assert next(row for row in rows if row["variant"] == "alone")["difference"] == ""
+    assert float(row["p"]) < 0.01
+    assert {row["difference"] for row in rows_of(experiment, variant="alone")} == {""}
+    (row,) = rows_of(experiment, variant="gauss", test_set="test", metric="locality_entropy", layer="2")
+    assert [row[key] for key in ("mean", "deviation", "seeds", "difference")] == ["2.1", "0.0141", "2", "0.1"]
+    (row,) = rows_of(experiment, variant="gauss", test_set="dev", metric="ngram_accuracy", tag="10")
+    assert (row["mean"], row["layer"], row["p"]) == ("40.2", "", "")
 
 
-def test_other_metrics_and_runs_that_lack_them(tmp_path):
+def test_a_metric_that_not_all_have_is_a_dash_for_the_others(tmp_path):
     experiment = evaluate_all(make_experiment(tmp_path))
-    for seed in (1, 2):
-        scores = read_flat(experiment.scores(f"gauss-{seed}"))
-        scores["test"]["pronouns_cross"] = {"score": 60 + seed, "signature": "pairs:100"}
-        write_flat(experiment.scores(f"gauss-{seed}"), scores)
+    for seed in (1, 2):  # as where the bound's file came later
+        add_flat(experiment.scores(f"gauss-{seed}"), {"test": {"sacrebleu_of_bound": 60 + seed}})
     write_tables(experiment)
     results = read_json(experiment.metrics / "results.json")
-    assert results["gauss"]["test"]["pronouns_cross"]["mean"] == 61.5
-    assert "pronouns_cross" not in results["transformer"]["test"]
-    rows = table_rows((experiment.metrics / "results.md").read_text(encoding="utf-8"), "test\n")
-    assert rows[2].endswith("| - |")
-    assert rows[3].endswith("| 61.50 ± 0.71 |")
+    assert results["gauss"]["test"]["sacrebleu_of_bound"]["mean"] == 61.5
+    assert "sacrebleu_of_bound" not in results["transformer"]["test"]
+    shown = scores_table(read_results(experiment))
+    assert shown["Gauss | half"]["sacrebleu_of_bound"] == "61.50 ± 0.71"
+    assert shown["Transformer"]["sacrebleu_of_bound"] == DASH
 
 
 def test_contrastive_sets_stand_beside_the_test_sets(tmp_path):
     corpus = PARAMETERS["corpus"] | {"contrastive": ["pronouns"]}
     experiment = evaluate_all(make_experiment(tmp_path, corpus=corpus))
-    with pytest.raises(UserError, match=r"contrastive/transformer-1\.csv: no such file"):
-        write_tables(experiment)
+    assert tables(results_page(read_results(experiment)), "pronouns (contrastive)")[0]["alone"] == {}
     write_contrastive(experiment)
     write_tables(experiment)
     summary = read_json(experiment.metrics / "results.json")["gauss"]["pronouns"]["pronouns_cross"]
     assert summary == {"mean": 71.0, "deviation": 0.7071, "seeds": 2}
-    page = (experiment.metrics / "results.md").read_text(encoding="utf-8")
-    summed, per_unit = page.split("\n## pronouns (contrastive)")[1].split("\n## ")[0].split("per unit:")
-    assert "| System | all, 1,500 items | cross, 1,000 items |" in summed
-    assert "| Gauss \\| half | 62.00 ± 0.00 (+2.00) | 71.00 ± 0.71 (+11.00) |" in summed
-    assert "| Gauss \\| half | 52.00 ± 0.00 (+2.00) | 61.00 ± 0.71 (+11.00) |" in per_unit
-    assert "- pronouns_cross: `items:1000|x`" in page
-    with (experiment.metrics / "results.csv").open(encoding="utf-8", newline="") as file:
-        rows = {(row["variant"], row["metric"]): row for row in csv.DictReader(file) if row["test_set"] == "pronouns"}
-    assert len(rows) == 4 * 4
-    assert float(rows["gauss", "pronouns_cross"]["difference"]) == 11.0
-    assert "pronouns" not in (experiment.metrics / "figures/bleu.svg").read_text(encoding="utf-8")
+    page = results_page(read_results(experiment))
+    summed, per_unit = tables(page, "pronouns (contrastive)")
+    items = ("all, 1,500 items", "cross, 1,000 items")
+    assert summed["Gauss | half"] == dict(zip(items, ["62.00 ± 0.00 (+2.00)", "71.00 ± 0.71 (+11.00)"], strict=True))
+    assert per_unit["Gauss | half"] == dict(zip(items, ["52.00 ± 0.00 (+2.00)", "61.00 ± 0.71 (+11.00)"], strict=True))
+    assert "pronouns_cross: `items:1000|x`" in page.signatures
+    rows = rows_of(experiment, test_set="pronouns")
+    assert Counter(row["variant"] for row in rows) == dict.fromkeys(PARAMETERS["variants"], 4) | {TEXT: 2}
+    (row,) = rows_of(experiment, variant="gauss", test_set="pronouns", metric="accuracy", tag="cross")
+    assert row["difference"] == "11.0"
     write_flat(experiment.contrastive("gauss-2"), {})
-    with pytest.raises(UserError, match=r"gauss-2\.csv has no scores of \['pronouns'\]; run the contrast stage again"):
-        write_tables(experiment)
+    summed, _ = tables(results_page(read_results(experiment)), "pronouns (contrastive)")
+    assert set(summed["Gauss | half"].values()) == {DASH}
+    assert summed["Transformer"][items[0]] == "60.00 ± 0.00"
 
 
-def test_measures_of_analyses_have_means_and_differences_as_scores_have(experiment):
-    results = read_results(experiment)
-    assert results.summary("gauss", "dev", "locality_entropy_2") == {"mean": 2.1, "deviation": 0.0141, "seeds": 2}
-    assert results.difference("gauss", "dev", "locality_entropy_2").mean == 0.1
-    assert results.difference("gauss", "dev", "locality_entropy_2").p is None
-    assert results.difference("gauss", "dev", "local_share_1") is None  # the Transformer has no gate
-    assert results.values("alone", "dev", "locality_entropy") == []
-    assert results.values("gauss", "both", "locality_entropy") == []  # a group has no analyses
-    assert results.numbers("dev", "locality_entropy") == [1, 2]
-    assert results.numbers("dev", "ngram_accuracy") == list(range(1, 11))
-    assert "locality_entropy" not in results.metrics("dev")
+def test_measures_of_analyses_have_means_and_differences_as_scores_have(results):
+    number = results.number("gauss", Measure("dev", "locality_entropy", 2))
+    assert (number.mean, number.deviation, number.seeds) == (2.1, 0.0141, 2)
+    assert (number.gain.mean, number.gain.p) == (0.1, None)
+    assert results.number("gauss", Measure("dev", "local_share", 1)).gain is None  # the Transformer has no gate
+    assert results.number("alone", Measure("dev", "locality_entropy")) is None
+    assert results.number("gauss", Measure("both", "locality_entropy")) is None  # a group has no analyses
+    assert places(results, "dev", ["locality_entropy"], "layer") == [1, 2]
+    assert places(results, "dev", ["ngram_accuracy"], "tag") == [str(n) for n in range(1, 11)]
+    assert not any("locality_entropy" in name for name in scores_table(results)["Transformer"])
 
 
-def test_a_page_shows_what_goes_on_inside(experiment):
-    page = (experiment.metrics / "analyses.md").read_text(encoding="utf-8")
-    entropy = table_rows(page, "Locality entropy")
-    assert entropy[0] == "| System | all layers | all layers, mean map | layer 1 | layer 2 |"
-    assert entropy[3] == (
-        "| Gauss \\| half | 1.600 ± 0.014 (+0.100) | 2.600 ± 0.014 (+0.100)"
-        " | 1.100 ± 0.014 (+0.100) | 2.100 ± 0.014 (+0.100) |"
-    )
-    assert entropy[5] == "| alone | - | - | 1.300 ± 0.014 | - |"
-    local = table_rows(page, "Local cross-attention")
-    assert local[2] == "| Gauss \\| half | 0.350 ± 0.014 | 0.600 ± 0.014 |"
-    assert [row.split(" |")[0] for row in local] == ["| System", "| ---", "| Gauss \\| half"] * 2  # dev, test
-    accuracy = table_rows(page, "N-gram accuracy")
-    assert accuracy[0].endswith("| n = 9 | n = 10 |")
-    assert accuracy[3].endswith("| 40.20 ± 0.03 (+0.20) |")
+def test_a_page_shows_what_goes_on_inside(experiment, results):
+    page = inside_page(results, ["local_share"])
+    dev, _ = tables(page, "Locality entropy")
+    assert list(dev["Transformer"]) == ["all layers", "all layers, mean map", "layer 1", "layer 2"]
+    numbers = ("1.600", "2.600", "1.100", "2.100")
+    assert list(dev["Gauss | half"].values()) == [f"{mean} ± 0.014 (+0.100)" for mean in numbers]
+    assert list(dev["alone"].values()) == [DASH, DASH, "1.300 ± 0.014", DASH]
+    local = tables(page, "Local cross-attention")
+    assert local == [{"Gauss | half": {"layer 1": "0.350 ± 0.014", "layer 2": "0.600 ± 0.014"}}] * 2  # dev, test
+    accuracy, _ = tables(page, "N-gram accuracy")
+    assert list(accuracy["Gauss | half"])[-2:] == ["n = 9", "n = 10"]
+    assert accuracy["Gauss | half"]["n = 10"] == "40.20 ± 0.03 (+0.20)"
+    assert [section.picture for section in page.sections if section.picture] == ["local_share"]
+    pages = experiment.reports / "pages"
+    written = (pages / "analyses.md").read_text(encoding="utf-8")
+    assert "\n## Locality entropy\n" in written
+    assert f"\n| alone | {DASH} | {DASH} | 1.300 ± 0.014 | {DASH} |\n" in written
     for name in ("locality_entropy", "local_share", "ngram_accuracy"):
-        assert f"(figures/{name}.svg)" in page
-        assert (experiment.metrics / f"figures/{name}.svg").is_file()
-    assert "[analyses.md](analyses.md)" in (experiment.metrics / "results.md").read_text(encoding="utf-8")
-    with (experiment.metrics / "analyses.csv").open(encoding="utf-8", newline="") as file:
-        rows = {(row["variant"], row["test_set"], row["metric"]): row for row in csv.DictReader(file)}
-    assert len(rows) == 2 * (4 * 16 + 2 - 4)  # of `alone` 4 are not known, of `gauss` there are 2 more
-    row = rows["gauss", "test", "locality_entropy"]
-    assert (row["mean"], row["deviation"], row["seeds"], row["difference"]) == ("1.6", "0.0141", "2", "0.1")
+        assert f"(figures/{name}.svg)" in written
+        assert (pages / f"figures/{name}.svg").is_file()
 
 
 def test_gates_have_a_row_for_each_of_their_sides_and_a_column_per_layer_or_tag(tmp_path):
     experiment = make_experiment(tmp_path)
     keys = {"": 0.5, "_1": 0.2, "_2": 0.8, "_VERB": 0.3, "_ADJ": 0.4}
     gates = {"gate_encoder_value_10": 0.9} | {f"gate_encoder_key{end}": value for end, value in keys.items()}
-    lengths = {"bleu_of_units_0": 30, "bleu_of_units_50": 20.5, "sentences_of_units_0": 1234}
-    lengths["sentences_of_units_50"] = 2
+    lengths = {"bleu_of_units_0": 30, "bleu_of_units_50": 20.5, "sentences_of_units_0_text": 1234}
+    lengths["sentences_of_units_50_text"] = 2
     for variant, measured in (("gauss", gates | lengths), ("transformer", lengths)):
         for seed in (1, 2):
             write_flat(experiment.analyses(f"{variant}-{seed}"), dict.fromkeys(("dev", "test"), measured))
     write_tables(evaluate_all(experiment))
-    page = (experiment.metrics / "analyses.md").read_text(encoding="utf-8")
-    rows = table_rows(page, "Gates")
-    assert rows[0] == "| System | its layers | layer 1 | layer 2 | layer 10 |"
-    assert rows[2:4] == [
-        "| Gauss \\| half: encoder, keys | 0.500 ± 0.000 | 0.200 ± 0.000 | 0.800 ± 0.000 | - |",
-        "| Gauss \\| half: encoder, values | - | - | - | 0.900 ± 0.000 |",
-    ]
-    rows = table_rows(page, "Gates by part of speech")
-    assert rows[0] == "| System | ADJ | VERB |"
-    assert rows[2] == "| Gauss \\| half: encoder, keys | 0.400 ± 0.000 | 0.300 ± 0.000 |"
-    rows = table_rows(page, "BLEU by length")
-    assert rows[0] == "| System | from 0, 1,234 sentences | from 50, 2 sentences |"
-    assert rows[3] == "| Gauss \\| half | 30.00 ± 0.00 (+0.00) | 20.50 ± 0.00 (+0.00) |"
-    pictures = {path.stem for path in (experiment.metrics / "figures").iterdir()}
-    assert {"gates", "gates_by_tag", "bleu_of_units"} <= pictures
-    texts = re.findall(r"<!-- (.*?) -->", (experiment.metrics / "figures/gates.svg").read_text(encoding="utf-8"))
-    assert {"encoder, keys", "encoder, values", "Gates before attention, birds en-de, dev", "10"} <= set(texts)
-    assert texts.index("1") < texts.index("2") < texts.index("10")
+    page = inside_page(read_results(experiment), [])
+    gates, _ = tables(page, "Gates")
+    assert list(gates) == ["Gauss | half: encoder, keys", "Gauss | half: encoder, values"]
+    assert list(gates["Gauss | half: encoder, keys"]) == ["its layers", "layer 1", "layer 2", "layer 10"]
+    keys, values = (list(row.values()) for row in gates.values())
+    assert keys == ["0.500 ± 0.000", "0.200 ± 0.000", "0.800 ± 0.000", DASH]
+    assert values == [DASH, DASH, DASH, "0.900 ± 0.000"]
+    by_tag, _ = tables(page, "Gates by part of speech")
+    assert by_tag == {"Gauss | half: encoder, keys": {"ADJ": "0.400 ± 0.000", "VERB": "0.300 ± 0.000"}}
+    by_length, _ = tables(page, "BLEU by length")
+    assert by_length["Gauss | half"] == {
+        "from 0, 1,234 sentences": "30.00 ± 0.00 (+0.00)",
+        "from 50, 2 sentences": "20.50 ± 0.00 (+0.00)",
+    }
+    figures = experiment.reports / "pages/figures"
+    assert {"gates", "gates_by_tag", "bleu_of_units"} <= {path.stem for path in figures.iterdir()}
+    found = texts(figures / "gates.svg")
+    assert {"encoder, keys", "encoder, values", "Gates before attention, birds en-de, dev", "10"} <= set(found)
+    assert found.index("1") < found.index("2") < found.index("10")
 
 
 def test_what_no_system_has_is_said(tmp_path):
@@ -323,45 +391,62 @@ def test_what_no_system_has_is_said(tmp_path):
     variants = {"transformer": {}}
     experiment = make_experiment(tmp_path, variants=variants, train={"bitext": ["transformer"]}, focus="transformer")
     for seed in (1, 2):
-        write_flat(
-            experiment.analyses(f"transformer-{seed}"), {test: {"ngram_accuracy_1": 50} for test in ("dev", "test")}
-        )
+        found = {test: {"ngram_accuracy_1": 50} for test in ("dev", "test")}
+        write_flat(experiment.analyses(f"transformer-{seed}"), found)
     write_tables(evaluate_all(experiment))
-    page = (experiment.metrics / "analyses.md").read_text(encoding="utf-8")
+    page = (experiment.reports / "pages/analyses.md").read_text(encoding="utf-8")
     assert "No system shows its cross-attention." in page
     assert "No system has a gate between global and local cross-attention." in page
-    assert "| Transformer" not in page
-    assert table_rows(page, "N-gram accuracy")[2] == "| transformer | 50.00 ± 0.00 |"
+    assert page.count("| transformer |") == 2
+    assert page.count("| transformer | 50.00 ± 0.00 |") == 2
     assert "figures/" not in page
-    assert sorted(path.name for path in (experiment.metrics / "figures").iterdir()) == [
-        "bleu.svg",
-        "learning_curves.svg",
-    ]
+    assert [path.name for path in (experiment.reports / "pages/figures").iterdir()] == ["learning_curves.svg"]
+    assert len(tables(results_page(read_results(experiment)), "test")) == 1  # nothing to compare
 
 
 def test_what_one_run_lacks_its_system_lacks(tmp_path):
     experiment = evaluate_all(make_experiment(tmp_path))
     write_flat(experiment.analyses("again-2"), {test: {"other": 1.0} for test in ("dev", "test")})
+    write_flat(experiment.analyses("gauss-2"), {"dev": {"locality_entropy": 1.0}})
+    experiment.analyses("transformer-1").unlink()
+    dev, test = tables(inside_page(read_results(experiment), []), "Locality entropy")
+    assert set(dev["again"].values()) == set(dev["Transformer"].values()) == {DASH}
+    assert dev["Gauss | half"]["all layers"].startswith("1.295 ± ")
+    assert (set(test["Gauss | half"].values()), test["alone"]["layer 1"]) == ({DASH}, "1.300 ± 0.014")
+
+
+def test_what_has_not_run_yet_is_a_dash_and_the_rest_is_there(tmp_path):
+    """Of one system there is a seed without scores, of another one a test set, and one test set is new."""
+    experiment = evaluate_all(make_experiment(tmp_path))
+    complete = scores_table(read_results(experiment))
+    experiment.scores("gauss-2").unlink()
+    write_flat(experiment.scores("again-1"), {"dev": read_flat(experiment.scores("again-1"))["dev"]})
+    models = read_json(experiment.metrics / "models.json")
+    corpus = PARAMETERS["corpus"] | {"tests": ["dev", "test", "extra"]}
+    experiment.parameters.write_text(yaml.safe_dump(PARAMETERS | {"corpus": corpus}), encoding="utf-8")
+    experiment = type(experiment)(tmp_path)
     write_tables(experiment)
-    page = (experiment.metrics / "analyses.md").read_text(encoding="utf-8")
-    assert table_rows(page, "Locality entropy")[4] == "| again | - | - | - | - |"
+    dev, test, extra = (scores_table(read_results(experiment), name) for name in ("dev", "test", "extra"))
+    assert (test["Gauss | half"]["Parameters"], test["Gauss | half"]["sacrebleu"]) == ("2,000,000", DASH)
+    assert (dev["again"]["chrf"], test["again"]["chrf"]) == (complete["again"]["chrf"], DASH)
+    assert [test[name] for name in ("alone", "Transformer")] == [complete[name] for name in ("alone", "Transformer")]
+    assert list(extra["Transformer"]) == [title for title in test["Transformer"] if title[0].isupper()]
+    del models["gauss"]
+    write_json(experiment.metrics / "models.json", models)
+    assert set(scores_table(read_results(experiment))) == {"Transformer", "again", "alone"}
 
 
-def test_analyses_that_are_missing_are_named(tmp_path):
-    experiment = evaluate_all(make_experiment(tmp_path))
-    write_flat(experiment.analyses("gauss-2"), {"dev": {"other": 1.0}})
-    with pytest.raises(UserError, match=r"gauss-2\.csv has no analyses of \['test'\]; run the analyse stage again"):
+def test_an_experiment_that_has_not_run_has_an_empty_table(tmp_path):
+    experiment = make_experiment(tmp_path)
+    for described in (True, False):
+        if not described:
+            (experiment.metrics / "models.json").unlink()
+        for path in experiment.metrics.glob("analyses/*.csv"):
+            path.unlink()
         write_tables(experiment)
-    experiment.analyses("gauss-2").unlink()
-    with pytest.raises(UserError, match=r"analyses/gauss-2\.csv: no such file"):
-        write_tables(experiment)
-
-
-def test_comparisons_that_are_missing_are_named(tmp_path):
-    experiment = evaluate_all(make_experiment(tmp_path))
-    write_json(experiment.significance("again-2"), {"test": {}})
-    with pytest.raises(UserError, match=r"again/2\.json has no comparisons of \['dev'\]; run the significance stage"):
-        write_tables(experiment)
+        results = read_results(experiment)
+        assert list(scores_table(results)) == (["Transformer", "Gauss | half", "again", "alone"] if described else [])
+        assert results.measures == []
 
 
 def test_focus_is_flat(experiment):
@@ -375,7 +460,8 @@ def test_focus_is_flat(experiment):
 
 def test_same_bytes_on_a_second_run(experiment):
     def written():
-        files = (path for path in experiment.metrics.rglob("*") if path.is_file())
+        folders = (experiment.metrics, experiment.reports)
+        files = (path for folder in folders for path in folder.rglob("*") if path.is_file())
         return {str(path): path.read_bytes() for path in files}
 
     before = written()
@@ -392,23 +478,14 @@ def test_runs_that_params_yaml_no_longer_has_are_left_out(tmp_path):
     assert read_json(changed.metrics / "results.json")["gauss"]["test"]["chrf"]["seeds"] == 1
 
 
-def test_unknown_variants_and_missing_files_are_named(tmp_path):
+def test_unknown_variants_and_broken_files_are_named(tmp_path):
     experiment = make_experiment(tmp_path)
     write_pairs(experiment)
     with pytest.raises(UserError, match=r"no variant 'gaus' in .*pairs; there are again, alone, gauss, transformer\. "):
-        score_variant(Evaluated(experiment.folder), "gaus")
-    with pytest.raises(UserError, match=r"transformer/1\.csv: no such file"):
+        evaluate_variant(Evaluated(experiment.folder), "gaus")
+    write_output(experiment, "gauss-1", REFERENCE, dev=["only one"])
+    with pytest.raises(UserError, match=r"gauss-1\.zip: dev has 1 lines, its references have 40"):
+        scores_of(experiment, "gauss-1")
+    write_lines(experiment.analyses("gauss-1"), ["metric,value", "chrf,1"])
+    with pytest.raises(UserError, match=r"analyses/gauss-1\.csv: its columns are \['metric', 'value'\]; they must be"):
         write_tables(experiment)
-    write_json(experiment.metrics / "models.json", {"transformer": {}})
-    with pytest.raises(UserError, match=r"does not describe \['gauss', 'again', 'alone'\]"):
-        write_tables(experiment)
-    write_lines(experiment.hypotheses("gauss-1") / "dev.detokenized.txt", ["only one"])
-    with pytest.raises(UserError, match=r"dev\.de has 40 lines, .*dev\.detokenized\.txt has 1"):
-        score_run(Evaluated(experiment.folder), "gauss-1")
-
-
-def test_scores_without_a_new_test_set_are_named(tmp_path):
-    evaluate_all(make_experiment(tmp_path))
-    corpus = PARAMETERS["corpus"] | {"tests": ["dev", "test", "extra"]}
-    with pytest.raises(UserError, match=r"transformer/1\.csv has no scores of \['extra'\]; run the evaluate stage"):
-        write_tables(make_experiment(tmp_path, corpus=corpus))

@@ -95,7 +95,7 @@ def write_report(experiment: Experiment) -> None:
             path = experiment.reports / f"report.{ending}"
             write_page(path, f"report.{ending}.j2", figures=Path(drawn), **values)
         with replacing_folder(experiment.reports / "figures") as folder:
-            if experiments[0].models:
+            if experiments[0].scored:
                 draw_scores(experiments[0], folder / "bleu.svg")
             for section in sections:
                 if section.picture and section.table.headline:
@@ -112,7 +112,7 @@ def _section(entry: Entry, folder: Path) -> PaperSection:
 
 
 def _facts(experiments: list[Results]) -> tuple[str, ...]:
-    ran = [results for results in experiments if results.models]
+    ran = [results for results in experiments if results.scored]
     old = {results.name: results.out_of_date for results in ran if results.out_of_date}
     named = (f"{name} ({len(systems)} of its systems)" for name, systems in old.items())
     return (

@@ -29,7 +29,7 @@ class Results:
     """What has been measured of an experiment so far, for the variants and seeds of its params.yaml."""
 
     experiment: Experiment
-    models: dict[str, dict[str, Any]]  # of the variants that have run
+    models: dict[str, dict[str, Any]]  # of the variants that describe has built
     speeds: Speeds
     rows: dict[tuple[str, int], list[Row]]  # by variant and seed
     name: str = ""  # of its folder under experiments/; empty for the experiment that a report is of
@@ -150,6 +150,11 @@ class Results:
     def number(self, variant: str | None, measure: Measure) -> Number | None:
         """What a variant has of a measure; None if one of its seeds has nothing."""
         return self.numbers.get((variant or "", measure))
+
+    @cached_property
+    def scored(self) -> set[str]:
+        """The variants of which anything is measured."""
+        return {variant for variant, _ in self.numbers}
 
     @cached_property
     def measures(self) -> list[Measure]:

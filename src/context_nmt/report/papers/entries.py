@@ -88,7 +88,7 @@ class Entry:
 
     def _missing(self, row: Row, block: Beside, measure: Measure) -> Cell:
         """A dash; nothing would fill one of a system that has no such number or that other experiments have."""
-        if row.variant in block.results.models:
+        if row.variant in block.results.scored:
             return Cell(DASH, command=_measuring(block.results, row.variant, measure))
         if row.variant in block.results.settings.variants:
             return Cell(DASH, command=block.results.command)

@@ -60,17 +60,17 @@ class Column(Wanted):
         """The columns that it stands for, itself if alone."""
         found = []
         for layer in self.each.layer or (None,):
-            for tag in self.each.tag or ("",):
-                ends = [str(end) for end in (layer, tag) if end not in (None, "")]
-                line = f"{self.label} {layer}" if self.each.tag and layer is not None else self.label
+            for tag in self.each.tag or (None,):
+                ends = [str(end) for end in (layer, tag) if end is not None]
+                line = self.label if tag is None or layer is None else f"{self.label} {layer}"
                 found.append(
                     replace(
                         self,
                         id="_".join([self.id, *ends]),
                         label=" ".join([self.label, *ends]),
                         layer=self.layer if layer is None else layer,
-                        tag=tag or self.tag,
-                        at=tag or layer,
+                        tag=self.tag if tag is None else tag,
+                        at=layer if tag is None else tag,
                         line=line if self.line is None else self.line,
                         each=Each(),
                     )

@@ -69,7 +69,6 @@ def draw_panel(panel: Axes, beside: Beside, ours: Lines, theirs: Lines) -> None:
     panel.set_xticks(range(len(places)), list(places))
     panel.set_xlabel(table.across, fontsize=8)
     panel.set_ylabel(_value(beside), fontsize=8)
-    panel.set_title(f"{table.id}: {table.title}", fontsize=10, loc="left")
     panel.grid(alpha=0.3)
     panel.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=7)
 

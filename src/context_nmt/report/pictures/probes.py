@@ -15,13 +15,13 @@ from context_nmt.results.table import Results, places
 def draw_probes(results: Results, folder: Path) -> list[str]:
     """Draw NAME.svg for everything that was probed; returns the names."""
     drawn = []
-    if results.settings.probing.sentences:
+    if results.settings.probing.sentences and probed_tasks(results):
         _draw_sentences(results, folder / "sentence_probes.svg")
         drawn.append("sentence_probes")
-    if results.settings.probing.words:
+    test = lexical_tests(results)[-1]
+    if results.settings.probing.words and places(results, test, ["lexical_encoder", "lexical_decoder"], "layer"):
         _draw_layers(results, folder / "lexical_probes.svg")
         drawn.append("lexical_probes")
-        test = lexical_tests(results)[-1]
         for kind in ("frequency", "tag"):
             if any(groups_of(results, test, stack, kind) for stack in STACKS):
                 _draw_groups(results, test, kind, folder / f"lexical_{kind}.svg")

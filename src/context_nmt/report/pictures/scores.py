@@ -71,13 +71,14 @@ def draw_learning_curves(results: Results, path: Path) -> None:
         variant: [_read_curve(place(run_name(variant, seed))) for seed in settings.seeds]
         for variant in settings.variants
     }
+    curves = {variant: runs for variant, runs in curves.items() if any(runs)}
     found = {column for runs in curves.values() for run in runs for column in run}
     columns = [column for column in CURVES if column in found]
     if not columns:
         return
     with panels_of(path, len(columns), height=3.9) as (figure, panels):
         for panel, column in zip(panels, columns, strict=True):
-            for variant, look in _line_styles(settings).items():
+            for variant, look in _line_styles(settings, list(curves)).items():
                 for run in curves[variant]:
                     points = run.get(column, [])
                     marked = max(1, len(points) // 10)
@@ -91,13 +92,13 @@ def draw_learning_curves(results: Results, path: Path) -> None:
         figure.suptitle(f"Learning curves, {corpus_name(settings)}")
 
 
-def _line_styles(settings: ExperimentSettings) -> dict[str, dict[str, Any]]:
+def _line_styles(settings: ExperimentSettings, drawn: list[str]) -> dict[str, dict[str, Any]]:
     """How each variant's lines look, those first that others are drawn over."""
-    variants = list(settings.variants)
+    variants = drawn
     if len(variants) > MOST_LINES:
         baselines = {variant.baseline for variant in settings.variants.values()}
         variants = [variant for variant in variants if variant in baselines][:MOST_LINES]
-    others = [variant for variant in settings.variants if variant not in variants]
+    others = [variant for variant in drawn if variant not in variants]
     grey = {"color": "0.75", "linewidth": 0.6, "label": f"{len(others)} other systems"}
     return dict.fromkeys(others, grey) | {
         variant: style(number, label=settings.label(variant)) for number, variant in enumerate(variants)
