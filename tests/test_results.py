@@ -31,9 +31,10 @@ from context_nmt.report.pages.results import BEST, results_page
 from context_nmt.report.writing import write_tables
 from context_nmt.results.comparisons import evaluate_variant
 from context_nmt.results.numbers import t_interval
-from context_nmt.results.reading import read_results, write_focus
+from context_nmt.results.reading import read_results
 from context_nmt.results.significance import compare
 from context_nmt.results.table import is_score, places
+from context_nmt.results.writing import write_focus
 from context_nmt.settings.evaluation import SignificanceSettings
 
 pytestmark = pytest.mark.slow

@@ -21,8 +21,9 @@ from context_nmt.report.pictures.inside import draw_analyses
 from context_nmt.report.pictures.papers import draw_entry
 from context_nmt.report.pictures.probes import draw_probes
 from context_nmt.report.pictures.scores import draw_learning_curves, draw_scores
-from context_nmt.results.reading import read_all, read_results, write_results
+from context_nmt.results.reading import read_all, read_results
 from context_nmt.results.table import Results
+from context_nmt.results.writing import write_results
 from context_nmt.settings.folder import Experiment
 
 PARTS = {"claimed": "What it claims", "found": "What came out here", "sure": "How sure that is"}
