@@ -178,6 +178,16 @@ def test_marks_need_significance_with_every_seed(results, tmp_path):
     assert (marked["dev"][-3:], marked["test"][-3:]) == (" †)", " ‡)")
 
 
+def test_a_difference_needs_equal_signatures_and_its_p_a_test_with_every_seed(tmp_path):
+    experiment = evaluate_all(make_experiment(tmp_path))
+    change(experiment.scores("gauss-2"), Measure("test", "chrf"), signature="another|version")
+    change(experiment.scores("gauss-2"), Measure("test", "p_sign", tag="sacrebleu"), signature="alone|better:9")
+    results = read_results(experiment)
+    assert results.number("gauss", Measure("test", "chrf")).gain is None
+    gain = results.number("gauss", BLEU).gain
+    assert (gain.mean > 5, gain.p) == (True, None)
+
+
 @pytest.mark.parametrize("metric", ["sacrebleu", *(f"bleu_{name}" for name in TOKENS)])
 def test_the_tested_metric_has_the_mark_and_no_other(tmp_path, metric):
     settings = {"metric": metric, "resamples": 25, "seed": 1}

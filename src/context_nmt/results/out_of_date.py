@@ -62,16 +62,16 @@ class Lock:
         return self._checked[name]
 
     def _is_unchanged(self, path: str, digest: str) -> bool:
-        if "/src/code/" in path or path.startswith("metrics/plans/"):  # in git, and made again in seconds
+        if "src/code/" in path or path.startswith("metrics/plans/"):  # in git, and made again in seconds
             return not (self.folder / path).exists() or digest == _digest(self.folder / path)
         if path in self.outputs and self.outputs[path][1] != digest:
             return False
-        makers = {
-            name
-            for out, (name, _) in self.outputs.items()
-            if f"{path}/".startswith(f"{out}/") or out.startswith(f"{path}/")
-        }
-        return all(self._has_run_on_these(name) for name in makers)
+        makers = {name for out, (name, _) in self.outputs.items() if _overlap(path, out)}
+        return (bool(makers) or not path.startswith("runs/")) and all(self._has_run_on_these(name) for name in makers)
+
+
+def _overlap(path: str, other: str) -> bool:
+    return f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/")
 
 
 def _digest(path: Path) -> str:
