@@ -1,10 +1,6 @@
 """What holds for any text: each line keeps its place through all text stages, whatever the number of processes."""
 
-import os
-import signal
-import subprocess
-import sys
-from multiprocessing import active_children, parent_process
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
@@ -19,7 +15,7 @@ from context_nmt.corpus.moses import MosesSide
 from context_nmt.corpus.subwords import Segmenter, segment_corpus
 from context_nmt.corpus.text_chain import TextChain, copy_text_files, write_tokens
 from context_nmt.corpus.tokenizing import tokenize_corpus
-from context_nmt.files import UserError, read_lines, write_lines
+from context_nmt.files import read_lines, write_lines
 from context_nmt.settings.text import CleaningSettings, CorpusSettings, SideSettings, TextSettings, UnitSettings
 
 CORPUS = CorpusSettings(name="toy", source="en", target="de", validation="valid", tests=("test",))
@@ -146,83 +142,3 @@ def test_several_processes_write_what_one_writes(tmp_path: Path, monkeypatch: py
         written.append({str(path.relative_to(root)): path.read_bytes() for path in files})
     assert written[0] == written[1] == written[2]
     assert active_children() == []
-
-
-def numbered(chunk: list[int]) -> tuple[int, list[int]]:
-    return os.getpid(), chunk
-
-
-def test_chunks_come_back_in_order_from_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "CHUNK", 3)
-    results = list(workers.map_chunks(numbered, range(50), processes=2))
-    assert [number for _, chunk in results for number in chunk] == list(range(50))
-    assert [len(chunk) for _, chunk in results] == [3] * 16 + [2]
-    assert os.getpid() not in {process for process, _ in results}
-    few = list(workers.map_chunks(numbered, range(9), processes=2))
-    assert few == [(os.getpid(), [0, 1, 2]), (os.getpid(), [3, 4, 5]), (os.getpid(), [6, 7, 8])]
-    assert list(workers.map_chunks(numbered, [], processes=2)) == []
-
-
-def refuse(chunk: list[int]) -> list[int]:
-    if 30 in chunk:
-        raise UserError("30 is too many")
-    return chunk
-
-
-def kill(chunk: list[int]) -> list[int]:
-    if 30 in chunk:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return chunk
-
-
-def interrupt(chunk: list[int]) -> list[int]:
-    parent = parent_process()
-    assert parent is not None
-    if 30 in chunk:
-        os.kill(parent.pid or 0, signal.SIGINT)
-    return chunk
-
-
-@pytest.mark.usefixtures("ctrl_c")
-@pytest.mark.parametrize(
-    ("work", "error", "message"),
-    [
-        (refuse, UserError, "30 is too many"),
-        (kill, UserError, "a process that worked on the text was killed, perhaps for want of memory"),
-        (interrupt, KeyboardInterrupt, "^$"),
-    ],
-)
-def test_what_ends_one_process_ends_all(
-    monkeypatch: pytest.MonkeyPatch, work: object, error: type[BaseException], message: str
-) -> None:
-    monkeypatch.setattr(workers, "CHUNK", 2)
-    with pytest.raises(error, match=message):
-        list(workers.map_chunks(work, range(10_000), processes=2))  # type: ignore[arg-type]
-    assert active_children() == []
-
-
-def interrupt_itself(chunk: list[int]) -> list[int]:
-    os.kill(os.getpid(), signal.SIGINT)
-    return chunk
-
-
-@pytest.mark.usefixtures("ctrl_c")
-def test_workers_leave_the_answer_to_ctrl_c_to_the_first_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "CHUNK", 1)
-    assert list(workers.map_chunks(interrupt_itself, range(9), processes=2)) == [[number] for number in range(9)]
-
-
-def test_workers_leave_when_the_first_process_is_killed(tmp_path: Path) -> None:
-    code = (
-        "import os, time; from context_nmt.corpus import workers\n"
-        "def work(chunk): os.write(1, b'at work\\n'); time.sleep(120)\n"
-        "if __name__ == '__main__': workers.CHUNK = 1; list(workers.map_chunks(work, range(9), processes=2))\n"
-    )
-    (tmp_path / "slow.py").write_text(code, encoding="utf-8")
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "src")}
-    command = [sys.executable, "slow.py"]
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert [process.stdout.readline() for _ in range(2)] == [b"at work\n"] * 2
-        process.kill()
-        assert process.communicate(timeout=60) == (b"", None)  # ends when no worker holds standard output any more

@@ -44,9 +44,7 @@ def tokenize_corpus(raw: Path, destination: Path, corpus: CorpusSettings, text: 
     evaluated = tuple(dict.fromkeys((corpus.validation, *corpus.tests)))
     sizes = {split: _count_pairs(raw, split, sides) for split in (corpus.train, *evaluated)}
     documents = {split: read_documents(raw, split, size) for split, size in sizes.items()}
-    contrastive = {
-        name: read_contrastive_set(raw / f"{name}.{corpus.source}-{corpus.target}.jsonl") for name in corpus.contrastive
-    }
+    contrastive = {name: read_contrastive_set(raw / f"{name}.{corpus.direction}.jsonl") for name in corpus.contrastive}
     with replacing_folder(destination) as folder:
         kept = _tokenize_training(raw, folder, corpus.train, sizes[corpus.train], sides, text.cleaning)
         if (training := documents[corpus.train]) is not None:
