@@ -4,51 +4,44 @@
     data/orignal/SPLIT/SPLIT.orignal.zh, .en  dev and test: Chinese raw, English in tokens with its capitals
     data/processed/SPLIT/SPLIT_trg.sgm        where episodes start; English in lower case, test's in three versions
 
-An episode is a document. Of English tokens, contractions and words with hyphens are joined again; punctuation stays
-apart, as Moses does not split a full stop from its word before a small letter. The first reference of test has
-capitals; the second and third, test.en.1 and test.en.2, have none anywhere: score in lower case.
+An episode is a document. English contractions and words with hyphens are joined again; punctuation stays separate, as
+Moses does not split a full stop from its word before a lower-case letter. The first reference of test has capitals; the
+second and third, test.en.1 and test.en.2, have none: score in lower case.
 """
 
 import html
 import re
 import shutil
 import tarfile
-from itertools import accumulate, chain, pairwise
+from itertools import chain
 from pathlib import Path
 
 from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
-from context_nmt.corpus.documents import write_documents
+from context_nmt.corpus.documents import write_sizes
 from context_nmt.files import UserError, read_lines, write_lines
 
 LANGUAGES = ("zh", "en")
 EPISODE = re.compile(r"data/orignal/train/separated/(\d+\.(?:zh|en))")
-EVALUATED = re.compile(
-    r"data/(?:orignal|processed)/(?:dev|test)/((?:dev|test)(?:\.orignal\.zh|\.orignal\.en|_trg\.sgm))"
-)
+EVALUATED = re.compile(r"data/(?:orignal|processed)/(?:dev|test)/((?:dev|test)(?:\.orignal\.(?:zh|en)|_trg\.sgm))")
 DOCUMENT = re.compile(r'<DOC docid="[^"]*" sysid="([^"]*)">(.*?)</DOC>', re.DOTALL)
 SEGMENT = re.compile(r"<seg id=\d+>(.*?)</seg>")
 
 
 def unpack(path: Path, folder: Path, _: DownloadFile, entry: CorpusEntry) -> None:
-    """Unpack one file of an entry into `folder`."""
-    write_subtitles(path, folder, entry.documents)
+    """Write train, dev and test with their documents; of train only the entry's first `documents` episodes, if given.
 
-
-def write_subtitles(path: Path, folder: Path, documents: int | None) -> None:
-    """Write train, dev and test with their documents; of train only the first `documents` episodes, if given.
-
-    Raises KeyError for an archive that lacks a file, and UserError for more episodes than there are and for sides of
-    unequal length.
+    Raises KeyError for an archive that lacks a file, and UserError for too few episodes and for sides of unequal
+    length.
     """
     scratch = folder / "archive"
     scratch.mkdir()
     with tarfile.open(path) as archive:
-        for member in archive:  # in the archive's order: to go back in it is slow
+        for member in archive:  # in the archive's order, as seeking back is slow
             name = member.name.partition("/")[2]
             found = EPISODE.fullmatch(name) or EVALUATED.fullmatch(name)
             if found and member.isreg() and (content := archive.extractfile(member)):
                 (scratch / found[1]).write_bytes(content.read())
-    _write_training(scratch, folder, documents)
+    _write_training(scratch, folder, entry.documents)
     for split in ("dev", "test"):
         _write_evaluated(scratch, folder, split)
     shutil.rmtree(scratch)
@@ -67,7 +60,7 @@ def _write_training(scratch: Path, folder: Path, documents: int | None) -> None:
     for number, *lengths in zip(numbers, *sizes.values(), strict=True):
         if lengths[0] != lengths[1]:
             raise UserError(f"episode {number} has {lengths[0]} Chinese lines and {lengths[1]} English ones")
-    _write_starts(folder, "train", sizes["en"])
+    write_sizes(folder, "train", sizes["en"])
 
 
 def _write_evaluated(scratch: Path, folder: Path, split: str) -> None:
@@ -77,24 +70,18 @@ def _write_evaluated(scratch: Path, folder: Path, split: str) -> None:
     first, *further = references.values()
     texts = {f"{split}.en": read_lines(_existing(scratch / f"{split}.orignal.en"))}
     texts |= {f"{split}.en.{number}": list(chain.from_iterable(given)) for number, given in enumerate(further, start=1)}
-    sizes = list(map(len, first))
-    if sum(sizes) != len(texts[f"{split}.en"]):
-        raise UserError(
-            f"{split}_trg.sgm has {sum(sizes)} segments, {split}.orignal.en {len(texts[f'{split}.en'])} lines"
-        )
+    sizes, lines = list(map(len, first)), len(texts[f"{split}.en"])
+    if sum(sizes) != lines:
+        raise UserError(f"{split}_trg.sgm has {sum(sizes)} segments, {split}.orignal.en {lines} lines")
     for name, lines in texts.items():
         write_lines(folder / name, map(_joined, lines))
     write_lines(folder / f"{split}.zh", map(str.strip, read_lines(_existing(scratch / f"{split}.orignal.zh"))))
-    _write_starts(folder, split, sizes)
+    write_sizes(folder, split, sizes)
 
 
 def _joined(tokens: str) -> str:
     text = re.sub(r"(?<=\w) (?='\w)", "", html.unescape(tokens))
     return " ".join(re.sub(r"(?<=\w) @-@ (?=\w)", "-", text).replace("@-@", "-").split())
-
-
-def _write_starts(folder: Path, split: str, sizes: list[int]) -> None:
-    write_documents(folder, split, [range(*ends) for ends in pairwise(accumulate(sizes, initial=0))])
 
 
 def _existing(path: Path) -> Path:
