@@ -57,8 +57,8 @@ def test_the_copied_chain_repeats_the_stages_and_finds_the_way_back(
 def test_vocabularies_number_the_units(built: Path) -> None:
     chain = TextChain(built / "text")
     (units,) = chain.source_subwords(["The man sleeps."])
-    assert chain.source_vocabulary.text(chain.source_vocabulary.ids(units)) == units
-    assert chain.target_vocabulary == chain.source_vocabulary
+    assert chain.corpus.source_vocabulary.text(chain.corpus.source_vocabulary.ids(units)) == units
+    assert chain.corpus.target_vocabulary == chain.corpus.source_vocabulary
 
 
 @given(lines=st.lists(st.text(st.characters(exclude_characters="\n", codec="utf-8"))))

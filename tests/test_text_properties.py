@@ -70,7 +70,10 @@ def test_every_line_keeps_its_place_there_and_back(
     root = build(tmp_path_factory.mktemp("corpus"), lines, side, units)
     chain, corpus = TextChain(root / "text"), BinarizedCorpus(root / "binarized")
     for language, ids, vocabulary in zip(
-        ("en", "de"), corpus.parallel("test"), (chain.source_vocabulary, chain.target_vocabulary), strict=True
+        ("en", "de"),
+        corpus.parallel("test"),
+        (chain.corpus.source_vocabulary, chain.corpus.target_vocabulary),
+        strict=True,
     ):
         moses, segmenter = MosesSide(language, side), Segmenter(root / "subwords", language)
         cased, tokens = (read_lines(root / "tokenized" / f"test.{language}{end}") for end in (".cased", ""))

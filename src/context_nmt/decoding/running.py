@@ -115,7 +115,7 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
     chain = TextChain(folder / "text")
     model = load_run(folder, where, chain.corpus)
     subwords = chain.source_subwords(list(decoded_lines(source)))
-    sentences = [np.array(chain.source_vocabulary.ids(line), dtype=np.int64) for line in subwords]
+    sentences = [np.array(chain.corpus.source_vocabulary.ids(line), dtype=np.int64) for line in subwords]
     for number, sentence in enumerate(sentences, start=1):
         if len(sentence) > LONG:
             print(f"note: line {number} has {len(sentence)} units, which takes long and much memory", file=sys.stderr)
@@ -129,7 +129,7 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
         workers=usable(where),
     )
     best = (found[0].tokens if len(sentence) else () for sentence, found in zip(sentences, results, strict=True))
-    units = [chain.target_vocabulary.text(tokens) for tokens in best]
+    units = [chain.corpus.target_vocabulary.text(tokens) for tokens in best]
     for line in chain.target_text(chain.target_tokens(units)):
         target.write(line.encode("utf-8") + b"\n")
     target.flush()
