@@ -111,15 +111,18 @@ def test_plain_sentences_come_back_as_they_were(
     assert back(build(tmp_path_factory.mktemp("corpus"), lines, SideSettings(), units)) == lines
 
 
-token = line.map(lambda text: "".join(text.split())).filter(bool)
+token = (line | st.text(st.sampled_from("@ab</w>\\"))).map(lambda text: "".join(text.split())).filter(bool)
 
 
-@settings(max_examples=15)
-@given(lines=st.lists(st.lists(token).map(" ".join)))
-def test_tokens_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
+@settings(max_examples=40)
+@given(lines=st.lists(st.lists(token).map(" ".join)), joint=st.booleans(), threshold=st.integers(0, 3))
+def test_tokens_come_back_as_they_were(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], joint: bool, threshold: int
+) -> None:
     side = SideSettings(pretokenized=True, truecase=False)
+    units = UnitSettings(merges=10, joint=joint, vocabulary_threshold=threshold)
     lines = [SENTENCE, *lines]
-    assert back(build(tmp_path_factory.mktemp("corpus"), lines, side, UnitSettings(merges=10))) == lines
+    assert back(build(tmp_path_factory.mktemp("corpus"), lines, side, units)) == lines
 
 
 @pytest.mark.slow
