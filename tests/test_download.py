@@ -102,17 +102,13 @@ def put(mirror: Path, name: str, content: bytes) -> dict[str, Any]:
     return {"url": f"{ORIGIN}/{name}", "sha256": hashlib.sha256(content).hexdigest()}
 
 
-def tar(members: dict[str, bytes | str]) -> bytes:
+def tar(members: dict[str, bytes]) -> bytes:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         for name, content in members.items():
             info = tarfile.TarInfo(name)
-            if isinstance(content, str):
-                info.type, info.linkname = tarfile.SYMTYPE, content
-                archive.addfile(info)
-            else:
-                info.size = len(content)
-                archive.addfile(info, io.BytesIO(content))
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
     return packed.getvalue()
 
 
@@ -163,28 +159,21 @@ def test_what_is_nowhere_is_listed_with_every_place(mirror: Path, served: str) -
     assert sorted(path.name for path in (mirror.parent / "data").iterdir()) == [".downloads", "params.yaml"]
 
 
-def test_another_checksum_is_an_error_and_keeps_the_old_corpus(mirror: Path) -> None:
-    file = {"to": "train.en", **put(mirror, "a.en", b"a\n")}
-    corpus = download(mirror, [file])
-    put(mirror, "a.en", b"b\n")
-    with pytest.raises(
-        UserError, match=f"toy/a.en: its sha256 is {hashlib.sha256(b'b' + bytes([10])).hexdigest()}, exp"
-    ):
-        download(mirror, [file])
-    assert read_lines(corpus / "train.en") == ["a"]
-    assert not list(mirror.parent.rglob("*.partial"))
-
-
-def test_an_unknown_checksum_is_recorded_and_binds_later(mirror: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_checksum_is_an_error_and_keeps_the_old_corpus(
+    mirror: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     known = put(mirror, "a.en", b"a\n")
-    file = {"to": "train.en", "url": known["url"], "sha256": None}
-    corpus = download(mirror, [file])
+    recorded = {"to": "train.en", "url": known["url"], "sha256": None}
+    corpus = download(mirror, [recorded])
     assert read_json(corpus.parent / "checksums.json") == {known["url"]: known["sha256"]}
     assert known["sha256"] in capsys.readouterr().out
-    download(mirror, [file])
-    put(mirror, "a.en", b"b\n")
-    with pytest.raises(UserError, match=f"expected is {known['sha256']}"):
-        download(mirror, [file])
+    download(mirror, [recorded])
+    other = put(mirror, "a.en", b"b\n")
+    for file in ({"to": "train.en", **known}, recorded):
+        with pytest.raises(UserError, match=f"toy/a.en: its sha256 is {other['sha256']}, .*{known['sha256']}"):
+            download(mirror, [file])
+    assert read_lines(corpus / "train.en") == ["a"]
+    assert not list(mirror.parent.rglob("*.partial"))
 
 
 def test_a_download_that_was_complete_is_not_fetched_again(mirror: Path) -> None:
@@ -214,28 +203,21 @@ def test_a_download_that_breaks_off_goes_on_where_it_ended(mirror: Path, breakin
     assert starts[0] >= 2**16
 
 
-def test_a_download_that_was_killed_goes_on_the_next_time(mirror: Path, breaking: Any) -> None:
+@pytest.mark.parametrize("begun", ["part", "all", "of another version", "longer than the file"])
+def test_a_download_that_was_killed_goes_on_unless_its_part_is_of_another_file(
+    mirror: Path, breaking: Any, begun: str
+) -> None:
+    content = {"part": breaking.content[:300_000], "all": breaking.content, "longer than the file": b"\0" * 10**6}
     part = mirror.parent / "data/.downloads/toy/a.en.part"
     part.parent.mkdir(parents=True)
-    for begun in (300_000, len(breaking.content)):
-        part.parent.mkdir(exist_ok=True)
-        part.write_bytes(breaking.content[:begun])
-        breaking.asked.clear()
-        assert (download(mirror, [from_server(breaking)]) / "train.en").read_bytes() == breaking.content
-        assert breaking.asked[0] == f"bytes={begun}-"
-
-
-@pytest.mark.parametrize("wrong", [b"of another version", b"\0" * 1_000_000])
-def test_a_part_of_another_file_is_thrown_away(mirror: Path, breaking: Any, wrong: bytes) -> None:
-    part = mirror.parent / "data/.downloads/toy/a.en.part"
-    part.parent.mkdir(parents=True)
-    part.write_bytes(wrong)
+    part.write_bytes(content.get(begun, begun.encode()))
+    begun_size = part.stat().st_size
     assert (download(mirror, [from_server(breaking)]) / "train.en").read_bytes() == breaking.content
-    assert breaking.asked[0] == f"bytes={len(wrong)}-"
-    assert None in breaking.asked
+    assert breaking.asked[0] == f"bytes={begun_size}-"
+    assert (None in breaking.asked) == (begun not in ("part", "all"))
 
 
-def test_a_server_without_ranges_begins_anew(mirror: Path, breaking: Any) -> None:
+def test_a_server_without_ranges_is_asked_for_the_whole_file_again(mirror: Path, breaking: Any) -> None:
     breaking.knows_ranges = False
     with pytest.raises(UserError, match=r"nothing could be fetched from .*a\.en: .*(IncompleteRead|broken)"):
         download(mirror, [from_server(breaking)])
@@ -245,15 +227,11 @@ def test_a_server_without_ranges_begins_anew(mirror: Path, breaking: Any) -> Non
     assert (download(mirror, [from_server(breaking)]) / "train.en").read_bytes() == breaking.content
 
 
-def test_without_a_checksum_nothing_is_joined(mirror: Path, breaking: Any) -> None:
-    file = from_server(breaking, None)
+def test_without_a_checksum_nothing_is_joined_and_with_a_wrong_one_nothing_kept(mirror: Path, breaking: Any) -> None:
     for _ in range(2):
         with pytest.raises(UserError, match="nothing could be fetched"):
-            download(mirror, [file])
+            download(mirror, [from_server(breaking, None)])
     assert breaking.asked == [None, None]
-
-
-def test_a_server_that_lies_is_named_and_its_file_not_kept(mirror: Path, breaking: Any) -> None:
     breaking.patience = 10**9
     with pytest.raises(UserError, match=rf"^{breaking.address}/a\.en: its sha256 is \w+, expected is 0000"):
         download(mirror, [from_server(breaking, "0" * 64)])
@@ -286,44 +264,49 @@ def test_a_member_is_written_under_the_given_name_only(mirror: Path, pack: Any) 
     file = put(mirror, "one", pack({"../../evil": b"evil\n"}))
     assert read_lines(download(mirror, [{**file, "members": {"../../evil": "train.en"}}]) / "train.en") == ["evil"]
     assert not list(mirror.parent.rglob("evil"))
-    with pytest.raises(UserError, match=r"files\.0.*'\.\./evil\.en' is no SPLIT.LANGUAGE"):
-        download(mirror, [{**file, "members": {"../../evil": "../evil.en"}}])
-    with pytest.raises(UserError, match=r"missing\.en"):
-        download(mirror, [{**file, "members": {"missing.en": "train.en"}}])
+    for members, message in (
+        ({"../../evil": "../evil.en"}, r"files\.0.*'\.\./evil\.en' is no SPLIT.LANGUAGE"),
+        ({"missing.en": "train.en"}, r"missing\.en"),
+    ):
+        with pytest.raises(UserError, match=message):
+            download(mirror, [{**file, "members": members}])
 
 
-def test_links_in_an_archive_are_refused(mirror: Path) -> None:
-    file = put(mirror, "one.tar.gz", tar({"a.en": os.devnull}))
-    with pytest.raises(UserError, match=r"'a\.en' is not a plain file"):
-        download(mirror, [{**file, "members": {"a.en": "train.en"}}])
-
-
-def test_a_hard_link_and_a_link_in_a_zip_are_refused(mirror: Path) -> None:
+def links() -> Iterator[bytes]:
+    """Archives whose member a.en is a symbolic link, a hard link, and a link in a zip."""
+    for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE):
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            info = tarfile.TarInfo("a.en")
+            info.type, info.linkname = kind, "../../../etc/passwd"
+            archive.addfile(info)
+        yield packed.getvalue()
     packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        info = tarfile.TarInfo("a.en")
-        info.type, info.linkname = tarfile.LNKTYPE, "../../../etc/passwd"
-        archive.addfile(info)
-    links = [put(mirror, "hard.tar", packed.getvalue())]
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
+    with zipfile.ZipFile(packed, "w") as zipped_archive:
         entry = zipfile.ZipInfo("a.en")
         entry.external_attr = (stat.S_IFLNK | 0o777) << 16
-        archive.writestr(entry, "/etc/passwd")
-    links.append(put(mirror, "link.zip", packed.getvalue()))
-    for file in links:
-        with pytest.raises(UserError, match=r"'a\.en' is not a plain file"):
-            download(mirror, [{**file, "members": {"a.en": "train.en"}}])
-        assert not (mirror.parent / "data/toy").exists()
+        zipped_archive.writestr(entry, "/etc/passwd")
+    yield packed.getvalue()
 
 
-def test_broken_packing_is_an_error(mirror: Path) -> None:
-    text = put(mirror, "a.en.gz", gzip.compress(b"a\n" * 99)[:-9])
-    with pytest.raises(UserError, match=r"a\.en\.gz: cannot be unpacked"):
-        download(mirror, [{"to": "train.en", **text}])
-    archive = put(mirror, "a.tgz", b"not an archive")
-    with pytest.raises(UserError, match=r"a\.tgz: cannot be unpacked"):
-        download(mirror, [{"members": {"a": "train.en"}, **archive}])
+@pytest.mark.parametrize("content", list(links()), ids=["symbolic", "hard", "zip"])
+def test_links_in_an_archive_are_refused(mirror: Path, content: bytes) -> None:
+    file = put(mirror, "archive", content)
+    with pytest.raises(UserError, match=r"'a\.en' is not a plain file"):
+        download(mirror, [{**file, "members": {"a.en": "train.en"}}])
+    assert not (mirror.parent / "data/toy").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "output"),
+    [
+        ("a.en.gz", gzip.compress(b"a\n" * 99)[:-9], {"to": "train.en"}),
+        ("a.tgz", b"not an archive", {"members": {"a": "train.en"}}),
+    ],
+)
+def test_broken_packing_is_an_error(mirror: Path, name: str, content: bytes, output: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=f"{name}: cannot be unpacked"):
+        download(mirror, [output | put(mirror, name, content)])
 
 
 def test_languages_of_unequal_length_are_refused(mirror: Path) -> None:
@@ -362,19 +345,31 @@ def test_sacrebleu_without_network_is_one_line(mirror: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    ("files", "message"),
+    ("entry", "message"),
     [
-        ([], "needs files or sacrebleu"),
-        ([{"url": "http://x/a", "sha256": None}], "either to or members"),
-        ([{"url": "http://x/a", "to": "train.en"}], r"files\.0\.sha256: this key is required"),
-        ([{"url": "http://x/", "to": "train.en", "sha256": None}], "does not end in the name of a file"),
-        ([{"url": "http://x/a", "to": "a.en", "sha256": None}] * 2, "two files have one name"),
-        ([{"url": "http://x/a", "to": "a.en", "sha256": None, "sha": None}], "did you mean 'sha256'"),
+        ({}, "an entry needs files or sacrebleu"),
+        ({"files": [{}]}, "a: give either to or members"),
+        ({"files": [{"to": "train"}]}, "a: 'train' is no SPLIT.LANGUAGE"),
+        ({"files": [{"to": "a.en", "url": "http://x/"}]}, ".*does not end in the name of a file"),
+        ({"files": [{"to": "a.en"}] * 2}, "two files have one name"),
+        ({"files": [{"to": "a.en", "sha": None}]}, r"files\.0\.sha: unknown key; did you mean 'sha256'"),
+        ({"format": "chats"}, "format: "),
+        ({"format": "bcontrast", "files": [{}]}, "a: bcontrast needs to"),
+        ({"format": "bcontrast", "files": [{"to": "a.en"}]}, "a: to is 'a.en'; it must be a name without"),
+        ({"format": "bcontrast", "files": [{"to": "a", "members": {"b": "c"}}]}, "a: format bcontrast has no members"),
+        ({"format": "bcontrast", "files": [{"to": "a"}], "documents": 1}, "format bcontrast has no documents"),
+        ({"format": "tvsub", "files": [{"to": "train"}]}, "a: tvsub has no to"),
+        ({"format": "tvsub", "documents": 0}, "documents is 0; it must be at least 1"),
+        ({"sacrebleu": [{"name": "wmt13", "pair": "en", "split": "dev"}]}, r"sacrebleu\.0: pair is 'en'"),
+        ({"sacrebleu": [{"name": "wmt13", "pair": "en-de", "split": "a.b"}]}, r"sacrebleu\.0: 'a\.b' is no name"),
     ],
 )
-def test_wrong_entries_are_refused(mirror: Path, files: list[dict[str, Any]], message: str) -> None:
-    with pytest.raises(UserError, match=rf"params\.yaml: corpora\.toy: .*{message}"):
-        download(mirror, files)
+def test_wrong_entries_are_refused(mirror: Path, entry: dict[str, Any], message: str) -> None:
+    files = [{"url": "http://x/a", "sha256": None, **file} for file in entry.get("files", [])]
+    with pytest.raises(UserError, match=rf"params\.yaml: corpora\.toy: {message}"):
+        download(mirror, **{**entry, "files": files})
+    with pytest.raises(UserError, match=r"files\.0\.sha256: this key is required"):
+        download(mirror, [{"url": "http://x/a", "to": "train.en"}])
 
 
 def test_every_entry_of_the_project_is_well_formed() -> None:
