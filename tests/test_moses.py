@@ -1,5 +1,4 @@
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -15,19 +14,19 @@ python = sys.executable
 
 
 @pytest.fixture
-def raw(tmp_path: Path) -> Path:
+def raw(tmp_path):
     for split in ("train", "valid"):
         write_lines(tmp_path / "raw" / f"{split}.en", ENGLISH)
         write_lines(tmp_path / "raw" / f"{split}.de", GERMAN)
     return tmp_path / "raw"
 
 
-def tokenize(raw: Path, **text: object) -> Path:
-    tokenize_corpus(raw, raw.parent / "tokenized", CORPUS, TextSettings(**text))  # type: ignore[arg-type]
+def tokenize(raw, **text):
+    tokenize_corpus(raw, raw.parent / "tokenized", CORPUS, TextSettings(**text))
     return raw.parent / "tokenized"
 
 
-def test_tokens_and_back() -> None:
+def test_tokens_and_back():
     text = "He said: \"Don't go, R&D isn't well-known [now] | here,\" (today)."
     side = MosesSide("en", SideSettings(aggressive_hyphens=True))
     tokens = side.tokens(text)
@@ -47,16 +46,16 @@ def test_tokens_and_back() -> None:
         ("en", {"pretokenized": True}, "do n't  ( „ go“\u2028 &quot; )\r", "do n't ( „ go“ &quot; )"),
     ],
 )
-def test_settings_of_a_side(language: str, settings: dict[str, bool], line: str, tokens: str) -> None:
+def test_settings_of_a_side(language, settings, line, tokens):
     assert MosesSide(language, SideSettings(**settings)).tokens(line) == tokens
 
 
-def test_the_way_back_unescapes_nothing() -> None:
+def test_the_way_back_unescapes_nothing():
     assert "&lt;" in MosesSide("en", SideSettings()).text("a &lt; b")
     assert MosesSide("en", SideSettings(pretokenized=True)).text("do n't ( go )") == "do n't ( go )"
 
 
-def test_truecasing_learns_the_casing_inside_sentences(raw: Path) -> None:
+def test_truecasing_learns_the_casing_inside_sentences(raw):
     tokenized = tokenize(raw)
     assert read_lines(tokenized / "train.en") == ["the man sees the dog .", "We see The Hague .", "the dog sleeps ."]
     assert read_lines(tokenized / "valid.en.cased")[0] == "The man sees the dog ."
@@ -66,12 +65,12 @@ def test_truecasing_learns_the_casing_inside_sentences(raw: Path) -> None:
     assert truecaser.detruecase("the dog . it sleeps") == "The dog . It sleeps"
 
 
-def test_truecasing_keeps_tokens_that_look_like_markup(tmp_path: Path) -> None:
+def test_truecasing_keeps_tokens_that_look_like_markup(tmp_path):
     write_json(tmp_path / "truecaser.json", {"best": {"see": "see"}, "known": []})
     assert Truecaser.load(tmp_path / "truecaser.json").truecase("See a<b c> | <x y |z") == "see a<b c> | <x y |z"
 
 
-def test_truecaser_does_not_depend_on_the_order_of_the_text(tmp_path: Path) -> None:
+def test_truecaser_does_not_depend_on_the_order_of_the_text(tmp_path):
     lines = ["x Essen gut", "x essen gut", "x Gut ESSEN", "x es"]
     for name, order in (("a", lines), ("b", lines[::-1])):
         Truecaser.learn(count_casings(order)).save(tmp_path / name)
@@ -79,14 +78,14 @@ def test_truecaser_does_not_depend_on_the_order_of_the_text(tmp_path: Path) -> N
     assert Truecaser.load(tmp_path / "a").truecase("x essen Essen eSSen") == "x essen Essen essen"
 
 
-def test_sides_without_truecasing_have_no_model(raw: Path) -> None:
+def test_sides_without_truecasing_have_no_model(raw):
     tokenized = tokenize(raw, source=SideSettings(truecase=False))
     assert read_lines(tokenized / "train.en")[0] == "The man sees the dog ."
     assert not (tokenized / "truecaser.en.json").exists()
     assert read_json(tokenized / "moses.json")["source"]["truecase"] is False
 
 
-def test_cleaning_drops_pairs_by_either_side_and_counts_why(raw: Path) -> None:
+def test_cleaning_drops_pairs_by_either_side_and_counts_why(raw):
     pairs = [("a b", "c d"), ("", "x"), ("x", " "), ("a " * 9, "b " * 8), ("a " * 7, "b " * 2), ("a b", "c " * 6)]
     write_lines(raw / "train.en", [source for source, _ in pairs])
     write_lines(raw / "train.de", [target for _, target in pairs])
@@ -100,13 +99,13 @@ def test_cleaning_drops_pairs_by_either_side_and_counts_why(raw: Path) -> None:
     assert len(read_lines(tokenized / "valid.en")) == len(ENGLISH)
 
 
-def test_cleaning_that_leaves_nothing_is_an_error(raw: Path) -> None:
+def test_cleaning_that_leaves_nothing_is_an_error(raw):
     with pytest.raises(UserError, match=r"text\.cleaning: none of the 3 training pairs.*'too_short': 3"):
         tokenize(raw, cleaning=CleaningSettings(minimum_length=50))
     assert not (raw.parent / "tokenized").exists()
 
 
-def test_script_maps_raw_lines_without_a_shell(raw: Path) -> None:
+def test_script_maps_raw_lines_without_a_shell(raw):
     script = f"{python} -c \"import sys; [print(line.strip().upper() + ' $HOME;') for line in sys.stdin]\""
     tokenized = tokenize(raw, source=SideSettings(script=script, pretokenized=True, truecase=False))
     assert read_lines(tokenized / "valid.en")[0] == "THE MAN SEES THE DOG. $HOME;"
@@ -123,7 +122,7 @@ def test_script_maps_raw_lines_without_a_shell(raw: Path) -> None:
         ("'open quote", "No closing quotation"),
     ],
 )
-def test_a_script_that_fails_says_how(command: str, message: str) -> None:
+def test_a_script_that_fails_says_how(command, message):
     with pytest.raises(UserError, match="text script") as refused:
         list(run_script(command, ["a", "b", "c"]))
     assert message in str(refused.value)

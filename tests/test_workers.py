@@ -5,9 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from multiprocessing import active_children, parent_process
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +22,7 @@ from context_nmt.settings.decoding import DecodingSettings
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_the_number_of_workers_changes_nothing(precision: str) -> None:
+def test_the_number_of_workers_changes_nothing(precision):
     """Translations are equal to the last bit, log-probabilities included, for any number of threads, too."""
     model = small_model().float()
     settings = DecodingSettings(beam=4, n_best=4, batch_tokens=100, maximum_length_offset=8, precision=precision)
@@ -40,12 +38,12 @@ def test_the_number_of_workers_changes_nothing(precision: str) -> None:
         torch.set_num_threads(before)
 
 
-def test_decoding_uses_as_many_workers_as_threads() -> None:
+def test_decoding_uses_as_many_workers_as_threads():
     assert usable(CPU) == torch.get_num_threads()
     assert usable(torch.device("cuda")) == 1
 
 
-def test_a_model_that_diverged_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_model_that_diverged_is_named(capfd):
     model = small_model()
     torch.nn.init.constant_(model.output.weight, torch.nan)
     settings = DecodingSettings(batch_tokens=20)
@@ -54,7 +52,7 @@ def test_a_model_that_diverged_is_named(capfd: pytest.CaptureFixture[str]) -> No
     assert capfd.readouterr() == ("", "")  # no traceback of a worker
 
 
-def test_results_come_in_order_from_other_processes_if_there_are_several() -> None:
+def test_results_come_in_order_from_other_processes_if_there_are_several():
     here = os.getpid()
     results = list(in_parallel(lambda item: (item, os.getpid()), range(50), 3))
     assert [item for item, _ in results] == list(range(50))
@@ -63,7 +61,7 @@ def test_results_come_in_order_from_other_processes_if_there_are_several() -> No
     assert list(in_parallel(lambda item: item, [], 2)) == []
 
 
-def test_few_chunks_are_handled_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_chunks_are_handled_in_this_process(monkeypatch):
     monkeypatch.setattr(workers, "CHUNK", 3)
     for count, chunks in ((50, [3] * 16 + [2]), (9, [3, 3, 3])):
         results = list(workers.map_chunks(lambda chunk: (os.getpid(), chunk), range(count), processes=2))
@@ -72,15 +70,15 @@ def test_few_chunks_are_handled_in_this_process(monkeypatch: pytest.MonkeyPatch)
         assert (os.getpid() in {process for process, _ in results}) == (count == 9)
 
 
-def test_without_fork_one_process_does_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_fork_one_process_does_the_work(monkeypatch):
     monkeypatch.setattr(workers, "CAN_FORK", False)
     assert list(in_parallel(lambda item: os.getpid(), range(3), 2)) == [os.getpid()] * 3
 
 
-def test_a_free_worker_takes_the_next_item(tmp_path: Path) -> None:
+def test_a_free_worker_takes_the_next_item(tmp_path):
     """The first item lasts until all others are done, which only the other worker can do; the last two may cross."""
 
-    def work(item: int) -> int:
+    def work(item):
         deadline = time.monotonic() + 30
         while item == 0 and len(list(tmp_path.iterdir())) < 5 and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -91,15 +89,15 @@ def test_a_free_worker_takes_the_next_item(tmp_path: Path) -> None:
     assert order in ([1, 2, 3, 4, 5, 0], [1, 2, 3, 4, 0, 5])
 
 
-def refuse(item: int) -> None:
+def refuse(item):
     raise UserError(f"{item} is too many")
 
 
-def kill(item: int) -> None:
+def kill(item):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def interrupt_the_parent(item: int) -> None:
+def interrupt_the_parent(item):
     parent = parent_process()
     assert parent is not None
     os.kill(parent.pid or 0, signal.SIGINT)
@@ -115,10 +113,8 @@ def interrupt_the_parent(item: int) -> None:
         (interrupt_the_parent, KeyboardInterrupt, "^$"),
     ],
 )
-def test_what_ends_one_process_ends_all(
-    end: Callable[[int], None], error: type[BaseException], message: str, ordered: bool
-) -> None:
-    def work(item: int) -> int:
+def test_what_ends_one_process_ends_all(end, error, message, ordered):
+    def work(item):
         if item == 30:
             end(item)
         return item
@@ -129,7 +125,7 @@ def test_what_ends_one_process_ends_all(
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_workers_leave_ctrl_c_to_the_first_process() -> None:
+def test_workers_leave_ctrl_c_to_the_first_process():
     assert list(in_parallel(lambda item: os.kill(os.getpid(), signal.SIGINT), range(9), 2)) == [None] * 9
 
 
@@ -146,7 +142,7 @@ list(in_parallel(work, range(99), 2))
 @pytest.mark.slow
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_no_worker_stays_when_the_first_process_ends(ended_by: signal.Signals) -> None:
+def test_no_worker_stays_when_the_first_process_ends(ended_by):
     command = [sys.executable, "-c", ENDLESS]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as parent:
         assert parent.stdout is not None

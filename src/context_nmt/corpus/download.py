@@ -48,7 +48,9 @@ def read_data_plan(path: Path) -> CorpusEntry | MiniatureSettings:
         known = sorted(found.stem.removeprefix("data.") for found in path.parent.glob("data.*.json"))
         raise UserError(f"{path}: no such plan; params.yaml has under download: {', '.join(known) or 'nothing'}")
     entry = read_json(path)["entry"]
-    return check(CorpusEntry if "format" in entry else MiniatureSettings, entry, where=str(path))
+    if "format" in entry:
+        return check(CorpusEntry, entry, where=str(path))
+    return check(MiniatureSettings, entry, where=str(path))
 
 
 def make_corpus(
