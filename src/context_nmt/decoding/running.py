@@ -17,7 +17,7 @@ from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import usable
-from context_nmt.files import UserError, read_json, replacing_folder, write_lines
+from context_nmt.files import UserError, decoded_lines, read_json, replacing_folder, write_lines
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
@@ -114,7 +114,7 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
     where = device_named(device)
     chain = TextChain(folder / "text")
     model = load_run(folder, where, chain.corpus)
-    subwords = chain.source_subwords(list(decoded_lines(source)))
+    subwords = chain.source_subwords(list(decoded_lines(source, "standard input")))
     sentences = [np.array(chain.corpus.source_vocabulary.ids(line), dtype=np.int64) for line in subwords]
     for number, sentence in enumerate(sentences, start=1):
         if len(sentence) > LONG:
@@ -140,14 +140,3 @@ def paragraphs(sentences: list[NDArray[np.int64]]) -> list[range]:
     empty = [len(sentence) == 0 for sentence in sentences]
     starts = [number for number in range(len(empty)) if number == 0 or empty[number] or empty[number - 1]]
     return [range(start, end) for start, end in pairwise([*starts, len(sentences)])]
-
-
-def decoded_lines(source: BinaryIO) -> Iterator[str]:
-    """Yield the lines of standard input, split at "\\n" only; raises UserError with the number of a broken one."""
-    for number, line in enumerate(source, start=1):
-        try:
-            yield line.removesuffix(b"\n").decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise UserError(
-                f"standard input: line {number} is not UTF-8 ({error.reason} at byte {error.start})"
-            ) from None
