@@ -151,3 +151,15 @@ def test_no_worker_stays_when_the_first_process_ends(ended_by):
             working.add(int(parent.stdout.readline()))
         parent.send_signal(ended_by)
         parent.communicate(timeout=60)  # returns when no process is left that could write
+
+
+def test_the_program_starts_on_systems_without_fork():
+    program = (
+        "import os, sys\n"
+        "sys.modules['fcntl'] = None\n"
+        "del os.fork, os.sched_getaffinity\n"
+        "import context_nmt.commands\n"
+        "from context_nmt.corpus import workers\n"
+        "assert not workers.CAN_FORK and workers.usable_cores() >= 1\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

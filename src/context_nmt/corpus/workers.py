@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import chain, islice
@@ -40,8 +40,9 @@ def in_parallel(
         return
     items, others = iter(items), set(active_children())
     executor = ProcessPoolExecutor(workers, get_context("fork"), _start, (work,))
+    pending: list[Future[Result]] = []
     try:
-        pending = [executor.submit(_run, item) for item in islice(items, 2 * workers)]
+        pending.extend(executor.submit(_run, item) for item in islice(items, 2 * workers))
         while pending:
             done = pending[0] if ordered else next(as_completed(pending))
             pending.remove(done)
@@ -49,11 +50,11 @@ def in_parallel(
             yield done.result()
         executor.shutdown()
     except BaseException as error:  # also Ctrl-C, and a caller that stops early
-        executor.shutdown(wait=False, cancel_futures=True)
-        for worker in set(active_children()) - others:
-            worker.join(1)  # to kill one while it sends a result could block this process
-            worker.kill()
-            worker.join()
+        running = [future for future in pending if not future.cancel()]
+        if wait(running, timeout=1).not_done:  # killing a worker that sends a result could block this process
+            for worker in set(active_children()) - others:
+                worker.kill()
+        executor.shutdown()
         if isinstance(error, BrokenProcessPool):
             raise UserError(f"a worker process was killed, perhaps because memory ran out{advice}") from None
         raise
