@@ -19,8 +19,8 @@ def main(
 
     Reads metrics/plans/data.CORPUS.json, the entry of data/params.yaml. The environment variable DATA_MIRROR, a folder
     or the start of a URL, is looked at first, for DATA_MIRROR/CORPUS/NAME-OF-THE-FILE. Where the entry has no sha256,
-    the first download records it, and later ones must match it. A miniature is generated: its README.md says which
-    files it has (src/context_nmt/corpus/miniature). Writes
+    the first download records it, and later ones must match it. A miniature is generated: its README.md lists its
+    files (src/context_nmt/miniature). Writes
 
         data/CORPUS/SPLIT.LANGUAGE   one sentence per line; all languages of a split have equally many
         data/CORPUS/SPLIT.documents  the line, from 0, at which each document begins, where that is known

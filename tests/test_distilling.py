@@ -3,7 +3,7 @@
 import pytest
 from tiny_training import RUN, column, make_experiment
 
-from context_nmt.corpus.binarized import BinarizedCorpus, write_tokens
+from context_nmt.corpus.binarized import BinarizedCorpus, write_ids
 from context_nmt.decoding import distilling
 from context_nmt.decoding.distilling import distill_run
 from context_nmt.files import UserError, read_json, read_lines, write_json
@@ -97,7 +97,7 @@ def test_a_student_learns_what_the_teacher_says(tmp_path):
             (experiment.distilled).mkdir(parents=True)
             (experiment.distilled / "train.yy").write_text("\n".join(lines) + "\n")
             vocabulary = BinarizedCorpus(experiment.binarized).target_vocabulary
-            write_tokens(experiment.distilled / "train.yy", experiment.distilled, vocabulary)
+            write_ids(experiment.distilled / "train.yy", experiment.distilled, vocabulary)
         train_run(experiment, "plain", 1, device="cpu", distilled=distilled)
         losses[distilled] = column(experiment, "train_loss")[-1]
     assert losses[True] < losses[False] - 0.5  # 1.5 with six seeds

@@ -18,10 +18,10 @@ from torch import Tensor
 
 from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
-from context_nmt.decoding.running import decode_run, decoded_lines, translate_text
+from context_nmt.decoding.running import decode_run, translate_text
 from context_nmt.decoding.search import Hypothesis, beam_search
 from context_nmt.decoding.translating import batches, translate_ids
-from context_nmt.files import UserError, read_lines, write_json, write_lines
+from context_nmt.files import UserError, decoded_lines, read_lines, write_json, write_lines
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
 from context_nmt.models.kinds.autoregressive import TranslationModel
@@ -276,6 +276,6 @@ def test_a_beam_given_by_hand_is_used(run_folder: Path) -> None:
 
 def test_lines_end_at_line_feeds_only() -> None:
     text = "one\r\n\ntwo\u2028and\x85more\nlast".encode()
-    assert list(decoded_lines(io.BytesIO(text))) == ["one\r", "", "two\u2028and\x85more", "last"]
+    assert list(decoded_lines(io.BytesIO(text), "standard input")) == ["one\r", "", "two\u2028and\x85more", "last"]
     with pytest.raises(UserError, match="standard input: line 2 is not UTF-8"):
-        list(decoded_lines(io.BytesIO(b"one\n\xff\n")))
+        list(decoded_lines(io.BytesIO(b"one\n\xff\n"), "standard input"))

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from context_nmt.code_closure import digest_of_module
-from context_nmt.corpus.binarized import BinarizedCorpus, write_tokens
+from context_nmt.corpus.binarized import BinarizedCorpus, write_ids
 from context_nmt.decoding.running import read_settings
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import usable
@@ -64,7 +64,7 @@ def distill_run(experiment: Layout, teacher: str, seed: int, *, device: str, sha
     name = f"{corpus.train}.{corpus.target}"
     with replacing_folder(experiment.distilled) as folder:
         write_lines(folder / name, (line for path in shards for line in iterate_lines(path)))
-        write_tokens(folder / name, folder, corpus.target_vocabulary)
+        write_ids(folder / name, folder, corpus.target_vocabulary)
         write_json(folder / "distilled.json", {"teacher": run, "sentences": len(source)})
         BinarizedCorpus(experiment.binarized, training_target=folder).parallel(corpus.train)
     shutil.rmtree(experiment.scratch(f"distilled-{run}"))

@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import nn
 
-from context_nmt.decoding.workers import gathered, one_thread, side_by_side
+from context_nmt.corpus.workers import in_parallel
+from context_nmt.decoding.workers import gathered, one_thread
 from context_nmt.files import UserError
 from context_nmt.models.processes import Processes
 
@@ -20,6 +21,7 @@ Lengths = NDArray[np.int64]
 Result = TypeVar("Result")
 
 ALONE = Processes()
+SHORT_OF_MEMORY = "; a smaller decoding.batch_tokens needs less, and with OMP_NUM_THREADS=1 there are no workers"
 
 
 class Sentences(Protocol):
@@ -53,9 +55,11 @@ def in_batches(
     own = processes.share(batches)
     results: dict[int, Result] = {}
     with nullcontext() if workers is None else one_thread(), _Bar(progress, lengths, own) as bar:
-        for job, found in side_by_side(lambda job: work(own[job]), len(own), workers or 1):
-            results.update(zip(own[job].tolist(), found, strict=True))
-            bar.advance(own[job])
+        count = min(workers or 1, len(own))
+        done = in_parallel(lambda batch: (batch, work(batch)), own, count, ordered=False, advice=SHORT_OF_MEMORY)
+        for batch, found in done:
+            results.update(zip(batch.tolist(), found, strict=True))
+            bar.advance(batch)
     return gathered(results, processes)
 
 

@@ -83,7 +83,7 @@ def write_report(experiment: Experiment) -> None:
         sections = [section for chapter in chapters for section in chapter.sections]
         corpus = experiment.settings.corpus
         values = {
-            "title": f"Published and reproduced: {corpus.name} {corpus.source}-{corpus.target}",
+            "title": f"Published and reproduced: {corpus.name} {corpus.direction}",
             "facts": _facts(experiments),
             "lines": lines_of(list(papers.values()), experiments),
             "chapters": chapters,

@@ -60,9 +60,9 @@ class Results:
     def title(self) -> str:
         """Corpus, direction, the experiment's name if it differs, seeds, and whether results are out of date."""
         corpus, seeds = self.settings.corpus, ", ".join(map(str, self.settings.seeds))
-        own = f" ({self.name})" if self.name and self.name != f"{corpus.name}-{corpus.source}-{corpus.target}" else ""
+        own = f" ({self.name})" if self.name and self.name != f"{corpus.name}-{corpus.direction}" else ""
         old = ", out of date" if self.out_of_date else ""
-        return f"{corpus.name} {corpus.source}-{corpus.target}{own}, {'seeds' if ',' in seeds else 'seed'} {seeds}{old}"
+        return f"{corpus.name} {corpus.direction}{own}, {'seeds' if ',' in seeds else 'seed'} {seeds}{old}"
 
     @property
     def recipe(self) -> tuple[object, ...]:

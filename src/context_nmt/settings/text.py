@@ -35,6 +35,16 @@ class CorpusSettings(Checked):
         evaluated_on = {*self.tests, *self.groups, *self.contrastive}
         require("model" not in evaluated_on, "a test set, group or contrastive set cannot be named 'model'")
 
+    @property
+    def direction(self) -> str:
+        """Both languages, as in en-de."""
+        return f"{self.source}-{self.target}"
+
+    @property
+    def held_out(self) -> list[str]:
+        """The test sets without the validation set, unless it is the only one."""
+        return [test for test in self.tests if test != self.validation] or list(self.tests)
+
 
 @dataclass(frozen=True, kw_only=True)
 class SideSettings(Checked):

@@ -69,7 +69,7 @@ class RunText:
     def ids(self, lines: list[str]) -> list[NDArray[np.int64]]:
         """The ids of each line, without END."""
         units = self.chain.source_subwords([self._side.text(line) for line in lines])
-        return [np.array(self.chain.source_vocabulary.ids(line), dtype=np.int64) for line in units]
+        return [np.array(self.chain.corpus.source_vocabulary.ids(line), dtype=np.int64) for line in units]
 
 
 def mean_states(model: Model, sentences: Sentences, *, device: torch.device) -> Tensor:

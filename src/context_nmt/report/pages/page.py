@@ -30,7 +30,7 @@ class Page:
 def heading(results: Results, what: str) -> str:
     """The title of a page about `what`."""
     corpus = results.settings.corpus
-    return f"{what}: {corpus.name}, {corpus.source}-{corpus.target}"
+    return f"{what}: {corpus.name}, {corpus.direction}"
 
 
 def introduction(results: Results, text: str) -> str:

@@ -48,7 +48,7 @@ def probes_page(results: Results, pictures: Collection[str]) -> Page:
 def lexical_tests(results: Results) -> list[str]:
     """The test sets but the validation set, unless it is the only one."""
     corpus = results.settings.corpus
-    return [test for test in corpus.tests if test != corpus.validation] or list(corpus.tests)
+    return corpus.held_out
 
 
 def probed_tasks(results: Results) -> dict[str, float]:

@@ -111,7 +111,7 @@ def set_beside(table: Table, results: Results) -> Beside | None:
 
 def _measure(table: Table, column: Column, results: Results) -> Measure | None:
     corpus = results.settings.corpus
-    languages = f"{corpus.source}-{corpus.target}"
+    languages = corpus.direction
     matches = (column.languages or table.languages) == languages
     if column.metric in COSTS:
         others = [other for other in table.columns if other.metric == column.metric]

@@ -193,7 +193,7 @@ def _outcome(claim: Claim, table: Table | None, results: Results) -> Iterator[Ou
     if pair is None:
         return
     corpus, columns = results.settings.corpus, _columns(table, claim)
-    languages = f"{corpus.source}-{corpus.target}"
+    languages = corpus.direction
     theirs = [column.test_set for column in columns if languages == (column.languages or (table and table.languages))]
     own = [name for name in theirs if name in results.sets]
     others = [name for name in results.sets if name != corpus.validation]

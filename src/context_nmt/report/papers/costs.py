@@ -31,7 +31,7 @@ def cost_grid(papers: dict[str, Paper], experiments: Sequence[Results]) -> Grid 
     """Build the table for the first experiment and those of its recipe; None if nothing of it has run."""
     first, systems = experiments[0], systems_of_one_recipe(papers, experiments)
     corpus, metric = first.settings.corpus, first.settings.significance.metric
-    tests = [test for test in corpus.tests if test != corpus.validation] or list(corpus.tests)
+    tests = corpus.held_out
     tests = [test for test in tests if any(system.number(Measure(test, metric)) for system in systems)]
     if not tests:
         return None
@@ -44,7 +44,7 @@ def cost_grid(papers: dict[str, Paper], experiments: Sequence[Results]) -> Grid 
     words = {"speeds": first.speeds.note(), "test": tests[0], "metric": metric, "signatures": "; ".join(signatures)}
     return Grid(
         name="all-systems",
-        title=f"All systems, {corpus.name} {corpus.source}-{corpus.target}",
+        title=f"All systems, {corpus.name} {corpus.direction}",
         columns=tuple(_columns(tests, metric)),
         rows=rows,
         fills=tuple(Fill(command, tuple(labels)) for command, labels in lacking.items()),

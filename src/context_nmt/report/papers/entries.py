@@ -113,8 +113,7 @@ class Entry:
         corpus, variants = results.settings.corpus, results.settings.variants
         names = results.sets
         return any(row.baseline and row.variant in variants for row in self.table.rows) and any(
-            column.test_set in names
-            and (column.languages or self.table.languages) == f"{corpus.source}-{corpus.target}"
+            column.test_set in names and (column.languages or self.table.languages) == corpus.direction
             for column in self.table.columns
         )
 

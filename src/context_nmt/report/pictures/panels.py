@@ -41,7 +41,7 @@ def legend(figure: Figure, panels: Sequence[Axes], columns: int = 4) -> None:
 
 def corpus_name(settings: ExperimentSettings) -> str:
     """The corpus and its direction, for titles."""
-    return f"{settings.corpus.name} {settings.corpus.source}-{settings.corpus.target}"
+    return f"{settings.corpus.name} {settings.corpus.direction}"
 
 
 @contextmanager
