@@ -4,27 +4,13 @@ Where the languages differ (gender, case, word order, which of two nouns) nothin
 words in two ways is an entity's wording, so that one sentence can be said again with another noun or another gender.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from context_nmt.miniature.lexicon import (
-    Adjective,
-    Adverb,
-    At,
-    Conjunction,
-    EnglishNoun,
-    GermanNoun,
-    Name,
-    Noun,
-    Numeral,
-    Preposition,
-    Subordinator,
-    TimePhrase,
-    Verb,
-)
-from context_nmt.miniature.trees import Part
+from context_nmt.miniature.words import Adjective, EnglishNoun, GermanNoun, Name, Noun, Preposition, Verb, Word
 
+Part = tuple[Hashable, str]  # an object of the meaning and its role: (noun phrase, "determiner")
 Tense = Literal["present", "past", "perfect", "future"]
 Form = Literal["definite", "indefinite", "negative", "demonstrative", "possessive", "name", "pronoun"]
 
@@ -34,14 +20,14 @@ class Wording:
     """The nouns that an entity is called by."""
 
     noun: Noun
-    english: EnglishNoun
-    german: GermanNoun
+    en: EnglishNoun
+    de: GermanNoun
     plural: bool = False
 
     @classmethod
     def usual(cls, noun: Noun) -> "Wording":
         """One of it, called by the first of its synonyms."""
-        return cls(noun, noun.english[0], noun.german[0])
+        return cls(noun, noun.en[0], noun.de[0])
 
     @property
     def number(self) -> str:
@@ -67,12 +53,16 @@ class NounPhrase:
     entity: Entity
     form: Form
     adjectives: tuple[Adjective, ...] = ()
-    numeral: Numeral | None = None  # of an indefinite plural
+    numeral: Word | None = None  # of an indefinite plural
     possessor: "NounPhrase | None" = None  # of the form "possessive": a pronoun or a name
     attribute: "NounPhrase | None" = None  # "of the river"
     relative: "Clause | None" = None
     relative_role: Literal["subject", "object"] = "subject"
     other: "NounPhrase | None" = None  # "and the woman"
+
+    @property
+    def noun(self) -> Noun:
+        return self.entity.wording.noun
 
     @property
     def plural(self) -> bool:
@@ -89,7 +79,7 @@ AS_IT_IS: Wordings = {}
 class PrepositionalPhrase:
     """A preposition, the German case that it takes here, and its noun phrase."""
 
-    preposition: Preposition | At
+    preposition: Preposition
     case: str
     noun_phrase: NounPhrase
 
@@ -99,7 +89,7 @@ class Predicate:
     """Adjectives after "be"."""
 
     adjectives: tuple[Adjective, ...]
-    degree: Adverb | None = None
+    degree: Word | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -119,13 +109,13 @@ class Clause:
     argument: PrepositionalPhrase | None = None  # waited FOR THE BUS, stood ON THE TABLE, put … ON THE TABLE
     predicate: Predicate | None = None
     complement: "Clause | None" = None  # said THAT …
-    frequency: Adverb | None = None
-    manner: Adverb | None = None
-    time: Adverb | TimePhrase | None = None
-    place: Adverb | PrepositionalPhrase | None = None
+    frequency: Word | None = None
+    manner: Word | None = None
+    time: Word | None = None
+    place: Word | PrepositionalPhrase | None = None
     fronted: Front = None
     reordered: bool = False  # what is movable stands in front in one language alone
-    subordinator: Subordinator | None = None
+    subordinator: Word | None = None
     subordinate: "Clause | None" = None
 
     @property
@@ -166,9 +156,9 @@ class Sentence:
     """One or two main clauses."""
 
     clause: Clause
-    conjunction: Conjunction | None = None  # before `second`
+    conjunction: Word | None = None  # before `second`
     second: Clause | None = None
-    opening: Conjunction | None = None  # a conjunction at the start of the sentence
+    opening: Word | None = None  # a conjunction at the start of the sentence
     question: bool = False
     speaker: NounPhrase | None = None  # of direct speech
     speaking: Verb | None = None

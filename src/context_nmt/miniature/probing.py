@@ -32,47 +32,37 @@ from pathlib import Path
 from random import Random
 
 from context_nmt.files import UserError, write_lines
+from context_nmt.miniature import probing_tasks
 from context_nmt.miniature.probing_odd_word import odd_man_out
-from context_nmt.miniature.probing_samples import SPLITS, ParsedSentence, Task
-from context_nmt.miniature.probing_semantics import coordination_inversion, obj_number, past_present, subj_number
-from context_nmt.miniature.probing_surface import sentence_length, word_content
-from context_nmt.miniature.probing_syntax import bigram_shift, top_constituents, tree_depth
+from context_nmt.miniature.probing_samples import SPLITS, Dealer, ParsedSentence, Task
 from context_nmt.settings.miniature import ProbingSettings
 
-TASKS: Mapping[str, Callable[[Sequence[ParsedSentence], ProbingSettings, Random], Task]] = {
-    task.__name__: task
-    for task in (
-        sentence_length,
-        word_content,
-        tree_depth,
-        bigram_shift,
-        top_constituents,
-        past_present,
-        subj_number,
-        obj_number,
-        odd_man_out,
-        coordination_inversion,
-    )
+TASKS: Mapping[str, Callable[[Sequence[ParsedSentence], Dealer], Task]] = {
+    "sentence_length": probing_tasks.sentence_length,
+    "word_content": probing_tasks.word_content,
+    "tree_depth": probing_tasks.tree_depth,
+    "bigram_shift": probing_tasks.bigram_shift,
+    "top_constituents": probing_tasks.top_constituents,
+    "past_present": probing_tasks.past_present,
+    "subj_number": probing_tasks.subj_number,
+    "obj_number": probing_tasks.obj_number,
+    "odd_man_out": odd_man_out,
+    "coordination_inversion": probing_tasks.coordination_inversion,
 }
 
 
 def write_probing_tasks(
     sentences: Sequence[ParsedSentence], folder: Path, settings: ProbingSettings, random: Random
 ) -> None:
-    """Write FOLDER/TASK.txt for all ten tasks.
-
-    Raises UserError where the sentences are too few for one, and for sizes of a task that there is not.
-    """
+    """Write FOLDER/TASK.txt for all ten tasks; raises UserError for too few sentences or sizes of an unknown task."""
     for name in settings.training_of:
         if name not in TASKS:
             raise UserError(f"probing.training_of.{name}: no such task; there are {', '.join(TASKS)}")
     distinct = list({sentence.text: sentence for sentence in sentences}.values())
     for name, task in TASKS.items():
         try:
-            examples = task(distinct, settings.of(name), random)
+            examples = task(distinct, Dealer(settings.of(name), random))
         except UserError as error:
             raise UserError(f"probing task {name}: {error}") from None
-        write_lines(
-            folder / f"{name}.txt",
-            (f"{split}\t{example.label}\t{example.text}" for split in SPLITS for example in examples[split]),
-        )
+        lines = (f"{split}\t{example.label}\t{example.text}" for split in SPLITS for example in examples[split])
+        write_lines(folder / f"{name}.txt", lines)

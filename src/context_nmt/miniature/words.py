@@ -1,0 +1,240 @@
+"""The words of `lexicon.yaml`, as they are written there, with all forms that the grammars need.
+
+The sides of a word are `en` and `de`, as in the corpus's files.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import PlainValidator
+
+from context_nmt.miniature import english_morphology, german_morphology
+from context_nmt.settings import Checked, require
+
+Side = Literal["en", "de"]
+LANGUAGES: tuple[Side, Side] = ("en", "de")
+GENDERS = {"der": "masculine", "die": "feminine", "das": "neuter"}
+AUXILIARIES = {"hat": "haben", "ist": "sein"}
+CASES = {"transitive": "accusative", "dative": "dative", "ditransitive": "accusative", "directional": "accusative"}
+
+Forms = Mapping[tuple[str, str], str]
+Gender = Literal["masculine", "feminine"]
+Tense = Literal["past", "present", "future"]
+WithoutObject = Literal["copula", "intransitive", "positional", "clausal", "modal"]  # clausal: that, dass
+WithObject = Literal["transitive", "dative", "prepositional", "ditransitive", "directional"]
+Frame = Literal[WithoutObject, WithObject]
+WITH_PLACE = ("positional", "directional")  # stand: in the dative, put: in the accusative
+
+
+def _split(text: Any, *numbers: int) -> list[str]:
+    words = text.split(", ") if isinstance(text, str) else []
+    require(len(words) in numbers, f"{text!r} has {len(words)} forms; needed are {' or '.join(map(str, numbers))}")
+    return words
+
+
+@dataclass(frozen=True, slots=True)
+class EnglishNoun:
+    """One English noun."""
+
+    lemma: str
+    plural: str
+
+
+@dataclass(frozen=True, slots=True)
+class GermanNoun:
+    """One German noun; `forms` by (case, number)."""
+
+    lemma: str
+    gender: str
+    forms: Forms
+
+
+def _english_nouns(text: str) -> tuple[EnglishNoun, ...]:
+    """Read "knife, knives" or "bicycle / bike"."""
+    split = [_split(word, 1, 2) for word in text.split(" / ")]
+    return tuple(EnglishNoun(words[0], (*words, english_morphology.with_s(words[0]))[1]) for words in split)
+
+
+def _german_nouns(text: str) -> tuple[GermanNoun, ...]:
+    """Read "das Messer, des Messers, die Messer", synonyms behind " / "; articles must agree."""
+    nouns = []
+    for words in text.split(" / "):
+        articles, forms = zip(*(word.split(" ", 1) for word in _split(words, 3)), strict=True)
+        require(articles[0] in GENDERS, f"the article is {articles[0]!r}; allowed are {', '.join(GENDERS)}")
+        gender = GENDERS[articles[0]]
+        genitive = german_morphology.form("definite", gender, "singular", "genitive")
+        require(
+            articles[1:] == (genitive, "die"),
+            f"{words!r}: the articles of a {gender} noun are {articles[0]}, {genitive}, die",
+        )
+        nouns.append(GermanNoun(forms[0], gender, german_morphology.noun_forms(*forms, gender)))
+    require(len({noun.gender for noun in nouns}) == 1, "German synonyms must have one gender")
+    return tuple(nouns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry(Checked):
+    """What all entries have: the key in the file."""
+
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Word(Entry):
+    """One word, or a phrase of a preposition and a noun ("in the evening"), that has no other forms."""
+
+    en: str
+    de: str
+    kind: Literal["", "time", "frequency", "degree", "manner", "place"] = ""  # of an adverb
+    tenses: tuple[Tense, ...] = ("past", "present", "future")  # that it goes with
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preposition(Checked):
+    """One preposition, the case that it takes and the kinds of nouns after it."""
+
+    name: str = ""
+    en: str = ""
+    de: str = ""
+    case: Literal["", "two-way", "dative", "accusative"] = ""
+    kinds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adjective(Entry):
+    """One adjective; `stem` takes the endings where it differs: dunkel, dunkl-."""
+
+    en: str
+    de: str
+    stem: str = ""
+    kinds: tuple[str, ...] = ()
+    cue: bool = False  # only where it decides the sense of a noun
+
+    def __post_init__(self) -> None:
+        require(self.cue != bool(self.kinds), "needs kinds, or `cue: true` and no kinds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noun(Entry):
+    """One thing, with its English and German nouns: several where they are synonyms, of one gender in German."""
+
+    kind: str
+    gender: Literal["masculine", "feminine", "neuter"] = "neuter"  # of the English pronoun
+    en: Annotated[tuple[EnglishNoun, ...], PlainValidator(_english_nouns)]
+    de: Annotated[tuple[GermanNoun, ...], PlainValidator(_german_nouns)]
+    at: Preposition | None = None  # of a place
+    # Of one that is ambiguous in a language; the others are names of nouns and adjectives that decide its sense.
+    side: Literal["", "en", "de"] = ""
+    of: tuple[str, ...] = ()  # genitive attributes: the bank of the river
+    adjectives: tuple[str, ...] = ()
+    cues: tuple[str, ...] = ()  # nouns whose mention elsewhere decides it; those of `of` among them
+
+    def __post_init__(self) -> None:
+        require((self.at is not None) == (self.kind == "place"), "`at` is for the kind 'place', and needed there")
+        if self.side:
+            enough = len(self.cues) > 2 and len(self.of) > 1 and set(self.of) <= set(self.cues)
+            require(enough, "needs three cues, and two of them under `of`")
+
+    @property
+    def ambiguous_word(self) -> str:
+        """The lemma that has another sense."""
+        return self.en[0].lemma if self.side == "en" else self.de[0].lemma
+
+
+@dataclass(frozen=True, slots=True)
+class EnglishVerb:
+    """One English verb; `finite` by (tense, number), in the third person."""
+
+    lemma: str
+    finite: Forms
+    participle: str
+
+
+@dataclass(frozen=True, slots=True)
+class GermanVerb:
+    """One German verb; `finite` by (tense, number), in the third person, without the separable prefix."""
+
+    lemma: str
+    prefix: str  # "auf" of aufmachen, or ""
+    finite: Forms
+    participle: str
+    auxiliary: str  # "haben" or "sein"
+
+
+def english_verb(text: str) -> EnglishVerb:
+    """Read "open", "buy, bought" or "give, gave, given"."""
+    base, *irregular = _split(text, 1, 2, 3)
+    past, *participle = irregular or [english_morphology.past(base)]
+    return EnglishVerb(base, english_morphology.finite_forms(base, past), (participle or [past])[0])
+
+
+def _german_verb(text: str) -> GermanVerb:
+    """Read "aufmachen, macht auf, machte auf, hat aufgemacht"."""
+    infinitive, present, past, perfect = _split(text, 4)
+    present, _, prefix = present.partition(" ")
+    past, _, past_prefix = past.partition(" ")
+    auxiliary, _, participle = perfect.partition(" ")
+    require(prefix == past_prefix and infinitive.startswith(prefix), f"{text!r} has two prefixes")
+    require(auxiliary in AUXILIARIES, f"the auxiliary is {auxiliary!r}; allowed are {', '.join(AUXILIARIES)}")
+    finite = german_morphology.finite_forms(infinitive.removeprefix(prefix), present, past)
+    return GermanVerb(infinitive, prefix, finite, participle, AUXILIARIES[auxiliary])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verb(Entry):
+    """One verb with its frame, and the kinds of nouns that it goes with."""
+
+    frame: Frame
+    en: Annotated[EnglishVerb, PlainValidator(english_verb)]
+    de: Annotated[GermanVerb, PlainValidator(_german_verb)]
+    subject: tuple[str, ...]
+    object: tuple[str, ...] = ()
+    preposition: Preposition = Preposition()  # of the object, in one language or both: wait for, warten auf
+    prepositions: tuple[str, ...] = ()  # names of those that the place may have
+    neutral: bool = False  # says nothing about its object: see, find
+    marker: Literal["", "to"] = ""  # of a modal verb whose infinitive has "to": wants to sleep
+
+    def __post_init__(self) -> None:
+        without = self.frame in get_args(WithoutObject)
+        require(without != bool(self.object), f"{self.frame} verbs have {'no' if without else 'an'} object")
+        require(
+            (self.frame in WITH_PLACE) == bool(self.prepositions),
+            f"`prepositions` is for {' and '.join(WITH_PLACE)} verbs, and needed there",
+        )
+        both = self.preposition.en and self.preposition.de and self.preposition.case
+        require(
+            (self.frame == "prepositional") == bool(both),
+            "prepositional verbs, and only they, have a preposition in both languages and a case",
+        )
+
+    @property
+    def case(self) -> str:
+        """The case of the object, or ""."""
+        return self.preposition.case or CASES.get(self.frame, "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Title(Checked):
+    """A title before a surname; `oblique` is its form in all German cases but the nominative."""
+
+    gender: Gender
+    en: str
+    de: str
+    oblique: str
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """The name of a person, with a title or without; `de` by case, genitive: Annas, Herrn Kellers."""
+
+    gender: str
+    en: str
+    de: Mapping[str, str]
+
+    @classmethod
+    def of(cls, name: str, gender: str, title: Title | None = None) -> "Name":
+        """Decline a name: only its last word takes the genitive's s."""
+        english, german, oblique = (f"{part} " for part in (title.en, title.de, title.oblique)) if title else [""] * 3
+        forms = (german + name, oblique + name, oblique + name, f"{oblique}{name}s")
+        return cls(gender, english + name, dict(zip(german_morphology.CASES, forms, strict=True)))
