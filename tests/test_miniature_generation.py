@@ -15,7 +15,7 @@ from context_nmt.corpus.catalogue import read_entry
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.files import UserError, read_lines, write_json
 from context_nmt.miniature.generation import generate
-from context_nmt.miniature.lexicon_file import load_lexicon
+from context_nmt.miniature.lexicon import load_lexicon
 from context_nmt.settings.miniature import ContrastiveSettings, MiniatureSettings, ProbingSettings, RateSettings
 from context_nmt.settings.text import SideSettings
 
@@ -166,10 +166,10 @@ def test_ambiguous_words_have_their_cue_where_the_record_says(corpus):
                 assert use["word"] in record[use["side"]]["tokens"][use[use["side"]]]
                 assert use["cue_word"]["sentence"] == index - (use["cue"] == "previous")
                 cue = document[use["cue_word"]["sentence"]]["en"]["tokens"][use["cue_word"]["en"]].lower()
-                names = {*noun.sense.cues, *noun.sense.of}
-                words = {word.singular for name in names for word in lexicon.nouns[name].english}
-                words |= {word.plural for name in names for word in lexicon.nouns[name].english}
-                words |= {lexicon.adjectives[name].english for name in noun.sense.adjectives}
+                names = {*noun.cues, *noun.of}
+                words = {word.lemma for name in names for word in lexicon.nouns[name].en}
+                words |= {word.plural for name in names for word in lexicon.nouns[name].en}
+                words |= {lexicon.adjectives[name].en for name in noun.adjectives}
                 assert cue in words
                 right = MosesSide(target, SideSettings()).text(" ".join(record[target]["tokens"]))
                 assert use["distractor"] != right
@@ -214,7 +214,7 @@ def test_a_wrong_pronoun_differs_in_nothing_but_gender(corpus):
 
 def test_nothing_else_could_be_meant(corpus):
     nouns = load_lexicon().nouns.values()
-    genders = {word.singular: noun.german[0].gender for noun in nouns for word in noun.english if noun.kind != "person"}
+    genders = {word.lemma: noun.de[0].gender for noun in nouns for word in noun.en if noun.kind != "person"}
     forms = {"er": "masculine", "ihn": "masculine", "sie": "feminine", "es": "neuter"}
     for item in items(corpus, "pronouns.en-de"):
         words = re.findall(r"\w+", item["source"])
@@ -224,7 +224,7 @@ def test_nothing_else_could_be_meant(corpus):
             assert not {forms.get(wrong.lower()) for right, wrong in pairs if right != wrong} & others
         for sentence in item["context"]["source"][1:]:
             assert genders.keys().isdisjoint(re.findall(r"\w+", sentence))
-    times = {phrase.english[-1] for phrase in load_lexicon().time_phrases.values()} | {"today", "yesterday"}
+    times = {word.en.split()[-1] for word in load_lexicon().adverbs.values() if word.kind == "time"}
     documents = {}
     for record in gold(corpus, "train"):
         documents.setdefault(record["document"], []).append(record)

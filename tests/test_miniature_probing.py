@@ -14,6 +14,7 @@ from toy_grammar import VERBS, parsed, regular, sentences
 
 from context_nmt.files import UserError
 from context_nmt.miniature.probing import TASKS, write_probing_tasks
+from context_nmt.miniature.probing_samples import Dealer
 from context_nmt.miniature.probing_trees import main_verb, object_noun, parse_tree, subject_noun
 from context_nmt.settings.miniature import ProbingSettings
 
@@ -259,7 +260,7 @@ def test_names_keep_their_capital_when_clauses_are_inverted():
     line = "(ROOT (S {} (, ,) (CC but) {} (. .)))"
     pool = [parsed(line.format(slept.format(number), ran)) for number in range(40)]
     pool += [parsed(line.format(ran, hid.format(number))) for number in range(40)]
-    task = TASKS["coordination_inversion"](pool, ProbingSettings(training=20, validation=4, test=4), Random(1))
+    task = TASKS["coordination_inversion"](pool, Dealer(ProbingSettings(training=20, validation=4, test=4), Random(1)))
     turned = [example.text for examples in task.values() for example in examples if example.label == "I"]
     assert any(text.startswith("We ran , but Anna ") for text in turned)
     assert any(text.startswith("The cat hid ") and text.endswith(" , but we ran .") for text in turned)
@@ -270,7 +271,7 @@ def test_too_small_a_pool_says_what_to_raise(task):
     advice = r"raise probing\.documents \(9\) or lower its sizes \(training 2000, validation 400, test 300\)$"
     settings = ProbingSettings(documents=9, training=2000, validation=400, test=300)
     with pytest.raises(UserError, match=advice) as error:
-        TASKS[task](sentences(Random(1), 40), settings, Random(1))
+        TASKS[task](sentences(Random(1), 40), Dealer(settings, Random(1)))
     assert "\n" not in str(error.value)
 
 
@@ -347,4 +348,4 @@ def test_inverted_sentences_have_no_other_conjunction():
         parsed(f"(ROOT (S {clauses[1]} (, ,) (CC and) {clauses[0].format(f'queen{n}')} (. .)))") for n in range(30)
     ]
     with pytest.raises(UserError, match="0 sentences per class"):
-        TASKS["coordination_inversion"](pool, ProbingSettings(training=4, validation=2, test=2), Random(1))
+        TASKS["coordination_inversion"](pool, Dealer(ProbingSettings(training=4, validation=2, test=2), Random(1)))

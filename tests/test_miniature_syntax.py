@@ -6,10 +6,10 @@ from random import Random
 import pytest
 
 from context_nmt.miniature import german_morphology as german
-from context_nmt.miniature.clauses import Vocabulary
 from context_nmt.miniature.documents import Document
 from context_nmt.miniature.gold import gold_records
-from context_nmt.miniature.lexicon_file import load_lexicon
+from context_nmt.miniature.grammar import bracketed
+from context_nmt.miniature.lexicon import Vocabulary, load_lexicon
 from context_nmt.miniature.meaning import (
     Clause,
     Entity,
@@ -20,7 +20,6 @@ from context_nmt.miniature.meaning import (
     Wording,
 )
 from context_nmt.miniature.realising import realise
-from context_nmt.miniature.trees import bracketed
 from context_nmt.settings.miniature import RateSettings
 
 LEXICON = load_lexicon()
@@ -29,8 +28,8 @@ VERBS, ADJECTIVES, ADVERBS = LEXICON.verbs, LEXICON.adjectives, LEXICON.adverbs
 
 def entity(name, *, plural=False, called=None):
     noun = LEXICON.nouns.get(name) or LEXICON.senses[name]
-    person = next((name for name in LEXICON.first_names + LEXICON.titled_names if name.english == called), None)
-    return Entity(Wording(noun, noun.english[0], noun.german[0], plural), name=person)
+    person = next((name for name in LEXICON.names if name.en == called), None)
+    return Entity(Wording(noun, noun.en[0], noun.de[0], plural), name=person)
 
 
 MAN, WOMAN, BOY = entity("man"), entity("woman"), entity("boy")
@@ -57,7 +56,7 @@ def said(clause, **more):
 
 def is_(subject, *adjectives, degree=None, **more):
     predicate = Predicate(tuple(ADJECTIVES[name] for name in adjectives), degree and ADVERBS[degree])
-    return Clause(subject, LEXICON.be, more.pop("tense", "past"), predicate=predicate, **more)
+    return Clause(subject, VERBS["be"], more.pop("tense", "past"), predicate=predicate, **more)
 
 
 def buy(subject, target, verb="buy", **more):
@@ -313,7 +312,7 @@ def test_tree_tags_and_alignment():
         "(ROOT (S (ADVP (RB Yesterday)) (NP (DT the) (NN boy)) (VP (VBD opened) (NP (DT the) (NN door))) (. .)))"
     )
     assert words.tokens("de") == ["Gestern", "machte", "der", "Junge", "die", "Tür", "auf", "."]
-    assert [leaf.tag for leaf in words.german] == ["ADV", "VVFIN", "ART", "NN", "ART", "NN", "PTKVZ", "$."]
+    assert [leaf.tag for leaf in words.de] == ["ADV", "VVFIN", "ART", "NN", "ART", "NN", "PTKVZ", "$."]
     assert words.alignment() == [(0, 0), (1, 2), (2, 3), (3, 1), (3, 6), (4, 4), (5, 5), (6, 7)]
 
 
@@ -326,30 +325,30 @@ def drawn():
 
 def _noun_phrases(words):
     """Yield (article, adjectives, noun) of each German noun phrase with an article."""
-    tags = [leaf.tag for leaf in words.german]
+    tags = [leaf.tag for leaf in words.de]
     for place, tag in enumerate(tags):
         if tag in ("ART", "PIAT", "PDAT", "PPOSAT"):
             end = place + 1
             while tags[end] == "ADJA":
                 end += 1
             assert tags[end] == "NN", words.text("de")
-            yield tuple(leaf.word for leaf in words.german[place : end + 1])
+            yield tuple(leaf.word for leaf in words.de[place : end + 1])
 
 
 def test_article_adjectives_and_noun_agree_in_a_cell_of_the_tables(drawn):
-    nouns = [word for noun in (*LEXICON.nouns.values(), *LEXICON.senses.values()) for word in noun.german]
+    nouns = [word for noun in (*LEXICON.nouns.values(), *LEXICON.senses.values()) for word in noun.de]
     kinds = ("definite", "indefinite", "negative", "demonstrative", "his", "her")
     cells = {}
     for word in nouns:
         for (case, number), form in word.forms.items():
             cells.setdefault(form, []).append((word.gender, number, case))
-    stems = [entry.stem for entry in ADJECTIVES.values()]
+    stems = [entry.stem or entry.de for entry in ADJECTIVES.values()]
 
     def agrees(article, adjectives, kind, cell):
         gender, number, case = cell
-        declension = german.declension_after(kind, number)
+        declension = "strong" if (kind, number) == ("indefinite", "plural") else german.DECLENSIONS[kind]
         allowed = {german.adjective(stem, declension, gender, number, case) for stem in stems}
-        return german.article(kind, gender, number, case) == article and allowed.issuperset(adjectives)
+        return german.form(kind, gender, number, case) == article and allowed.issuperset(adjectives)
 
     seen = 0
     for words in drawn:
@@ -365,7 +364,7 @@ def test_the_finite_verb_is_second_in_main_clauses_and_last_in_others(drawn):
     finite = {"VVFIN", "VAFIN", "VMFIN"}
     subordinate = 0
     for words in drawn:
-        leaves = [*words.german]
+        leaves = [*words.de]
         for place, leaf in enumerate(leaves):
             if leaf.tag not in ("KOUS", "PRELS"):
                 continue

@@ -33,23 +33,21 @@ class Contrasts:
         self._source, self._target = source, "de" if source == "en" else "en"
         self._seen: set[str] = set()
 
-    def pronouns(self) -> Iterator[Item]:
-        """Yield items with the noun in the sentence (within) or 1 to 3 sentences back (cross, distance_1 …)."""
+    def items(self, name: str) -> Iterator[Item]:
+        """Yield the items of one of CONTRASTIVE_SETS, by the position of what decides."""
         sizes = self._settings.contrastive
-        for number in range(sizes.within):
-            yield from self._new("pronouns within", number, self._within)
-        for number in range(sizes.cross_pairs):
-            yield from self._new(f"pronouns cross {1 + number % 3}", number, self._cross_pronoun)
-
-    def senses(self) -> Iterator[Item]:
-        """Yield items by the position of the cue: beside, far, cross (in the sentence before)."""
-        sizes = self._settings.contrastive
-        for number in range(sizes.beside):
-            yield from self._new("senses beside", number, self._sense)
-        for number in range(sizes.far):
-            yield from self._new("senses far", number, self._sense)
-        for number in range(sizes.previous_pairs):
-            yield from self._new("senses cross", number, self._cross_sense)
+        kinds = {
+            "pronouns": [("within", sizes.within, self._within), ("cross", sizes.cross_pairs, self._cross_pronoun)],
+            "senses": [
+                ("beside", sizes.beside, self._sense),
+                ("far", sizes.far, self._sense),
+                ("cross", sizes.previous_pairs, self._cross_sense),
+            ],
+        }
+        for kind, size, draw in kinds[name]:
+            for number in range(size):
+                distance = f" {1 + number % 3}" if draw == self._cross_pronoun else ""
+                yield from self._new(f"{name} {kind}{distance}", number, draw)
 
     def _new(self, kind: str, number: int, draw: Callable[[str, Random], list[Item]]) -> list[Item]:
         """Draw an item, or a pair, until the source has more than four words and is new."""

@@ -117,7 +117,7 @@ class Generation:
             contrasts = Contrasts(self._vocabulary, self._settings, source)
             for kind in CONTRASTIVE_SETS:
                 name = f"{kind}.{source}-{target}"
-                items = with_mirrors(progress(getattr(contrasts, kind)(), name))
+                items = with_mirrors(progress(contrasts.items(kind), name))
                 self._hold_out(line for item in items for line in (item["source"], item["right"], *item["wrong"]))
                 write_lines(self._folder / f"{name}.jsonl", (json.dumps(item, ensure_ascii=False) for item in items))
 

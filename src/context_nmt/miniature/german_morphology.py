@@ -1,106 +1,33 @@
-"""Forms of German words from what a dictionary lists: articles, pronouns, adjectives, nouns and verbs."""
+"""Forms of German words from what a dictionary lists, and from the tables in `german.yaml`."""
 
 from functools import cache
+from pathlib import Path
+from typing import Any
+
+from context_nmt.settings.checking import read_yaml
 
 CASES = ("nominative", "accusative", "dative", "genitive")
 COLUMNS = ("masculine", "feminine", "neuter", "plural")
-
-Table = dict[tuple[str, str], str]
-
-
-def _table(rows: str, stem: str = "") -> Table:
-    """Read forms by case (rows) and gender or plural (columns); "-" is an empty ending of the stem."""
-    words = iter(rows.split())
-    return {(case, column): stem + next(words).removeprefix("-") for case in CASES for column in COLUMNS}
+TABLES: dict[str, Any] = read_yaml(Path(__file__).with_name("german.yaml"))
+CONTRACTIONS, DECLENSIONS = TABLES["contractions"], TABLES["declensions"]
+AUXILIARIES = TABLES["auxiliaries"]
 
 
-LIKE_DIESER = """
-    er  e   es  e
-    en  e   es  e
-    em  er  em  en
-    es  er  es  er
-"""
-LIKE_KEIN = """
-    -   e   -   e
-    en  e   -   e
-    em  er  em  en
-    es  er  es  er
-"""
-WORDS = {  # articles, what takes their place, and pronouns
-    "definite": _table("""
-        der  die  das  die
-        den  die  das  die
-        dem  der  dem  den
-        des  der  des  der
-    """),
-    "demonstrative": _table(LIKE_DIESER, "dies"),
-    "indefinite": _table(LIKE_KEIN, "ein"),
-    "negative": _table(LIKE_KEIN, "kein"),
-    "his": _table(LIKE_KEIN, "sein"),
-    "her": _table(LIKE_KEIN, "ihr"),
-    "relative": _table("""
-        der     die    das     die
-        den     die    das     die
-        dem     der    dem     denen
-        dessen  deren  dessen  deren
-    """),
-    "personal": _table("""
-        er      sie    es      sie
-        ihn     sie    es      sie
-        ihm     ihr    ihm     ihnen
-        seiner  ihrer  seiner  ihrer
-    """),
-}
-ADJECTIVE_ENDINGS = {
-    "strong": _table("""
-        er  e   es  e
-        en  e   es  e
-        em  er  em  en
-        en  er  en  er
-    """),
-    "weak": _table("""
-        e   e   e   en
-        en  e   e   en
-        en  en  en  en
-        en  en  en  en
-    """),
-    "mixed": _table("""
-        er  e   es  en
-        en  e   es  en
-        en  en  en  en
-        en  en  en  en
-    """),
-}
-DECLENSION_AFTER = {"definite": "weak", "demonstrative": "weak", "indefinite": "mixed", "negative": "mixed"}
-CONTRACTIONS = {
-    ("an", "dem"): "am",
-    ("bei", "dem"): "beim",
-    ("in", "das"): "ins",
-    ("in", "dem"): "im",
-    ("von", "dem"): "vom",
-    ("zu", "dem"): "zum",
-    ("zu", "der"): "zur",
-}
-AUXILIARIES = {  # in the present
-    "sein": {"singular": "ist", "plural": "sind"},
-    "haben": {"singular": "hat", "plural": "haben"},
-    "werden": {"singular": "wird", "plural": "werden"},
-}
-
-
+@cache
 def form(kind: str, gender: str, number: str, case: str) -> str:
-    """Return a form of der, dieser, ein, kein, sein, ihr, of the relative der or of er: see WORDS."""
-    return WORDS[kind][case, "plural" if number == "plural" else gender]
+    """Return a cell of a table of `words`, or of `endings`."""
+    rows = {**TABLES["words"], **TABLES["endings"]}[kind].splitlines()
+    row = rows[CASES.index(case)].split()
+    return str(row[COLUMNS.index("plural" if number == "plural" else gender)])
 
 
 @cache
 def adjective(stem: str, declension: str, gender: str, number: str, case: str) -> str:
     """Return the attributive form of an adjective; declension is strong, weak or mixed."""
-    ending = ADJECTIVE_ENDINGS[declension][case, "plural" if number == "plural" else gender]
-    return stem + ending[stem.endswith("e") :]
+    return stem + form(declension, gender, number, case)[stem.endswith("e") :]
 
 
-def noun_forms(nominative: str, genitive: str, plural: str, gender: str) -> Table:
+def noun_forms(nominative: str, genitive: str, plural: str, gender: str) -> dict[tuple[str, str], str]:
     """Return all forms by (case, number); a masculine genitive in -n (des Studenten) shows the n-declension."""
     oblique = nominative
     if gender == "masculine" and genitive.endswith("n"):
@@ -115,7 +42,7 @@ def noun_forms(nominative: str, genitive: str, plural: str, gender: str) -> Tabl
     return forms
 
 
-def finite_forms(infinitive: str, present: str, past: str) -> Table:
+def finite_forms(infinitive: str, present: str, past: str) -> dict[tuple[str, str], str]:
     """Return the third person of a verb by (tense, number) from its singulars, without a separable prefix."""
     return {
         ("present", "singular"): present,

@@ -4,7 +4,7 @@ A clause is laid out in fields: what precedes the finite verb of a main clause (
 verbs at its end (rechte Klammer), and the subordinate clauses after them (Nachfeld).
 """
 
-from context_nmt.miniature.german_morphology import AUXILIARIES, CONTRACTIONS, DECLENSION_AFTER, adjective, form
+from context_nmt.miniature.german_morphology import AUXILIARIES, CONTRACTIONS, DECLENSIONS, adjective, form
 from context_nmt.miniature.grammar import Grammar, Leaf, leaf
 from context_nmt.miniature.meaning import Clause, Front, NounPhrase, Predicate, PrepositionalPhrase, Sentence
 
@@ -109,7 +109,7 @@ class German(Grammar):
     def _prepositional_phrase(self, phrase: PrepositionalPhrase) -> list[Leaf]:
         first, *others = self._noun_phrase(phrase.noun_phrase, phrase.case)
         preposition = leaf("APPR", phrase.preposition.de, phrase, "preposition")
-        both = CONTRACTIONS.get((preposition.word, first.word))
+        both = CONTRACTIONS.get(f"{preposition.word} {first.word}")
         # A relative clause that picks one out keeps the article apart: "in dem Haus, das …".
         if both and phrase.noun_phrase.form == "definite" and not phrase.noun_phrase.relative:
             return [Leaf("APPRART", both, preposition.parts + first.parts), *others]
@@ -149,13 +149,13 @@ class German(Grammar):
                 return _name(phrase.possessor, "genitive"), "strong"
             kind = POSSESSIVES[self._wording(phrase.possessor).noun.gender]
             parts = ((phrase, "determiner"), (phrase.possessor, "noun"))
-            return [Leaf("PPOSAT", form(kind, gender, number, case), parts)], "mixed"
+            return [Leaf("PPOSAT", form(kind, gender, number, case), parts)], DECLENSIONS[kind]
         if phrase.numeral:
             return [leaf("CARD", phrase.numeral.de, phrase, "determiner")], "strong"
         if phrase.form == "indefinite" and number == "plural":
             return [], "strong"
         article = leaf(ARTICLE_TAGS[phrase.form], form(phrase.form, gender, number, case), phrase, "determiner")
-        return [article], DECLENSION_AFTER[phrase.form]
+        return [article], DECLENSIONS[phrase.form]
 
 
 def _name(phrase: NounPhrase, case: str) -> list[Leaf]:

@@ -1,6 +1,6 @@
 """The words of `lexicon.yaml`, as they are written there, with all forms that the grammars need.
 
-The sides of a word are `en` and `de`, as in the corpus's files.
+The sides of a word are `en` and `de`, as in the corpus's files; `name` is its key in the lexicon.
 """
 
 from collections.abc import Mapping
@@ -27,8 +27,13 @@ Frame = Literal[WithoutObject, WithObject]
 WITH_PLACE = ("positional", "directional")  # stand: in the dative, put: in the accusative
 
 
+def _text(value: Any) -> str:
+    require(isinstance(value, str), f"{value!r} is no text")
+    return str(value)
+
+
 def _split(text: Any, *numbers: int) -> list[str]:
-    words = text.split(", ") if isinstance(text, str) else []
+    words = _text(text).split(", ")
     require(len(words) in numbers, f"{text!r} has {len(words)} forms; needed are {' or '.join(map(str, numbers))}")
     return words
 
@@ -50,17 +55,17 @@ class GermanNoun:
     forms: Forms
 
 
-def _english_nouns(text: str) -> tuple[EnglishNoun, ...]:
+def _english_nouns(text: Any) -> tuple[EnglishNoun, ...]:
     """Read "knife, knives" or "bicycle / bike"."""
-    split = [_split(word, 1, 2) for word in text.split(" / ")]
+    split = [_split(word, 1, 2) for word in _text(text).split(" / ")]
     return tuple(EnglishNoun(words[0], (*words, english_morphology.with_s(words[0]))[1]) for words in split)
 
 
-def _german_nouns(text: str) -> tuple[GermanNoun, ...]:
+def _german_nouns(text: Any) -> tuple[GermanNoun, ...]:
     """Read "das Messer, des Messers, die Messer", synonyms behind " / "; articles must agree."""
     nouns = []
-    for words in text.split(" / "):
-        articles, forms = zip(*(word.split(" ", 1) for word in _split(words, 3)), strict=True)
+    for words in _text(text).split(" / "):
+        articles, forms = zip(*(word.partition(" ")[::2] for word in _split(words, 3)), strict=True)
         require(articles[0] in GENDERS, f"the article is {articles[0]!r}; allowed are {', '.join(GENDERS)}")
         gender = GENDERS[articles[0]]
         genitive = german_morphology.form("definite", gender, "singular", "genitive")
@@ -74,16 +79,10 @@ def _german_nouns(text: str) -> tuple[GermanNoun, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry(Checked):
-    """What all entries have: the key in the file."""
-
-    name: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Word(Entry):
+class Word(Checked):
     """One word, or a phrase of a preposition and a noun ("in the evening"), that has no other forms."""
 
+    name: str
     en: str
     de: str
     kind: Literal["", "time", "frequency", "degree", "manner", "place"] = ""  # of an adverb
@@ -102,9 +101,10 @@ class Preposition(Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adjective(Entry):
+class Adjective(Checked):
     """One adjective; `stem` takes the endings where it differs: dunkel, dunkl-."""
 
+    name: str
     en: str
     de: str
     stem: str = ""
@@ -116,9 +116,10 @@ class Adjective(Entry):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noun(Entry):
+class Noun(Checked):
     """One thing, with its English and German nouns: several where they are synonyms, of one gender in German."""
 
+    name: str
     kind: str
     gender: Literal["masculine", "feminine", "neuter"] = "neuter"  # of the English pronoun
     en: Annotated[tuple[EnglishNoun, ...], PlainValidator(_english_nouns)]
@@ -182,9 +183,10 @@ def _german_verb(text: str) -> GermanVerb:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verb(Entry):
+class Verb(Checked):
     """One verb with its frame, and the kinds of nouns that it goes with."""
 
+    name: str
     frame: Frame
     en: Annotated[EnglishVerb, PlainValidator(english_verb)]
     de: Annotated[GermanVerb, PlainValidator(_german_verb)]
