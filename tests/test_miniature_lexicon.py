@@ -39,8 +39,8 @@ def test_a_noun_has_all_forms():
     assert tables["Bauer"].forms["accusative", "singular"] == "Bauern"
     assert tables["Buch"].forms["dative", "plural"] == "Büchern"
     assert [word.lemma for word in LEXICON.nouns["bicycle"].de] == ["Fahrrad", "Rad"]
-    assert [word.plural for word in LEXICON.nouns["bicycle"].en] == ["bicycles", "bikes"]
-    assert LEXICON.nouns["knife"].en[0].plural == "knives"
+    assert [word.forms["plural"] for word in LEXICON.nouns["bicycle"].en] == ["bicycles", "bikes"]
+    assert LEXICON.nouns["knife"].en[0].forms["plural"] == "knives"
     assert [LEXICON.nouns[name].gender for name in ("woman", "table")] == ["feminine", "neuter"]
 
 
@@ -109,7 +109,7 @@ def test_groups_are_kinds_in_the_end_and_switches_of_yaml_are_words():
         (
             "object: [animal]}\n  catch",
             "object: [beast]}\n  catch",
-            "verbs.feed: 'beast' is neither a kind nor a group",
+            "verbs.feed: 'beast' is no kind of nouns",
         ),
         (
             "machte auf",

@@ -140,10 +140,7 @@ class English(Grammar):
         if phrase.form == "name":
             return node("NP", *_name(phrase))
         adjectives = [leaf("JJ", word.en, phrase, f"adjective {place}") for place, word in enumerate(phrase.adjectives)]
-        if wording.plural:
-            noun = leaf("NNS", wording.en.plural, phrase, "noun")
-        else:
-            noun = leaf("NN", wording.en.lemma, phrase, "noun")
+        noun = leaf("NNS" if wording.plural else "NN", wording.en.forms[wording.number], phrase, "noun")
         core = node("NP", *self._determiner(phrase, [*adjectives, noun][0].word), *adjectives, noun)
         if phrase.attribute:
             of = leaf("IN", "of", phrase.attribute, "of")

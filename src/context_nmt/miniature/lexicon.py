@@ -11,7 +11,7 @@ from pydantic import Field
 
 from context_nmt.files import UserError
 from context_nmt.miniature.meaning import Wording
-from context_nmt.miniature.words import LANGUAGES, Adjective, Gender, Name, Noun, Preposition, Title, Verb, Word
+from context_nmt.miniature.words import LANGUAGES, Adjective, Gender, Kinds, Name, Noun, Preposition, Title, Verb, Word
 from context_nmt.settings import Checked, require
 from context_nmt.settings.checking import check, read_yaml
 
@@ -26,7 +26,7 @@ WithGenitive = Annotated[str, Field(pattern="[^sxz]$")]  # an s
 class Lexicon(Checked):
     """The entries of the file, by name and in its order."""
 
-    groups: dict[str, tuple[str, ...]]  # of kinds of nouns
+    groups: dict[str, Kinds]  # of kinds of nouns
     nouns: dict[str, Noun]
     senses: dict[str, Noun]  # ambiguous nouns, used in the singular only
     verbs: dict[str, Verb]
@@ -74,29 +74,9 @@ def read_lexicon(path: Path) -> Lexicon:
     lexicon = check(Lexicon, data, where=str(path))
     try:
         _check(lexicon)
-        return _without_groups(lexicon)
     except ValueError as error:
         raise UserError(f"{path}: {error}") from None
-
-
-def _without_groups(lexicon: Lexicon) -> Lexicon:
-    """Put kinds of nouns in place of their groups."""
-    kinds = {noun.kind: (noun.kind,) for noun in (*lexicon.nouns.values(), *lexicon.senses.values())}
-
-    def resolved(where: str, names: Iterable[str]) -> tuple[str, ...]:
-        for name in names:
-            require(name in kinds, f"{where}: {name!r} is neither a kind nor a group: {', '.join(kinds)}")
-        return tuple(dict.fromkeys(kind for name in names for kind in kinds[name]))
-
-    for group, members in lexicon.groups.items():
-        kinds[group] = resolved(f"groups.{group}", members)
-    changed: dict[str, dict[str, Any]] = {}
-    for section, keys in (("verbs", ("subject", "object")), ("adjectives", ("kinds",)), ("prepositions", ("kinds",))):
-        changed[section] = {
-            name: replace(entry, **{key: resolved(f"{section}.{name}", getattr(entry, key)) for key in keys})
-            for name, entry in getattr(lexicon, section).items()
-        }
-    return replace(lexicon, **changed)
+    return lexicon
 
 
 def _check(lexicon: Lexicon) -> None:
@@ -113,6 +93,11 @@ def _check(lexicon: Lexicon) -> None:
         )
     for unknown in sorted({name for row in lexicon.contraries for name in row} - set(lexicon.adjectives)):
         raise ValueError(f"contraries: {unknown!r} is not an adjective")
+    kinds = {noun.kind for noun in (*lexicon.nouns.values(), *lexicon.senses.values())}
+    for section, keys in (("verbs", ("subject", "object")), ("adjectives", ("kinds",)), ("prepositions", ("kinds",))):
+        for name, entry in getattr(lexicon, section).items():
+            for unknown in sorted({kind for key in keys for kind in getattr(entry, key)} - kinds):
+                raise ValueError(f"{section}.{name}: {unknown!r} is no kind of nouns: {', '.join(sorted(kinds))}")
     _check_unique("nouns", (lexicon.nouns | lexicon.senses).values())
     for section in UNIQUE:
         _check_unique(section, getattr(lexicon, section).values())
@@ -139,10 +124,10 @@ def _check_unique(section: str, entries: Iterable[Any]) -> None:
         for side in LANGUAGES:
             words = getattr(entry, side)
             for word in words if isinstance(words, tuple) else [words]:
-                first = holders.setdefault((side, getattr(word, "lemma", word)), entry)
-                senses = section == "nouns" and first.side == entry.side == side
-                text = f"{section}.{entry.name}: {getattr(word, 'lemma', word)!r} is a word of {first.name} already"
-                require(first is entry or senses, text)
+                lemma = getattr(word, "lemma", word)
+                first = holders.setdefault((side, lemma), entry)
+                allowed = first is entry or (section == "nouns" and first.side == entry.side == side)
+                require(allowed, f"{section}.{entry.name}: {lemma!r} is a word of {first.name} already")
 
 
 class Vocabulary:

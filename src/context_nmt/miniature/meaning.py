@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from context_nmt.miniature.words import Adjective, EnglishNoun, GermanNoun, Name, Noun, Preposition, Verb, Word
+from context_nmt.miniature.words import Adjective, Name, Noun, NounForms, Preposition, Verb, Word
 
 Part = tuple[Hashable, str]  # an object of the meaning and its role: (noun phrase, "determiner")
 Tense = Literal["present", "past", "perfect", "future"]
@@ -20,8 +20,8 @@ class Wording:
     """The nouns that an entity is called by."""
 
     noun: Noun
-    en: EnglishNoun
-    de: GermanNoun
+    en: NounForms
+    de: NounForms
     plural: bool = False
 
     @classmethod

@@ -1,7 +1,7 @@
 """Nine of the ten probing tasks: what a sentence's words, their order and its tree tell; see probing.py."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
 
 from context_nmt.miniature.probing_samples import Dealer, Example, ParsedSentence, Row, Task
@@ -53,9 +53,6 @@ def word_content(sentences: Sentences, dealer: Dealer) -> Task:
     raise dealer.too_few("no two words have enough sentences with one of them alone")
 
 
-ByDepthAndLength = Mapping[int, Mapping[int, Sequence[str]]]
-
-
 def tree_depth(sentences: Sentences, dealer: Dealer) -> Task:
     """Edges from the root to the deepest word, over as wide a range as has enough sentences.
 
@@ -67,26 +64,20 @@ def tree_depth(sentences: Sentences, dealer: Dealer) -> Task:
     depths = sorted(texts)
     for count in range(len(depths), 1, -1):
         windows = [depths[first : first + count] for first in range(len(depths) - count + 1)]
-        counts = [sum(least for _, least in _lengths(texts, window)) for window in windows]
-        if dealer.has_enough(max(counts), count):
-            window = windows[counts.index(max(counts))]
-            return dealer.deal(list(_rows(texts, window, dealer.random)))
-    raise dealer.too_few("no two neighbouring depths have enough sentences of equal length")
-
-
-def _lengths(texts: ByDepthAndLength, depths: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield each length, with the number of sentences that every one of these depths has at least."""
-    for length in sorted(texts[depths[0]]):
-        yield length, min(len(texts[depth].get(length, ())) for depth in depths)
-
-
-def _rows(texts: ByDepthAndLength, depths: Sequence[int], random: Random) -> Iterator[Row]:
-    for length, least in _lengths(texts, depths):
-        columns = [
-            [Example(str(depth), text) for text in random.sample(texts[depth].get(length, ()), least)]
-            for depth in depths
+        lengths = [  # each with the number of sentences that every one of the depths has at least
+            {length: min(len(texts[depth][length]) for depth in window) for length in sorted(texts[window[0]])}
+            for window in windows
         ]
-        yield from zip(*columns, strict=True)
+        counts = [sum(least.values()) for least in lengths]
+        best = counts.index(max(counts))
+        if dealer.has_enough(counts[best], count):
+            rows: list[Row] = []
+            for length, least in lengths[best].items():
+                drawn = [(depth, dealer.random.sample(texts[depth][length], least)) for depth in windows[best]]
+                columns = [[Example(str(depth), text) for text in column] for depth, column in drawn]
+                rows += zip(*columns, strict=True)
+            return dealer.deal(rows)
+    raise dealer.too_few("no two neighbouring depths have enough sentences of equal length")
 
 
 def bigram_shift(sentences: Sentences, dealer: Dealer) -> Task:

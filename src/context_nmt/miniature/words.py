@@ -18,7 +18,7 @@ GENDERS = {"der": "masculine", "die": "feminine", "das": "neuter"}
 AUXILIARIES = {"hat": "haben", "ist": "sein"}
 CASES = {"transitive": "accusative", "dative": "dative", "ditransitive": "accusative", "directional": "accusative"}
 
-Forms = Mapping[tuple[str, str], str]
+Forms = Mapping[Any, str]
 Gender = Literal["masculine", "feminine"]
 Tense = Literal["past", "present", "future"]
 WithoutObject = Literal["copula", "intransitive", "positional", "clausal", "modal"]  # clausal: that, dass
@@ -38,42 +38,46 @@ def _split(text: Any, *numbers: int) -> list[str]:
     return words
 
 
+def _kinds(listed: Any) -> tuple[str, ...]:
+    """Flatten kinds of nouns and groups of them, which are lists."""
+    require(isinstance(listed, list), f"{listed!r} is no list")
+    return tuple(
+        dict.fromkeys(kind for part in listed for kind in (_kinds(part) if isinstance(part, list) else [part]))
+    )
+
+
+Kinds = Annotated[tuple[str, ...], PlainValidator(_kinds)]
+
+
 @dataclass(frozen=True, slots=True)
-class EnglishNoun:
-    """One English noun."""
+class NounForms:
+    """One noun of a language; `forms` by number in English, by (case, number) in German."""
 
     lemma: str
-    plural: str
-
-
-@dataclass(frozen=True, slots=True)
-class GermanNoun:
-    """One German noun; `forms` by (case, number)."""
-
-    lemma: str
-    gender: str
     forms: Forms
+    gender: str = ""  # in German
 
 
-def _english_nouns(text: Any) -> tuple[EnglishNoun, ...]:
+def _english_nouns(text: Any) -> tuple[NounForms, ...]:
     """Read "knife, knives" or "bicycle / bike"."""
-    split = [_split(word, 1, 2) for word in _text(text).split(" / ")]
-    return tuple(EnglishNoun(words[0], (*words, english_morphology.with_s(words[0]))[1]) for words in split)
+    nouns = []
+    for words in _text(text).split(" / "):
+        singular, *irregular = _split(words, 1, 2)
+        plural = irregular[0] if irregular else english_morphology.with_s(singular)
+        nouns.append(NounForms(singular, {"singular": singular, "plural": plural}))
+    return tuple(nouns)
 
 
-def _german_nouns(text: Any) -> tuple[GermanNoun, ...]:
-    """Read "das Messer, des Messers, die Messer", synonyms behind " / "; articles must agree."""
+def _german_nouns(text: Any) -> tuple[NounForms, ...]:
+    """Read "das Messer, des Messers, die Messer", synonyms after " / "; articles must agree."""
     nouns = []
     for words in _text(text).split(" / "):
         articles, forms = zip(*(word.partition(" ")[::2] for word in _split(words, 3)), strict=True)
         require(articles[0] in GENDERS, f"the article is {articles[0]!r}; allowed are {', '.join(GENDERS)}")
         gender = GENDERS[articles[0]]
-        genitive = german_morphology.form("definite", gender, "singular", "genitive")
-        require(
-            articles[1:] == (genitive, "die"),
-            f"{words!r}: the articles of a {gender} noun are {articles[0]}, {genitive}, die",
-        )
-        nouns.append(GermanNoun(forms[0], gender, german_morphology.noun_forms(*forms, gender)))
+        expected = (articles[0], german_morphology.form("definite", gender, "singular", "genitive"), "die")
+        require(articles == expected, f"{words!r}: the articles of a {gender} noun are {', '.join(expected)}")
+        nouns.append(NounForms(forms[0], german_morphology.noun_forms(forms[0], forms[1], forms[2], gender), gender))
     require(len({noun.gender for noun in nouns}) == 1, "German synonyms must have one gender")
     return tuple(nouns)
 
@@ -97,7 +101,7 @@ class Preposition(Checked):
     en: str = ""
     de: str = ""
     case: Literal["", "two-way", "dative", "accusative"] = ""
-    kinds: tuple[str, ...] = ()
+    kinds: Kinds = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +112,7 @@ class Adjective(Checked):
     en: str
     de: str
     stem: str = ""
-    kinds: tuple[str, ...] = ()
+    kinds: Kinds = ()
     cue: bool = False  # only where it decides the sense of a noun
 
     def __post_init__(self) -> None:
@@ -122,8 +126,8 @@ class Noun(Checked):
     name: str
     kind: str
     gender: Literal["masculine", "feminine", "neuter"] = "neuter"  # of the English pronoun
-    en: Annotated[tuple[EnglishNoun, ...], PlainValidator(_english_nouns)]
-    de: Annotated[tuple[GermanNoun, ...], PlainValidator(_german_nouns)]
+    en: Annotated[tuple[NounForms, ...], PlainValidator(_english_nouns)]
+    de: Annotated[tuple[NounForms, ...], PlainValidator(_german_nouns)]
     at: Preposition | None = None  # of a place
     # Of one that is ambiguous in a language; the others are names of nouns and adjectives that decide its sense.
     side: Literal["", "en", "de"] = ""
@@ -144,33 +148,24 @@ class Noun(Checked):
 
 
 @dataclass(frozen=True, slots=True)
-class EnglishVerb:
-    """One English verb; `finite` by (tense, number), in the third person."""
+class VerbForms:
+    """One verb of a language; `finite` by (tense, number), in the third person."""
 
     lemma: str
-    finite: Forms
+    finite: Mapping[tuple[str, str], str]  # in German without the separable prefix
     participle: str
+    prefix: str = ""  # "auf" of aufmachen
+    auxiliary: str = ""  # in German: "haben" or "sein"
 
 
-@dataclass(frozen=True, slots=True)
-class GermanVerb:
-    """One German verb; `finite` by (tense, number), in the third person, without the separable prefix."""
-
-    lemma: str
-    prefix: str  # "auf" of aufmachen, or ""
-    finite: Forms
-    participle: str
-    auxiliary: str  # "haben" or "sein"
-
-
-def english_verb(text: str) -> EnglishVerb:
+def english_verb(text: Any) -> VerbForms:
     """Read "open", "buy, bought" or "give, gave, given"."""
     base, *irregular = _split(text, 1, 2, 3)
     past, *participle = irregular or [english_morphology.past(base)]
-    return EnglishVerb(base, english_morphology.finite_forms(base, past), (participle or [past])[0])
+    return VerbForms(base, english_morphology.finite_forms(base, past), (participle or [past])[0])
 
 
-def _german_verb(text: str) -> GermanVerb:
+def _german_verb(text: Any) -> VerbForms:
     """Read "aufmachen, macht auf, machte auf, hat aufgemacht"."""
     infinitive, present, past, perfect = _split(text, 4)
     present, _, prefix = present.partition(" ")
@@ -179,7 +174,7 @@ def _german_verb(text: str) -> GermanVerb:
     require(prefix == past_prefix and infinitive.startswith(prefix), f"{text!r} has two prefixes")
     require(auxiliary in AUXILIARIES, f"the auxiliary is {auxiliary!r}; allowed are {', '.join(AUXILIARIES)}")
     finite = german_morphology.finite_forms(infinitive.removeprefix(prefix), present, past)
-    return GermanVerb(infinitive, prefix, finite, participle, AUXILIARIES[auxiliary])
+    return VerbForms(infinitive, finite, participle, prefix, AUXILIARIES[auxiliary])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,10 +183,10 @@ class Verb(Checked):
 
     name: str
     frame: Frame
-    en: Annotated[EnglishVerb, PlainValidator(english_verb)]
-    de: Annotated[GermanVerb, PlainValidator(_german_verb)]
-    subject: tuple[str, ...]
-    object: tuple[str, ...] = ()
+    en: Annotated[VerbForms, PlainValidator(english_verb)]
+    de: Annotated[VerbForms, PlainValidator(_german_verb)]
+    subject: Kinds
+    object: Kinds = ()
     preposition: Preposition = Preposition()  # of the object, in one language or both: wait for, warten auf
     prepositions: tuple[str, ...] = ()  # names of those that the place may have
     neutral: bool = False  # says nothing about its object: see, find
