@@ -63,10 +63,10 @@ def test_the_object_takes_the_case_of_its_frame():
 
 
 def test_names_are_declined():
-    names = {name.en: list(name.de.values()) for name in LEXICON.names}
-    assert names["Anna"] == ["Anna", "Anna", "Anna", "Annas"]
-    assert names["Mr. Weber"] == ["Herr Weber", "Herrn Weber", "Herrn Weber", "Herrn Webers"]
-    assert names["Mrs. Weber"][-1] == "Frau Webers"
+    found = {name.en: list(name.de.values()) for names in LEXICON.names for name in names.declined()}
+    assert found["Anna"] == ["Anna", "Anna", "Anna", "Annas"]
+    assert found["Mr. Weber"] == ["Herr Weber", "Herrn Weber", "Herrn Weber", "Herrn Webers"]
+    assert found["Mrs. Weber"][-1] == "Frau Webers"
 
 
 def test_groups_are_kinds_in_the_end_and_switches_of_yaml_are_words():
@@ -129,7 +129,7 @@ def test_groups_are_kinds_in_the_end_and_switches_of_yaml_are_words():
         ("de: undicht, cue: true", "de: undicht, cue: often", "adjectives.leaky.cue: "),
         ("de: reich, kinds: [person]", "de: reich", "adjectives.rich: needs kinds, or `cue: true` and no kinds"),
         ("de: gestern, tenses: [past]", "de: gestern, tenses: [perfect]", "adverbs.yesterday.tenses.0: "),
-        ("[Anna, Maria", "[Agnes, Maria", "first_names.feminine.0: "),
+        ("[Anna, Maria", "[Agnes, Maria", "names.0.names.0: "),
         ("numerals:", "numbers:", "numbers: unknown key; did you mean 'numerals'"),
         ("groups:", "groups: {", "not YAML"),
     ],

@@ -28,7 +28,7 @@ VERBS, ADJECTIVES, ADVERBS = LEXICON.verbs, LEXICON.adjectives, LEXICON.adverbs
 
 def entity(name, *, plural=False, called=None):
     noun = LEXICON.nouns.get(name) or LEXICON.senses[name]
-    person = next((name for name in LEXICON.names if name.en == called), None)
+    person = next((name for names in LEXICON.names for name in names.declined() if name.en == called), None)
     return Entity(Wording(noun, noun.en[0], noun.de[0], plural), name=person)
 
 

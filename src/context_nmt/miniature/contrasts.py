@@ -41,7 +41,7 @@ class Contrasts:
             "senses": [
                 ("beside", sizes.beside, self._sense),
                 ("far", sizes.far, self._sense),
-                ("cross", sizes.previous_pairs, self._cross_sense),
+                ("cross", sizes.previous_pairs, self._sense),
             ],
         }
         for kind, size, draw in kinds[name]:
@@ -139,36 +139,24 @@ class Contrasts:
 
     # Senses
 
-    def _ambiguous(self, document: Document, random: Random) -> Noun | None:
-        noun = random.choice([noun for noun in self._lexicon.senses.values() if noun.side == self._source])
-        return None if document.misleads(noun) else noun
-
     def _sense(self, kind: str, random: Random) -> list[Item]:
+        """An ambiguous noun with its cue in the sentence, or after two contexts that differ in the cue."""
         document = Document(self._vocabulary, self._settings.rates, random)
-        noun = self._ambiguous(document, random)
-        if noun is None:
-            return []
-        thing = Entity(Wording.usual(noun))
-        category = kind.rpartition(" ")[2]
-        getattr(document, f"sense_{category}")(thing)
-        wrong = {thing: Wording.usual(self._lexicon.other_sense(noun))}
-        return [self._item(document.sentences, category, {}, wrong)]
-
-    def _cross_sense(self, kind: str, random: Random) -> list[Item]:
-        """An ambiguous noun after two contexts that differ in the cue."""
-        document = Document(self._vocabulary, self._settings.rates, random)
-        noun = self._ambiguous(document, random)
-        if noun is None:
+        noun = random.choice([noun for noun in self._lexicon.senses.values() if noun.side == self._source])
+        if document.misleads(noun):
             return []
         senses = [Wording.usual(sense) for sense in (noun, self._lexicon.other_sense(noun))]
+        thing, category = Entity(senses[0]), kind.rpartition(" ")[2]
+        if category != "cross":
+            getattr(document, f"sense_{category}")(thing)
+            return [self._item(document.sentences, category, {}, {thing: senses[1]})]
         cues = [Wording.usual(self._lexicon.nouns[random.choice(sense.noun.cues)]) for sense in senses]
-        thing, cue = Entity(senses[0]), Entity(cues[0])
+        cue = Entity(cues[0])
         document.sense_previous(thing, cue)
+        pairs = zip(senses, reversed(senses), cues, strict=True)
         return [
-            self._item(
-                document.sentences, "cross", {thing: senses[place], cue: cues[place]}, {thing: senses[1 - place]}
-            )
-            for place in (0, 1)
+            self._item(document.sentences, "cross", {thing: right, cue: said}, {thing: wrong})
+            for right, wrong, said in pairs
         ]
 
 

@@ -1,8 +1,8 @@
 """The meaning of a sentence as an English constituency tree, with the Penn Treebank's labels and Moses' tokens."""
 
 from context_nmt.miniature.english_morphology import PRONOUNS, indefinite_article
-from context_nmt.miniature.grammar import Grammar, Leaf, Node, leaf, node
-from context_nmt.miniature.meaning import Clause, NounPhrase, Predicate, PrepositionalPhrase, Sentence
+from context_nmt.miniature.grammar import Grammar, Leaf, Node, leaf, node, predicate_words
+from context_nmt.miniature.meaning import Clause, NounPhrase, PrepositionalPhrase, Sentence
 from context_nmt.miniature.words import english_verb
 
 Trees = tuple[Node | Leaf, ...]  # constituents
@@ -86,7 +86,7 @@ class English(Grammar):
         if word and clause.verb.frame != "prepositional":  # looked FOR, also in "that he looked for": German has none
             parts = [node("PP", leaf("TO" if word == "to" else "IN", word, clause, "verb"), *parts)]
         if clause.predicate:
-            parts.append(_adjective_phrase(clause.predicate))
+            parts.append(node("ADJP", *predicate_words(clause.predicate, "en", "and", ("RB", "CC", "JJ"))))
         if clause.argument:
             parts.append(self._prepositional_phrase(clause.argument))
         if clause.complement:
@@ -171,15 +171,6 @@ def _name(phrase: NounPhrase) -> list[Leaf]:
     assert phrase.entity.name is not None
     words = phrase.entity.name.en.split()
     return [leaf("NNP", word, phrase, f"name {place}") for place, word in enumerate(words)]
-
-
-def _adjective_phrase(predicate: Predicate) -> Node:
-    words = [leaf("RB", predicate.degree.en, predicate, "degree")] if predicate.degree else []
-    for place, adjective in enumerate(predicate.adjectives):
-        if place:
-            words.append(leaf("CC", "and", predicate, "and"))
-        words.append(leaf("JJ", adjective.en, predicate, f"adjective {place}"))
-    return Node("ADJP", tuple(words))
 
 
 def _finite_tag(tense: str, number: str) -> str:

@@ -5,8 +5,8 @@ verbs at its end (rechte Klammer), and the subordinate clauses after them (Nachf
 """
 
 from context_nmt.miniature.german_morphology import AUXILIARIES, CONTRACTIONS, DECLENSIONS, adjective, form
-from context_nmt.miniature.grammar import Grammar, Leaf, leaf
-from context_nmt.miniature.meaning import Clause, Front, NounPhrase, Predicate, PrepositionalPhrase, Sentence
+from context_nmt.miniature.grammar import Grammar, Leaf, leaf, predicate_words
+from context_nmt.miniature.meaning import Clause, Front, NounPhrase, PrepositionalPhrase, Sentence
 
 COMMA = Leaf("$,", ",")
 ARTICLE_TAGS = {"definite": "ART", "indefinite": "ART", "negative": "PIAT", "demonstrative": "PDAT"}
@@ -80,7 +80,9 @@ class German(Grammar):
             words += self._adverbial(clause, "place")
         if clause.argument:
             words += self._prepositional_phrase(clause.argument)
-        return words + (_adjectives(clause.predicate) if clause.predicate else [])
+        if clause.predicate:
+            words += predicate_words(clause.predicate, "de", "und", ("ADV", "KON", "ADJD"))
+        return words
 
     def _after(self, clause: Clause) -> list[Leaf]:
         words: list[Leaf] = []
@@ -163,15 +165,6 @@ def _name(phrase: NounPhrase, case: str) -> list[Leaf]:
     *title, last = phrase.entity.name.de[case].split()
     words = [leaf("NN", word, phrase, f"name {place}") for place, word in enumerate(title)]
     return [*words, leaf("NE", last, phrase, f"name {len(title)}")]
-
-
-def _adjectives(predicate: Predicate) -> list[Leaf]:
-    words = [leaf("ADV", predicate.degree.de, predicate, "degree")] if predicate.degree else []
-    for place, entry in enumerate(predicate.adjectives):
-        if place:
-            words.append(leaf("KON", "und", predicate, "and"))
-        words.append(leaf("ADJD", entry.de, predicate, f"adjective {place}"))
-    return words
 
 
 def _verbs(clause: Clause, number: str, *, last: bool) -> tuple[list[Leaf], list[Leaf]]:

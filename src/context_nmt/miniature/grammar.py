@@ -3,7 +3,8 @@
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from context_nmt.miniature.meaning import NounPhrase, Part, Wording, Wordings
+from context_nmt.miniature.meaning import NounPhrase, Part, Predicate, Wording, Wordings
+from context_nmt.miniature.words import Side
 
 
 class Leaf(NamedTuple):
@@ -45,6 +46,17 @@ def bracketed(tree: Node | Leaf, words: Iterator[str]) -> str:
     if isinstance(tree, Leaf):
         return f"({tree.tag} {next(words)})"
     return f"({tree.label} {' '.join([bracketed(child, words) for child in tree.children])})"
+
+
+def predicate_words(predicate: Predicate, side: Side, conjunction: str, tags: tuple[str, str, str]) -> list[Leaf]:
+    """Return "very old and heavy"; the tags are those of the degree, the conjunction and the adjectives."""
+    degree, and_, adjective = tags
+    words = [leaf(degree, getattr(predicate.degree, side), predicate, "degree")] if predicate.degree else []
+    for place, entry in enumerate(predicate.adjectives):
+        if place:
+            words.append(leaf(and_, conjunction, predicate, "and"))
+        words.append(leaf(adjective, getattr(entry, side), predicate, f"adjective {place}"))
+    return words
 
 
 class Grammar:

@@ -3,23 +3,19 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from context_nmt.files import UserError
 from context_nmt.miniature.meaning import Wording
-from context_nmt.miniature.words import LANGUAGES, Adjective, Gender, Kinds, Name, Noun, Preposition, Title, Verb, Word
+from context_nmt.miniature.words import LANGUAGES, Adjective, Kinds, Names, Noun, Preposition, Verb, Word
 from context_nmt.settings import Checked, require
 from context_nmt.settings.checking import check, read_yaml
 
 PATH = Path(__file__).with_name("lexicon.yaml")
 UNIQUE = ("verbs", "adjectives", "adverbs", "subordinators", "conjunctions", "numerals", "prepositions")
 DOING = ("transitive", "dative", "prepositional", "ditransitive", "directional")
-
-WithGenitive = Annotated[str, Field(pattern="[^sxz]$")]  # an s
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,15 +33,7 @@ class Lexicon(Checked):
     conjunctions: dict[str, Word]
     numerals: dict[str, Word]
     prepositions: dict[str, Preposition]
-    first_names: dict[Gender, tuple[WithGenitive, ...]]
-    titles: tuple[Title, ...]
-    surnames: tuple[WithGenitive, ...]
-
-    @cached_property
-    def names(self) -> list[Name]:
-        """All names of people."""
-        first = [Name.of(name, gender) for gender, names in self.first_names.items() for name in names]
-        return first + [Name.of(name, title.gender, title) for title in self.titles for name in self.surnames]
+    names: tuple[Names, ...]
 
     def other_sense(self, noun: Noun) -> Noun:
         """Return the noun that shares an ambiguous word with a noun."""
@@ -142,7 +130,8 @@ class Vocabulary:
             gender: [noun for noun in self.of_kind["person"] if noun.gender == gender]
             for gender in ("masculine", "feminine")
         }
-        self.names = {gender: [name for name in lexicon.names if name.gender == gender] for gender in self.people}
+        names = [name for names in lexicon.names for name in names.declined()]
+        self.names = {gender: [name for name in names if name.gender == gender] for gender in self.people}
         self.adjectives = {
             kind: [word for word in lexicon.adjectives.values() if not word.cue and kind in word.kinds]
             for kind in kinds

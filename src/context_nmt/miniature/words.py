@@ -3,11 +3,11 @@
 The sides of a word are `en` and `de`, as in the corpus's files; `name` is its key in the lexicon.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import PlainValidator
+from pydantic import Field, PlainValidator
 
 from context_nmt.miniature import english_morphology, german_morphology
 from context_nmt.settings import Checked, require
@@ -19,7 +19,6 @@ AUXILIARIES = {"hat": "haben", "ist": "sein"}
 CASES = {"transitive": "accusative", "dative": "dative", "ditransitive": "accusative", "directional": "accusative"}
 
 Forms = Mapping[Any, str]
-Gender = Literal["masculine", "feminine"]
 Tense = Literal["past", "present", "future"]
 WithoutObject = Literal["copula", "intransitive", "positional", "clausal", "modal"]  # clausal: that, dass
 WithObject = Literal["transitive", "dative", "prepositional", "ditransitive", "directional"]
@@ -211,16 +210,6 @@ class Verb(Checked):
         return self.preposition.case or CASES.get(self.frame, "")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Title(Checked):
-    """A title before a surname; `oblique` is its form in all German cases but the nominative."""
-
-    gender: Gender
-    en: str
-    de: str
-    oblique: str
-
-
 @dataclass(frozen=True, slots=True)
 class Name:
     """The name of a person, with a title or without; `de` by case, genitive: Annas, Herrn Kellers."""
@@ -229,9 +218,20 @@ class Name:
     en: str
     de: Mapping[str, str]
 
-    @classmethod
-    def of(cls, name: str, gender: str, title: Title | None = None) -> "Name":
-        """Decline a name: only its last word takes the genitive's s."""
-        english, german, oblique = (f"{part} " for part in (title.en, title.de, title.oblique)) if title else [""] * 3
-        forms = (german + name, oblique + name, oblique + name, f"{oblique}{name}s")
-        return cls(gender, english + name, dict(zip(german_morphology.CASES, forms, strict=True)))
+
+@dataclass(frozen=True, kw_only=True)
+class Names(Checked):
+    """Names, with one title or without; `oblique` is the title in all German cases but the nominative."""
+
+    gender: Literal["masculine", "feminine"]
+    en: str = ""
+    de: str = ""
+    oblique: str = ""
+    names: tuple[Annotated[str, Field(pattern="[^sxz]$")], ...]  # their genitive takes an s
+
+    def declined(self) -> Iterator[Name]:
+        """Yield each name with its title; only its last word takes the genitive's s."""
+        for name in self.names:
+            nominative, oblique = f"{self.de} {name}".strip(), f"{self.oblique} {name}".strip()
+            forms = (nominative, oblique, oblique, f"{oblique}s")
+            yield Name(self.gender, f"{self.en} {name}".strip(), dict(zip(german_morphology.CASES, forms, strict=True)))
