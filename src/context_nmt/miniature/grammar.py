@@ -4,7 +4,6 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from context_nmt.miniature.meaning import NounPhrase, Part, Predicate, Wording, Wordings
-from context_nmt.miniature.words import Side
 
 
 class Leaf(NamedTuple):
@@ -48,7 +47,7 @@ def bracketed(tree: Node | Leaf, words: Iterator[str]) -> str:
     return f"({tree.label} {' '.join([bracketed(child, words) for child in tree.children])})"
 
 
-def predicate_words(predicate: Predicate, side: Side, conjunction: str, tags: tuple[str, str, str]) -> list[Leaf]:
+def predicate_words(predicate: Predicate, side: str, conjunction: str, tags: tuple[str, str, str]) -> list[Leaf]:
     """Return "very old and heavy"; the tags are those of the degree, the conjunction and the adjectives."""
     degree, and_, adjective = tags
     words = [leaf(degree, getattr(predicate.degree, side), predicate, "degree")] if predicate.degree else []

@@ -12,8 +12,7 @@ from pydantic import Field, PlainValidator
 from context_nmt.miniature import english_morphology, german_morphology
 from context_nmt.settings import Checked, require
 
-Side = Literal["en", "de"]
-LANGUAGES: tuple[Side, Side] = ("en", "de")
+LANGUAGES = ("en", "de")
 GENDERS = {"der": "masculine", "die": "feminine", "das": "neuter"}
 AUXILIARIES = {"hat": "haben", "ist": "sein"}
 CASES = {"transitive": "accusative", "dative": "dative", "ditransitive": "accusative", "directional": "accusative"}
