@@ -112,7 +112,7 @@ def _check_unique(section: str, entries: Iterable[Any]) -> None:
         for side in LANGUAGES:
             words = getattr(entry, side)
             for word in words if isinstance(words, tuple) else [words]:
-                lemma: str = getattr(word, "lemma", word)
+                lemma = str(getattr(word, "lemma", word))
                 first = holders.setdefault((side, lemma), entry)
                 allowed = first is entry or (section == "nouns" and first.side == entry.side == side)
                 require(allowed, f"{section}.{entry.name}: {lemma!r} is a word of {first.name} already")
