@@ -15,7 +15,6 @@ from context_nmt.miniature.meaning import (
     Clause,
     Entity,
     NounPhrase,
-    Predicate,
     PrepositionalPhrase,
     Sentence,
     Wording,
@@ -55,8 +54,8 @@ def named(of):
 
 
 def is_(subject, *adjectives, degree=None, tense="past", **more):
-    predicate = Predicate(tuple(ADJECTIVES[name] for name in adjectives), degree and ADVERBS[degree])
-    return Clause(subject, VERBS["be"], tense, predicate=predicate, **more)
+    said = tuple(ADJECTIVES[name] for name in adjectives)
+    return Clause(subject, VERBS["be"], tense, adjectives=said, degree=degree and ADVERBS[degree], **more)
 
 
 def does(subject, verb, target=None, tense="past", **more):

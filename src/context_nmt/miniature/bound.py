@@ -109,9 +109,8 @@ def _roles(sentence: Sentence) -> Iterator[tuple[NounPhrase, str, tuple[str, ...
     for clause in sentence.clauses():
         if clause.subject:
             kinds = clause.verb.subject
-            if clause.predicate:
-                fitting = [set(adjective.kinds) for adjective in clause.predicate.adjectives]
-                kinds = tuple(sorted(set.intersection(*fitting)))
+            if clause.adjectives:
+                kinds = tuple(sorted(set.intersection(*(set(adjective.kinds) for adjective in clause.adjectives))))
             if clause.modal:
                 kinds = tuple(kind for kind in kinds if kind in clause.modal.subject)
             yield clause.subject, "nominative", kinds

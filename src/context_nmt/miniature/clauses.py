@@ -5,7 +5,7 @@ from random import Random
 from typing import TypeVar
 
 from context_nmt.miniature.lexicon import Vocabulary
-from context_nmt.miniature.meaning import Clause, Entity, NounPhrase, Predicate, PrepositionalPhrase, Tense, Wording
+from context_nmt.miniature.meaning import Clause, Entity, NounPhrase, PrepositionalPhrase, Tense, Wording
 from context_nmt.miniature.words import Adjective, Noun, Verb, Word
 from context_nmt.settings.miniature import RateSettings
 
@@ -91,7 +91,8 @@ class Clauses:
             second = [adjective for adjective in choices if adjective.name not in excluded]
             adjectives += [self._one(second)] if second else []
         degree = self._one(self._vocabulary.adverbs["degree"]) if self._chance(0.3) else None
-        return Clause(subject, self._lexicon.verbs["be"], self._tense, predicate=Predicate(tuple(adjectives), degree))
+        be = self._lexicon.verbs["be"]
+        return Clause(subject, be, self._tense, adjectives=tuple(adjectives), degree=degree)
 
     def _state(self, subject: NounPhrase) -> Clause:
         """What can be said of a thing or an animal by itself: it is old, does something or is somewhere."""

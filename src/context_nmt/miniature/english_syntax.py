@@ -85,8 +85,8 @@ class English(Grammar):
         word = clause.verb.preposition.en
         if word and clause.verb.frame != "prepositional":  # looked FOR, also in "that he looked for": German has none
             parts = [node("PP", leaf("TO" if word == "to" else "IN", word, clause, "verb"), *parts)]
-        if clause.predicate:
-            parts.append(node("ADJP", *predicate_words(clause.predicate, "en", "and", ("RB", "CC", "JJ"))))
+        if clause.adjectives:
+            parts.append(node("ADJP", *predicate_words(clause, "en", "and", ("RB", "CC", "JJ"))))
         if clause.argument:
             parts.append(self._prepositional_phrase(clause.argument))
         if clause.complement:

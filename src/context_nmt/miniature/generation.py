@@ -60,7 +60,8 @@ class Generation:
         self._contrasts()
         valid = list(self._documents("valid", self._settings.valid))
         self._hold_out(text for _, words in valid for text in _texts(words))
-        self._write("train", progress(self._learned(self._documents("train", self._settings.train)), "train"))
+        training = progress(self._documents("train", self._settings.train), "train")
+        self._write("train", training, self._oracles.values())
         for split, documents in (("valid", valid), ("test", test)):
             self._write(split, documents)
             self._bound(split, documents)
@@ -80,14 +81,7 @@ class Generation:
     def _hold_out(self, texts: Iterable[str]) -> None:
         self._held_out.update(text for text in texts if len(text.split()) > SHORT)
 
-    def _learned(self, documents: Iterable[Drawn]) -> Iterator[Drawn]:
-        for plan, words in documents:
-            for sentence, said in zip(plan, words, strict=True):
-                for oracle in self._oracles.values():
-                    oracle.learn(sentence, said)
-            yield plan, words
-
-    def _write(self, split: str, documents: Iterable[Drawn]) -> None:
+    def _write(self, split: str, documents: Iterable[Drawn], learning: Iterable[Oracle] = ()) -> None:
         lines = 0
         with ExitStack() as stack:
             english, german, index, gold = (
@@ -97,9 +91,11 @@ class Generation:
             for number, (plan, words) in enumerate(documents):
                 index.write(f"{lines}\n")
                 lines += len(plan)
-                for sentence in words:
-                    english.write(sentence.text("en") + "\n")
-                    german.write(sentence.text("de") + "\n")
+                for sentence, said in zip(plan, words, strict=True):
+                    english.write(said.text("en") + "\n")
+                    german.write(said.text("de") + "\n")
+                    for oracle in learning:
+                        oracle.learn(sentence, said)
                 for record in gold_records(self._vocabulary.lexicon, number, plan, words):
                     gold.write(json.dumps(record, ensure_ascii=False) + "\n")
 

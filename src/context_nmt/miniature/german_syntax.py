@@ -65,24 +65,18 @@ class German(Grammar):
         for phrase, case in (*objects, *indirect):
             if phrase.form == "pronoun":
                 words += self._noun_phrase(phrase, case)
-        if clause.time and fronted != "time":
-            words += self._adverbial(clause, "time")
-        if clause.frequency:
-            words += self._adverbial(clause, "frequency")
+        for role in ("time", "frequency"):
+            words += self._adverbial(clause, role) if fronted != role else []
         for phrase, case in (*indirect, *objects):
             if phrase.form != "pronoun":
                 words += self._noun_phrase(phrase, case)
         if clause.negated:
             words.append(leaf("PTKNEG", "nicht", clause, "not"))
-        if clause.manner:
-            words += self._adverbial(clause, "manner")
-        if clause.place and fronted != "place":
-            words += self._adverbial(clause, "place")
+        for role in ("manner", "place"):
+            words += self._adverbial(clause, role) if fronted != role else []
         if clause.argument:
             words += self._prepositional_phrase(clause.argument)
-        if clause.predicate:
-            words += predicate_words(clause.predicate, "de", "und", ("ADV", "KON", "ADJD"))
-        return words
+        return words + predicate_words(clause, "de", "und", ("ADV", "KON", "ADJD"))
 
     def _after(self, clause: Clause) -> list[Leaf]:
         words: list[Leaf] = []
@@ -101,6 +95,8 @@ class German(Grammar):
     def _adverbial(self, clause: Clause, role: str) -> list[Leaf]:
         """Return what a clause says of its time, place, frequency or manner."""
         adverbial = getattr(clause, role)
+        if adverbial is None:
+            return []
         if isinstance(adverbial, PrepositionalPhrase):
             return self._prepositional_phrase(adverbial)
         *before, last = adverbial.de.split()

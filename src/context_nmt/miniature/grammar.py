@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from context_nmt.miniature.meaning import NounPhrase, Part, Predicate, Wording, Wordings
+from context_nmt.miniature.meaning import Clause, NounPhrase, Part, Wording, Wordings
 
 
 class Leaf(NamedTuple):
@@ -47,14 +47,14 @@ def bracketed(tree: Node | Leaf, words: Iterator[str]) -> str:
     return f"({tree.label} {' '.join([bracketed(child, words) for child in tree.children])})"
 
 
-def predicate_words(predicate: Predicate, side: str, conjunction: str, tags: tuple[str, str, str]) -> list[Leaf]:
+def predicate_words(clause: Clause, side: str, conjunction: str, tags: tuple[str, str, str]) -> list[Leaf]:
     """Return "very old and heavy"; the tags are those of the degree, the conjunction and the adjectives."""
     degree, and_, adjective = tags
-    words = [leaf(degree, getattr(predicate.degree, side), predicate, "degree")] if predicate.degree else []
-    for place, entry in enumerate(predicate.adjectives):
+    words = [leaf(degree, getattr(clause.degree, side), clause, "degree")] if clause.degree else []
+    for place, entry in enumerate(clause.adjectives):
         if place:
-            words.append(leaf(and_, conjunction, predicate, "and"))
-        words.append(leaf(adjective, getattr(entry, side), predicate, f"adjective {place}"))
+            words.append(leaf(and_, conjunction, clause, "and"))
+        words.append(leaf(adjective, getattr(entry, side), clause, f"adjective {place}"))
     return words
 
 

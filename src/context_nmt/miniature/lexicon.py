@@ -75,10 +75,8 @@ def _check(lexicon: Lexicon) -> None:
         for name in verb.prepositions:
             known = name in lexicon.prepositions and lexicon.prepositions[name].case == "two-way"
             require(known, f"verbs.{verb.name}: {name!r} is not a two-way preposition")
-    for preposition in lexicon.prepositions.values():
-        require(
-            bool(preposition.case and preposition.kinds), f"prepositions.{preposition.name}: needs a case and kinds"
-        )
+    for name, preposition in lexicon.prepositions.items():
+        require(bool(preposition.case and preposition.kinds), f"prepositions.{name}: needs a case and kinds")
     for unknown in sorted({name for row in lexicon.contraries for name in row} - set(lexicon.adjectives)):
         raise ValueError(f"contraries: {unknown!r} is not an adjective")
     kinds = {noun.kind for noun in (*lexicon.nouns.values(), *lexicon.senses.values())}

@@ -85,14 +85,6 @@ class PrepositionalPhrase:
 
 
 @dataclass(eq=False, slots=True)
-class Predicate:
-    """Adjectives after "be"."""
-
-    adjectives: tuple[Adjective, ...]
-    degree: Word | None = None
-
-
-@dataclass(eq=False, slots=True)
 class Clause:
     """A verb with all that belongs to it.
 
@@ -107,7 +99,8 @@ class Clause:
     indirect: NounPhrase | None = None
     object: NounPhrase | None = None  # accusative, or dative after a verb that takes it
     argument: PrepositionalPhrase | None = None  # waited FOR THE BUS, stood ON THE TABLE, put … ON THE TABLE
-    predicate: Predicate | None = None
+    adjectives: tuple[Adjective, ...] = ()  # was OLD AND HEAVY
+    degree: Word | None = None  # was VERY old
     complement: "Clause | None" = None  # said THAT …
     frequency: Word | None = None
     manner: Word | None = None
