@@ -51,7 +51,7 @@ class Oracle:
         return wordings
 
     def _undecided(self, sentence: Sentence, realised: Realised) -> Iterator[Undecided]:
-        """Yield what the sentence does not tell."""
+        """Yield the questions that a sentence leaves open."""
         pronouns: dict[Entity, list[NounPhrase]] = {}
         named: set[Entity] = set()
         for phrase, _ in realised.mentions():
@@ -78,7 +78,7 @@ class Oracle:
                 yield Undecided(("synonym", wording.noun.name), right, (entity,), answers)
 
     def _pronoun(self, sentence: Sentence, wording: Wording, phrases: list[NounPhrase]) -> Iterator[Undecided]:
-        """Whatever has the same pronouns in the source, and fits the words around them, could be meant."""
+        """Yield what pronouns leave open: all that has the same ones in the source and fits the words around."""
         roles = [(case, kinds) for phrase, case, kinds in _roles(sentence) if phrase in phrases]
         if len(roles) < len(phrases):  # whose hat, who said so: always people
             return

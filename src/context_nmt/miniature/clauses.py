@@ -27,16 +27,16 @@ class Clauses:
         return choices[int(self._random.random() * len(choices))]
 
     def _entity(self, noun: Noun, *, plural: bool = False) -> Entity:
-        """Somebody or something new, called by one of its synonyms on either side."""
+        """Return somebody or something new, called by one of its synonyms in each language."""
         return Entity(Wording(noun, self._one(noun.en), self._one(noun.de), plural))
 
     def _adjective(self, noun: Noun) -> tuple[Adjective, ...]:
-        """Now and then an adjective that goes with a noun."""
+        """Return, now and then, an adjective that goes with a noun."""
         choices = self._vocabulary.adjectives[noun.kind]
         return (self._one(choices),) if choices and self._chance(self._rates.adjective) else ()
 
     def _does(self, subject: NounPhrase) -> Clause | None:
-        """Somebody sleeps, alone; None for what does nothing."""
+        """Return a clause without objects: somebody sleeps; None for what does nothing."""
         verbs = self._vocabulary.intransitive[subject.noun.kind]
         return Clause(subject, self._one(verbs), self._tense) if verbs else None
 
@@ -49,7 +49,7 @@ class Clauses:
         neutral: bool = False,
         simple: bool = False,
     ) -> Clause:
-        """Somebody buys a table, waits for a dog or, with a recipient, gives someone a letter.
+        """Return a clause: somebody buys a table, waits for a dog or, with a recipient, gives someone a letter.
 
         `neutral`: with a verb that says nothing about the target; `simple`: without prepositions and recipients.
         """
@@ -82,7 +82,7 @@ class Clauses:
         return PrepositionalPhrase(self._lexicon.prepositions[name], case, spot)
 
     def _is_so(self, subject: NounPhrase, *, only: Sequence[Adjective] = ()) -> Clause:
-        """Something is old, or very old and heavy; `only`: by one of these adjectives."""
+        """Return a clause: something is old, or very old and heavy; `only`: of these adjectives."""
         choices = only or self._vocabulary.adjectives[subject.noun.kind]
         adjectives = [self._one(choices)]
         if self._chance(0.3):
@@ -95,7 +95,7 @@ class Clauses:
         return Clause(subject, be, self._tense, adjectives=tuple(adjectives), degree=degree)
 
     def _state(self, subject: NounPhrase) -> Clause:
-        """What can be said of a thing or an animal by itself: it is old, does something or is somewhere."""
+        """Return a clause about a thing or an animal alone: it is old, does something or is somewhere."""
         draw = self._random.random()
         places = self._vocabulary.positional[subject.noun.kind]
         clause = None
@@ -107,7 +107,7 @@ class Clauses:
         return clause or self._is_so(subject)
 
     def _conjunction(self) -> Word:
-        """And, or but."""
+        """Return "and" or "but"."""
         return self._one(list(self._lexicon.conjunctions.values()))
 
     def _decorate(self, clause: Clause, *, place: bool = True, spoken_of: bool = False) -> Clause:
@@ -145,7 +145,7 @@ class Clauses:
         return clause
 
     def _somewhere(self) -> Word | PrepositionalPhrase:
-        """Here, or in the garden."""
+        """Return a place: here, or in the garden."""
         if self._chance(0.2):
             return self._one(self._vocabulary.adverbs["place"])
         noun = self._one(self._vocabulary.of_kind["place"])

@@ -87,7 +87,7 @@ class Contrasts:
     # Pronouns
 
     def _within(self, kind: str, random: Random) -> list[Item]:
-        """A thing and its pronoun in one sentence; from German, no person there has the thing's gender."""
+        """Draw a thing and its pronoun in one sentence; from German, no person there has the thing's gender."""
         document = Document(self._vocabulary, self._settings.rates, random)
         document.pronoun_within()
         sentence = document.sentences[-1]
@@ -111,7 +111,7 @@ class Contrasts:
         return [self._item([sentence], "within", {}, dict.fromkeys(pronouns, wrong))]
 
     def _cross_pronoun(self, kind: str, random: Random) -> list[Item]:
-        """A pronoun after two contexts that differ in the noun it refers to."""
+        """Draw a pronoun after two contexts that differ in the noun it refers to."""
         distance = int(kind[-1])
         first = random.choice(self._vocabulary.things)
         gender = first.de[0].gender
@@ -140,7 +140,7 @@ class Contrasts:
     # Senses
 
     def _sense(self, kind: str, random: Random) -> list[Item]:
-        """An ambiguous noun with its cue in the sentence, or after two contexts that differ in the cue."""
+        """Draw an ambiguous noun with its cue in the sentence, or after two contexts that differ in the cue."""
         document = Document(self._vocabulary, self._settings.rates, random)
         noun = random.choice([noun for noun in self._lexicon.senses.values() if noun.side == self._source])
         if document.misleads(noun):
@@ -198,7 +198,7 @@ class _Scene(Clauses):
 
 
 def with_mirrors(drawn: Iterable[Item]) -> list[Item]:
-    """Say of each item with a context where its mirror is: next to it."""
+    """Note in each item with a context the place of its mirror, which is next to it."""
     items = list(drawn)
     pairs = [place for place, item in enumerate(items) if item["context"]["source"]]
     for one, other in zip(pairs[::2], pairs[1::2], strict=True):

@@ -18,7 +18,7 @@ class Document(Telling):
     """One document in the making: episodes of one to a few sentences."""
 
     def introduce(self, thing: Entity) -> None:
-        """A sentence that speaks of a thing for the first time."""
+        """Speak of a thing for the first time."""
         if self._chance(self._rates.subordinate):
             self._add(self._with_subordinate(thing), plain=True)
             return
@@ -35,7 +35,7 @@ class Document(Telling):
         self._add(clause)
 
     def refer(self, thing: Entity) -> None:
-        """A sentence with a pronoun for a thing of an earlier sentence."""
+        """Refer to a thing of an earlier sentence by a pronoun."""
         pronoun = NounPhrase(thing, "pronoun")
         if self._vocabulary.adjectives[thing.wording.noun.kind] and self._chance(0.55):
             clause = self._decorate(self._state_or_owner(pronoun))
@@ -48,7 +48,7 @@ class Document(Telling):
             self._add(clause)
 
     def pronoun_cross(self) -> None:
-        """A thing, sentences about people, and a pronoun for the thing."""
+        """Speak of a thing, then of people, then of the thing again by a pronoun."""
         thing = self._thing()
         self.introduce(thing)
         for _ in range(self._weighted(DISTANCES)):
@@ -56,7 +56,7 @@ class Document(Telling):
         self.refer(thing)
 
     def pronoun_within(self) -> None:
-        """A thing and its pronoun in one sentence."""
+        """Speak of a thing, and of it again by a pronoun in the same sentence."""
         thing = self._thing()
         subject = self._somebody()
         target = self._introduced(thing, subject)
@@ -78,7 +78,7 @@ class Document(Telling):
             self._coordinate(first, second)
 
     def sense(self) -> None:
-        """An ambiguous noun, with its cue beside it, in another clause, or in the sentence before."""
+        """Use an ambiguous noun with its cue next to it, in another clause, or in the sentence before."""
         noun = self._one(list(self._lexicon.senses.values()))
         position = CUES[self._weighted(CUES)].removeprefix("cue_")
         if self.misleads(noun):
@@ -95,7 +95,7 @@ class Document(Telling):
             self.refer(thing)
 
     def misleads(self, noun: Noun) -> bool:
-        """Tell whether the document has said the word already, or what decides for one of its senses."""
+        """Tell whether the document has used the word already, or a cue for one of its senses."""
         other = self._lexicon.other_sense(noun)
         return not self._used.isdisjoint({noun.name, other.name, *noun.cues, *other.cues})
 
@@ -103,7 +103,7 @@ class Document(Telling):
         return self._entity(self._lexicon.nouns[self._one(noun.cues)])
 
     def sense_beside(self, thing: Entity) -> None:
-        """The sandy bank, the bank of the river."""
+        """Use an ambiguous noun with its cue next to it: the muddy bank, the bank of the river."""
         noun, phrase = thing.wording.noun, NounPhrase(thing, "definite")
         if noun.adjectives and self._chance(0.5):
             phrase.adjectives = (self._lexicon.adjectives[self._one(noun.adjectives)],)
@@ -116,7 +116,7 @@ class Document(Telling):
         self._add(self._decorate(clause, place=False), ambiguities=[Ambiguity(phrase, "beside", cue)])
 
     def sense_far(self, thing: Entity) -> None:
-        """When she saw the river, he looked for the bank; or the other way round."""
+        """Use one with its cue in another clause: when she saw the river, he looked for the bank."""
         cue = NounPhrase(self._cue(thing.wording.noun), self._one(("definite", "indefinite")))
         phrase = NounPhrase(thing, self._one(("definite", "indefinite")))
         first, second = (cue, phrase) if self._chance(0.5) else (phrase, cue)
@@ -138,7 +138,7 @@ class Document(Telling):
         self._finish(Sentence(main, ambiguities=(ambiguity,)))
 
     def sense_previous(self, thing: Entity, cue: Entity) -> None:
-        """She saw the river. He looked for the bank."""
+        """Use one with its cue in the sentence before: She saw the river. He looked for the bank."""
         subject = self._somebody()  # a whole group could be a cue of its own
         mention = NounPhrase(cue, "indefinite" if self._chance(0.5) else "definite")
         clause = self._does_to(subject, mention, neutral=True)
@@ -153,7 +153,7 @@ class Document(Telling):
         return self._random.choices(range(len(names)), weights)[0]
 
     def plan(self) -> list[Sentence]:
-        """A whole document of 4 to 10 sentences."""
+        """Return a whole document of 4 to 10 sentences."""
         length = self._random.randint(SHORTEST, LONGEST)
         while len(self.sentences) < length:
             getattr(self, EPISODES[self._weighted(EPISODES)])()

@@ -130,6 +130,6 @@ def _write_probing(settings: MiniatureSettings, folder: Path) -> None:
 
 
 def _texts(words: list[Realised]) -> list[str]:
-    """The sentences of a document and the document as a whole, in both languages."""
+    """Return the sentences of a document and the document as a whole, in both languages."""
     sides = [[sentence.text(language) for sentence in words] for language in LANGUAGES]
     return [text for lines in sides for text in (*lines, "\n".join(lines))]

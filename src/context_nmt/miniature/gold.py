@@ -19,9 +19,11 @@ def gold_records(
     last: dict[Entity, tuple[int, Part]] = {}  # the nearest mention: sentence and head
     for index, (sentence, words) in enumerate(zip(sentences, realised, strict=True)):
         english = english_record(words.tree)
-        record: Record = {"document": number, "sentence": index, "en": english["en"]}
-        record["de"] = {"tokens": words.tokens("de"), "tags": [leaf.tag for leaf in words.de]}
-        record |= {
+        record: Record = {
+            "document": number,
+            "sentence": index,
+            "en": english["en"],
+            "de": {"tokens": words.tokens("de"), "tags": [leaf.tag for leaf in words.de]},
             "tree": english["tree"],
             "alignment": words.alignment(),
             "pronouns": [],

@@ -26,7 +26,7 @@ class Wording:
 
     @classmethod
     def usual(cls, noun: Noun) -> "Wording":
-        """One of it, called by the first of its synonyms."""
+        """Return the wording of one thing, by the first of its synonyms."""
         return cls(noun, noun.en[0], noun.de[0])
 
     @property
@@ -107,28 +107,28 @@ class Clause:
     time: Word | None = None
     place: Word | PrepositionalPhrase | None = None
     fronted: Front = None
-    reordered: bool = False  # what is movable stands in front in one language alone
+    reordered: bool = False  # what is movable comes first in one language only
     subordinator: Word | None = None
     subordinate: "Clause | None" = None
 
     @property
     def movable(self) -> Front:
-        """The time or, without one, the place: what can stand in front or behind."""
+        """The time or, without one, the place: what can come first or last."""
         return "time" if self.time else "place" if self.place else None
 
     @property
     def fronted_in_german(self) -> Front:
-        """What stands before the verb of the German clause in place of its subject."""
+        """What precedes the verb of the German clause in place of its subject."""
         if not self.reordered:
             return self.fronted
         return None if self.fronted else self.movable
 
     def ordered_as(self, language: str) -> "Clause":
-        """The clause with what one language fronts in front in both."""
+        """Return the clause with the order of one language in both."""
         return replace(self, fronted=self.fronted if language == "en" else self.fronted_in_german, reordered=False)
 
     def phrases(self) -> Iterator[NounPhrase]:
-        """The noun phrases of the clause itself."""
+        """Yield the noun phrases of the clause itself."""
         yield from (phrase for phrase in (self.subject, self.indirect, self.object) if phrase)
         for adverbial in (self.argument, self.place):
             if isinstance(adverbial, PrepositionalPhrase):
@@ -159,14 +159,14 @@ class Sentence:
     ambiguities: tuple[Ambiguity, ...] = ()
 
     def ordered_as(self, language: str) -> "Sentence":
-        """The sentence with what one language fronts in front in both; a question has nothing before its verb."""
+        """Return the sentence with the order of one language in both; a question has nothing before its verb."""
         if self.question:
             return self
         second = self.second and self.second.ordered_as(language)
         return replace(self, clause=self.clause.ordered_as(language), second=second)
 
     def clauses(self) -> Iterator[Clause]:
-        """All clauses of the sentence."""
+        """Yield all clauses of the sentence."""
         waiting = [self.clause] if self.second is None else [self.clause, self.second]
         while waiting:
             clause = waiting.pop(0)
@@ -175,7 +175,7 @@ class Sentence:
             waiting += [phrase.relative for phrase in clause.phrases() if phrase.relative]
 
     def phrases(self) -> Iterator[NounPhrase]:
-        """All noun phrases of the sentence but possessors."""
+        """Yield all noun phrases of the sentence but possessors."""
         if self.speaker:
             yield self.speaker
         for clause in self.clauses():

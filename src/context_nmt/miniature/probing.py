@@ -165,7 +165,7 @@ def _by_target(targets: Sequence[tuple[ParsedSentence, Tree | None]], dealer: De
 def coordination_inversion(sentences: Sentences, dealer: Dealer) -> Task:
     """Whether the order of two coordinated clauses is inverted (I) or not (O).
 
-    Which of the clauses is longer as it stands in the task says nothing: original and inverted sentences are paired.
+    Which of the clauses in the task is longer says nothing: original and inverted sentences are paired.
     """
     taken = {sentence.text for sentence in sentences}
     pairs: dict[int, list[tuple[str, str]]] = {-1: [], 0: [], 1: []}  # by which clause is longer: original, inverted

@@ -34,7 +34,7 @@ class Telling(Clauses):
         return person
 
     def _mention(self, person: Entity) -> NounPhrase:
-        """A pronoun in a sentence that has mentioned them, often one in the next sentence; else a name or a noun."""
+        """Return a pronoun if this sentence has mentioned them, often if the last one has; else a name or a noun."""
         again = person in self._here or (person in self._before and self._chance(self._rates.person_pronoun))
         known = person in self._known
         self._here.add(person)
@@ -52,7 +52,7 @@ class Telling(Clauses):
         return self._mention(self._one_of_the_cast(but))
 
     def _subject(self) -> NounPhrase:
-        """One of the people, now and then two of them, or a whole group."""
+        """Return one of the people, now and then both, or a whole group."""
         if self._chance(0.06) and not self._here:
             self._before = set()
             phrase, other = [self._mention(person) for person in self._cast]
@@ -67,7 +67,7 @@ class Telling(Clauses):
     # Things
 
     def _thing(self) -> Entity:
-        """A thing or an animal that this document has not spoken of."""
+        """Return a thing or an animal that this document has not spoken of."""
         while True:
             noun = self._one(self._vocabulary.things)
             if noun.name not in self._used:
@@ -75,7 +75,7 @@ class Telling(Clauses):
                 return self._entity(noun, plural=self._chance(self._rates.plural))
 
     def _introduced(self, thing: Entity, subject: NounPhrase) -> NounPhrase:
-        """The first mention of a thing: a table, his table, Anna's table, this table, two tables."""
+        """Return the first mention of a thing: a table, his table, Anna's table, this table, two tables."""
         form: Form = "definite"
         numeral = possessor = None
         draw = self._random.random()
@@ -94,7 +94,7 @@ class Telling(Clauses):
         return NounPhrase(thing, form, self._adjective(thing.wording.noun), numeral=numeral, possessor=possessor)
 
     def _acts_on(self, target: NounPhrase, subject: NounPhrase, *, simple: bool = False) -> Clause:
-        """A clause in which the other person may be the recipient."""
+        """Return a clause in which the other person may be the recipient."""
         recipient, here = None, set(self._here)
         alone = simple or subject.other or (target.possessor and target.possessor.form == "name")
         if not alone and subject.entity in self._cast:
@@ -105,7 +105,7 @@ class Telling(Clauses):
         return clause
 
     def _state_or_owner(self, subject: NounPhrase) -> Clause:
-        """A thing is old, is somewhere or belongs to one of the people."""
+        """Return a clause: a thing is old, is somewhere or belongs to one of the people."""
         belong = self._vocabulary.belonging
         if subject.noun.kind in belong[0].subject and self._chance(0.15):
             owner = self._somebody()
@@ -113,7 +113,7 @@ class Telling(Clauses):
         return self._state(subject)
 
     def _companion(self, clause: Clause) -> None:
-        """Now and then for, with or without the other person."""
+        """Add, now and then, "for", "with" or "without" and the other person."""
         subject = clause.subject
         if clause.place or clause.verb.frame != "transitive" or not subject or subject.entity not in self._cast:
             return
@@ -123,7 +123,7 @@ class Telling(Clauses):
             clause.place = PrepositionalPhrase(preposition, preposition.case, self._mention(other))
 
     def _add_relative(self, phrase: NounPhrase) -> None:
-        """Now and then a relative clause: that was old, that she bought."""
+        """Add, now and then, a relative clause: that was old, that she bought."""
         if not self._chance(self._rates.relative) or phrase.form not in ("definite", "indefinite"):
             return
         if self._chance(0.5):
@@ -185,7 +185,7 @@ class Telling(Clauses):
         return self._does_to(subject, self._somebody(but=subject.entity))
 
     def people(self) -> None:
-        """A sentence that mentions nothing but people and places."""
+        """Say something that mentions nothing but people and places."""
         if self._chance(self._rates.coordinated):
             clauses = [self._decorate(self._about_people(self._mention(person))) for person in self._cast]
             self._coordinate(*clauses)
@@ -200,7 +200,7 @@ class Telling(Clauses):
             self._add(self._decorate(self._about_people(subject)))
 
     def _with_subordinate(self, target: Entity | None) -> Clause:
-        """A clause about people or a thing, with another one about people that says why, when or if."""
+        """Return a clause about people or a thing, with another one about people that says why, when or if."""
         fronted = self._chance(0.4)
         subordinate = self._about_people(self._somebody(), clausal=False) if fronted else None
         subject = self._somebody()
