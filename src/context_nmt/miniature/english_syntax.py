@@ -114,12 +114,10 @@ class English(Grammar):
         *before, noun = adverbial.en.split()
         if not before:
             return node("ADVP", leaf("RB", noun, clause, role))
-        preposition, *articles = [
-            leaf(tag, word, clause, f"{role} preposition") for tag, word in zip(("IN", "DT"), before, strict=False)
-        ]
-        return node(
-            "PP", preposition, node("NP", *articles, leaf("NNP" if noun.istitle() else "NN", noun, clause, role))
-        )
+        tags = zip(("IN", "DT"), before, strict=False)
+        preposition, *article = [leaf(tag, word, clause, f"{role} preposition") for tag, word in tags]
+        head = leaf("NNP" if noun.istitle() else "NN", noun, clause, role)
+        return node("PP", preposition, node("NP", *article, head))
 
     def _prepositional_phrase(self, phrase: PrepositionalPhrase) -> Node:
         words = phrase.preposition.en.split()

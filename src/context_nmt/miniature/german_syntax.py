@@ -22,11 +22,9 @@ class German(Grammar):
         if sentence.speaker:
             assert sentence.speaking is not None
             said = sentence.speaking.de.finite[sentence.speaking_tense, self._number(sentence.speaker)]
-            words = [
-                *(leaf("$(", '"', sentence, "open"), *words, leaf("$(", '"', sentence, "close")),
-                *(leaf("$,", ",", sentence, "comma"), leaf("VVFIN", said, sentence, "said")),
-                *self._noun_phrase(sentence.speaker, "nominative"),
-            ]
+            before, after = (leaf("$(", '"', sentence, role) for role in ("open", "close"))
+            verb = [leaf("$,", ",", sentence, "comma"), leaf("VVFIN", said, sentence, "said")]
+            words = [before, *words, after, *verb, *self._noun_phrase(sentence.speaker, "nominative")]
         if sentence.opening:
             words = [leaf("KON", sentence.opening.de, sentence, "opening"), *words]
         if sentence.second and sentence.conjunction:
@@ -60,14 +58,14 @@ class German(Grammar):
     def _middle(self, clause: Clause, fronted: Front, *, subject: bool) -> list[Leaf]:
         """Pronouns before adverbs of time, these before nouns, the dative before the accusative, then "nicht"."""
         words = self._noun_phrase(clause.subject, "nominative") if subject and clause.subject else []
-        objects = [(phrase, clause.verb.case) for phrase in (clause.object,) if phrase]
-        indirect = [(phrase, "dative") for phrase in (clause.indirect,) if phrase]
-        for phrase, case in (*objects, *indirect):
+        cases = ((clause.object, clause.verb.case), (clause.indirect, "dative"))
+        objects = [(phrase, case) for phrase, case in cases if phrase]
+        for phrase, case in objects:
             if phrase.form == "pronoun":
                 words += self._noun_phrase(phrase, case)
         for role in ("time", "frequency"):
             words += self._adverbial(clause, role) if fronted != role else []
-        for phrase, case in (*indirect, *objects):
+        for phrase, case in reversed(objects):
             if phrase.form != "pronoun":
                 words += self._noun_phrase(phrase, case)
         if clause.negated:
