@@ -78,7 +78,7 @@ def experiment(tmp_path_factory):
     adjectives = {
         name: replace(one, kinds=tuple(kind for kind in one.kinds if kind in KINDS))
         for name, one in lexicon.adjectives.items()
-        if KINDS.intersection(one.kinds)
+        if one.cue or KINDS.intersection(one.kinds)
     }
     raw = folder / "data" / "miniature"
     raw.mkdir(parents=True)
