@@ -213,38 +213,38 @@ def test_a_folder_without_parallel_text_is_refused(tmp_path):
     with pytest.raises(UserError, match="no such folder"):
         describe_corpus(tmp_path / "none")
     write(tmp_path / "train.en", ["Yes."])
-    with pytest.raises(UserError, match=r"no parallel text there"):
+    with pytest.raises(UserError, match=r"no parallel text"):
         describe_corpus(tmp_path)
 
 
 def test_a_sample_marks_pronouns_and_ambiguous_words(corpus):
     sample = draw_sample(corpus, split="test", documents=1, seed=1)
-    ((number, (first, second, third)),) = sample.documents
+    ((number, (first, second, third)),) = sample.documents.items()
     assert number == 0
     assert sample.languages == ("en", "de")
-    assert first.text == (ENGLISH[0], GERMAN[0])
-    assert second.text == ("It[1] was sold because it[2] was old.", "Er[1] wurde verkauft, weil er[2] alt war.")
+    assert first.texts == (ENGLISH[0], GERMAN[0])
+    assert second.texts == ("It[1] was sold because it[2] was old.", "Er[1] wurde verkauft, weil er[2] alt war.")
     assert second.remarks == (
         "It / Er < table / Tisch (1 back)",
         "it / er < It / Er (0 back) < table / Tisch (1 back)",
     )
-    assert third.text[0] == "He saw the bank[1] that burned, and he can leave."
+    assert third.texts[0] == "He saw the bank[1] that burned, and he can leave."
     assert third.remarks == (
         "bank / Bank: bank_money, en ambiguous, cue previous (sold / verkauft); not: Er sah das Ufer.",
     )
 
 
 def test_a_sample_depends_on_its_seed_only(corpus):
-    drawn = [draw_sample(corpus, split="train", documents=1, seed=seed).documents[0][0] for seed in range(9)]
-    assert set(drawn) == {0, 1}
-    assert draw_sample(corpus, split="train", documents=1, seed=3).documents[0][0] == drawn[3]
+    drawn = [list(draw_sample(corpus, split="train", documents=1, seed=seed).documents) for seed in range(9)]
+    assert {number for (number,) in drawn} == {0, 1}
+    assert draw_sample(corpus, split="train", documents=1, seed=3).documents.keys() == {*drawn[3]}
 
 
 def test_without_documents_each_sentence_is_one(tmp_path):
     for language in ("de", "cs"):
         write(tmp_path / f"dev.{language}", ["Eins | zwei.", "Drei."])
     sample = draw_sample(tmp_path, split="dev", documents=2, seed=1)
-    assert [len(sentences) for _, sentences in sample.documents] == [1, 1]
+    assert [len(sentences) for sentences in sample.documents.values()] == [1, 1]
     write_sample(sample, tmp_path / "sample.md")
     assert "| 0 | Eins \\| zwei. | Eins \\| zwei. |\n" in (tmp_path / "sample.md").read_text(encoding="utf-8")
 

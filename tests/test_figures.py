@@ -9,7 +9,7 @@ from made_up_experiment import PARAMETERS, evaluate_all, make_experiment
 from shown import texts
 
 from context_nmt.files import write_lines
-from context_nmt.report.pictures.inside import draw_analyses
+from context_nmt.report.pictures.analyses import draw_analyses
 from context_nmt.report.pictures.scores import draw_learning_curves, draw_scores
 from context_nmt.results.reading import read_results
 

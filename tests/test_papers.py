@@ -13,10 +13,10 @@ from shown import cells, texts
 from context_nmt.files import UserError, write_json
 from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import DASH, TIMES
-from context_nmt.report.papers.beside import set_beside, set_paper_beside
-from context_nmt.report.papers.entries import entries_of
+from context_nmt.report.papers.comparison import comparisons_of
 from context_nmt.report.papers.published import Each, read_papers
-from context_nmt.report.pictures.papers import draw_entry
+from context_nmt.report.papers.reproduction import reproduce, reproduce_paper
+from context_nmt.report.pictures.papers import draw_comparison
 from context_nmt.results.reading import read_results
 from context_nmt.settings.parameters import read_parameters
 
@@ -85,20 +85,20 @@ def read(tmp_path, **changes):
 
 
 def entry_of(paper, results):
-    (entry,) = entries_of("birds", paper, [results])
+    (entry,) = comparisons_of("birds", paper, [results])
     return entry
 
 
 def row_of(paper, results, label="Gauss"):
     """The cells of a row; those of the experiment by "test, sacrebleu" alone."""
-    found = cells(entry_of(paper, results).grid())[label]
+    found = cells(entry_of(paper, results).grid)[label]
     return {title.removeprefix("birds en-de, seeds 1, 2: "): text for title, text in found.items()}
 
 
 def drawn(paper, results, path):
     """The texts of an entry's picture; None if there is none."""
     path.unlink(missing_ok=True)
-    assert draw_entry(entry_of(paper, results), path) == path.exists()
+    assert draw_comparison(entry_of(paper, results), path) == path.exists()
     return texts(path) if path.exists() else None
 
 
@@ -116,14 +116,14 @@ def test_the_paper_s_own_test_set_stands_beside_it(tmp_path, results):
     assert list(row_of(paper, results, "someone else").values()) == ["20.0", *[DASH] * 6]
     never = row_of(paper, results, "never run")
     assert (never["Published: BLEU"], never["test, sacrebleu"]) == ("28.5 (+0.5)", DASH)
-    assert not any("replica" in note for note in entry_of(paper, results).grid().notes)
+    assert not any("replica" in note for note in entry_of(paper, results).grid.notes)
     assert paper.citation() == "A. Finch, B. Wren (1999). On birds. Nest. doi 10.1/birds"
 
 
 @pytest.mark.parametrize("change", [{"columns_0": {"test_set": "newstest2014"}}, {"languages": "de-en"}])
 def test_another_test_set_or_direction_is_a_replica(tmp_path, results, change):
     paper = read(tmp_path, **change)
-    assert any(note.startswith("A replica: ") for note in entry_of(paper, results).grid().notes)
+    assert any(note.startswith("A replica: ") for note in entry_of(paper, results).grid.notes)
     row = row_of(paper, results)
     assert [title for title in row if "sacrebleu" in title] == [
         f"{test}, sacrebleu" for test in ("dev", "test", "both")
@@ -136,11 +136,11 @@ def test_another_test_set_or_direction_is_a_replica(tmp_path, results, change):
 def test_an_experiment_on_the_paper_s_text_has_no_replicas_of_its_other_tables(tmp_path, results):
     paper = read(tmp_path)
     table = paper.tables[0]
-    elsewhere = replace(table, id="Table 2", languages="en-ru")
+    elsewhere = replace(read(tmp_path, languages="en-ru").tables[0], id="Table 2")
     costs = replace(table, id="Table 3", columns=table.columns[2:], rows=tuple(map(without_scores, table.rows)))
-    own = set_paper_beside(replace(paper, tables=(table, elsewhere, costs)), results)
+    own = reproduce_paper(replace(paper, tables=(table, elsewhere, costs)), results)
     assert [(beside.table.id, beside.is_replica) for beside in own] == [("Table 1", False), ("Table 3", False)]
-    other = set_paper_beside(replace(paper, tables=(elsewhere, costs)), results)
+    other = reproduce_paper(replace(paper, tables=(elsewhere, costs)), results)
     assert [(beside.table.id, beside.is_replica) for beside in other] == [("Table 2", True), ("Table 3", True)]
 
 
@@ -177,7 +177,7 @@ def test_another_baseline_than_the_paper_s_is_named_and_not_drawn(tmp_path):
 def test_settings_that_are_not_the_paper_s_stand_beside_the_label(tmp_path, results):
     def label(layers, wanted):
         models = results.models | {"gauss": results.models["gauss"] | {"slots": {"slot": layers, "other": [{}]}}}
-        grid = entry_of(read(tmp_path, rows_2={"settings": wanted}), replace(results, models=models)).grid()
+        grid = entry_of(read(tmp_path, rows_2={"settings": wanted}), replace(results, models=models)).grid
         return next(row.label for row in grid.rows if row.variant == "gauss")
 
     assert label([{"window": 9}] * 2, {"window": 9}) == "Gauss"
@@ -247,9 +247,9 @@ def test_a_column_for_each_layer_or_tag_is_one_for_each(tmp_path, results):
 
 def test_a_table_without_baselines_takes_any_system_of_it(tmp_path, results):
     rows = {"baseline": None}
-    assert set_beside(read(tmp_path, rows_2=rows, rows_3=rows).tables[0], results) is not None
+    assert reproduce(read(tmp_path, rows_2=rows, rows_3=rows).tables[0], results) is not None
     paper = read(tmp_path, rows_1={"variant": None}, rows_2={**rows, "variant": None}, rows_3=rows)
-    assert set_beside(paper.tables[0], results) is None
+    assert reproduce(paper.tables[0], results) is None
 
 
 def test_a_picture_has_the_gains_of_every_compared_system(tmp_path, results):
@@ -437,8 +437,8 @@ def test_the_papers_stand_beside_an_experiment_with_their_systems(tmp_path):
     variants["ccan"] = {"baseline": "cmlm", "test": "sign"}
     experiment = make_experiment(tmp_path, variants=variants, train={"bitext": names}, focus="transformer")
     results = read_results(evaluate_all(experiment))
-    found = {name: entries_of(name, paper, [results]) for name, paper in read_papers().items()}
-    ran = {entry.name: entry for entries in found.values() for entry in entries if entry.blocks}
+    found = {name: comparisons_of(name, paper, [results]) for name, paper in read_papers().items()}
+    ran = {entry.name: entry for entries in found.values() for entry in entries if entry.reproductions}
     assert [name for name in ran if name.endswith("-table-3")] == [
         *("context_aware_self_attention-table-3", "hierarchical_attention-table-3"),  # no small Transformer ran
     ]
@@ -446,12 +446,12 @@ def test_the_papers_stand_beside_an_experiment_with_their_systems(tmp_path):
     assert "context_aware_cross_attention-figure-2a" not in ran  # no system is gated
     assert "lexical_shortcuts-contrawsd" not in ran
     assert {entry.paper for entry in ran.values()} == set(read_papers())
-    assert all(entry.grid().notes[0].startswith("A replica") for entry in ran.values())
-    sizes = ran["lexical_shortcuts-table-5"].grid().numbers().query("variant == 'lexical_shortcuts_fusion'")
+    assert all(entry.grid.notes[0].startswith("A replica") for entry in ran.values())
+    sizes = ran["lexical_shortcuts-table-5"].grid.numbers().query("variant == 'lexical_shortcuts_fusion'")
     published, own = (sizes[sizes.text.str.contains(ratio)].iloc[0] for ratio in ("1.29", "4.00"))
     assert (published.group, published.text, published.value) == ("Published", f"84,053 ({TIMES} 1.29)", 84053)
     assert (own.value, own.difference, own.text) == (4_000_000, 3_000_000, f"4,000,000 ({TIMES} 4.00)")
-    pictures = {name for name, entry in ran.items() if draw_entry(entry, tmp_path / f"{name}.svg")}
+    pictures = {name for name, entry in ran.items() if draw_comparison(entry, tmp_path / f"{name}.svg")}
     assert set(ran) - pictures == {"hierarchical_attention-text", "lexical_shortcuts-table-5"}  # of costs
 
 
@@ -465,12 +465,14 @@ def test_divergences_are_drawn_over_layers_and_over_filter_sizes(tmp_path):
         metrics = (f"{metric}_encoder" for metric in ("divergence", "head_divergence"))
         layers = {f"{metric}{end}": 1 / size for metric in metrics for end in ("", "_1", "_2")}
         results.rows[name, 1].extend(rows_of({"dev": layers, "test": layers}))
-    entries = {entry.table.id: entry for entry in entries_of("dual", read_papers()["dual_contextual"], [results])}
-    by_size = cells(entries["Figure 4b"].grid())["f = 8"]
+    entries = {entry.table.id: entry for entry in comparisons_of("dual", read_papers()["dual_contextual"], [results])}
+    by_size = cells(entries["Figure 4b"].grid)["f = 8"]
     assert {title: text for title, text in by_size.items() if "divergence" in title} == {
         f"birds en-de, seed 1: test, {metric}": "0.125" for metric in ("divergence_encoder", "head_divergence_encoder")
     }
-    assert all(draw_entry(entries[name], tmp_path / f"{name}.svg") for name in ("Figure 3", "Figure 4a", "Figure 4b"))
+    assert all(
+        draw_comparison(entries[name], tmp_path / f"{name}.svg") for name in ("Figure 3", "Figure 4a", "Figure 4b")
+    )
     found = texts(tmp_path / "Figure 4a.svg")
     assert {"f = 2", "f = 3", "f = 8", "encoder layer", "birds en-de, seed 1"} <= set(found)
     assert {"f", "2", "3", "8", "pairs of heads"} <= set(texts(tmp_path / "Figure 4b.svg"))

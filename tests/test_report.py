@@ -16,14 +16,14 @@ from context_nmt.files import read_json, write_json
 from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import DASH, Cell
 from context_nmt.report.formats import LATEX, escape_latex, format_latex
-from context_nmt.report.grid import Column, Grid, GridRow
-from context_nmt.report.papers.claims import headlines, outcomes_of, published_of
-from context_nmt.report.papers.costs import cost_grid
-from context_nmt.report.papers.entries import NO_EXPERIMENT, entries_of
-from context_nmt.report.papers.lines import lines_of
+from context_nmt.report.grid import Grid, GridRow, Heading
+from context_nmt.report.papers.all_systems import all_systems_grid
+from context_nmt.report.papers.claim_lines import claim_lines
+from context_nmt.report.papers.claims import headlines, outcomes_of, published_gains
+from context_nmt.report.papers.comparison import NO_EXPERIMENT, comparisons_of
 from context_nmt.report.papers.published import Claim, Wanted, read_papers
 from context_nmt.report.papers.summary import summarise
-from context_nmt.report.papers.systems import System
+from context_nmt.report.papers.training_costs import System
 from context_nmt.report.writing import write_report, write_tables
 from context_nmt.results.numbers import Difference, Number
 from context_nmt.results.reading import read_all
@@ -125,12 +125,12 @@ def test_every_entry_is_on_both_pages_with_every_row_and_has_its_files(root):
     page = parsed(root)
     markdown = (root.reports / "report.md").read_text(encoding="utf-8")
     for name, paper in read_papers().items():
-        for entry in entries_of(name, paper, read_all(root)):
-            grid = entry.grid()
+        for entry in comparisons_of(name, paper, read_all(root)):
+            grid = entry.grid
             rows = page.findall(f".//table[@id='table-{grid.name}']/tbody/tr")
-            assert [row.find("th").text for row in rows] == [row.label for row in entry.grid().rows]
+            assert [row.find("th").text for row in rows] == [row.label for row in entry.grid.rows]
             assert [row.label for row in entry.table.rows] == [row.label.split(" (here: ")[0] for row in grid.rows]
-            assert {len(row.findall("td")) for row in rows} == {len(grid.columns)}
+            assert {len(row.findall("td")) for row in rows} == {len(grid.headings)}
             section = markdown.split(f"\n## {paper.name}\n")[1].split(f"\n### {grid.title}\n")[1].split("\n### ")[0]
             for row in grid.rows:
                 assert f"\n| {row.label} |" in section
@@ -233,7 +233,7 @@ def test_sentences_follow_from_numbers(root):
         results.__dict__["numbers"] = {
             key: replace(number, gain=number.gain and gain) for key, number in experiments[0].numbers.items()
         }
-        return summarise(PAPER, entries_of("dual_contextual", PAPER, [results]))
+        return summarise(PAPER, comparisons_of("dual_contextual", PAPER, [results]))
 
     summary = sentences(Difference(1.5, (0.5, 2.5), 0.004))
     assert any("Both & <more> +1.50 sacrebleu against Transformer on test" in one for one in summary.found)
@@ -244,7 +244,7 @@ def test_sentences_follow_from_numbers(root):
     assert (
         "(one-sided paired bootstrap, seeds disagree or are equal)" in sentences(Difference(0.5, (-2, 3), 1.0)).sure[0]
     )
-    unknown = summarise(PAPER, entries_of("dual_contextual", PAPER, experiments[2:]))
+    unknown = summarise(PAPER, comparisons_of("dual_contextual", PAPER, experiments[2:]))
     assert unknown.found == ("None of its headline systems has run here.",)
     assert "`make repro NAME=never`" in unknown.sure[0]
     assert any("Enc-DC against Transformer: +0.89 (BLEU newstest2014)" in one for one in unknown.claimed)
@@ -293,7 +293,7 @@ def test_what_is_published_of_a_claim():
     def published(name, says):
         paper = papers[name]
         (claim,) = (one for one in (*headlines(paper), *paper.claims) if one.says == says)
-        return [round(gain.gain, gain.decimals) for gain in published_of(paper, claim)]
+        return [round(gain.gain, gain.decimals) for gain in published_gains(paper, claim)]
 
     assert published("dual_contextual", "the encoder gains more than the decoder") == [0.4]
     assert published("context_aware_self_attention", "without gates translations are worse") == [-5.23]
@@ -304,7 +304,7 @@ def test_what_is_published_of_a_claim():
 
 def test_every_claim_is_on_a_line_of_both_pages(root):
     papers, experiments = read_papers(), read_all(root)
-    lines = lines_of(list(papers.values()), experiments)
+    lines = claim_lines(list(papers.values()), experiments)
     assert len(lines) > 25
     assert {line.paper for line in lines} == {paper.name for paper in papers.values()}
     pages = [(root.reports / name).read_text(encoding="utf-8") for name in ("report.md", "report.html")]
@@ -343,7 +343,7 @@ def test_a_question_of_ours_is_answered_and_others_are_counted(root):
         for number, p in enumerate((0.5, 0.01, None))
     ]
     first = opened(first, transformer=4.0, han_joint=5.0)
-    (line,) = lines_of([replace(PAPER, tables=(), claims=(claim,))], [first, *others])
+    (line,) = claim_lines([replace(PAPER, tables=(), claims=(claim,))], [first, *others])
     assert (line.says, line.published) == ("We ask: does it open?", DASH)
     assert line.verdict.startswith("no, not tested; with 2.00 ")
     assert line.elsewhere == "3 no (1 beyond chance)"
@@ -375,7 +375,7 @@ def test_systems_of_different_depth_are_not_compared(root):
 
 def test_longer_training_than_the_baseline_s_is_said(root):
     (first, *_), papers = read_all(root), read_papers()
-    found = {name: summarise(papers[name], entries_of(name, papers[name], [first])) for name in papers}
+    found = {name: summarise(papers[name], comparisons_of(name, papers[name], [first])) for name in papers}
     assert any("was trained on 2.00 times the tokens of Transformer" in one for one in found[DOCUMENTS].sure)
     assert not any("times the tokens" in one for one in found["dual_contextual"].sure)
 
@@ -387,8 +387,8 @@ def test_what_was_not_probed_says_where_to_name_it(root):
     )
     for seed in (1, 2):
         first.rows["transformer", seed].extend(rows_of({"miniature/probing": {"probe_surface": 90}}))
-    entries = entries_of("dual_contextual", PAPER, [first])
-    (grid,) = (entry.grid() for entry in entries if entry.table.id == "Table 4")
+    entries = comparisons_of("dual_contextual", PAPER, [first])
+    (grid,) = (entry.grid for entry in entries if entry.table.id == "Table 4")
     cells = {row.variant: row.cells[-1] for row in grid.rows}
     assert (cells["transformer"].text, cells["transformer"].command) == ("90.00 ± 0.00", "")
     command = "make repro (after naming it under probing.sentences in params.yaml)"
@@ -400,8 +400,8 @@ def test_an_experiment_with_the_paper_s_own_probing_tasks_is_named(root):
     first, *others = read_all(root)
     never = next(other for other in others if other.name == "never")
     never = changed(never, probing=replace(never.settings.probing, tasks="senteval"))
-    entries = entries_of("dual_contextual", PAPER, [first, never])
-    (grid,) = (entry.grid() for entry in entries if entry.table.id == "Table 4")
+    entries = comparisons_of("dual_contextual", PAPER, [first, never])
+    (grid,) = (entry.grid for entry in entries if entry.table.id == "Table 4")
     assert ("make repro NAME=never", ("Transformer", "Enc-DC")) in [(fill.command, fill.systems) for fill in grid.fills]
 
 
@@ -413,9 +413,9 @@ def test_what_a_gain_costs(root):
     assert systems["han_joint"].flops == (4 + 1) * systems["transformer"].flops
     assert systems["han_joint"].seconds is None
     assert systems["dual_context_encoder"].seconds == pytest.approx(systems["transformer"].seconds / 0.8123)
-    grid = cost_grid(read_papers(), experiments)
+    grid = all_systems_grid(read_papers(), experiments)
     rows = {
-        row.variant: dict(zip(((column.group, column.title) for column in grid.columns), row.cells, strict=True))
+        row.variant: dict(zip(((heading.group, heading.title) for heading in grid.headings), row.cells, strict=True))
         for row in grid.rows
     }
     assert next(iter(rows)) == "transformer"
@@ -452,7 +452,7 @@ def test_latex_of_a_table_has_equally_many_cells_in_every_row(root):
 
 
 def test_a_table_of_two_groups_in_latex():
-    columns = (Column("A", "x"), Column("A", "y"), Column("B_1", "z"))
+    columns = (Heading("A", "x"), Heading("A", "y"), Heading("B_1", "z"))
     row = GridRow("[1-1] & more", "v", (Cell("1"), Cell("−2 ‡"), Cell(DASH)))  # noqa: RUF001
     text = format_latex(Grid("50%", columns, (row,)))
     assert r"\caption{50\%}" in text

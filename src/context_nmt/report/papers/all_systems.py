@@ -1,0 +1,85 @@
+"""A table that no paper has: all systems on one corpus with one recipe, and the cost of their gains."""
+
+from collections.abc import Iterator, Sequence
+
+from context_nmt.measures.rows import Measure
+from context_nmt.report.cells import DASH, NOTHING, TIMES, Cell, gain_cells, number_cell, value_cell
+from context_nmt.report.grid import Fill, Grid, GridRow, Heading, systems_by_command
+from context_nmt.report.pages.page import tests_of
+from context_nmt.report.papers.claims import is_certain
+from context_nmt.report.papers.comparison import SPEED
+from context_nmt.report.papers.published import Paper
+from context_nmt.report.papers.training_costs import System, systems_of_one_recipe
+from context_nmt.results.table import Results
+
+NOTES = (
+    "Each system is that of the experiment with most seeds, among those with this corpus, text, units and recipe.",
+    "Costs are those of the whole training, over those of the plain system at the end of the system's baselines:"
+    " FLOPs, seconds and target tokens, with the runs that a system goes on from, without those of a teacher. Seconds"
+    " are tokens over the relative speed of training. {speeds}",
+    "± is the sample standard deviation over seeds; gains are over the system's baseline with the same seeds, of which"
+    " the baseline's own row may have more; † p < 0.05, ‡ p < 0.01: of many systems some get there by chance. An"
+    " interval needs several seeds.",
+    "What a point of gain on {test} costs is how much more FLOPs and seconds a system takes than its baseline, in per"
+    " cent, over the gain. Only gains have such a price whose interval over seeds is above 0 or, with one seed, whose"
+    " p is below 0.05.",
+    "{metric}: {signatures}",
+)
+
+
+def all_systems_grid(papers: dict[str, Paper], experiments: Sequence[Results]) -> Grid | None:
+    """Build the table for the first experiment and those with its recipe; None if nothing of it has run."""
+    first, systems = experiments[0], systems_of_one_recipe(papers, experiments)
+    corpus, metric = first.settings.corpus, first.settings.significance.metric
+    measures = [Measure(test, metric) for test in tests_of(first)]
+    measures = [measure for measure in measures if any(system.number(measure) for system in systems)]
+    if not measures:
+        return None
+    rows = [
+        GridRow(system.results.settings.label(system.variant), system.variant, tuple(_cells(system, measures)))
+        for system in systems
+    ]
+    fills = systems_by_command((row.label, row.cells) for row in rows)
+    signatures = sorted({one for system in systems for one in system.results.signatures(measures[0])})
+    test = measures[0].test_set
+    words = {"speeds": first.speeds.note(), "test": test, "metric": metric, "signatures": "; ".join(signatures)}
+    return Grid(
+        name="all-systems",
+        title=f"All systems, {corpus.name} {corpus.source}-{corpus.target}",
+        headings=tuple(_headings(measures)),
+        rows=tuple(rows),
+        fills=tuple(Fill(command, tuple(labels)) for command, labels in fills.items()),
+        notes=tuple(note.format(**words) for note in NOTES),
+    )
+
+
+def _headings(measures: Sequence[Measure]) -> Iterator[Heading]:
+    groups = {f"{one.test_set}, {one.metric}": ("score", "gain", "95% interval") for one in measures}
+    costs = {"Training costs": ("FLOPs", "seconds", "tokens"), "A point of gain costs": ("FLOPs", "seconds")}
+    for group, titles in ({"": ("paper", "seeds")} | groups | {"Model": ("parameters",)} | costs).items():
+        yield from (Heading(group, title) for title in titles)
+
+
+def _cells(system: System, measures: Sequence[Measure]) -> Iterator[Cell]:
+    plain, baseline = system.plain, system.baseline
+    yield Cell(system.paper or DASH)
+    yield value_cell(len(system.results.settings.seeds), "{}")
+    for measure in measures:
+        number = system.number(measure)
+        yield number_cell(number, with_gain=False) if number else Cell(DASH, command=system.results.command)
+        yield from gain_cells(number and number.gain)
+    yield value_cell(system.model["parameters"], "{:,}")
+    for own, other in (
+        (system.flops, plain.flops),
+        (system.seconds, plain.seconds),
+        (system.all_tokens, plain.all_tokens),
+    ):
+        yield value_cell(own / other if own and other else None, f"{TIMES} {{:.2f}}", command=SPEED)
+    number = system.number(measures[0])
+    gain = number and number.gain
+    if gain is None or baseline is None or gain.mean <= 0 or not is_certain(gain):
+        yield from (NOTHING, NOTHING)
+        return
+    for own, other in ((system.flops, baseline.flops), (system.seconds, baseline.seconds)):
+        price = 100 * (own / other - 1) / gain.mean if own and other else None
+        yield value_cell(price, "{:+.1f}%", command=SPEED)
