@@ -20,8 +20,8 @@ from context_nmt.settings.layout import Layout, run_name
 
 SHOWN = 0.01  # the smallest weight of a word that is marked
 TITLES = {
-    "encoder_output": "Behind the encoder: where each source word looked",
-    "decoder_output": "Behind the decoder: where the model looked as it produced each word",
+    "encoder_output": "After the encoder: where each source word looked",
+    "decoder_output": "After the decoder: where the model looked when it produced each word",
 }
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import re
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +68,19 @@ def format_latex(grid: Grid) -> str:
     styler = grid.texts().style.format(escape_latex)
     for axis in (0, 1):
         styler = styler.format_index(escape_latex, axis=axis)
-    table = styler.to_latex(hrules=True, column_format="l" + "r" * len(grid.headings), multicol_align="c")
+    columns = "".join("l" if heading.is_text else "r" for heading in grid.headings)
+    table = styler.to_latex(hrules=True, column_format=f"l{columns}", multicol_align="c").splitlines()
+    table.insert(3, _group_rules(grid))  # below the first three lines: tabular, toprule, groups
     notes = (*(f"{', '.join(fill.systems)}: {fill.command}" for fill in grid.fills), *grid.notes)
-    start = [r"\begin{table}", rf"\caption{{{escape_latex(grid.title)}}}", r"\centering\footnotesize", table.rstrip()]
+    start = [r"\begin{table}", rf"\caption{{{escape_latex(grid.title)}}}", r"\centering\footnotesize", *table]
     return PACKAGES + "\n".join([*start, *(rf"\par {escape_latex(note)}" for note in notes), r"\end{table}", ""])
+
+
+def _group_rules(grid: Grid) -> str:
+    """Return a rule below the heading of each group; pandas draws none."""
+    ends = list(accumulate((span for _, span in grid.groups), initial=1))
+    spans = zip(grid.groups, ends, ends[1:], strict=False)
+    return " ".join(rf"\cmidrule(lr){{{before + 1}-{end}}}" for (group, _), before, end in spans if group)
 
 
 def escape_latex(text: object) -> str:

@@ -1,6 +1,6 @@
 """A table of a page, the same in every format."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 
@@ -20,6 +20,12 @@ class Heading:
 
     group: str
     title: str
+    is_text: bool = False  # its cells are words, which are aligned to the left
+
+    @property
+    def alignment(self) -> str:
+        """The dashes below it in Markdown."""
+        return "---" if self.is_text else "---:"
 
 
 @dataclass(frozen=True)
@@ -91,12 +97,17 @@ def systems_by_command(rows: Iterable[tuple[str, Sequence[Cell]]]) -> dict[str, 
 
 
 def grid_of(
-    title: str, columns: Iterable[str], rows: Iterable[tuple[str, Sequence[Cell]]], head: str = "System"
+    title: str,
+    columns: Iterable[str],
+    rows: Iterable[tuple[str, Sequence[Cell]]],
+    *,
+    head: str = "System",
+    words: Collection[str] = (),
 ) -> Grid:
-    """Build a table without groups of columns from the columns' titles and from rows of a label and cells."""
+    """Build a table without groups from titles of columns, `words` among them, and rows of a label and cells."""
     return Grid(
         title=title,
-        headings=tuple(Heading("", column) for column in columns),
+        headings=tuple(Heading("", column, column in words) for column in columns),
         rows=tuple(GridRow(label, None, tuple(cells)) for label, cells in rows),
         head=head,
     )

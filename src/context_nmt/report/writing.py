@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from context_nmt.files import replacing_folder
+from context_nmt.report.cells import DASH, TIMES
 from context_nmt.report.formats import write_grid, write_page
 from context_nmt.report.pages.analyses import analyses_page
 from context_nmt.report.pages.documents import documents_page
@@ -24,11 +25,12 @@ from context_nmt.results.reading import read_all, read_results, write_results
 from context_nmt.results.table import Results
 from context_nmt.settings.folder import Experiment
 
-PARTS = {"claimed": "What it claims", "found": "What came out here", "sure": "How sure that is"}
+PARTS = {"claimed": "What the paper claims", "found": "What we found", "sure": "How certain that is"}
 MARKS = (
-    "± is the sample standard deviation over seeds; in brackets the difference to the system's baseline, or × the"  # noqa: RUF001
-    " ratio to it. † p < 0.05, ‡ p < 0.01 in the system's own test, in every seed; what was not tested has no mark."
-    " A dash (–) stands where nothing is published or nothing ran; below a table stands the command that would fill it."  # noqa: RUF001
+    "± is the sample standard deviation over seeds. In brackets is the difference from the system's baseline or, with"
+    f" {TIMES}, the ratio to it. † p < 0.05 and ‡ p < 0.01 in the system's own test, with every seed; what was not"
+    f" tested has no mark. A dash ({DASH}) means that nothing is published or nothing has run; the command that would"
+    " fill it is below the table."
 )
 
 
@@ -104,7 +106,7 @@ def _facts(experiments: list[Results]) -> list[str]:
     old = [f"{results.name} ({len(results.out_of_date)} of its systems)" for results in ran if results.out_of_date]
     return [
         f"Numbers from {'; '.join(results.title for results in ran)}." if ran else "No experiment has run yet.",
-        *([f"Out of date, for code or settings have changed since they ran: {', '.join(old)}."] if old else ()),
+        *([f"Out of date, because code or settings have changed since they ran: {', '.join(old)}."] if old else ()),
         experiments[0].speeds.note(),
         MARKS,
     ]

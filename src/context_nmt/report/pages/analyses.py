@@ -52,9 +52,9 @@ ANALYSES = (
         name="locality_entropy",
         title="Locality entropy",
         text="""\
-How widely the decoder's cross-attention looks over the source, in bits (Ding et al. 2020): 0 if at one unit, 3 if at
-eight alike; the mean over heads, target positions and sentences. An autoregressive system is read on the reference, a
-masked one in its last iteration. The mean map is that of all heads.""",
+How widely the decoder's cross-attention spreads over the source, in bits (Ding et al. 2020): 0 if it looks at one unit,
+3 if at eight equally; the mean over heads, target positions and sentences. Autoregressive systems read the reference,
+masked ones are in their last iteration. The mean map is the mean over all heads.""",
         absent="No system shows its cross-attention.",
         picture="Locality entropy of cross-attention",
         across="decoder layer",
@@ -65,7 +65,8 @@ masked one in its last iteration. The mean map is that of all heads.""",
         name="local_share",
         title="Local cross-attention",
         text="""\
-How much of a gated system's cross-attention is local, 1 - g; the mean over heads, target positions and sentences.""",
+The share of a gated system's cross-attention that is local, 1 - g; the mean over heads, target positions and
+sentences.""",
         absent="No system has a gate between global and local cross-attention.",
         picture="Share of local cross-attention",
         across="decoder layer",
@@ -76,9 +77,9 @@ How much of a gated system's cross-attention is local, 1 - g; the mean over head
         name="divergence",
         title="Divergence of two attentions",
         text="""\
-How far the maps of the local and the global attention of a dual context are apart (Ampomah et al. 2021): the
-Jensen-Shannon divergence in nats, from 0 to ln 2 = 0.693; the mean over queries and sentences. A map is the greatest
-weight of any head, made a distribution again; below it stands the mean over pairs of heads of the same number.""",
+How much the local and the global attention of a dual context differ (Ampomah et al. 2021): the Jensen-Shannon
+divergence of their maps in nats, from 0 to ln 2 = 0.693; the mean over queries and sentences. A map is the largest
+weight of any head, normalised again; the row below has the mean over pairs of heads with the same number.""",
         absent="No system has two attentions in one layer.",
         picture="Divergence of local and global attention",
         across="layer",
@@ -91,9 +92,9 @@ weight of any head, made a distribution again; below it stands the mean over pai
         name="gates",
         title="Gates",
         text="""\
-How much of a context is mixed into queries, keys and values, from 0 to 1: of the sentence and of lower layers in
-context-aware self-attention (Yang et al. 2019), of the embeddings in lexical shortcuts (Emelin et al. 2019). The mean
-over heads or features, positions and sentences.""",
+How much context is mixed into queries, keys and values, from 0 to 1: the sentence and lower layers in context-aware
+self-attention (Yang et al. 2019), the embeddings in lexical shortcuts (Emelin et al. 2019). The mean over heads or
+features, positions and sentences.""",
         absent="No system has gates before its attention.",
         picture="Gates before attention",
         across="layer",
@@ -106,8 +107,8 @@ over heads or features, positions and sentences.""",
         name="gates_by_tag",
         title="Gates by part of speech",
         text="""\
-The same by the universal part of speech of words, SYM being punctuation: the mean over layers and a word's units, then
-over words. Tags are the corpus's gold ones or, of English text without these, those of NLTK's tagger.""",
+The same by universal part of speech, where SYM is punctuation: the mean over layers and a word's units, then over
+words. Tags are the corpus's gold tags or, for English text without them, those of NLTK's tagger.""",
         column="{}",
         absent="No system has such gates, or no parts of speech are known.",
         picture="Gates by part of speech",
@@ -121,9 +122,9 @@ over words. Tags are the corpus's gold ones or, of English text without these, t
         name="ngram_accuracy",
         title="N-gram accuracy",
         text="""\
-Per cent of a test set's translated n-grams that stand in the reference of their sentence, each as often as there.""",
+Percentage of a test set's translated n-grams that the reference of their sentence has, each as often as there.""",
         column="n = {}",
-        absent="No translation has a word.",
+        absent="All translations are empty.",
         picture="N-gram accuracy",
         across="n",
         values="points above the baseline",
@@ -135,8 +136,8 @@ Per cent of a test set's translated n-grams that stand in the reference of their
         name="bleu_of_iterations",
         title="BLEU by iterations",
         text="""\
-sacrebleu of masked language models after 1, 4 and 10 iterations of mask-predict: how much a first guess at all words at
-once gains when they see each other.""",
+sacrebleu of masked language models after 1, 4 and 10 iterations of mask-predict: how much a first guess of all words
+at once gains when they see each other.""",
         column="{}",
         absent="No system is a masked language model.",
         picture="BLEU of mask-predict",
@@ -150,7 +151,7 @@ once gains when they see each other.""",
         name="bleu_of_units",
         title="BLEU by length",
         text="""\
-sacrebleu of the sentences whose source has at least so many units and fewer than the next column's (Ampomah et al.
+sacrebleu of the sentences whose source has at least this many units, and fewer than in the next column (Ampomah et al.
 2021).""",
         column="from {}",
         absent="No BLEU by length was measured.",
@@ -165,8 +166,8 @@ sacrebleu of the sentences whose source has at least so many units and fewer tha
         name="bleu_of_tenth",
         title="BLEU by tenths of length",
         text="""\
-sacrebleu of each tenth of a test set's sentences, from the shortest to the longest, and how many words their sources
-have on average.""",
+sacrebleu of each tenth of a test set's sentences, from the shortest to the longest, with the mean number of words of
+their sources.""",
         column="{}",
         absent="No BLEU by length was measured.",
         picture="BLEU by length",

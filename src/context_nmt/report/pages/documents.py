@@ -13,14 +13,14 @@ from context_nmt.results.table import Results
 
 METRICS = ("apt_pronouns", "apt_nouns", "cohesion", "coherence")
 NOTES = """\
-- apt_pronouns, accuracy of pronoun translation: the share of the reference's pronouns that the translation has at the
-  word that they are linked to through the source (Miculicich and Popescu-Belis 2017); apt_nouns: the same of nouns.
-  1 if all are those of the reference.
-- cohesion: the share of a document's content words that take up an earlier one, by repetition or, where its signature
-  names a WordNet, by a related word (Wong and Kit 2012). A system that says less, or the same again and again, has
-  more of it: it is read beside that of the human translation.
-- coherence: the cosine of adjacent sentences in a latent semantic space of the training text (Foltz et al. 1998); it is
-  comparable within this experiment alone.
+- apt_pronouns (accuracy of pronoun translation): the share of the reference's pronouns that the translation has, too,
+  at the word that is aligned through the source (Miculicich and Popescu-Belis 2017); apt_nouns: the same for nouns. 1
+  if all of them are those of the reference.
+- cohesion: the share of a document's content words that repeat an earlier one or, if the signature names a WordNet, are
+  related to one (Wong and Kit 2012). A system that says less, or repeats itself, scores higher: compare it with the
+  human translation.
+- coherence: the cosine of adjacent sentences in a latent semantic space of the training text (Foltz et al. 1998),
+  comparable only within this experiment.
 
 The human translation is the first reference."""
 
@@ -33,7 +33,7 @@ def documents_page(results: Results) -> Page:
     named = {measure.metric: results.signatures(measure) for measure in found}
     return Page(
         title=heading(results, "Documents"),
-        introduction=introduction(results, "Nothing here is tested."),
+        introduction=introduction(results, "No difference here was tested."),
         sections=(
             *(sections or [Section(text="No test set of this corpus says where documents start.")]),
             *(section for name in results.contrastive_sets for section in _distances(results, name)),
@@ -61,6 +61,6 @@ def _distances(results: Results, name: str) -> Iterator[Section]:
     titles = {"within": "in the sentence"} | {f"distance_{back}": f"{back} back" for back in distances}
     measures = [known[tag] for tag in titles if tag in known]
     columns = [with_items(results, one, titles[one.tag]) for one in measures]
-    text = f"{ACCURACIES} The antecedent is the nearest mention; 50 is chance where each item has a mirror."
+    text = f"{ACCURACIES} The antecedent is the nearest mention; chance is 50 if each item has a mirror."
     grid = grid_of("", columns, rows_of(results, results.models, measures))
     yield Section(f"{name} (contrastive), by the distance of the antecedent", text, grids=(grid,))

@@ -40,8 +40,8 @@ def introduction(results: Results, text: str) -> str:
     """Return the seeds, and what a reader has to know."""
     seeds = ", ".join(map(str, results.settings.seeds))
     return (
-        f"Seeds: {seeds}. Written by the report stage; results.csv holds the same numbers. ± is the sample standard"
-        f" deviation over seeds; in brackets the difference to the system's baseline. {text}"
+        f"Seeds: {seeds}. Written by the report stage; results.csv has the same numbers. ± is the sample standard"
+        f" deviation over seeds; the difference from the system's baseline is in brackets. {text}"
     ).rstrip()
 
 

@@ -11,19 +11,19 @@ from context_nmt.results.table import Results, places
 
 STACKS = ("encoder", "decoder")
 SENTENCES = """\
-How often, in per cent, a classifier finds out what a sentence is like from the mean of the encoder's top layer over it
+Accuracy, in per cent, of a classifier that predicts a property of a sentence from the mean of the encoder's top layer
 (Conneau et al. 2018; the classifier is that of Ampomah et al. 2021). Chance is the most frequent class. Tasks:
-`data/{tasks}`; {count} classifier{s} for each run."""
+`data/{tasks}`; {count} classifier{s} per run."""
 UNITS = """\
-How often, in per cent, a classifier finds out from a layer's state which unit stands at its position (Emelin et al.
-2019). Layer 0 are the embeddings; in the decoder it is the unit that was put in, not the one to come. The validation
-set, which chooses among the classifiers' epochs, stands in results.csv."""
-COSINES = "How near a layer's states are to the embeddings: mean cosines per token, and of whole sentences as vectors."
+Accuracy, in per cent, of a classifier that predicts the unit at a position from a layer's state there (Emelin et al.
+2019). Layer 0 is the embeddings; in the decoder, the unit is the input, not the next one. The accuracies on the
+validation set, which selects the classifiers' epochs, are in results.csv."""
+COSINES = "How close a layer's states are to the embeddings: mean cosines per token, and of whole sentences as vectors."
 BY = {
-    "frequency": "By the frequency of the unit's type in training: ten groups of equally many types, 1 has the rarest.",
+    "frequency": "By the frequency of the unit's type in training: ten groups of equally many types, the rarest in 1.",
     "tag": "By the part of speech of the unit's word.",
 }
-NO_VARIANT = "No variant stands under probing.{} of params.yaml."
+NO_VARIANT = "No variant is listed under probing.{} in params.yaml."
 
 
 def probes_page(results: Results, pictures: Collection[str]) -> Page:
@@ -40,7 +40,7 @@ def probes_page(results: Results, pictures: Collection[str]) -> Page:
             sections += _units(results, test, pictures)
     else:
         sections.append(Section("Units", NO_VARIANT.format("words")))
-    return Page(heading(results, "Probes"), introduction(results, "Nothing here is tested."), tuple(sections))
+    return Page(heading(results, "Probes"), introduction(results, "No difference here was tested."), tuple(sections))
 
 
 def _drawn(name: str, pictures: Collection[str]) -> str:

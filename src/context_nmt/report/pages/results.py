@@ -16,22 +16,23 @@ from context_nmt.settings.layout import rescored_name, run_name
 
 COSTS = ("Parameters", "MFLOPs", "FLOPs / baseline", "Training speed", "Decoding speed")
 TESTS = {"bootstrap": "p, compare-mt", "sacrebleu": "p, sacrebleu", "sign": "p, sign test"}
-BEST = "(best of one sentence at a time)"
+BEST = "(upper bound for one sentence at a time)"
 NOTES = """\
-† p < 0.05, ‡ p < 0.01 in the system's own test (bold p below) against its baseline with the same seed, for every
-seed and in the same direction; only {metric} was tested. The tests see the choice of sentences ({resamples} resamples
-of {ratio:.0%} of a test set); the interval, from Student's t, sees the choice of seeds. FLOPs are those of training,
-per target token. {speeds}
+† p < 0.05, ‡ p < 0.01 in the system's own test (its p is bold below) against its baseline with the same seed, for every
+seed and in the same direction; only {metric} was tested. The tests account for the choice of sentences ({resamples}
+resamples of {ratio:.0%} of a test set); the interval, from Student's t, accounts for the choice of seeds. FLOPs are
+those of training, per target token. {speeds}
 
-- p, compare-mt: share of resamples that the better system does not win (Koehn 2004); one-sided, at least one of the
-  resamples.
-- p, sacrebleu: share of resamples whose centred difference exceeds the observed one; always full-size resamples.
-- p, sign test: sentences that raise against sentences that lower corpus BLEU when they replace the baseline's
-  (Collins et al. 2005); two-sided."""
-ACCURACIES = "Per cent of the items whose right translation is more probable than every wrong one; ties count half."
+- p, compare-mt: the share of resamples in which the better system does not win, at least one of them (Koehn 2004);
+  one-sided.
+- p, sacrebleu: the share of resamples whose centred difference exceeds the observed one; a resample is always as large
+  as the test set.
+- p, sign test: of the sentences that raise and those that lower corpus BLEU when they replace the baseline's (Collins
+  et al. 2005); two-sided."""
+ACCURACIES = "Percentage of items whose correct translation is more probable than every wrong one; ties count half."
 RESCORED = """\
-Of the candidates of a masked model, one per length, each sentence gets the one that {teacher} (seed {seed}) finds most
-probable, by its mean log-probability per unit, END included. In brackets the difference to the model's own choice."""
+A masked model has a candidate per length; each sentence gets the candidate that {teacher} (seed {seed}) finds most
+probable, by mean log-probability per unit including END. In brackets: the difference from the model's own choice."""
 
 
 def results_page(results: Results) -> Page:
@@ -51,8 +52,8 @@ def results_page(results: Results) -> Page:
         title=heading(results, "Results"),
         introduction=introduction(
             results,
-            "results.json holds the means. What goes on inside the systems is in"
-            " [analyses.md](../reports/pages/analyses.md), which `make repro` writes.",
+            "results.json has the means; [analyses.md](../reports/pages/analyses.md), which `make repro` writes, shows"
+            " what happens inside the systems.",
         ),
         sections=(*sections, *_rescored(results)),
         notes=NOTES.format(
@@ -120,7 +121,7 @@ def _tests(results: Results, test_set: str) -> Iterator[Grid]:
         rows.append((results.settings.label(variant), [*cells, *map(Cell, tested.values())]))
     if rows:
         columns = ["Baseline", f"Difference, {measure.metric}", "95% interval over seeds", *TESTS.values()]
-        yield grid_of("", columns, rows)
+        yield grid_of("", columns, rows, words=["Baseline"])
 
 
 def _rescored(results: Results) -> Iterator[Section]:

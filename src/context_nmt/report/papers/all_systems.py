@@ -13,16 +13,16 @@ from context_nmt.report.papers.training_costs import System, systems_of_one_reci
 from context_nmt.results.table import Results
 
 NOTES = (
-    "Each system is that of the experiment with most seeds, among those with this corpus, text, units and recipe.",
-    "Costs are those of the whole training, over those of the plain system at the end of the system's baselines:"
-    " FLOPs, seconds and target tokens, with the runs that a system goes on from, without those of a teacher. Seconds"
-    " are tokens over the relative speed of training. {speeds}",
-    "± is the sample standard deviation over seeds; gains are over the system's baseline with the same seeds, of which"
-    " the baseline's own row may have more; † p < 0.05, ‡ p < 0.01: of many systems some get there by chance. An"
-    " interval needs several seeds.",
-    "What a point of gain on {test} costs is how much more FLOPs and seconds a system takes than its baseline, in per"
-    " cent, over the gain. Only gains have such a price whose interval over seeds is above 0 or, with one seed, whose"
-    " p is below 0.05.",
+    "Each system is from the experiment with the most seeds among those with this corpus, text, units and recipe.",
+    "Costs are those of the whole training, relative to the plain system at the end of the chain of baselines: FLOPs,"
+    " seconds and target tokens. They include the runs that a system continues, but not its teacher's. Seconds are"
+    " tokens divided by the relative speed of training. {speeds}",
+    "± is the sample standard deviation over seeds. Gains are relative to the system's baseline with the same seeds;"
+    " the baseline's own row may have more seeds. † p < 0.05, ‡ p < 0.01: among many systems, some reach this by"
+    " chance. An interval needs several seeds.",
+    "The cost of a point of gain on {test} is the percentage of FLOPs and seconds that a system takes beyond its"
+    " baseline, divided by the gain. It is given only for gains whose interval over seeds is above 0 or, with one seed,"
+    " whose p is below 0.05.",
     "{metric}: {signatures}",
 )
 
@@ -55,7 +55,7 @@ def all_systems_grid(papers: dict[str, Paper], experiments: Sequence[Results]) -
 
 def _headings(measures: Sequence[Measure]) -> Iterator[Heading]:
     groups = {f"{one.test_set}, {one.metric}": ("score", "gain", "95% interval") for one in measures}
-    costs = {"Training costs": ("FLOPs", "seconds", "tokens"), "A point of gain costs": ("FLOPs", "seconds")}
+    costs = {"Training costs": ("FLOPs", "seconds", "tokens"), "Cost of a point of gain": ("FLOPs", "seconds")}
     for group, titles in ({"": ("paper", "seeds")} | groups | {"Model": ("parameters",)} | costs).items():
         yield from (Heading(group, title) for title in titles)
 

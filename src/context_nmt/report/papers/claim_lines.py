@@ -9,12 +9,12 @@ from context_nmt.report.papers.published import Claim, Paper
 from context_nmt.results.table import Results
 
 LEGEND = (
-    "Numbers are those of one experiment: on the paper's own text if one has run, else the first; further ones are"
-    " counted. “In words”: no number is published. “Not tested”: neither system is the other's baseline, or the measure"
-    " has no test; small differences then say nothing. “May be chance”: the system's own test, or its interval over"
-    " seeds, does not tell the two apart. Small experiments neither confirm nor refute published numbers."
+    "Each line has the numbers of one experiment: one on the paper's own text if it has run, else the first; the others"
+    " are counted. “In words”: the paper publishes no number. “Not tested”: neither system is the other's baseline, or"
+    " the measure has no test; small differences then mean nothing. “May be chance”: neither the system's own test nor"
+    " its interval over seeds tells the two apart. Small experiments neither confirm nor refute published numbers."
 )
-HEADS = ("Paper", "It says", "Published", "How it went here, how sure that is", "Numbers", "Other experiments")
+HEADS = ("Paper", "Claim", "Published", "Result here, and how certain it is", "Numbers", "Other experiments")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def _line(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> ClaimLi
         says=claim.says if claim.table else f"We ask: {claim.says}",
         published=" … ".join(dict.fromkeys(str(gain) for gain in (*gains[:1], *gains[-1:])))
         or ("in words" if claim.table else DASH),
-        verdict=f"{first.way}, {first.certainty}" if first else "nothing that tells has run",
+        verdict=f"{first.way}, {first.certainty}" if first else "no experiment that can tell has run",
         numbers=f"{first.results.title}: {first.numbers()}" if first else DASH,
         elsewhere=", ".join(_counts(outcomes[1:])),
     )

@@ -69,7 +69,8 @@ class Outcome:
         more = f"; with {times:.2f} {TIMES} the training tokens" if times != 1 else ""
         if tested and tested.interval:
             ends, seeds = interval_text(tested.interval, self.decimals), self._pair[0].seeds
-            return f"{'sure' if self.is_certain else 'may be chance'} (95% interval of {seeds} seeds {ends}){more}"
+            certain = "beyond chance" if self.is_certain else "may be chance"
+            return f"{certain} (95% interval of {seeds} seeds {ends}){more}"
         if tested is None or tested.p is None:
             return f"not tested{more}"
         test = self.results.settings.variants[self.variant].test.replace("sign", "sign test")

@@ -14,11 +14,11 @@ from context_nmt.report.papers.reproduction import Reproduction, languages_of, r
 from context_nmt.results.printed import signed
 from context_nmt.results.table import Results, is_score, name_of
 
-SPEED = "make speed (of systems in benchmarks/params.yaml)"
+SPEED = "make speed (for systems in benchmarks/params.yaml)"
 NO_EXPERIMENT = "add it to the variants of a params.yaml, then make repro"
 REPLICA = (
-    "A replica: other text than the paper's and models of another size. Scores and sizes cannot be compared with the"
-    " published ones; what a system gains, loses and costs against its baseline can."
+    "A replica: it has other text than the paper's and models of another size. Its scores and sizes cannot be compared"
+    " with the published ones; a system's gains, losses and costs relative to its baseline can."
 )
 
 
@@ -184,9 +184,9 @@ def _measuring(results: Results, variant: str, measure: Measure) -> str:
         return SPEED
     probing = results.settings.probing
     if measure.test_set in results.probing_sets and variant not in probing.sentences:
-        return f"{results.command} (after naming it under probing.sentences in params.yaml)"
+        return f"{results.command} (after adding it to probing.sentences in params.yaml)"
     if measure.metric in UNIT_METRICS and variant not in probing.words:
-        return f"{results.command} (after naming it under probing.words in params.yaml)"
+        return f"{results.command} (after adding it to probing.words in params.yaml)"
     return ""
 
 

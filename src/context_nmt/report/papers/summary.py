@@ -15,8 +15,8 @@ from context_nmt.results.table import name_of
 
 TESTS = {"bootstrap": "one-sided paired bootstrap", "sign": "sign test"}
 OTHER_TEXT = (
-    "All of it is other text and other models than the paper's: it says whether the mechanism helps there, and"
-    " neither confirms nor refutes the published numbers."
+    "All these results are for other text and other models than the paper's: they show whether the mechanism helps"
+    " there, and neither confirm nor refute the published numbers."
 )
 
 
@@ -107,18 +107,18 @@ def _found(finding: Finding) -> str:
 def _sure(finding: Finding) -> str:
     results, measure, gain = finding.reproduction.results, finding.measure, finding.gain
     settings, seeds = results.settings, finding.number.seeds
-    word = "gain" if gain.mean > 0 else "loss" if gain.mean < 0 else "equality"
+    word = "gain" if gain.mean > 0 else "loss" if gain.mean < 0 else "tie"
     start = f"{results.title}: {settings.label(finding.variant)}, {name_of(measure)} on {measure.test_set}: the {word} "
     test = TESTS[settings.variants[finding.variant].test]
     p = "not tested" if gain.p is None else f"{test}, {_p_of_seeds(gain.p, seeds)}"
     if gain.interval:
         ends = f"its 95% interval over {seeds} seeds, {interval_text(gain.interval)}"
         if is_certain(gain):
-            return f"{start}is likely to come with other seeds, too: {ends}, is without 0 ({p})."
-        return f"{start}may be chance: {ends}, holds 0 ({p})."
+            return f"{start}is likely to hold for other seeds, too: {ends}, excludes 0 ({p})."
+        return f"{start}may be chance: {ends}, includes 0 ({p})."
     if is_certain(gain):
-        return f"{start}of this one seed is significant ({p}); another seed might not have it."
-    return f"{start}of this one seed may be chance ({p})."
+        return f"{start}with this one seed is significant ({p}); another seed might not show it."
+    return f"{start}with this one seed may be chance ({p})."
 
 
 def _longer_training(finding: Finding) -> Iterator[str]:
@@ -127,12 +127,12 @@ def _longer_training(finding: Finding) -> Iterator[str]:
     system = System(finding.variant, results)
     if system.baseline and system.all_tokens != system.baseline.all_tokens:
         label, baseline = (results.settings.label(one.variant) for one in (system, system.baseline))
-        times = f"{system.all_tokens / system.baseline.all_tokens:.2f}"
-        yield f"{results.title}: {label} was trained on {times} times the tokens of {baseline}; this counts, too."
+        times = f"{system.all_tokens / system.baseline.all_tokens:.2f} times as many tokens"
+        yield f"{results.title}: {label} was trained on {times} as {baseline}, which may be part of the reason."
 
 
 def _p_of_seeds(p: float, seeds: int) -> str:
     """Return the largest p over seeds, which is 1 where they disagree on the better system."""
     if seeds == 1:
         return f"p {p_text(p)}"
-    return f"p {p_text(p)} in the weakest seed" if p < 1 else "seeds disagree or are equal"
+    return f"p {p_text(p)} in the weakest seed" if p < 1 else "the seeds disagree or are equal"
