@@ -131,28 +131,24 @@ class PaperTable(Checked):
 
     def __post_init__(self) -> None:
         members = [member for column in self.columns for member in column.members()]
-        languages = [column.languages or self.languages for column in members]
-        columns = tuple(replace(one, languages=own) for one, own in zip(members, languages, strict=True))
+        columns = tuple(replace(one, languages=one.languages or self.languages) for one in members)
         object.__setattr__(self, "columns", columns)
-        self._check()
-
-    def _check(self) -> None:
-        columns = [column.id for column in self.columns]
+        names = [column.id for column in columns]
         variants = [row.variant for row in self.rows if row.variant]
-        for kind, names in (("columns", columns), ("variants", variants)):
-            require(len(set(names)) == len(names), f"{kind} repeats a name: {names}")
-        for column in self.columns:
+        for kind, found in (("columns", names), ("variants", variants)):
+            require(len(set(found)) == len(found), f"{kind} repeats a name: {found}")
+        for column in columns:
             require(column.languages is not None, f"columns: {column.id} has no languages, and the table has none")
         lost = sorted(set(self.headline) - set(variants))
         require(not lost, f"headline has {lost}; the variants of rows are {variants}")
-        placed = [any(part.at is not None for part in parts) for parts in (self.columns, self.rows)]
+        placed = [any(part.at is not None for part in parts) for parts in (columns, self.rows)]
         require(
             sum(placed) == bool(self.across),
             f"{self.id} has across: {self.across!r}; a figure has it, and at in either its columns or its rows",
         )
         for row in self.rows:
-            unknown = sorted(set(row.published) - set(columns))
-            require(not unknown, f"rows: {row.label!r} has {unknown} under published; there are {columns}")
+            unknown = sorted(set(row.published) - set(names))
+            require(not unknown, f"rows: {row.label!r} has {unknown} under published; there are {names}")
             require(
                 row.baseline is None or (row.baseline in variants and row.baseline != row.variant),
                 f"rows: {row.label!r} has baseline {row.baseline!r}; the variants of other rows are {variants}",

@@ -1,9 +1,7 @@
 """What probes found as pictures, readable without colour: markers, and lines of different strokes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-
-from matplotlib.axes import Axes
 
 from context_nmt.measures.probes.tasks import TASKS
 from context_nmt.measures.rows import Measure
@@ -39,11 +37,10 @@ def _draw_sentences(results: Results, path: Path) -> None:
     with panels_of(path, 1, heights=[1.2 + 0.34 * len(tasks)]) as (figure, (panel,)):
         panel.plot([chance[task] for task in tasks], range(len(tasks)), "|k", markersize=14, label="chance")
         for number, variant in enumerate(variants):
-            found = [results.number(variant, measure) for measure in measures]
-            points = [(one.mean, place) for place, one in enumerate(found) if one]
             shift = 0.12 * (number - (len(variants) - 1) / 2)
+            across, means = _points(results, variant, range(len(tasks)), measures)
             look = style(number, joined=False, label=settings.label(variant))
-            panel.plot([mean for mean, _ in points], [place + shift for _, place in points], **look)
+            panel.plot(means, [place + shift for place in across], **look)
         label_rows(panel, [task.replace("_", " ") for task in tasks], fontsize=9)
         panel.set_xlabel("accuracy, per cent")
         figure.suptitle(f"Sentence probes, {corpus_name(settings)}")
@@ -63,7 +60,8 @@ def _draw_layers(results: Results, test: str, path: Path) -> None:
             layers = [int(layer) for layer in places(results, test, [metric], "layer")]
             measures = [Measure(test, metric, layer) for layer in layers]
             for number, variant in enumerate(results.settings.probing.words):
-                _line(panel, results, variant, layers, measures, number, results.settings.label(variant))
+                look = style(number, label=results.settings.label(variant))
+                panel.plot(*_points(results, variant, layers, measures), **look)
             label_axes(panel, title, "layer, 0: embeddings", up)
             panel.set_xticks(layers)
             panel.set_ylim(*((0, 104) if metric.startswith("lexical") else (-0.04, 1.04)))
@@ -79,26 +77,20 @@ def _draw_groups(results: Results, test: str, kind: str, path: Path) -> None:
             groups = groups_of(results, test, stack, kind)
             for layer in layers_of(results, test, stack):
                 measures = [Measure(test, f"lexical_{stack}_by_{kind}", layer, group) for group in groups]
-                _line(panel, results, variant, range(len(groups)), measures, layer, f"layer {layer}")
+                points = _points(results, variant, range(len(groups)), measures)
+                panel.plot(*points, **style(layer, label=f"layer {layer}"))
             panel.set_xticks(range(len(groups)), groups, fontsize=7, rotation=90 if kind == "tag" else 0)
-            panel.set_title(f"{stack}, {results.settings.label(variant)}", fontsize=9)
-            panel.set_ylabel("unit found, per cent", fontsize=8)
+            label_axes(panel, f"{stack}, {results.settings.label(variant)}", "", "unit found, per cent")
             panel.set_ylim(-4, 104)
-            panel.grid(alpha=0.3)
         across = "frequency in training, 1: rarest" if kind == "frequency" else "part of speech"
         figure.suptitle(f"Lexical probes by {across}, {corpus_name(results.settings)} {test}", fontsize=10)
         legend(figure, panels[:1])
 
 
-def _line(
-    panel: Axes,
-    results: Results,
-    variant: str,
-    across: Sequence[int],
-    measures: list[Measure],
-    number: int,
-    label: str,
-) -> None:
+def _points(
+    results: Results, variant: str, across: Iterable[int], measures: Iterable[Measure]
+) -> list[Sequence[float]]:
+    """Return the places and values of the measures that a variant has."""
     found = [results.number(variant, measure) for measure in measures]
-    points = [(place, one.mean) for place, one in zip(across, found, strict=True) if one]
-    panel.plot([place for place, _ in points], [mean for _, mean in points], **style(number), label=label)
+    known = [(place, one.mean) for place, one in zip(across, found, strict=True) if one]
+    return [[place for place, _ in known], [mean for _, mean in known]]
