@@ -1,7 +1,7 @@
 """A table of a page, the same in every format."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
 
 import pandas as pd
@@ -38,14 +38,6 @@ class GridRow:
 
 
 @dataclass(frozen=True)
-class Fill:
-    """A command, and the systems whose empty cells it would fill."""
-
-    command: str
-    systems: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Grid:
     """A table whose first column holds systems; `name` is that of its files."""
 
@@ -54,7 +46,7 @@ class Grid:
     rows: tuple[GridRow, ...]
     name: str = ""
     head: str = "System"  # of the first column
-    fills: tuple[Fill, ...] = ()
+    fills: dict[str, list[str]] = field(default_factory=dict)  # by command, the systems whose empty cells it would fill
     notes: tuple[str, ...] = ()
 
     @property

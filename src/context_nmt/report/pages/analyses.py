@@ -1,4 +1,4 @@
-"""analyses.md: what goes on inside the systems."""
+"""analyses.md: what happens inside the systems."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

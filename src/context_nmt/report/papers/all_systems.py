@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import DASH, NOTHING, TIMES, Cell, gain_cells, number_cell, value_cell
-from context_nmt.report.grid import Fill, Grid, GridRow, Heading, systems_by_command
+from context_nmt.report.grid import Grid, GridRow, Heading, systems_by_command
 from context_nmt.report.pages.page import tests_of
 from context_nmt.report.papers.claims import is_certain
 from context_nmt.report.papers.comparison import SPEED
@@ -39,7 +39,6 @@ def all_systems_grid(papers: dict[str, Paper], experiments: Sequence[Results]) -
         GridRow(system.results.settings.label(system.variant), system.variant, tuple(_cells(system, measures)))
         for system in systems
     ]
-    fills = systems_by_command((row.label, row.cells) for row in rows)
     signatures = sorted({one for system in systems for one in system.results.signatures(measures[0])})
     test = measures[0].test_set
     words = {"speeds": first.speeds.note(), "test": test, "metric": metric, "signatures": "; ".join(signatures)}
@@ -48,7 +47,7 @@ def all_systems_grid(papers: dict[str, Paper], experiments: Sequence[Results]) -
         title=f"All systems, {corpus.name} {corpus.source}-{corpus.target}",
         headings=tuple(_headings(measures)),
         rows=tuple(rows),
-        fills=tuple(Fill(command, tuple(labels)) for command, labels in fills.items()),
+        fills=systems_by_command((row.label, row.cells) for row in rows),
         notes=tuple(note.format(**words) for note in NOTES),
     )
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from context_nmt.measures.probes.tasks import UNIT_METRICS
 from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import DASH, NOTHING, TIMES, Cell, number_cell
-from context_nmt.report.grid import Fill, Grid, GridRow, Heading, systems_by_command
+from context_nmt.report.grid import Grid, GridRow, Heading, systems_by_command
 from context_nmt.report.papers.published import COSTS, Paper, PaperColumn, PaperRow, PaperTable
 from context_nmt.report.papers.reproduction import Reproduction, languages_of, reproduce_paper
 from context_nmt.results.printed import signed
@@ -45,7 +45,7 @@ class Comparison:
             title=f"{self.table.id}: {self.table.title}",
             headings=tuple(self._headings()),
             rows=rows,
-            fills=tuple(self._fills(rows)),
+            fills=self._fills(rows),
             notes=tuple(self._notes()),
         )
 
@@ -120,15 +120,14 @@ class Comparison:
         is_compared = any(row.variant in results.settings.variants for row in self.table.compared)
         return is_compared and any(test_set in results.sets for test_set in own)
 
-    def _fills(self, rows: Sequence[GridRow]) -> Iterator[Fill]:
-        """Yield the commands that would fill empty cells with the systems that have these."""
+    def _fills(self, rows: Sequence[GridRow]) -> dict[str, list[str]]:
+        """Return the systems with empty cells by the command that would fill these."""
         labels = [row.label for row in self.table.rows]
         systems = systems_by_command(zip(labels, (row.cells for row in rows), strict=True))
         for results in self.experiments:
             if self._is_own_text(results) and not results.models:
                 systems[results.command] = self._systems(results)
-        for command, own in systems.items():
-            yield Fill(command, tuple(own))
+        return systems
 
     def _notes(self) -> Iterator[str]:
         if any(reproduction.is_replica for reproduction in self.reproductions):

@@ -109,7 +109,7 @@ class PaperRow(Checked):
         require(not lost, f"marks has {lost}, for which nothing is published")
         require(
             not self.settings or self.variant is not None,
-            f"settings is {self.settings}, but no variant is named of which they could be",
+            f"settings is {self.settings}, but no variant is named that has them",
         )
 
 

@@ -1,4 +1,4 @@
-"""What goes on inside systems as pictures: a panel per system, a line per test set or metric."""
+"""What happens inside systems as pictures: a panel per system, a line per test set or metric."""
 
 from pathlib import Path
 from typing import Any
