@@ -263,6 +263,7 @@ def test_a_claim_goes_one_way_or_the_other(root, own, claim, verdict):
     [
         (None, 0.04, "significant (bootstrap, p = 0.04, one seed)"),
         (None, 0.05, "may be chance (bootstrap, p = 0.05, one seed)"),
+        (None, 0.0002, "significant (bootstrap, p ≤ 0.001, one seed)"),
         ((0.1, 2.0), 0.2, "beyond chance (95% interval of 2 seeds +0.10 … +2.00)"),
         ((-0.1, 2.0), 0.01, "may be chance (95% interval of 2 seeds −0.10 … +2.00)"),  # noqa: RUF001
     ],
