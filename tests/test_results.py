@@ -26,7 +26,7 @@ from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import BOUND, TESTS, TEXT, Measure
 from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
 from context_nmt.report.cells import DASH
-from context_nmt.report.pages.inside import inside_page
+from context_nmt.report.pages.analyses import analyses_page as inside_page
 from context_nmt.report.pages.results import BEST, results_page
 from context_nmt.report.writing import write_tables
 from context_nmt.results.comparisons import evaluate_variant

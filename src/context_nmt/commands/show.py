@@ -39,7 +39,7 @@ def show(
 
         context-nmt show han_encoder 1 --document 3 --output document.html
     """
-    from context_nmt.report.looks.document import show_document
+    from context_nmt.report.attention_page import show_document
     from context_nmt.settings.layout import Layout
 
     show_document(

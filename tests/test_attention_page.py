@@ -16,8 +16,7 @@ from context_nmt.measures.attention.earlier_sentences import Looks, Seen, looks,
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
 from context_nmt.models.plans import Filling, TrainingPlan
-from context_nmt.report.looks.document import show_document
-from context_nmt.report.looks.page import Sentence, page
+from context_nmt.report.attention_page import Sentence, show_document, write_attention_page
 from context_nmt.settings.decoding import DecodingSettings
 
 HAN = Filling(mechanism="hierarchical_attention", settings={"sentences": 2})
@@ -103,7 +102,7 @@ def test_words_are_made_of_units():
     assert words_of(UNITS, np.array([], dtype=np.int64)) == []
 
 
-def test_the_page_marks_pronouns_and_fetches_nothing():
+def test_the_page_marks_pronouns_and_fetches_nothing(tmp_path):
     seen = [Seen(number=0, weight=1.0, words=[0.004, 0.25, 0.746])]
     sentence = Sentence(
         line=7,
@@ -118,7 +117,9 @@ def test_the_page_marks_pronouns_and_fetches_nothing():
         source=["It", "sank"],
         looks=[Looks(module="encoder_output", of="source", at="source", words=[seen, seen])],
     )
-    text = "\n".join(page("T & U", [sentence, behind], {"source": "en", "target": "de"}, oracle=False))
+    path = tmp_path / "page.html"
+    write_attention_page(path, "T & U", [sentence, behind], {"source": "en", "target": "de"}, oracle=False)
+    text = path.read_text(encoding="utf-8")
     assert text.count("<details open>") == text.count("<details>") == 1
     opened = text.split("<details open>")[1].split("</details>")[0]
     assert ">It</b>" in opened
