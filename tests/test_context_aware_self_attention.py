@@ -1,17 +1,16 @@
-"""Context-aware self-attention: the equations written out, the paper's counts, and every kind of context."""
+"""Context-aware self-attention: the equations written out, and every kind of context."""
 
 import math
 
 import pytest
 import torch
-from contract import CHECKS, Facts
+from contract import CHECKS, EXACT, Facts, small_place
 from small_models import HEADS, WIDTH, shake
 from torch.testing import assert_close
 
 from context_nmt.mechanisms import context_aware_self_attention as mechanism
-from context_nmt.transformer.attention import LayerContext, Place
+from context_nmt.transformer.attention import LayerContext
 
-EXACT = {"rtol": 0, "atol": 1e-10}
 CONTEXTS = ["global", "deep", "deep_global", "deep_global_and_deep"]
 MIXED = ["queries_and_keys", "queries", "keys"]
 ENCODER, DECODER = mechanism.SLOTS
@@ -68,16 +67,7 @@ def test_it_is_what_the_equations_say(context, mixed_into, gate, causal):
     settings = mechanism.Settings(context=context, mixed_into=mixed_into, gate=gate)
     for depth in (1, 3):
         torch.manual_seed(depth)
-        place = Place(
-            slot=DECODER if causal else ENCODER,
-            layer=depth,
-            width=WIDTH,
-            feed_forward_width=12,
-            heads=HEADS,
-            bias=True,
-            dropout=0.0,
-            attention_dropout=0.0,
-        )
+        place = small_place(DECODER if causal else ENCODER, layer=depth)
         layer = shake(mechanism.build(settings, place).double()).eval()
         inputs = [torch.randn(5, WIDTH, dtype=torch.float64) for _ in range(depth)]
         batch = tuple(states[None] for states in inputs)
@@ -97,19 +87,7 @@ def test_every_context_keeps_the_contract(context, settings, clause):
 
 
 def test_gates_can_be_read_from_outside():
-    layer = mechanism.build(
-        mechanism.Settings(gate="head"),
-        Place(
-            slot=ENCODER,
-            layer=1,
-            width=WIDTH,
-            feed_forward_width=12,
-            heads=HEADS,
-            bias=True,
-            dropout=0.0,
-            attention_dropout=0.0,
-        ),
-    )
+    layer = mechanism.build(mechanism.Settings(gate="head"), small_place(ENCODER))
     read = []
     layer.key.gate.register_forward_hook(lambda _, __, output: read.append(output))
     states = torch.randn(2, 3, WIDTH)

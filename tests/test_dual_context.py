@@ -4,15 +4,13 @@ import math
 
 import pytest
 import torch
-from contract import CHECKS, Facts, experiment, small_place
+from contract import CHECKS, EXACT, Facts, experiment, small_place
 from small_models import HEADS, WIDTH, shake
 from torch.testing import assert_close
 
 from context_nmt.mechanisms import dual_context
 from context_nmt.pipeline.planning import plan
 from context_nmt.transformer.attention import LayerContext
-
-EXACT = {"rtol": 0, "atol": 1e-10}
 
 
 def slow(layer, r, mask, before):
@@ -47,7 +45,7 @@ def interaction(unit, queries, memory, mask):
 @pytest.mark.parametrize("kernel_size", [1, 2, 3, 4, 5, 8])
 @pytest.mark.parametrize("causal", [False, True])
 def test_it_is_what_the_equations_say(kernel_size, causal):
-    place = small_place("decoder_self_attention" if causal else "encoder_self_attention", bias=True)
+    place = small_place("decoder_self_attention" if causal else "encoder_self_attention")
     torch.manual_seed(3)
     layer = shake(dual_context.build(dual_context.Settings(kernel_size=kernel_size), place).double()).eval()
     r = torch.randn(6, WIDTH, dtype=torch.float64)

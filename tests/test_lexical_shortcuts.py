@@ -4,16 +4,15 @@ import math
 
 import pytest
 import torch
-from contract import CHECKS, Facts, experiment
+from contract import CHECKS, EXACT, Facts, experiment, small_place
 from small_models import HEADS, WIDTH, shake
 from torch.testing import assert_close
 
 from context_nmt.mechanisms import lexical_shortcuts as mechanism
 from context_nmt.models.building import build
 from context_nmt.pipeline.planning import plan
-from context_nmt.transformer.attention import LayerContext, Place
+from context_nmt.transformer.attention import LayerContext
 
-EXACT = {"rtol": 0, "atol": 1e-10}
 ENCODER, DECODER, CROSS = mechanism.SLOTS
 
 
@@ -49,18 +48,8 @@ def slow(layer, queries, shortcuts, states, mask):
 @pytest.mark.parametrize("depth", [1, 2, 4])
 def test_it_is_what_the_equations_say(depth, slot, feature_fusion, lexical):
     torch.manual_seed(depth)
-    place = Place(
-        slot=slot,
-        layer=depth,
-        width=WIDTH,
-        feed_forward_width=12,
-        heads=HEADS,
-        bias=True,
-        dropout=0.0,
-        attention_dropout=0.0,
-    )
     settings = mechanism.Settings(feature_fusion=feature_fusion, lexical=lexical)
-    layer = shake(mechanism.build(settings, place).double()).eval()
+    layer = shake(mechanism.build(settings, small_place(slot, layer=depth)).double()).eval()
     queries, *states = torch.randn(5, 4, WIDTH, dtype=torch.float64)
     states = states[:depth]  # embeddings, then the outputs of the layers below
     memory = list(torch.randn(3, 4, WIDTH, dtype=torch.float64)) if slot == CROSS else []

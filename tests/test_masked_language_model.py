@@ -21,9 +21,8 @@ from context_nmt.models.plans import Filling, TrainingPlan
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.training import TrainingSettings
-from context_nmt.training.batches import Batch
-from context_nmt.training.examples import EXAMPLES
-from context_nmt.training.objectives import Objective
+from context_nmt.training.batches import EXAMPLES, Batch
+from context_nmt.training.losses import Objective
 from context_nmt.training.running import train_run
 
 EXACT = {"rtol": 0, "atol": 1e-10}

@@ -1,4 +1,4 @@
-"""Sequence-level distillation (Kim and Rush 2016): a teacher's translations take the place of the training target."""
+"""Sequence-level distillation (Kim and Rush 2016): a teacher's translations replace the training target."""
 
 import hashlib
 import json
@@ -24,8 +24,8 @@ SHARD = 10_000  # sentences; a kill loses no more than one shard
 def distill_run(experiment: Layout, teacher: str, seed: int, *, device: str, shard: int = SHARD) -> None:
     """Translate the training source with a run into `runs/distilled`: the same number of lines in the same order.
 
-    The search is the teacher's own. Shards that are done stay in `runs/scratch` until all are, and a killed
-    distillation goes on behind them. Where torchrun started several processes, they share the work.
+    The search is the teacher's own. Finished shards stay in `runs/scratch` until all are finished, and a killed
+    distillation resumes after them. Where torchrun started several processes, they share the work.
     """
     path = experiment.plan(teacher, "decoding")
     settings, corpus, run = read_settings(path), BinarizedCorpus(experiment.binarized), run_name(teacher, seed)

@@ -43,8 +43,7 @@ def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 def load_metadata(path: Path) -> dict[str, Any]:
     """Read the metadata alone; raises UserError for a missing, cut or foreign file."""
     with _opened(path) as file:
-        metadata: dict[str, Any] = json.loads(file.metadata()["json"])
-        return metadata
+        return dict(json.loads(file.metadata()["json"]))
 
 
 @contextmanager
