@@ -2,9 +2,11 @@
 
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
@@ -48,9 +50,8 @@ def search_documents(
         found.update(zip(numbers.tolist(), best, strict=True))
         if place + 1 == longest:
             break  # no sentence looks back at these
-        if text.references is None:
-            read = [np.array(one[0].tokens, dtype=np.int64) for one in best]
-        else:
+        read: list[NDArray[np.integer[Any]]] = [np.array(one[0].tokens, dtype=np.int64) for one in best]
+        if text.references is not None:
             read = [text.references[number] for number in numbers]
         known = KnownSentences(source_states(source, alone))
         if model.decoder_output is not None:

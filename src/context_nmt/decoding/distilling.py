@@ -5,7 +5,6 @@ import json
 import shutil
 import sys
 import time
-from pathlib import Path
 
 from context_nmt.code_closure import digest_of_module
 from context_nmt.corpus.binarized import BinarizedCorpus, write_tokens
@@ -32,14 +31,12 @@ def distill_run(experiment: Layout, teacher: str, seed: int, *, device: str, sha
     where = device_named(device)
     model = load_run(experiment.model(run), where, corpus)
     source = corpus.side(corpus.train, corpus.source)
-    files = [
-        path,
-        experiment.plan(teacher, "training"),
-        experiment.model(run) / RUN_WEIGHTS,
-        *sorted(corpus.training_folder.glob("vocabulary.*.txt")),
-    ]
-    files += sorted(corpus.training_folder.glob(f"{corpus.train}.{corpus.source}.*.npy"))
-    scratch = experiment.scratch(f"distilled-{run}") / _fingerprint(files, shard)
+    read = [path, experiment.plan(teacher, "training"), experiment.model(run) / RUN_WEIGHTS]
+    for files in ("vocabulary.*.txt", f"{corpus.train}.{corpus.source}.*.npy"):
+        read += sorted(corpus.training_folder.glob(files))
+    # The translations depend on these, the code and where shards are cut: other ones have another scratch folder.
+    dependencies = json.dumps([shard, digest_of_module(__name__), *map(sha256, read)])
+    scratch = experiment.scratch(f"distilled-{run}") / hashlib.sha256(dependencies.encode()).hexdigest()[:16]
     shards = [scratch / f"{start:010d}.txt" for start in range(0, len(source), shard)]
     with processes(where) as group:
         began, missing = time.monotonic(), [path for path in shards if not path.is_file()]
@@ -68,10 +65,3 @@ def distill_run(experiment: Layout, teacher: str, seed: int, *, device: str, sha
         write_json(folder / "distilled.json", {"teacher": run, "sentences": len(source)})
         BinarizedCorpus(experiment.binarized, training_target=folder).parallel(corpus.train)
     shutil.rmtree(experiment.scratch(f"distilled-{run}"))
-
-
-def _fingerprint(files: list[Path], shard: int) -> str:
-    """Name what translations depend on: model, search, text, code, and where shards are cut."""
-    return hashlib.sha256(json.dumps([shard, digest_of_module(__name__), *map(sha256, files)]).encode()).hexdigest()[
-        :16
-    ]

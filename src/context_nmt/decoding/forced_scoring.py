@@ -79,8 +79,8 @@ def score_pairs(
         ids = (pad([source for source, _ in read], last=END), inputs, labels, previous)
         return SCORES[type(model)](model, *(torch.from_numpy(one).to(device) for one in ids)).tolist()
 
-    units = [len(document) * (1 + max(len(ids) for pair in document for ids in pair)) for document in documents]
-    with_contexts = np.array(units, dtype=np.int64)[distinct]
+    units = [len(documents[n]) * (1 + max(len(ids) for pair in documents[n] for ids in pair)) for n in distinct]
+    with_contexts = np.array(units, dtype=np.int64)
     cut = length_batches(with_contexts, with_contexts, tokens=UNITS)
     longest_first = [distinct[batch] for batch in reversed(cut)]  # so that memory runs out at once if it does
     with evaluating(model):

@@ -75,10 +75,10 @@ def in_batches(
     """
     own = processes.share(batches)
     results: dict[int, Result] = {}
-    with nullcontext() if workers is None else one_thread(), _Bar(progress, lengths, own) as bar:
+    with nullcontext() if workers is None else one_thread(), _bar(progress, lengths, own) as advance:
         for job, found in side_by_side(lambda job: work(own[job]), len(own), workers or 1):
             results.update(zip(own[job].tolist(), found, strict=True))
-            bar.advance(own[job])
+            advance(own[job])
     return gathered(results, processes)
 
 
@@ -103,40 +103,36 @@ def evaluating(model: nn.Module) -> Iterator[None]:
         model.train(was_training)
 
 
-class _Bar:
-    """A progress bar in source tokens, which predict the time left better than sentences do; at the end, one line."""
+@contextmanager
+def _bar(name: str | None, lengths: Lengths, work: list[Lengths]) -> Iterator[Callable[[Lengths], None]]:
+    """Show a progress bar in source tokens, which predict the time left better than sentences do; at the end, one line.
 
-    def __init__(self, name: str | None, lengths: Lengths, work: list[Lengths]) -> None:
-        self.name, self.lengths, self.done, self.since = name, lengths, 0, time.perf_counter()
-        count = sum(map(len, work))
-        self.progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn(f"{{task.fields[done]:,}}/{count:,} sentences, {{task.fields[speed]:,.1f}} sentences/s"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            transient=True,
-            disable=name is None,
-        )
-        self.task = self.progress.add_task(name or "", total=sum(map(self._tokens, work)), done=0, speed=0.0)
+    Yield a function that counts one batch.
+    """
+    done, since, count = 0, time.perf_counter(), sum(map(len, work))
 
-    def __enter__(self) -> "_Bar":
-        self.progress.start()
-        return self
+    def speed() -> float:
+        return done / max(1e-9, time.perf_counter() - since)
 
-    def __exit__(self, kind: object, *_: object) -> None:
-        self.progress.stop()
-        if self.name is not None and kind is None:
-            line = f"{self.name}: {self.done:,} sentences, {self._speed():,.1f} sentences/s"
-            self.progress.console.print(line, highlight=False, markup=False, soft_wrap=True)
+    def tokens(batch: Lengths) -> int:
+        return int((lengths[batch] + 1).sum())
 
-    def advance(self, batch: Lengths) -> None:
-        """Count one batch, given as the numbers of its sentences."""
-        self.done += len(batch)
-        self.progress.update(self.task, advance=self._tokens(batch), done=self.done, speed=self._speed())
+    def advance(batch: Lengths) -> None:
+        nonlocal done
+        done += len(batch)
+        progress.update(task, advance=tokens(batch), done=done, speed=speed())
 
-    def _tokens(self, batch: Lengths) -> int:
-        return int((self.lengths[batch] + 1).sum())
-
-    def _speed(self) -> float:
-        return self.done / max(1e-9, time.perf_counter() - self.since)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn(f"{{task.fields[done]:,}}/{count:,} sentences, {{task.fields[speed]:,.1f}} sentences/s"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=name is None,
+    ) as progress:
+        task = progress.add_task(name or "", total=sum(map(tokens, work)), done=0, speed=0.0)
+        yield advance
+    if name is not None:
+        line = f"{name}: {done:,} sentences, {speed():,.1f} sentences/s"
+        progress.console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Weights on disk: safetensors with all metadata as one JSON string, which keeps the bytes the same every time."""
+"""Weights on disk: safetensors with all metadata as one JSON string, so that equal weights are equal bytes."""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def save(path: Path, weights: dict[str, Tensor], metadata: dict[str, Any]) -> No
         contiguous = {name: weights[name].detach().cpu().contiguous() for name in sorted(weights)}
         try:
             save_file(contiguous, temporary, metadata={"json": json.dumps(metadata, sort_keys=True)})
-        except SafetensorError as error:  # what else could be an OSError
+        except SafetensorError as error:  # which hides an OSError
             raise UserError(f"{path}: cannot be written ({error})") from None
 
 
@@ -58,7 +58,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """All parameters by name; tied ones appear once."""
+    """Return all parameters by name; tied ones appear once."""
     return dict(model.named_parameters())
 
 
@@ -76,25 +76,23 @@ def fill(model: nn.Module, weights: dict[str, Tensor], origin: Path) -> None:
 
 
 def start_from(model: nn.Module, plan: ModelPlan, path: Path, corpus: BinarizedCorpus) -> None:
-    """Copy a run's weights into a model of more parts: what sits behind its stacks and the run does not have stays.
+    """Copy a run's weights into a model that may have further mechanisms after its stacks, which stay as they are.
 
     Raises UserError unless all other names, all shapes, the vocabularies and the kind of layers are the run's.
     """
     weights, metadata = load(path)
     for key, value in asdict(plan.model).items():
         if key not in DROPOUTS and metadata["plan"]["model"][key] != value:
-            raise UserError(
-                f"{path}: has model.{key} {metadata['plan']['model'][key]}; what starts from it has {value}"
-            )
+            given = metadata["plan"]["model"][key]
+            raise UserError(f"{path}: has model.{key} {given}; the variant that starts from it has {value}")
     check_vocabularies(path, metadata, corpus)
     _check_same_units(path.parent / "text", corpus)
-    behind = {name: value for name, value in weights_of(model).items() if name.split(".")[0] in get_args(OutputSlot)}
-    new = {name: value for name, value in behind.items() if name not in weights}
-    fill(model, {**new, **weights}, path)
+    own = {name: value for name, value in weights_of(model).items() if name.split(".")[0] in get_args(OutputSlot)}
+    fill(model, {**own, **weights}, path)
 
 
 def model_metadata(plan: ModelPlan, source_vocabulary: int, target_vocabulary: int) -> dict[str, Any]:
-    """What `load_run` needs to rebuild the model."""
+    """Return what `load_run` needs to rebuild the model."""
     return {"plan": plan.to_dict(), "vocabulary": {"source": source_vocabulary, "target": target_vocabulary}}
 
 

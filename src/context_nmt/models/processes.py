@@ -28,7 +28,7 @@ class Processes:
         return self.rank == 0
 
     def sum(self, values: list[float]) -> list[float]:
-        """Add up a list of numbers over all processes, in float64; each gets the sums."""
+        """Sum a list of numbers over all processes, in float64; each gets the sums."""
         if self.count == 1:
             return values
         sums = torch.tensor(values, dtype=torch.float64, device=_device())
@@ -36,7 +36,7 @@ class Processes:
         return sums.tolist()
 
     def share(self, items: list[Item]) -> list[Item]:
-        """Return the own part of a list; the parts differ by at most one in length."""
+        """Return this process's part of a list; the parts differ by at most one in length."""
         return items[self.rank :: self.count]
 
     def sharing_gradients(self, module: nn.Module) -> nn.Module:

@@ -65,8 +65,8 @@ class Trainer:
         stream = training.endless(tokens=settings.batch_tokens, seed=self.seed)
         for _ in islice(stream, self.progress.update * settings.accumulation):
             pass  # seen before the kill
-        done, shown = self.progress.update, self.processes.first
-        with Reporter(settings.maximum_updates, done=done, shown=shown) as reporter:
+        reporter = Reporter(settings.maximum_updates, done=self.progress.update, shown=self.processes.first)
+        with reporter.progress:
             while self.progress.update < settings.maximum_updates and not self._out_of_patience():
                 self.progress.update += 1
                 update = self.progress.update

@@ -26,11 +26,10 @@ class KnownSentences:
 
     def before(self, previous: Tensor) -> SentenceContext:
         """Return the context of B sentences; `previous` [B, K] has rows of these N, oldest first, and -1 for none."""
-        rows, there = previous.clamp(min=0), (previous >= 0)[..., None]
 
         def context(states: States) -> States:
-            taken = merged([states], lambda tensors: tensors[0][rows])
-            return replace(taken, words=taken.words & there)
+            taken = merged([states], lambda tensors: tensors[0][previous.clamp(min=0)])
+            return replace(taken, words=taken.words & (previous >= 0)[..., None])
 
         return SentenceContext(source=context(self.source), target=self.target and context(self.target))
 
