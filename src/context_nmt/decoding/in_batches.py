@@ -39,7 +39,7 @@ def lengths_of(sentences: Sentences) -> Lengths:
 
 @dataclass(frozen=True, kw_only=True)
 class Text:
-    """What is translated."""
+    """Sentences to translate, with their documents."""
 
     sentences: Sentences
     lengths: Lengths  # of the sentences, without END

@@ -32,8 +32,8 @@ class Batch:
 class Pairs:
     """The pairs of one split that are short enough; a batch is an array of positions in `kept`.
 
-    With `documents`, batches have the up to `reach` sentences before each, of which a state looks at `sentences`. A
-    sentence that is too long is left out of its document.
+    With `documents`, a batch also has up to `reach` sentences before each of its own; `sentences` of them are its
+    context. A sentence that is too long is left out of its document.
     """
 
     def __init__(

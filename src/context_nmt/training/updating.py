@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel as Shared
+from torch.nn.parallel import DistributedDataParallel
 
 from context_nmt.files import UserError
 from context_nmt.models.model import Model
@@ -65,8 +65,11 @@ class Updater:
             # Dropout depends on the batch's place in the update, not on what came before or which process computes it.
             place = index * self.processes.count + self.processes.rank
             torch.manual_seed(self.seed * 1_000_003 + number + place * 2_654_435_761)  # on CPU the low 32 bits count
-            last = batch is batches[-1]  # gradients are exchanged once per update
-            with self.shared.no_sync() if not last and isinstance(self.shared, Shared) else nullcontext():
+            with (
+                self.shared.no_sync()  # gradients are exchanged once per update
+                if isinstance(self.shared, DistributedDataParallel) and batch is not batches[-1]
+                else nullcontext()
+            ):
                 loss: Loss = self.shared(batch.source, batch.target_inputs, batch.targets, batch.previous)
                 (loss.smoothed / tokens * self.processes.count).backward()  # type: ignore[no-untyped-call]
             totals.add(_totals(loss))
