@@ -1,6 +1,5 @@
 """Weights come back as they were written, and a file that is not this model's is named."""
 
-import json
 import re
 
 import pytest
@@ -119,12 +118,3 @@ def test_filling_copies_and_does_not_share(tmp_path):
     assert all(torch.equal(own[name], weights[name]) for name in weights)
     assert all(own[name].data_ptr() != weights[name].data_ptr() for name in weights)
     assert all(parameter.requires_grad for parameter in own.values())
-
-
-def test_metadata_is_one_string(tmp_path):
-    path = save_run(tmp_path, make_model())
-    header = path.read_bytes()
-    size = int.from_bytes(header[:8], "little")
-    metadata = json.loads(header[8 : 8 + size])["__metadata__"]
-    assert list(metadata) == ["json"]
-    assert json.loads(metadata["json"])["vocabulary"] == {"source": VOCABULARY, "target": VOCABULARY}

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 from contract import EXACT, small_place
-from small_models import HEADS, WIDTH, shake, small_plan
+from small_models import WIDTH, shake, slow_attention, small_plan
 from torch.testing import assert_close
 
 from context_nmt.files import UserError
@@ -43,16 +43,10 @@ def norm(module, vector):
 
 
 def attend(module, query, vectors):
-    """One query over a list of vectors, head by head."""
-    size = WIDTH // HEADS
-    heads = []
-    for head in range(HEADS):
-        part = slice(head * size, (head + 1) * size)
-        keys, values = ([projection(vector)[part] for vector in vectors] for projection in (module.key, module.value))
-        scores = [float(module.query(query)[part] @ key) / math.sqrt(size) for key in keys]
-        total = sum(math.exp(score) for score in scores)
-        heads.append(sum(math.exp(score) / total * value for score, value in zip(scores, values, strict=True)))
-    return module.output(torch.cat(heads))
+    """One query over a list of vectors."""
+    memory, everything = torch.stack(vectors), torch.ones(1, len(vectors))
+    attended = slow_attention(module.query(query)[None], module.key(memory), module.value(memory), everything)
+    return module.output(attended[0])
 
 
 def slowly(module, vector, memory, words):

@@ -1,11 +1,9 @@
 """Lexical shortcuts: the equations written out, and every kind of shortcut."""
 
-import math
-
 import pytest
 import torch
 from contract import CHECKS, EXACT, Facts, experiment, small_place
-from small_models import HEADS, WIDTH, shake
+from small_models import WIDTH, shake, slow_attention
 from torch.testing import assert_close
 
 from context_nmt.mechanisms import lexical_shortcuts as mechanism
@@ -29,17 +27,11 @@ def gated(unit, e, h):
 
 def slow(layer, queries, shortcuts, states, mask):
     """Position by position and head by head, [T, D] each."""
-    keys = [gated(layer.key, e, h) for e, h in zip(shortcuts, states, strict=True)]
-    values = [gated(layer.value, e, h) for e, h in zip(shortcuts, states, strict=True)]
-    output, size = [], WIDTH // HEADS
-    for t, q in enumerate(layer.query(queries)):
-        heads = []
-        for head in (slice(start, start + size) for start in range(0, WIDTH, size)):
-            seen = [s for s in range(len(keys)) if mask[t, s]]
-            weights = torch.stack([q[head] @ keys[s][head] / math.sqrt(size) for s in seen]).softmax(0)
-            heads.append(sum(weight * values[s][head] for weight, s in zip(weights, seen, strict=True)))
-        output.append(layer.output(torch.cat(heads)))
-    return torch.stack(output)
+    keys, values = (
+        torch.stack([gated(unit, e, h) for e, h in zip(shortcuts, states, strict=True)])
+        for unit in (layer.key, layer.value)
+    )
+    return layer.output(slow_attention(layer.query(queries), keys, values, mask))
 
 
 @pytest.mark.parametrize("lexical", [True, False])
