@@ -36,16 +36,22 @@ Digests = dict[str, str]  # path from the project's root -> digest of its conten
 def write_code_files(root: Path) -> None:
     """Write src/code/STAGE.json for every file in stages/, and src/code/loaded_by_name.json."""
     with replacing_folder(root / "src/code") as folder:
-        for stage in stages_with_code_file(root):
-            write_json(folder / f"{stage}.json", stage_closure(root, stage))
-        write_json(folder / NAMED, named_digests(root))
+        for name, digests in _code_files(root).items():
+            write_json(folder / name, digests)
 
 
 def old_code_files(root: Path) -> list[str]:
     """Return the files of src/code/ that are not up to date."""
-    now: dict[str, Digests] = {f"{stage}.json": stage_closure(root, stage) for stage in stages_with_code_file(root)}
-    now[NAMED] = named_digests(root)
-    return [name for name, digests in now.items() if read_json(root / "src/code" / name) != digests]
+    return [name for name, digests in _code_files(root).items() if read_json(root / "src/code" / name) != digests]
+
+
+def _code_files(root: Path) -> dict[str, Digests]:
+    """Return what src/code/ should contain; the stage that writes it has no file."""
+    files = {f"{stage}.json": stage_closure(root, stage) for stage in stages(root) if stage != "code"}
+    package = root / "src/context_nmt"
+    paths = [path for pattern in LOADED_BY_NAME for path in sorted(package.glob(pattern)) if path.stem != "__init__"]
+    modules = (".".join(path.relative_to(root / "src").with_suffix("").parts) for path in paths)
+    return files | {NAMED: {module: digest_of_module(module, root) for module in modules}}
 
 
 def check_code(root: Path, stage: str, by_name: Digests) -> None:
@@ -54,13 +60,6 @@ def check_code(root: Path, stage: str, by_name: Digests) -> None:
     old += [module for module, noted in by_name.items() if noted != digest_of_module(module, root)]
     if old:
         raise UserError(OLD.format(files=", ".join(old), root=root.resolve()))
-
-
-def named_digests(root: Path) -> Digests:
-    """Return the digest of each module that is loaded by name, with its imports."""
-    package = root / "src/context_nmt"
-    paths = [path for pattern in LOADED_BY_NAME for path in sorted(package.glob(pattern)) if path.stem != "__init__"]
-    return {module_name(root, path): digest(closure(root, path)) for path in paths}
 
 
 def named_digest(root: Path, module: str) -> str:
@@ -78,11 +77,6 @@ def named_digest(root: Path, module: str) -> str:
 def stages(root: Path) -> list[str]:
     """Return the names of the stages: the files of stages/."""
     return sorted(path.stem for path in (root / "stages").glob("*.py") if not path.stem.startswith("_"))
-
-
-def stages_with_code_file(root: Path) -> list[str]:
-    """Return all stages except the one that writes these files."""
-    return [name for name in stages(root) if name != "code"]
 
 
 def stage_closure(root: Path, stage: str) -> Digests:
@@ -107,19 +101,10 @@ def closure(root: Path, *files: Path) -> Digests:
     return dict(sorted(found.items()))
 
 
-def digest(digests: Digests) -> str:
-    """Combine digests into one."""
-    return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()[:16]
-
-
 def digest_of_module(name: str, root: Path = ROOT) -> str:
-    """Return the digest of a module, given its `__name__`, with its imports."""
-    return digest(closure(root, root / "src" / f"{name.replace('.', '/')}.py"))
-
-
-def module_name(root: Path, path: Path) -> str:
-    """Return a file's module: src/context_nmt/files.py -> context_nmt.files."""
-    return ".".join(path.relative_to(root / "src").with_suffix("").parts)
+    """Return one digest of a module, given its `__name__`, and of its imports."""
+    digests = closure(root, root / "src" / f"{name.replace('.', '/')}.py")
+    return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _imported(root: Path, path: Path) -> Iterator[Path]:
@@ -180,10 +165,7 @@ def _canonical(node: object) -> object:
     fields = {name: value for name, value in ast.iter_fields(node) if value not in (None, [])}
     if isinstance(node, ast.Constant):
         fields = {"value": node.value}  # without the kind, which says u"" for ""
-    elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _documented(node):
-        fields["body"] = node.body[1:]
+    elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        if ast.get_docstring(node, clean=False) is not None:
+            fields["body"] = node.body[1:]
     return [type(node).__name__, {name: _canonical(value) for name, value in sorted(fields.items())}]
-
-
-def _documented(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return ast.get_docstring(node, clean=False) is not None

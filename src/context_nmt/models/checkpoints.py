@@ -86,7 +86,6 @@ def start_from(model: nn.Module, plan: ModelPlan, path: Path, corpus: BinarizedC
             given = metadata["plan"]["model"][key]
             raise UserError(f"{path}: has model.{key} {given}; the variant that starts from it has {value}")
     check_vocabularies(path, metadata, corpus)
-    _check_same_units(path.parent / "text", corpus)
     own = {name: value for name, value in weights_of(model).items() if name.split(".")[0] in get_args(OutputSlot)}
     fill(model, {**own, **weights}, path)
 
@@ -109,13 +108,12 @@ def load_run(folder: Path, device: torch.device, corpus: BinarizedCorpus | None 
         raise UserError(f"{path}: not the model of a run ({error} is missing or wrong)") from None
     if corpus is not None:
         check_vocabularies(path, metadata, corpus)
-        _check_same_units(folder / "text", corpus)
     fill(model, weights, path)
     return model.to(device).eval()
 
 
 def check_vocabularies(path: Path, metadata: dict[str, Any], corpus: BinarizedCorpus) -> None:
-    """Raise UserError unless a checkpoint's vocabularies are as large as those of the corpus."""
+    """Raise UserError unless a checkpoint's vocabularies, or those of its run's text, are those of the corpus."""
     needed = (metadata["vocabulary"]["source"], metadata["vocabulary"]["target"])
     given = (len(corpus.source_vocabulary), len(corpus.target_vocabulary))
     if given != needed:
@@ -123,10 +121,8 @@ def check_vocabularies(path: Path, metadata: dict[str, Any], corpus: BinarizedCo
             f"{path}: was trained with vocabularies of {needed[0]} and {needed[1]} units,"
             f" {corpus.folder} has {given[0]} and {given[1]}; use the text it was trained on, or train again"
         )
-
-
-def _check_same_units(text: Path, corpus: BinarizedCorpus) -> None:
     for language in (corpus.source, corpus.target):
-        own, given = (folder / f"vocabulary.{language}.txt" for folder in (text, corpus.training_folder))
-        if own.is_file() and own.read_bytes() != given.read_bytes():
-            raise UserError(f"{given}: differs from the vocabulary that the model was trained with ({own})")
+        text, file = path.parent / "text", f"vocabulary.{language}.txt"
+        if (text / file).is_file() and (text / file).read_bytes() != (corpus.training_folder / file).read_bytes():
+            own = corpus.training_folder / file
+            raise UserError(f"{own}: differs from the vocabulary that the model was trained with ({text / file})")
