@@ -30,19 +30,21 @@ CPU = torch.device("cpu")
 SOURCE = sentences(5, 3, 4, seed=1)
 TARGETS = sentences(4, 6, 2, seed=2)
 KIND = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 16, "attention_bias": True}
+
+
+def filled(mechanism, *slots, **settings):
+    return dict.fromkeys(slots, Filling(mechanism=mechanism, settings=settings))
+
+
 MECHANISMS = {
     "plain": {},
-    "cross": {"cross_attention": Filling(mechanism="context_aware_cross_attention", settings={"window": 1})},
-    "target": {
-        "cross_attention": Filling(
-            mechanism="context_aware_cross_attention", settings={"window": 1, "center": "target"}
-        )
-    },
-    "dual": {"encoder_self_attention": Filling(mechanism="dual_context")},
-    "dual decoder": {"decoder_self_attention": Filling(mechanism="dual_context", settings={"kernel_size": 3})},
-    "shortcuts": {slot: Filling(mechanism="lexical_shortcuts", settings={"feature_fusion": True}) for slot in SLOTS},
-    "aware": {"encoder_self_attention": Filling(mechanism="context_aware_self_attention")},
-    "aware decoder": {"decoder_self_attention": Filling(mechanism="context_aware_self_attention")},
+    "cross": filled("context_aware_cross_attention", "cross_attention", window=1),
+    "target": filled("context_aware_cross_attention", "cross_attention", window=1, center="target"),
+    "dual": filled("dual_context", "encoder_self_attention"),
+    "dual decoder": filled("dual_context", "decoder_self_attention", kernel_size=3),
+    "shortcuts": filled("lexical_shortcuts", *SLOTS, feature_fusion=True),
+    "aware": filled("context_aware_self_attention", "encoder_self_attention"),
+    "aware decoder": filled("context_aware_self_attention", "decoder_self_attention"),
 }
 EVERY = pytest.mark.parametrize("name", MECHANISMS)
 

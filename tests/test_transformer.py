@@ -114,18 +114,6 @@ def test_it_equals_torch_nn_transformer(norm, activation):
     assert counts[0] == counts[1] + VOCABULARY * WIDTH
 
 
-@pytest.mark.parametrize(("norm", "final"), [("pre", True), ("post", False)])
-def test_only_pre_norm_stacks_end_in_a_norm(norm, final):
-    model = small_model(norm=norm)
-    embedded, padding = model.source_embedding(SOURCE), SOURCE != PADDING
-    memory = model.encoder(embedded, padding)
-    assert len(memory.states) == LAYERS + 1
-    assert_close(memory.states[0], embedded, **EXACT)
-
-    found = {name for name, _ in model.named_parameters() if name.endswith("final_norm.weight")}
-    assert found == ({"encoder.final_norm.weight", "decoder.final_norm.weight"} if final else set())
-
-
 def test_sinusoids_follow_the_formula():
     signals = sinusoids(first=3, length=40, width=6, device=torch.device("cpu"))
     for row, position in enumerate(range(3, 43)):
@@ -134,23 +122,15 @@ def test_sinusoids_follow_the_formula():
         assert signals[row].tolist() == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize(("scaled", "factor"), [(True, math.sqrt(WIDTH)), (False, 1.0)])
-def test_embeddings_are_scaled_before_positions_are_added(scaled, factor):
-    embedding = small_model(embedding_scale=scaled).source_embedding
-    signals = sinusoids(2, SOURCE.size(1), WIDTH, SOURCE.device).double()
-    assert_close(embedding(SOURCE, first_position=2), factor * embedding.table.weight[SOURCE] + signals, **EXACT)
-
-
-@pytest.mark.parametrize("tying", ["all", "none"])
-def test_a_bias_may_be_added_to_every_source_embedding(tying):
-    model, plain = small_model(source_embedding_bias=True, tying=tying), small_model(tying=tying)
-    embedding = model.source_embedding
-    signals = sinusoids(0, SOURCE.size(1), WIDTH, SOURCE.device).double()
-    expected = math.sqrt(WIDTH) * embedding.table.weight[SOURCE] + embedding.bias + signals
-    assert_close(embedding(SOURCE), expected, **EXACT)
-    assert {name for name, _ in model.named_parameters()} - {name for name, _ in plain.named_parameters()} == {
-        "source_embedding.bias"
-    }
+def test_embeddings_are_scaled_and_biased_before_positions_are_added(scaled, factor, bias):
+    model = small_model(embedding_scale=scaled, source_embedding_bias=bias)
+    embedding, signals = model.source_embedding, sinusoids(2, SOURCE.size(1), WIDTH, SOURCE.device).double()
+    expected = factor * embedding.table.weight[SOURCE] + (embedding.bias if bias else 0) + signals
+    assert_close(embedding(SOURCE, first_position=2), expected, **EXACT)
+    found = [name for name, _ in model.named_parameters() if name.endswith("embedding.bias")]
+    assert found == ["source_embedding.bias"] * bias
 
 
 def test_embeddings_are_drawn_as_the_setting_says():
@@ -238,12 +218,6 @@ def test_each_dropout_sits_where_its_setting_says():
             assert (module.probability if isinstance(module, Dropout) else module.dropout) == values[setting], path
             found.add(setting)
     assert found == set(values)
-
-
-def test_shaken_weights_are_no_neutral_ones():
-    """What all tests of models here rest on: no bias of 0, no norm of 1."""
-    assert all(parameter.std() > 0 for parameter in small_model(attention_bias=True).parameters())
-    assert shake(nn.LayerNorm(4)).weight.std() > 0
 
 
 class Nothing(nn.Module):

@@ -24,6 +24,7 @@ LOADED_BY_NAME = (  # below src/context_nmt
     "decoding/validation.py",
 )
 NAMED = "loaded_by_name.json"
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 DATA = (".yaml", ".css", ".j2")  # suffixes of package data
 
 OLD = (
@@ -165,7 +166,6 @@ def _canonical(node: object) -> object:
     fields = {name: value for name, value in ast.iter_fields(node) if value not in (None, [])}
     if isinstance(node, ast.Constant):
         fields = {"value": node.value}  # without the kind, which says u"" for ""
-    elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-        if ast.get_docstring(node, clean=False) is not None:
-            fields["body"] = node.body[1:]
+    elif isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+        fields["body"] = node.body[1:]
     return [type(node).__name__, {name: _canonical(value) for name, value in sorted(fields.items())}]

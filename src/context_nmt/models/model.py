@@ -42,5 +42,5 @@ class Model(nn.Module):
         raise NotImplementedError
 
     def predict(self, source: Tensor, target_inputs: Tensor, previous: Tensor | None) -> Predictions:
-        """Ids [B, S] and [B, T], rows of previous sentences [B, K] -> what the loss is computed from."""
-        raise NotImplementedError
+        """Ids [B, S] and [B, T], rows of previous sentences [B, K], if any -> what the loss is computed from."""
+        return self(source, target_inputs), None

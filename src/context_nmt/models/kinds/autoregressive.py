@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from context_nmt.corpus.vocabulary import PADDING
-from context_nmt.models.model import Model, Predictions
+from context_nmt.models.model import Model
 from context_nmt.settings.model import ModelSettings
 from context_nmt.transformer.layers import Decoded, Memory, causal_mask
 
@@ -20,10 +20,6 @@ def build(_: ModelSettings, parts: dict[str, Any]) -> Model:
 
 class TranslationModel(Model):
     """p(target | source), one target unit after the other; target inputs are shifted right."""
-
-    def predict(self, source: Tensor, target_inputs: Tensor, previous: Tensor | None) -> Predictions:
-        """Predict each next unit, without previous sentences."""
-        return self(source, target_inputs), None
 
     def encode(self, source: Tensor) -> Memory:
         """Source ids [B, S] -> memory."""

@@ -69,13 +69,13 @@ class DocumentModel(TranslationModel):
         if previous is None:
             previous = torch.full((len(source), self.sentences), -1, device=source.device)
         alone = self.encode_alone(source)
-        sentences = KnownSentences(source_states(source, alone))
-        memory = self.with_context(alone, sentences.before(previous))
-        states, target = self._read(target_inputs, memory)
+        memory = self.with_context(alone, KnownSentences(source_states(source, alone)).before(previous))
+        known = self.remembered(source, alone, memory, target_inputs)
+        assert known.target is not None
         if self.decoder_output is None:
-            return states
-        context = replace(sentences, target=target).before(previous)
-        return self.decoder_output(states, replace(context, own_crossed=target.crossed))
+            return known.target.states
+        context = replace(known.before(previous), own_crossed=known.target.crossed)
+        return self.decoder_output(known.target.states, context)
 
     def predict(self, source: Tensor, target_inputs: Tensor, previous: Tensor | None) -> Predictions:
         """Predict each next unit, with previous sentences."""
@@ -97,12 +97,9 @@ class DocumentModel(TranslationModel):
 
     def remembered(self, source: Tensor, alone: Memory, memory: Memory, target_inputs: Tensor) -> KnownSentences:
         """Return what later sentences see of these, whose targets are now known."""
-        return KnownSentences(source_states(source, alone), self._read(target_inputs, memory)[1])
-
-    def _read(self, target_inputs: Tensor, memory: Memory) -> tuple[Tensor, TargetStates]:
         states, crossed = self.decoded(target_inputs, memory)
-        words = words_of(target_inputs)
-        return states, TargetStates(inputs=target_inputs, words=words, states=states, crossed=crossed)
+        target = TargetStates(inputs=target_inputs, words=words_of(target_inputs), states=states, crossed=crossed)
+        return KnownSentences(source_states(source, alone), target)
 
     def nothing_before(self, count: int) -> SentenceContext:
         """Return the context of `count` sentences without previous ones."""
