@@ -103,7 +103,7 @@ def test_models_of_the_wrong_kind_are_refused(model, teacher):
 
 def test_as_many_are_given_as_the_search_has(model, teacher):
     sentences = made_up_sentences(3)
-    for one, most in ((model, 5), (teacher, 2)):
+    for one, most in ((model, 3), (teacher, 2)):
         narrow = settings(beam=2, length_beam=5)
         found = translate_ids(one, sentences, dataclasses.replace(narrow, n_best=most), device=CPU)
         assert [len(hypotheses) for hypotheses in found] == [most] * 3

@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[1]
 CPU = torch.device("cpu")
 
 
-def new_model(**settings: object) -> TranslationModel:
+def small_model(**settings: object) -> TranslationModel:
     torch.manual_seed(5)
     model = build(small_plan(tying="none", **settings), source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
     torch.nn.init.normal_(model.output.weight)  # so that distributions are peaked, and END comes now and then
@@ -43,7 +43,7 @@ def new_model(**settings: object) -> TranslationModel:
 
 @pytest.fixture(scope="module")
 def model() -> TranslationModel:
-    return new_model()
+    return small_model()
 
 
 def random_sentences(count: int, longest: int = 9) -> list[np.ndarray]:
@@ -67,13 +67,13 @@ def never_ending(model: TranslationModel) -> TranslationModel:
 
 def test_maximum_length_follows_the_source() -> None:
     settings = DecodingSettings(beam=1, maximum_length_ratio=1.5, maximum_length_offset=2)
-    model = never_ending(new_model())
+    model = never_ending(small_model())
     found = translate_ids(model, [np.array([4] * length) for length in (0, 1, 2, 7)], settings, device=CPU)
     assert [len(hypotheses[0].tokens) for hypotheses in found] == [2, 3, 5, 12]
 
 
 def test_learned_positions_end_a_translation_and_refuse_a_source() -> None:
-    model = never_ending(new_model(positions="learned", maximum_positions=9))
+    model = never_ending(small_model(positions="learned", maximum_positions=9))
     found = translate_ids(model, [np.array([4] * 8)], DecodingSettings(), device=CPU)
     assert len(found[0][0].tokens) == 8  # END takes the ninth position
     with pytest.raises(UserError, match=r"sentence 2 has 9 units.*model.maximum_positions 9"):
@@ -91,7 +91,7 @@ def test_batches_hold_every_sentence_once_within_the_limit() -> None:
 
 
 def test_training_goes_on_as_before() -> None:
-    model = new_model(dropout=0.5).train()
+    model = small_model(dropout=0.5).train()
     first, second = (translate_ids(model, random_sentences(5), DecodingSettings(), device=CPU) for _ in range(2))
     assert first == second  # no dropout
     assert model.training
