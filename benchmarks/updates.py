@@ -13,8 +13,7 @@ from benchmarks.rounds import Work
 from benchmarks.setting import corpus
 from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.models.building import build
-from context_nmt.training.schedules import learning_rate
-from context_nmt.training.updating import Updater
+from context_nmt.training.updating import Updater, learning_rate
 
 Precision = Literal["fp32", "bf16"]
 

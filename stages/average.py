@@ -1,4 +1,4 @@
-"""Averages the checkpoints of one run."""
+"""Average the checkpoints of one run."""
 
 from typing import Annotated
 

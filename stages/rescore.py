@@ -1,4 +1,4 @@
-"""Lets a teacher choose among a masked run's translations, and scores its choice."""
+"""Let a teacher choose among a masked run's translations, and score its choice."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ def main(
     variant: Annotated[str, typer.Argument(help="A masked variant of params.yaml.")],
     seed: Annotated[int, typer.Argument(help="A seed of params.yaml.")],
     judge: Annotated[str, typer.Argument(help="The run that chooses, of an autoregressive variant: TEACHER-SEED.")],
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
 ) -> None:
     """Translate every test set with a masked run, let a teacher choose among the candidates, and score its choice.
 

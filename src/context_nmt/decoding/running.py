@@ -1,4 +1,4 @@
-"""Translates the test sets of an experiment, or plain text, with a trained run."""
+"""Translate the test sets of an experiment, or plain text, with a trained run."""
 
 import dataclasses
 import json
@@ -30,7 +30,8 @@ LONG = 1000  # units; attention takes the square of a line's length
 def decode_run(experiment: Layout, variant: str, seed: int, *, device: str) -> bool:
     """Translate every test set of the binarized corpus with one run, into `runs/decoded/RUN`, whole or not at all.
 
-    Where torchrun started several processes, they share the work and the first writes; returns whether this one is it.
+    Where torchrun started several processes, they share the work and the first writes. Return whether this is the
+    first.
     """
     settings = read_settings(experiment.plan(variant, "decoding"))
     corpus = BinarizedCorpus(experiment.binarized)
@@ -98,8 +99,8 @@ def read_settings(path: Path) -> DecodingSettings:
 def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: int | None, device: str) -> None:
     """Translate UTF-8 text with the run in `folder`, from raw text to raw text, one line per line.
 
-    A line without words stays empty: what the model makes of nothing is for a test set's scores, not for a reader. A
-    model that looks at previous sentences takes the lines between such ones as a document.
+    A line without words stays empty; only test sets have a model's translation of nothing. For a model that looks at
+    previous sentences, empty lines separate documents.
     Raises UserError for a folder without a run, a beam that is not positive and input that is not UTF-8.
     """
     if not (folder / RUN_WEIGHTS).is_file():
@@ -136,7 +137,7 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
 
 
 def paragraphs(sentences: list[NDArray[np.int64]]) -> list[range]:
-    """The documents of a text, between empty lines, which belong to none and are one each."""
+    """Return the documents of a text: what empty lines separate, and each empty line."""
     empty = [len(sentence) == 0 for sentence in sentences]
     starts = [number for number in range(len(empty)) if number == 0 or empty[number] or empty[number - 1]]
     return [range(start, end) for start, end in pairwise([*starts, len(sentences)])]
