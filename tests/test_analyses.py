@@ -22,9 +22,8 @@ from context_nmt.decoding.running import decode_run
 from context_nmt.files import UserError, read_lines, write_json, write_lines
 from context_nmt.measures.analyses import analyse_run
 from context_nmt.measures.attention.locality import locality
-from context_nmt.measures.bleu_by_length import bleu_by_length, equal_groups, length_classes
+from context_nmt.measures.bleu_breakdowns import bleu_by_length, equal_groups, length_classes, ngram_accuracy
 from context_nmt.measures.evaluated import Evaluated
-from context_nmt.measures.ngram_accuracy import ngram_accuracy
 from context_nmt.measures.rows import read_rows
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run

@@ -24,7 +24,7 @@ from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.files import UserError, read_lines, write_json, write_lines
-from context_nmt.measures.contrastive import NORMALIZED, SUMMED, candidates, contrast_run, judge
+from context_nmt.measures.contrastive import NORMALIZED, SUMMED, contrast_run, read_items
 from context_nmt.models.averaging import average_run
 from context_nmt.settings.text import CorpusSettings, TextSettings, UnitSettings
 
@@ -218,10 +218,12 @@ def test_what_is_longer_than_learned_positions_is_refused():
 
 
 def judged(tmp_path, items, scores):
+    """The rows of a set, given scores of its pairs by metric."""
     items = [{"context": [], **item} for item in items]
     write_json(tmp_path / "set.items.json", {"sha256": "0123456789abcdef" * 4, "items": items})
-    of_pairs = {ending: {((), number): score for number, score in enumerate(of)} for ending, of in scores.items()}
-    return judge(tmp_path / "set.items.json", of_pairs)
+    read = read_items(tmp_path / "set.items.json", len(scores[SUMMED]))
+    of_pairs = {metric: {((), number): score for number, score in enumerate(of)} for metric, of in scores.items()}
+    return list(read.rows("set", {metric: read.margins(given) for metric, given in of_pairs.items()}))
 
 
 def test_an_item_counts_if_it_beats_every_wrong_one(tmp_path):
@@ -232,7 +234,7 @@ def test_an_item_counts_if_it_beats_every_wrong_one(tmp_path):
         {"right": 4, "wrong": [2], "categories": []},
     ]
     scores = {SUMMED: [-1.0, -2.0, -3.0, -4.0, -4.0], NORMALIZED: [-1.0] * 5}
-    found = {(one.measure.metric, one.measure.tag): one for one in judged(tmp_path, items, scores).rows("set")}
+    found = {(one.measure.metric, one.measure.tag): one for one in judged(tmp_path, items, scores)}
     assert {name: one.value for name, one in found.items()} == {
         (SUMMED, "a"): 50.0,
         (SUMMED, "all"): 37.5,
@@ -254,7 +256,7 @@ def test_mirrors_give_exactly_one_half(tmp_path_factory, scores):
         for right in (0, 1)
     ]
     summed = [score for pair in scores for score in pair]
-    rows = judged(tmp_path_factory.mktemp("set"), items, {SUMMED: summed}).rows("set")
+    rows = judged(tmp_path_factory.mktemp("set"), items, {SUMMED: summed})
     assert [one.value for one in rows if (one.measure.metric, one.measure.tag) == (SUMMED, "cross")] == [50.0]
 
 
@@ -263,11 +265,11 @@ def test_the_pairs_of_another_set_are_refused(tmp_path, context, pairs):
     index = tmp_path / "set.items.json"
     items = [{"right": 0, "wrong": [2], "categories": [], "context": context}]
     write_json(index, {"sha256": "0123456789abcdef" * 4, "items": items})
-    assert candidates(index, pairs) == [(tuple(context), 0), (tuple(context), 2)]
+    assert read_items(index, pairs).candidates() == [(tuple(context), 0), (tuple(context), 2)]
     for other in (pairs - 1, pairs + 1):
         message = rf"set\.items\.json: has {pairs} pairs, but there are {other}; run the text stages again"
         with pytest.raises(UserError, match=message):
-            candidates(index, other)
+            read_items(index, other)
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ from measured import add_flat, by_name, read_flat
 from shown import tables
 
 from context_nmt.files import UserError, write_lines
-from context_nmt.measures.discourse import wordnet
+from context_nmt.measures.discourse import cohesion
 from context_nmt.measures.discourse.aligning import WordAligner
 from context_nmt.measures.discourse.coherence import Coherence
-from context_nmt.measures.discourse.cohesion import Cohesion
+from context_nmt.measures.discourse.cohesion import Cohesion, find_wordnet
 from context_nmt.measures.discourse.content_words import ContentWords
 from context_nmt.measures.discourse.running import DocumentScorer
 from context_nmt.measures.evaluated import Evaluated
@@ -81,13 +81,13 @@ DOCUMENT = ["The dog barks .", "It sees a cat .", "The dogs bark .", "12 ."]
 
 
 def test_cohesion_without_wordnet_is_repetition():
-    cohesion = Cohesion(ENGLISH, None)
-    assert cohesion.score(DOCUMENT, [range(4)])["score"] == 0.3333  # of dog barks sees cat dogs bark, the last two
-    assert cohesion.score(DOCUMENT, [range(3), range(3, 4)])["score"] == 0.3333  # one without content words
-    assert cohesion.score(DOCUMENT, [range(2), range(2, 4)])["score"] == 0  # nothing is repeated between documents
-    assert cohesion.score(["A dog .", "A dog .", "cats"], [range(2), range(2, 3)])["score"] == 0.25  # mean of 1/2 and 0
-    assert cohesion.score(["It is ."], [range(1)]) is None
-    assert cohesion.signature.startswith("repetition+no-wordnet|stop-words:")
+    scorer = Cohesion(ENGLISH, None)
+    assert scorer.score(DOCUMENT, [range(4)])["score"] == 0.3333  # of dog barks sees cat dogs bark, the last two
+    assert scorer.score(DOCUMENT, [range(3), range(3, 4)])["score"] == 0.3333  # one without content words
+    assert scorer.score(DOCUMENT, [range(2), range(2, 4)])["score"] == 0  # nothing is repeated between documents
+    assert scorer.score(["A dog .", "A dog .", "cats"], [range(2), range(2, 3)])["score"] == 0.25  # mean of 1/2 and 0
+    assert scorer.score(["It is ."], [range(1)]) is None
+    assert scorer.signature.startswith("repetition+no-wordnet|stop-words:")
 
 
 @pytest.fixture(params=["debian", "nltk"])
@@ -112,7 +112,7 @@ def small_wordnet(request, tmp_path, monkeypatch):
         shutil.make_archive(str(tmp_path / "data/corpora/wordnet"), "zip", tmp_path, "wordnet")
         shutil.rmtree(folder)
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "data")])
-    monkeypatch.setattr(wordnet, "DEBIAN", folder)
+    monkeypatch.setattr(cohesion, "DEBIAN", folder)
 
 
 @pytest.mark.usefixtures("small_wordnet")
@@ -128,17 +128,17 @@ def small_wordnet(request, tmp_path, monkeypatch):
     ],
 )
 def test_related_words_are_cohesive_where_there_is_a_wordnet(first, second, related):
-    cohesion = Cohesion(ENGLISH, wordnet.find_wordnet("en"))
-    assert cohesion.score([first, second], [range(2)])["score"] == (0.5 if related else 0)
-    assert cohesion.signature.startswith("repetition+wordnet-3.0|")
+    scorer = Cohesion(ENGLISH, find_wordnet("en"))
+    assert scorer.score([first, second], [range(2)])["score"] == (0.5 if related else 0)
+    assert scorer.signature.startswith("repetition+wordnet-3.0|")
 
 
 @pytest.mark.usefixtures("small_wordnet")
 def test_wordnet_is_english_and_may_be_absent(tmp_path, monkeypatch):
-    assert wordnet.find_wordnet("de") is None
+    assert find_wordnet("de") is None
     monkeypatch.setattr(nltk.data, "path", [])
-    monkeypatch.setattr(wordnet, "DEBIAN", tmp_path)
-    assert wordnet.find_wordnet("en") is None
+    monkeypatch.setattr(cohesion, "DEBIAN", tmp_path)
+    assert find_wordnet("en") is None
 
 
 TOPICS = (["dog", "cat", "bird", "tail", "wing"], ["car", "road", "wheel", "engine", "driver"])

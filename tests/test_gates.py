@@ -16,7 +16,7 @@ from context_nmt.measures.attention.divergence import divergence, jensen_shannon
 from context_nmt.measures.attention.gates import gates
 from context_nmt.measures.attention.locality import locality
 from context_nmt.measures.attention.recording import attentions
-from context_nmt.measures.attention.tagged_words import TaggedWord, tagged_words
+from context_nmt.measures.parts_of_speech import TaggedWord, tagged_words
 from context_nmt.models.plans import Filling
 
 

@@ -14,19 +14,23 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END, Vocabulary
 from context_nmt.files import UserError, write_lines
 from context_nmt.measures.evaluated import Evaluated
-from context_nmt.measures.probes import classifier, features, words
-from context_nmt.measures.probes.classifier import Examples, accuracy, train_classifier
-from context_nmt.measures.probes.features import mean_states
-from context_nmt.measures.probes.layers import Measuring, probe_words
-from context_nmt.measures.probes.sentences import probe_sentences, probe_tasks, summary
-from context_nmt.measures.probes.similarity import cosines
-from context_nmt.measures.probes.states import STACKS, read_layers
-from context_nmt.measures.probes.tasks import GROUPS, TASKS, find_tasks, read_task
-from context_nmt.measures.probes.unit_groups import frequency_bins, unit_tags
-from context_nmt.measures.probes.words import WordProbes
+from context_nmt.measures.probes import classifiers, sentences, words
+from context_nmt.measures.probes.classifiers import Examples, accuracy, train_sentence_probe
+from context_nmt.measures.probes.sentences import (
+    RunText,
+    group_means,
+    mean_states,
+    probe_sentences,
+    probe_task,
+    split_features,
+    summary,
+)
+from context_nmt.measures.probes.states import STACKS, cosines, read_layers
+from context_nmt.measures.probes.tasks import GROUPS, SPLITS, TASKS, find_tasks, read_task
+from context_nmt.measures.probes.words import WordProbes, frequency_bins, probe_words, unit_tags
 from context_nmt.measures.rows import read_rows
 from context_nmt.models.averaging import average_run
-from context_nmt.models.checkpoints import load, load_run, save
+from context_nmt.models.checkpoints import load_run
 from context_nmt.models.plans import Filling
 from context_nmt.pipeline.planning import write_plans
 from context_nmt.settings.checking import check
@@ -49,9 +53,8 @@ def sentences_of(lengths, seed=1):
 @torch.no_grad()
 def test_features_equal_a_slow_plain_computation(settings):
     """Each sentence alone, position after position; in batches they stand beside longer ones."""
-    model, sentences = small_model(**settings), sentences_of([3, 9, 1, 6, 6, 0, 12])
-    found = mean_states(model, sentences, device=CPU)
-    for sentence, row in zip(sentences, found, strict=True):
+    model, ids = small_model(**settings), sentences_of([3, 9, 1, 6, 6, 0, 12])
+    for sentence, row in zip(ids, mean_states(model, ids), strict=True):
         states = model.encode(torch.tensor([[*sentence.tolist(), END]])).states[-1][0]
         expected = [
             sum(states[place, column].item() for place in range(len(states))) / len(states) for column in range(8)
@@ -82,9 +85,9 @@ def probed(task, model, *, shuffled=False):
         labels = torch.tensor(labels)
         if shuffled:
             labels = labels[torch.randperm(count, generator=torch.Generator().manual_seed(seed))]
-        parts.append(Examples(mean_states(model, sentences, device=CPU).float(), labels))
+        parts.append(Examples(mean_states(model, sentences).float(), labels))
     classes = int(parts[0].labels.max()) + 1
-    return accuracy(train_classifier(*parts[:2], classes=classes, settings=SETTINGS, seed=1), parts[2])
+    return accuracy(train_sentence_probe(*parts[:2], classes=classes, settings=SETTINGS, seed=1), parts[2])
 
 
 def lengths_task(count, seed):
@@ -103,9 +106,9 @@ def test_probes_find_lengths_and_swapped_words_and_nothing_in_shuffled_labels(ta
 
 def test_equal_seeds_give_equal_classifiers():
     sentences, labels = lengths_task(200, 1)
-    examples = Examples(mean_states(small_model(), sentences, device=CPU).float(), torch.tensor(labels))
+    examples = Examples(mean_states(small_model(), sentences).float(), torch.tensor(labels))
     one, same, other = (
-        train_classifier(examples, examples, classes=4, settings=SentenceClassifierSettings(epochs=2), seed=seed)
+        train_sentence_probe(examples, examples, classes=4, settings=SentenceClassifierSettings(epochs=2), seed=seed)
         for seed in (1, 1, 2)
     )
     assert torch.equal(one[0].weight, same[0].weight)
@@ -119,9 +122,11 @@ def test_training_stops_after_its_patience_and_keeps_the_best_epoch(monkeypatch)
         weights.append(model[0].weight.clone())
         return next(reached)
 
-    monkeypatch.setattr(classifier, "accuracy", scripted)
+    monkeypatch.setattr(classifiers, "accuracy", scripted)
     examples = Examples(torch.randn(20, 4), torch.arange(20) % 2)
-    trained = train_classifier(examples, examples, classes=2, settings=SentenceClassifierSettings(patience=2), seed=1)
+    trained = train_sentence_probe(
+        examples, examples, classes=2, settings=SentenceClassifierSettings(patience=2), seed=1
+    )
     assert len(weights) == 4
     assert torch.equal(trained[0].weight, weights[1])
 
@@ -131,19 +136,21 @@ def test_the_summary_of_seeds_by_hand():
     assert "deviation" not in summary([50.0], 25)
 
 
-def test_all_ten_tasks_are_probed_and_their_groups_are_means(tmp_path):
-    for number, task in enumerate(TASKS):
-        tensors = {}
-        for split in ("training", "validation", "test"):
-            labels = torch.arange(40) % 2
-            tensors |= {f"{split}.features": torch.eye(2)[labels] * (number % 2), f"{split}.labels": labels}
-        save(tmp_path / f"{task}.safetensors", tensors, {"classes": ["a", "b"]})
-    found = probe_tasks(tmp_path, SentenceClassifierSettings(), description="made up")
-    assert found.keys() == {*TASKS, *GROUPS}
-    assert {found[task]["accuracy"] for task in TASKS[1::2]} == {100}
-    assert {found[task]["accuracy"] for task in TASKS[::2]} == {50}
-    for group, tasks in GROUPS.items():
-        assert found[group]["accuracy"] == pytest.approx(sum(found[task]["accuracy"] for task in tasks) / len(tasks))
+@pytest.mark.parametrize(("told", "found"), [(0, 50), (1, 100)])
+def test_a_task_is_found_by_features_that_tell_the_classes_apart(told, found):
+    labels = torch.arange(40) % 2
+    examples = dict.fromkeys(SPLITS.values(), Examples(torch.eye(2)[labels] * told, labels))
+    expected = {"accuracies": [found] * 2, "accuracy": found, "chance": 50, "deviation": 0}
+    assert probe_task(examples, SentenceClassifierSettings(seeds=(1, 2))) == expected
+
+
+def test_groups_are_means_of_their_tasks_if_all_are_there():
+    found = {task: summary([10.0 * number, 20.0], number) for number, task in enumerate(TASKS)}
+    groups = group_means(found)
+    assert groups.keys() == GROUPS.keys()
+    assert groups["surface"] == summary([5.0, 20.0], 0.5)
+    del found["sentence_length"]
+    assert group_means(found).keys() == GROUPS.keys() - {"surface"}
 
 
 GOOD_REST = ["va\t0\t4", "te\t1\t5 6"]
@@ -174,7 +181,7 @@ def test_tasks_are_found_by_their_names(tmp_path):
     assert find_tasks(tmp_path) == ["bigram_shift"]
     task = read_task(tmp_path / "bigram_shift.txt")
     assert task.classes == ["A", "B"]
-    assert (task.splits["training"].sentences, task.splits["training"].labels) == (["a b", "b a"], [0, 1])
+    assert (task.sentences["training"], task.labels["training"]) == (["a b", "b a"], [0, 1])
 
 
 @pytest.mark.parametrize(
@@ -218,25 +225,20 @@ def test_a_run_s_features_are_those_of_its_model_and_text(tmp_path, monkeypatch)
     write_plans(experiment)
     tasks = experiment.data("tasks")
     write_lines(tasks / "sentence_length.txt", ["tr\t0\t1 2", "tr\t1\t1 2 3", "va\t0\t4", "te\t1\t5 6"])
-    monkeypatch.setattr(features, "TextChain", SplitAtSpaces)
-    features.write_features(experiment, RUN, tasks, tmp_path / "features", device="cpu")
-    tensors, metadata = load(tmp_path / "features/sentence_length.safetensors")
-    model = load_run(experiment.model(RUN), CPU)
-    ids = SplitAtSpaces(experiment.binarized).source_vocabulary.ids("1 2 3")
-    expected = mean_states(model, [np.array(ids)], device=CPU)[0]
-    assert torch.allclose(tensors["training.features"][1], expected, atol=1e-6)
-    assert metadata == {"classes": ["0", "1"]}
-    assert {name: len(tensor) for name, tensor in tensors.items() if name.endswith("labels")} == {
-        "training.labels": 2,
-        "validation.labels": 1,
-        "test.labels": 1,
-    }
+    monkeypatch.setattr(sentences, "TextChain", SplitAtSpaces)
+    task, model = read_task(tasks / "sentence_length.txt"), load_run(experiment.model(RUN), CPU)
+    text = RunText(experiment.model(RUN) / "text")
+    examples = split_features(model, text, task)
+    expected = mean_states(model, [np.array(text.chain.source_vocabulary.ids("1 2 3"))])[0]
+    assert torch.allclose(examples["training"].features[1], expected, atol=1e-6)
+    assert {split: one.labels.tolist() for split, one in examples.items()} == task.labels
     probe_sentences(experiment, "plain", 1, device="cpu")
-    expected = probe_tasks(tmp_path / "features", SentenceClassifierSettings(), description=RUN)
+    expected = probe_task(examples, SentenceClassifierSettings())
     found = read_flat(experiment.sentence_probes(RUN))["tasks"]
-    assert found["probe_sentence_length"]["score"] == expected["sentence_length"]["accuracy"]
-    assert found["probe_sentence_length_chance"]["score"] == expected["sentence_length"]["chance"]
-    assert expected.keys() == {"sentence_length"}
+    assert {name: one["score"] for name, one in found.items()} == {
+        "probe_sentence_length": expected["accuracy"],
+        "probe_sentence_length_chance": expected["chance"],
+    }
 
 
 @pytest.fixture(scope="module")
@@ -255,7 +257,7 @@ QUICK = WordClassifierSettings(learning_rate=0.01, batch_tokens=256, epochs=12)
 def test_lexical_probes_of_the_embeddings_find_nearly_all_units(digits, monkeypatch):
     corpus = BinarizedCorpus(digits.binarized)
     model = model_for(corpus, monkeypatch, width=32)
-    found = flat(Measuring(WordProbes(model, corpus, QUICK), corpus).rows("valid", dict.fromkeys(STACKS)))
+    found = flat(WordProbes(model, corpus, QUICK).rows("valid", dict.fromkeys(STACKS)))
     assert found["lexical_encoder_0"] >= 99
     assert found["lexical_decoder_0"] >= 99
     assert {f"lexical_{stack}_{layer}" for stack in ("encoder", "decoder") for layer in range(3)} <= found.keys()
@@ -339,7 +341,7 @@ def test_frequency_bins_by_hand():
 def test_a_word_s_tag_is_that_of_its_units():
     vocabulary = Vocabulary(("<pad>", "<s>", "</s>", "<unk>", "gar@@", "den", "a"))
     found = unit_tags(Sides([np.array(ids) for ids in ([6, 4, 5], [6, 6])]), vocabulary, [["DT", "NN"], ["DT"]])
-    assert found == [["DT", "NN", "NN"], [None, None]]
+    assert found == [["DT", "NN", "NN"], ["", ""]]
 
 
 def test_a_run_s_words_are_probed_by_tag_where_gold_tags_are_known(tmp_path):

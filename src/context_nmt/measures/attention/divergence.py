@@ -1,8 +1,8 @@
 """How far the maps of two attentions of one layer are apart (Ampomah et al. 2021, eq. 10 to 13, figure 4).
 
-The paper's map of a unit is the maximum over its heads, which is read here as that of each element, made a distribution
-again; the other measure is the mean over pairs of heads of the same number. JS is half the relative entropy of each map
-to their mean, plus that of the other, in nats: from 0 to ln 2.
+The paper's map of a unit is the maximum over its heads; this is read as the maximum of each element, normalised again.
+The other measure is the mean over pairs of heads of the same number. JS is half the relative entropy of each map to
+their mean, plus that of the other, in nats: from 0 to ln 2.
 """
 
 import math
@@ -17,8 +17,6 @@ from context_nmt.measures.rows import Row
 from context_nmt.models.model import Model
 from context_nmt.settings.decoding import DecodingSettings
 
-PLACES = ("encoder", "decoder")
-
 
 def divergence(model: Model, corpus: BinarizedCorpus, split: str, settings: DecodingSettings) -> Iterator[Row]:
     """Measure `divergence_PLACE` and `head_divergence_PLACE` by layer, and their means over layers.
@@ -26,7 +24,7 @@ def divergence(model: Model, corpus: BinarizedCorpus, split: str, settings: Deco
     PLACE is encoder or decoder. Self-attentions that show exactly two maps are measured; values are means over
     sentences of a sentence's mean over real queries.
     """
-    found = [one for one in attentions(model) if one.place in PLACES and len(one.shows.weights) == 2]
+    found = [one for one in attentions(model) if one.place != "cross" and len(one.shows.weights) == 2]
     means = SentenceMeans()
     for batch in recorded(model, corpus, split, [name for one in found for name in one.shows.weights], settings):
         for attention in found:
@@ -39,7 +37,7 @@ def divergence(model: Model, corpus: BinarizedCorpus, split: str, settings: Deco
 
 
 def _maximum(weights: Tensor) -> Tensor:
-    """[B, H, T, S] -> the greatest weight of any head, [B, T, S], that add up to 1."""
+    """[B, H, T, S] -> the greatest weight of any head, normalised, [B, T, S]."""
     greatest = weights.amax(1)
     return greatest / greatest.sum(-1, keepdim=True)
 

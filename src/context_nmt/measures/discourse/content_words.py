@@ -1,7 +1,7 @@
-"""Which words of a text carry its content, and which of them are forms of one word."""
+"""The content words of a text, and their stems."""
 
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from importlib.metadata import version
 
 from nltk.stem.snowball import SnowballStemmer
@@ -9,35 +9,29 @@ from stop_words import LANGUAGE_MAPPING, get_stop_words
 
 
 class ContentWords:
-    """Words with a letter that are no stop words, in lower case; where a language has no list, all words."""
+    """Words with a letter that are no stop words, in lower case; where a language has no list, all words.
+
+    `name` says for signatures which stop words and stemmer are used.
+    """
 
     def __init__(self, language: str) -> None:
-        self.language = language
-        self._name = LANGUAGE_MAPPING.get(language)  # such as "german"
-        self._stem = lru_cache(maxsize=None)(self._stemmer.stem) if self._stemmer else str
-
-    @property
-    def name(self) -> str:
-        """What was used, for signatures."""
-        stops = f"stop-words-{version('stop-words')}-{self.language}" if self._name else "none"
-        return f"stop-words:{stops}|stems:{f'snowball-{self._name}' if self._stemmer else 'none'}"
+        name = LANGUAGE_MAPPING.get(language)  # such as "german"
+        words = get_stop_words(language) if name else []
+        # Moses splits "it's" into "it" and "'s"
+        parts = [
+            part for word in words if "'" in word for part in (word.partition("'")[0], "'" + word.partition("'")[2])
+        ]
+        self._stops = {*words, *parts}
+        stems = name in SnowballStemmer.languages
+        self._stem = lru_cache(maxsize=None)(SnowballStemmer(name).stem) if stems else str
+        stops = f"stop-words-{version('stop-words')}-{language}" if name else "none"
+        self.name = f"stop-words:{stops}|stems:{f'snowball-{name}' if stems else 'none'}"
 
     def of(self, sentence: str) -> list[str]:
-        """The content words of a sentence, whose tokens stand between spaces, in their order."""
+        """Return the content words of a sentence, whose tokens are between spaces, in their order."""
         words = (word for word in sentence.lower().split() if any(character.isalpha() for character in word))
         return [word for word in words if word not in self._stops]
 
     def stems(self, words: Sequence[str]) -> list[str]:
-        """What the forms of a word share; the words themselves where a language has no stemmer."""
+        """Return the stem of each word; the word itself where a language has no stemmer."""
         return [self._stem(word) for word in words]
-
-    @cached_property
-    def _stops(self) -> set[str]:
-        words = get_stop_words(self.language) if self._name else []
-        # Moses splits "it's" into "it" and "'s"
-        parts = [(word.partition("'")[0], "'" + word.partition("'")[2]) for word in words if "'" in word]
-        return {*words, *(part for pair in parts for part in pair)}
-
-    @cached_property
-    def _stemmer(self) -> SnowballStemmer | None:
-        return SnowballStemmer(self._name) if self._name in SnowballStemmer.languages else None

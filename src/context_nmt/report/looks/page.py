@@ -7,7 +7,7 @@ from pathlib import Path
 
 from context_nmt.files import read_lines
 from context_nmt.measures.attention.earlier_sentences import Looks, Seen
-from context_nmt.measures.discourse.words import PRONOUNS
+from context_nmt.measures.discourse.word_accuracy import PRONOUNS
 
 STYLE = Path(__file__).with_name("page.css")
 SHOWN = 0.01  # the least weight of a word that is marked
