@@ -310,7 +310,7 @@ def test_cosines_equal_slow_plain_ones(digits, monkeypatch):
     corpus = BinarizedCorpus(digits.binarized)
     model = model_for(corpus, monkeypatch).double()
     layers = read_layers(model, corpus.parallel("valid"), np.arange(6))["decoder"]
-    for number, (tokens, sentences) in enumerate(cosines(layers), start=1):
+    for number, (tokens, whole_sentences) in enumerate(cosines(layers), start=1):
         each, whole = [], []
         for row in range(6):
             real = layers.real[row]
@@ -319,7 +319,7 @@ def test_cosines_equal_slow_plain_ones(digits, monkeypatch):
             a, b = one.reshape(-1), other.reshape(-1)
             whole.append(float(a @ b / np.sqrt((a @ a) * (b @ b))))
         assert tokens.tolist() == pytest.approx(each, abs=1e-10)
-        assert sentences.tolist() == pytest.approx(whole, abs=1e-10)
+        assert whole_sentences.tolist() == pytest.approx(whole, abs=1e-10)
 
 
 class Sides(list):
