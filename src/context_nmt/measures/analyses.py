@@ -9,6 +9,7 @@ from context_nmt.files import read_lines, read_parallel
 from context_nmt.measures.attention.divergence import divergence
 from context_nmt.measures.attention.gates import gates
 from context_nmt.measures.attention.locality import locality
+from context_nmt.measures.attention.recording import Analysed
 from context_nmt.measures.bleu_breakdowns import bleu_by_iterations, bleu_by_length, ngram_accuracy
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.parts_of_speech import find_tags, tagged_words
@@ -16,9 +17,7 @@ from context_nmt.measures.rows import Row, write_rows
 from context_nmt.measures.scores import read_test
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
-from context_nmt.models.model import Model
 from context_nmt.models.processes import processes
-from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.layout import run_name
 
 
@@ -34,29 +33,26 @@ def analyse_run(experiment: Evaluated, variant: str, seed: int, *, device: str) 
     settings = read_settings(experiment.plan(variant, "decoding"))
     with processes(where) as group:
         own = group.share(list(corpus.tests))
-        found = gathered({test: list(_rows(experiment, corpus, run, model, test, settings)) for test in own}, group)
+        rows = {test: list(_rows(experiment, run, Analysed(model, corpus, test, settings))) for test in own}
+        found = gathered(rows, group)
     if group.first:
         write_rows(experiment.analyses(run), run, (row for test in corpus.tests for row in found[test]))
 
 
-def _rows(
-    experiment: Evaluated, corpus: BinarizedCorpus, run: str, model: Model, test: str, settings: DecodingSettings
-) -> Iterator[Row]:
+def _rows(experiment: Evaluated, run: str, analysed: Analysed) -> Iterator[Row]:
+    corpus, test = analysed.corpus, analysed.test
     tagged = {}
     for side, language in (("source", corpus.source), ("target", corpus.target)):
         if tags := find_tags(experiment, test, language):
             lines = zip(read_lines(experiment.subwords / f"{test}.{language}"), tags.universal(), strict=True)
             tagged[side] = [tagged_words(line.split(), own) for line, own in lines]
-    yield from locality(model, corpus, test, settings)
-    yield from divergence(model, corpus, test, settings)
-    yield from gates(model, corpus, test, settings, tagged)
+    yield from locality(analysed)
+    yield from divergence(analysed)
+    yield from gates(analysed, tagged)
     hypotheses, references = read_test(experiment, run, test, tokenized=True)
     yield from ngram_accuracy(test, hypotheses, references[0])
     hypotheses, references = read_test(experiment, run, test, tokenized=False)
     (sources,) = read_parallel(experiment.tokenized / f"{test}.{corpus.source}")
     units = corpus.side(test, corpus.source).lengths.tolist()
     yield from bleu_by_length(test, hypotheses, references, units, [len(line.split()) for line in sources])
-    text = experiment.model(run) / "text"
-    yield from bleu_by_iterations(
-        model, corpus, test, settings, text=text, hypotheses=hypotheses, references=references
-    )
+    yield from bleu_by_iterations(analysed, experiment.model(run) / "text", hypotheses, references)

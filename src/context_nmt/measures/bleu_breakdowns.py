@@ -8,14 +8,12 @@ from statistics import fmean
 import numpy as np
 import sacrebleu
 
-from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.decoding.translating import translate_ids
+from context_nmt.measures.attention.recording import Analysed
 from context_nmt.measures.bleu import Texts, bleu
 from context_nmt.measures.rows import TEXT, Row, row
 from context_nmt.models.kinds.masked import MaskedLanguageModel
-from context_nmt.models.model import Model
-from context_nmt.settings.decoding import DecodingSettings
 
 CLASSES = (0, 10, 20, 30, 40, 50)  # the least number of source units in each class of lengths
 TENTHS = 10
@@ -80,29 +78,21 @@ def ngram_accuracy(
             yield row(test_set, "ngram_accuracy", round(100 * right / count, 6), tag=str(n))
 
 
-def bleu_by_iterations(
-    model: Model,
-    corpus: BinarizedCorpus,
-    split: str,
-    settings: DecodingSettings,
-    *,
-    text: Path,
-    hypotheses: Sequence[str],
-    references: Texts,
-) -> Iterator[Row]:
+def bleu_by_iterations(analysed: Analysed, text: Path, hypotheses: Sequence[str], references: Texts) -> Iterator[Row]:
     """Translate with 1, 4 and 10 iterations of mask-predict (Ghazvininejad et al. 2019): `bleu_of_iterations`.
 
     `hypotheses`, raw text like the references, are the translations with the number of the settings; `text` is the
     run's folder for `TextChain`. Yields nothing for an autoregressive model.
     """
+    model, corpus, settings = analysed.model, analysed.corpus, analysed.settings
     if not isinstance(model, MaskedLanguageModel):
         return
     chain = TextChain(text)
-    source, device = corpus.side(split, corpus.source), next(model.parameters()).device
+    source, device = corpus.side(analysed.test, corpus.source), next(model.parameters()).device
     for number in sorted({*ITERATIONS, settings.iterations}):
         raw = hypotheses
         if number != settings.iterations:
             translations = translate_ids(model, source, replace(settings, iterations=number), device=device)
             units = (corpus.target_vocabulary.text(found[0].tokens) for found in translations)
             raw = list(chain.target_text(chain.target_tokens(units)))
-        yield row(split, "bleu_of_iterations", bleu(raw, references), tag=str(number))
+        yield row(analysed.test, "bleu_of_iterations", bleu(raw, references), tag=str(number))

@@ -68,15 +68,15 @@ def looks(
     """
     names, device = modules_that_show(model), model.output.weight.device
     hooks = {name: (str(shown(model, name).earlier_words), str(shown(model, name).earlier_sentences)) for name in names}
-    before, found = np.arange(len(sources)), []
-    sides = {"source": sources, "target": read}
+    before, sides = np.arange(len(sources)), {"source": sources, "target": read}
+    found: list[list[Looks]] = []
     with evaluating(model), recording(model, [hook for pair in hooks.values() for hook in pair]) as outputs:
         for number in range(len(sources)):
             rows, previous = with_previous(np.array([number]), before, sentences=model.sentences, reach=model.reach)
             inputs = pad([translations[number], *(read[row] for row in rows[1:])], first=BEGIN)
             ids = pad([sources[row] for row in rows], last=END), inputs, previous
             model(*(torch.from_numpy(one).to(device) for one in ids))
-            of_sentence = []
+            found.append([])
             for name in names:
                 of = "source" if name.startswith("encoder") else "target"
                 at = "source" if model.get_submodule(name).of == "source" else "target"
@@ -86,11 +86,11 @@ def looks(
                     _Earlier(one, sides[at][one], vocabularies[at], begins=at == "target")
                     for one in range(number - min(number, len(words)), number)
                 ]
-                own = _spans(vocabularies[of], (sources if of == "source" else translations)[number])
-                seen = [[one.seen(words, shares, slice(*span), number) for one in earlier] for span in own]
+                own = (sources if of == "source" else translations)[number]
+                spans = word_spans(_units(vocabularies[of], own))
+                seen = [[one.seen(words, shares, slice(*span), number) for one in earlier] for span in spans]
                 some = any(one.known for one in earlier)
-                of_sentence.append(Looks(module=name, of=of, at=at, words=seen if some else []))
-            found.append(of_sentence)
+                found[-1].append(Looks(module=name, of=of, at=at, words=seen if some else []))
     return found
 
 
@@ -100,7 +100,8 @@ class _Earlier:
     def __init__(self, number: int, ids: Ids, vocabulary: Vocabulary, *, begins: bool) -> None:
         self.number = number
         self.known = bool((ids >= len(SPECIALS)).any())  # whether it has a word that can be seen
-        self.spans = [slice(start + begins, end + begins) for start, end in _spans(vocabulary, ids)]  # BEGIN is first
+        spans = word_spans(_units(vocabulary, ids))
+        self.spans = [slice(start + begins, end + begins) for start, end in spans]  # BEGIN is first
 
     def seen(self, words: Tensor, shares: Tensor, queries: slice, number: int) -> Seen:
         """Return what the word of sentence `number` at `queries` sees of it; weights [k, T, S] and [T, k]."""
@@ -115,10 +116,6 @@ class _Earlier:
 
 def _units(vocabulary: Vocabulary, ids: Ids) -> list[str]:
     return [vocabulary.units[number] for number in ids.tolist()]
-
-
-def _spans(vocabulary: Vocabulary, ids: Ids) -> list[tuple[int, int]]:
-    return word_spans(_units(vocabulary, ids))
 
 
 def words_of(vocabulary: Vocabulary, ids: Ids) -> list[str]:

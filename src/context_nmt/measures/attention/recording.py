@@ -27,6 +27,16 @@ Outputs = dict[str, Tensor]  # by the submodule's name
 
 
 @dataclass(frozen=True)
+class Analysed:
+    """A model and the test set that it is analysed on."""
+
+    model: Model
+    corpus: BinarizedCorpus
+    test: str
+    settings: DecodingSettings
+
+
+@dataclass(frozen=True)
 class Attention:
     """An attention of a model, and what it shows, by the full names of submodules."""
 
@@ -79,16 +89,14 @@ class Batch:
     """The outputs of submodules for B sentences."""
 
     outputs: Outputs
-    sentences: list[int]  # their numbers in the split
+    sentences: list[int]  # their numbers in the test set
     source: Tensor  # bool [B, S], True = real unit, END included
     encoder: Tensor  # bool [B, 0 or more + S]: the encoder's positions, which may begin with others than units
     target: Tensor  # bool [B, T], True = real position of the decoder
 
 
-def recorded(
-    model: Model, corpus: BinarizedCorpus, split: str, names: list[str], settings: DecodingSettings
-) -> Iterator[Batch]:
-    """Yield the outputs of the named submodules for each batch of a split; nothing if none is named.
+def recorded(analysed: Analysed, names: list[str]) -> Iterator[Batch]:
+    """Yield the outputs of the named submodules for each batch of a test set; nothing if none is named.
 
     An autoregressive model sees the reference, and the pairs before it if it looks at these; a masked one runs with its
     own best length, and its outputs are those of the last iteration. Raises UserError for a sentence longer than the
@@ -96,13 +104,14 @@ def recorded(
     """
     if not names:
         return
-    sources, targets = corpus.parallel(split)
+    model, corpus, test = analysed.model, analysed.corpus, analysed.test
+    sources, targets = corpus.parallel(test)
     device = next(model.parameters()).device
     masked = isinstance(model, MaskedLanguageModel)
-    check_positions(model.source_embedding.positions, sources.lengths, f"{split}: sentence")
+    check_positions(model.source_embedding.positions, sources.lengths, f"{test}: sentence")
     if not masked:
-        check_positions(model.target_embedding.positions, targets.lengths, f"{split}: the reference of sentence")
-    documents = corpus.documents(split) or [range(number, number + 1) for number in range(len(sources))]
+        check_positions(model.target_embedding.positions, targets.lengths, f"{test}: the reference of sentence")
+    documents = corpus.documents(test) or [range(number, number + 1) for number in range(len(sources))]
     before = sentences_before(documents, len(sources))
     lengths = sources.lengths + 1, targets.lengths + 1
     with evaluating(model), recording(model, names) as outputs:
@@ -114,7 +123,7 @@ def recorded(
             rows, previous = with_previous(batch, before, sentences=model.sentences, reach=model.reach)
             source = torch.from_numpy(pad([sources[number] for number in rows], last=END)).to(device)
             if isinstance(model, MaskedLanguageModel):
-                tokens = _last_iteration(model, source, settings)
+                tokens = _last_iteration(model, source, analysed.settings)
             else:
                 tokens = torch.from_numpy(pad([targets[number] for number in rows], first=BEGIN)).to(device)
                 model.predict(source, tokens, torch.from_numpy(previous).to(device))

@@ -16,7 +16,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from context_nmt.files import UserError
 from context_nmt.measures.bleu import Score
-from context_nmt.measures.discourse.content_words import ContentWords
+from context_nmt.measures.discourse.cohesion import ContentWords
 
 DIMENSIONS = 300  # fewer where the training text has fewer documents or words
 

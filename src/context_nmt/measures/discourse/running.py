@@ -8,8 +8,7 @@ from context_nmt.corpus.documents import read_documents
 from context_nmt.files import read_parallel
 from context_nmt.measures.discourse.aligning import NAME, WordAligner
 from context_nmt.measures.discourse.coherence import Coherence
-from context_nmt.measures.discourse.cohesion import Cohesion, find_wordnet
-from context_nmt.measures.discourse.content_words import ContentWords
+from context_nmt.measures.discourse.cohesion import Cohesion, ContentWords, find_wordnet
 from context_nmt.measures.discourse.word_accuracy import Words, nouns_among, usual_pronouns, word_accuracy
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.parts_of_speech import find_tags

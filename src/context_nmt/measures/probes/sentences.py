@@ -4,7 +4,6 @@ The mean is over all real positions of the encoder's output, the final norm incl
 model that looks at previous sentences sees none before these.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -52,22 +51,21 @@ def probe_sentences(experiment: Layout, variant: str, seed: int, *, device: str)
     """
     run = run_name(variant, seed)
     plan = read_settings(SentenceProbePlan, experiment.stage_plan("probe_sentences"))
-    folder = experiment.data(str(plan.tasks))
+    test_set = str(plan.tasks)
+    folder = experiment.data(test_set)
     tasks = {name: read_task(folder / f"{name}.txt") for name in find_tasks(folder)}
     text = RunText(experiment.model(run) / "text")
     model = load_run(experiment.model(run), device_named(device), text.chain.corpus)
     found = {
         name: probe_task(split_features(model, text, tasks[name]), plan.classifier) for name in progress(tasks, run)
     }
-    write_rows(experiment.sentence_probes(run), run, _rows(str(plan.tasks), found | group_means(found)))
-
-
-def _rows(test_set: str, found: dict[str, dict[str, Any]]) -> Iterator[Row]:
-    for name, one in found.items():
-        yield row(test_set, "probe", one["accuracy"], tag=name)
+    rows: list[Row] = []
+    for name, one in (found | group_means(found)).items():
+        rows += [row(test_set, "probe", one["accuracy"], tag=name)]
+        rows += [row(test_set, "probe", one["chance"], tag=name, of=CHANCE)]
         if "deviation" in one:
-            yield row(test_set, "probe_deviation", one["deviation"], tag=name)
-        yield row(test_set, "probe", one["chance"], tag=name, of=CHANCE)
+            rows += [row(test_set, "probe_deviation", one["deviation"], tag=name)]
+    write_rows(experiment.sentence_probes(run), run, rows)
 
 
 def probe_task(examples: dict[str, Examples], settings: SentenceClassifierSettings) -> dict[str, Any]:
