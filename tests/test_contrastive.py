@@ -44,13 +44,14 @@ def test_each_pair_stands_once(tmp_path):
     other = {"source": "It slept.", "right": "Es schlief.", "wrong": ["Er schlief.", "Sie schlief."]}
     path = write_set(tmp_path / "set.jsonl", HE | {"mirror": 2}, other, SHE | {"mirror": 0})
     pairs, index = read_contrastive_set(path)
-    assert pairs == [
-        ("It was old.", "Er war alt."),
-        ("It was old.", "Sie war alt."),
-        ("It slept.", "Es schlief."),
-        ("It slept.", "Er schlief."),
-        ("It slept.", "Sie schlief."),
-    ]
+    old, slept = (
+        [(source, text) for text in texts]
+        for source, texts in (
+            ("It was old.", ("Er war alt.", "Sie war alt.")),
+            ("It slept.", ("Es schlief.", "Er schlief.", "Sie schlief.")),
+        )
+    )
+    assert pairs == [*old, *slept]
     assert index["items"] == [
         {"right": 0, "wrong": [1], "categories": ["cross"], "context": []},
         {"right": 2, "wrong": [3, 4], "categories": [], "context": []},
@@ -75,13 +76,11 @@ def test_pairs_of_contexts_stand_once_behind_those_of_items(tmp_path):
     ("item", "message"),
     [
         ("{", "not JSON"),
-        ("", "not JSON"),
         ("[]", "input should be an object|not an object"),
         ({key: value for key, value in HE.items() if key != "right"}, "right: this key is required"),
         (HE | {"rigth": "x"}, r"rigth: unknown key; did you mean 'right'\?"),
         (HE | {"context": {"sources": []}}, r"context\.sources: unknown key; did you mean 'source'\?"),
         (HE | {"wrong": []}, "wrong is empty"),
-        (HE | {"wrong": "Sie war alt."}, r"wrong: .*array"),
         (HE | {"wrong": ["Sie", "Sie"]}, r"wrong repeats one: \['Sie', 'Sie'\]"),
         (HE | {"wrong": ["Sie war alt.", "Er war alt."]}, "right stands among wrong, too: 'Er war alt.'"),
         (HE | {"wrong": ["Sie war\nalt."]}, r"wrong is 'Sie war\\nalt\.'; it must be one line of text"),
@@ -120,7 +119,7 @@ def test_what_is_no_item_is_refused_with_its_line(tmp_path, item, message):
 def test_a_mirror_has_the_same_candidates_swapped_and_points_back(tmp_path, change):
     path = tmp_path / "set.jsonl"
     read_contrastive_set(write_set(path, HE | {"mirror": 1}, SHE | {"mirror": 0}))
-    with pytest.raises(UserError, match=r"line 1: mirror is 1, but line 2 is no item that has the same source"):
+    with pytest.raises(UserError, match=r"line 1: mirror is 1, but line 2 is no item"):
         read_contrastive_set(write_set(path, HE | {"mirror": 1}, SHE | {"mirror": 0} | change))
 
 
@@ -199,12 +198,11 @@ def test_scores_depend_neither_on_the_batch_nor_on_the_workers(monkeypatch):
 
 
 def test_pairs_of_equal_ids_tie_whatever_batch_they_are_in(monkeypatch):
-    model = small_model().float()
     sources, targets = random_pairs(60, 3, longest=12)
-    order = np.random.default_rng(4).permutation(120) % 60
+    order = (np.random.default_rng(4).permutation(120) % 60).tolist()
     monkeypatch.setattr("context_nmt.decoding.forced_scoring.UNITS", 40)
-    scores = score_pairs(model, [sources[n] for n in order], [targets[n] for n in order], device=CPU)
-    assert len({(number, score) for number, score in zip(order.tolist(), scores, strict=True)}) == 60
+    texts = ([side[number] for number in order] for side in (sources, targets))
+    assert len(set(zip(order, score_pairs(small_model().float(), *texts, device=CPU), strict=True))) == 60
 
 
 def test_what_is_longer_than_learned_positions_is_refused():

@@ -36,6 +36,7 @@ from context_nmt.pipeline.planning import write_plans
 from context_nmt.settings.checking import check
 from context_nmt.settings.evaluation import SentenceClassifierSettings, WordClassifierSettings
 from context_nmt.settings.experiment import ExperimentSettings
+from context_nmt.training.batches import pairs_for
 from context_nmt.training.running import train_run
 
 MASKED = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 16}
@@ -222,7 +223,7 @@ def test_lexical_probes_of_nothing_find_nothing(corpus, monkeypatch):
     model = model_for(corpus)
     monkeypatch.setattr(words, "read_layers", blind)
     probes = WordProbes(model, corpus, WordClassifierSettings(epochs=1))
-    layers = blind(model, corpus.parallel("valid"), np.arange(40))
+    layers = blind(model, pairs_for(model, corpus, "valid", None), np.arange(40))
     assert probes.right("encoder", layers["encoder"]).mean() < 0.2
 
 
@@ -237,7 +238,7 @@ def test_training_of_lexical_probes_stops_when_all_have_lost_their_patience(corp
 @torch.no_grad()
 def test_layers_are_the_states_that_the_model_computes(corpus, settings):
     model, (source, target) = model_for(corpus, **settings), corpus.parallel("valid")
-    found = read_layers(model, (source, target), np.array([3, 5]))
+    found = read_layers(model, pairs_for(model, corpus, "valid", None), np.array([3, 5]))
     first = target[3].tolist()
     inputs = torch.tensor([[*first, END] if settings else [BEGIN, *first]])
     memory = model.encode(torch.tensor([[*source[3].tolist(), END]]))
@@ -253,7 +254,8 @@ def test_layers_are_the_states_that_the_model_computes(corpus, settings):
 
 
 def test_cosines_equal_slow_plain_ones(corpus):
-    layers = read_layers(model_for(corpus).double(), corpus.parallel("valid"), np.arange(6))["decoder"]
+    model = model_for(corpus).double()
+    layers = read_layers(model, pairs_for(model, corpus, "valid", None), np.arange(6))["decoder"]
     for states, (of_tokens, of_sentences) in zip(layers.states[1:], cosines(layers), strict=True):
         pairs = [(layers.states[0][row][real], states[row][real]) for row, real in enumerate(layers.real)]
         tokens = [pair for one, other in pairs for pair in zip(one, other, strict=True)]

@@ -5,20 +5,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import fmean
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from context_nmt.corpus.batching import length_batches, pad
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.previous import document_batches, sentences_before, with_previous
-from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
+from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.decoding import masked_search
 from context_nmt.decoding.in_batches import check_positions, evaluating
 from context_nmt.measures.rows import Row, row
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
 from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.training.batches import DocumentPairs, Pairs
 from context_nmt.transformer.attention import Shows
 
 TOKENS = 2048  # of a batch, padding and the sentences before it included
@@ -85,7 +83,7 @@ def recording(model: nn.Module, names: list[str]) -> Iterator[Outputs]:
 
 
 @dataclass(frozen=True)
-class Batch:
+class Recorded:
     """The outputs of submodules for B sentences."""
 
     outputs: Outputs
@@ -95,7 +93,7 @@ class Batch:
     target: Tensor  # bool [B, T], True = real position of the decoder
 
 
-def recorded(analysed: Analysed, names: list[str]) -> Iterator[Batch]:
+def recorded(analysed: Analysed, names: list[str]) -> Iterator[Recorded]:
     """Yield the outputs of the named submodules for each batch of a test set; nothing if none is named.
 
     An autoregressive model sees the reference, and the pairs before it if it looks at these; a masked one runs with its
@@ -106,34 +104,29 @@ def recorded(analysed: Analysed, names: list[str]) -> Iterator[Batch]:
         return
     model, corpus, test = analysed.model, analysed.corpus, analysed.test
     sources, targets = corpus.parallel(test)
-    device = next(model.parameters()).device
+    pairs = Pairs(sources, targets, maximum_length=None, device=next(model.parameters()).device)
+    if model.in_documents:
+        documents = corpus.documents(test) or [range(number, number + 1) for number in range(len(sources))]
+        pairs = DocumentPairs(sources, targets, documents, model, maximum_length=None, device=pairs.device)
     masked = isinstance(model, MaskedLanguageModel)
     check_positions(model.source_embedding.positions, sources.lengths, f"{test}: sentence")
     if not masked:
         check_positions(model.target_embedding.positions, targets.lengths, f"{test}: the reference of sentence")
-    documents = corpus.documents(test) or [range(number, number + 1) for number in range(len(sources))]
-    before = sentences_before(documents, len(sources))
-    lengths = sources.lengths + 1, targets.lengths + 1
     with evaluating(model), recording(model, names) as outputs:
-        for batch in (
-            document_batches(*lengths, documents, reach=model.reach, tokens=TOKENS)
-            if model.in_documents
-            else length_batches(*lengths, tokens=TOKENS)
-        ):
-            rows, previous = with_previous(batch, before, sentences=model.sentences, reach=model.reach)
-            source = torch.from_numpy(pad([sources[number] for number in rows], last=END)).to(device)
+        for numbers in pairs.batches(tokens=TOKENS):
+            batch = pairs.load(numbers)
+            tokens = batch.target_inputs
             if isinstance(model, MaskedLanguageModel):
-                tokens = _last_iteration(model, source, analysed.settings)
+                tokens = _last_iteration(model, batch.source, analysed.settings)
             else:
-                tokens = torch.from_numpy(pad([targets[number] for number in rows], first=BEGIN)).to(device)
-                model.predict(source, tokens, torch.from_numpy(previous).to(device))
-            units = (source != PADDING)[: len(batch)]
-            yield Batch(
-                outputs={name: output[: len(batch)] for name, output in outputs.items()},
-                sentences=batch.tolist(),
+                model.predict(batch.source, tokens, batch.previous)
+            units = (batch.source != PADDING)[: len(numbers)]
+            yield Recorded(
+                outputs={name: output[: len(numbers)] for name, output in outputs.items()},
+                sentences=numbers.tolist(),
                 source=units,
                 encoder=functional.pad(units, (int(masked), 0)),  # a masked model's encoder has the length first
-                target=(tokens != PADDING)[: len(batch)],
+                target=(tokens != PADDING)[: len(numbers)],
             )
 
 

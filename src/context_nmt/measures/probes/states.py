@@ -8,16 +8,15 @@ the stack's final norm.
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
-from context_nmt.corpus.batching import Indices, pad
-from context_nmt.corpus.binarized import TokenFile
+from context_nmt.corpus.batching import Indices
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding.in_batches import evaluating
 from context_nmt.measures.attention.recording import recording
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
+from context_nmt.training.batches import Pairs
 
 STACKS = ("encoder", "decoder")
 
@@ -31,20 +30,17 @@ class Layers:
     real: Tensor  # bool [B, T], True = a unit of the text: not BEGIN, END or padding
 
 
-def read_layers(model: Model, pairs: tuple[TokenFile, TokenFile], batch: Indices) -> dict[str, Layers]:
+def read_layers(model: Model, pairs: Pairs, numbers: Indices) -> dict[str, Layers]:
     """Return the states of both stacks for the sentence pairs with these numbers."""
-    device = next(model.parameters()).device
-    sources, targets = ([side[number] for number in batch] for side in pairs)
-    source = torch.from_numpy(pad(sources, last=END)).to(device)
-    around = {"last": END} if isinstance(model, MaskedLanguageModel) else {"first": BEGIN}
-    inputs = torch.from_numpy(pad(targets, **around)).to(device)
+    batch = pairs.load(numbers)
+    inputs = batch.targets if isinstance(model, MaskedLanguageModel) else batch.target_inputs
     inner = [f"decoder.layers.{number}.feed_forward" for number in range(len(model.decoder.layers) - 1)]
     names = ["target_embedding", *inner, "decoder.final_norm"]
     with evaluating(model):
-        memory = model.encode(source)
+        memory = model.encode(batch.source)
         with recording(model, names) as outputs:
             model.decode(inputs, memory)
-    states = {"encoder": (memory.states, source), "decoder": (tuple(outputs[name] for name in names), inputs)}
+    states = {"encoder": (memory.states, batch.source), "decoder": (tuple(outputs[name] for name in names), inputs)}
     return {
         # clones, since no classifier can learn from tensors of the inference mode
         stack: Layers(tuple(state.clone() for state in own), ids, (ids != PADDING) & (ids != BEGIN) & (ids != END))

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from context_nmt.command_line import progress
-from context_nmt.corpus.batching import Indices, length_batches
 from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
 from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.measures.evaluated import Evaluated
@@ -30,13 +29,12 @@ from context_nmt.models.model import Model
 from context_nmt.settings.checking import read_settings
 from context_nmt.settings.evaluation import WordClassifierSettings
 from context_nmt.settings.layout import run_name
+from context_nmt.training.batches import Pairs
 
 LONGEST = 100  # units of a training sentence, on either side
 NO_CLASS = -1
 BINS = 10  # of frequencies
 TOKENS = 4096  # of a batch of a test set, padding included
-
-Pairs = tuple[TokenFile, TokenFile]
 
 
 def probe_words(experiment: Evaluated, variant: str, seed: int, *, device: str) -> None:
@@ -58,12 +56,15 @@ class WordProbes:
     def __init__(self, model: Model, corpus: BinarizedCorpus, settings: WordClassifierSettings) -> None:
         self.model, self.corpus, self.settings = model, corpus, settings
         device = next(model.parameters()).device
-        training, validation = corpus.parallel(corpus.train), corpus.parallel(corpus.validation)
-        chosen = _sample(training, settings.training_sentences)
+        training, validation = self._pairs(corpus.train, longest=LONGEST), self._pairs(corpus.validation)
+        if (count := len(training.kept)) > settings.training_sentences:
+            evenly = np.linspace(0, count - 1, settings.training_sentences).astype(np.int64)
+            training.kept = training.kept[evenly]
         vocabularies = (corpus.source_vocabulary, corpus.target_vocabulary)
         self.vocabularies: dict[str, Vocabulary] = dict(zip(STACKS, vocabularies, strict=True))
-        sides = {stack: (side, len(self.vocabularies[stack])) for stack, side in zip(STACKS, training, strict=True)}
-        self.classes = {stack: _classes(side, chosen, size).to(device) for stack, (side, size) in sides.items()}
+        files = {"encoder": training.source, "decoder": training.target}
+        sides = {stack: (side, len(self.vocabularies[stack])) for stack, side in files.items()}
+        self.classes = {stack: _classes(side, training.kept, size).to(device) for stack, (side, size) in sides.items()}
         self.bins = {stack: frequency_bins(side, size) for stack, (side, size) in sides.items()}
         torch.manual_seed(settings.seed)
         width = model.source_embedding.table.embedding_dim
@@ -78,15 +79,19 @@ class WordProbes:
         random = np.random.default_rng(settings.seed)
         with torch.random.fork_rng(devices=[]):
             for _ in progress(range(settings.epochs), "lexical probes"):
-                self._epoch(training, chosen, random)
+                self._epoch(training, random)
                 self._validate(validation)
                 if not any(probe.stopping.goes_on for probe in probes):
                     break
         for probe in probes:
             probe.stopping.restore()
 
-    def _epoch(self, training: Pairs, chosen: Indices, random: np.random.Generator) -> None:
-        for batch in _batches(training, chosen, self.settings.batch_tokens, random):
+    def _pairs(self, split: str, longest: int | None = None) -> Pairs:
+        device = next(self.model.parameters()).device
+        return Pairs(*self.corpus.parallel(split), maximum_length=longest, device=device)
+
+    def _epoch(self, training: Pairs, random: np.random.Generator) -> None:
+        for batch in training.batches(tokens=self.settings.batch_tokens, random=random):
             for stack, layers in read_layers(self.model, training, batch).items():
                 labels = self.classes[stack][layers.ids[layers.real]]
                 for probe, states in zip(self.probes[stack], layers.states, strict=True):
@@ -95,7 +100,7 @@ class WordProbes:
 
     def _validate(self, validation: Pairs) -> None:
         found: dict[str, list[NDArray[np.bool_]]] = {stack: [] for stack in STACKS}
-        for batch in _batches(validation, np.arange(len(validation[0])), self.settings.batch_tokens):
+        for batch in validation.batches(tokens=self.settings.batch_tokens):
             for stack, layers in read_layers(self.model, validation, batch).items():
                 found[stack].append(self.right(stack, layers))
         for stack, parts in found.items():
@@ -118,15 +123,15 @@ class WordProbes:
         cosine_STACK_tokens          mean cosine of the layer's states and the embeddings
         cosine_STACK_sentences       the same with a sentence's states as one vector
         """
-        pairs = self.corpus.parallel(test)
+        pairs = self._pairs(test)
         tags_of = {
             stack: unit_tags(side, self.vocabularies[stack], own.sentences)
-            for stack, side in zip(STACKS, pairs, strict=True)
+            for stack, side in zip(STACKS, (pairs.source, pairs.target), strict=True)
             if (own := tags[stack])
         }
         found: dict[tuple[str, str], list[NDArray[np.bool_]]] = defaultdict(list)  # by metric and tag
         angles: dict[tuple[str, int], list[float]] = defaultdict(list)  # by metric and layer
-        for batch in _batches(pairs, np.arange(len(pairs[0])), TOKENS):
+        for batch in pairs.batches(tokens=TOKENS):
             for stack, layers in read_layers(self.model, pairs, batch).items():
                 right = self.right(stack, layers)
                 found[f"lexical_{stack}", ""].append(right)
@@ -149,21 +154,7 @@ class WordProbes:
                 yield row(test, metric, round(fmean(values), 6), layer=layer)
 
 
-def _batches(
-    pairs: Pairs, chosen: Indices, tokens: int, random: np.random.Generator | None = None
-) -> Iterator[Indices]:
-    """Yield the chosen numbers in batches of like length, END included."""
-    source, target = (side.lengths[chosen] + 1 for side in pairs)
-    for batch in length_batches(source, target, tokens=tokens, random=random):
-        yield chosen[batch]
-
-
-def _sample(pairs: Pairs, count: int) -> Indices:
-    short = np.flatnonzero((pairs[0].lengths <= LONGEST) & (pairs[1].lengths <= LONGEST))
-    return short if len(short) <= count else short[np.linspace(0, len(short) - 1, count).astype(np.int64)]
-
-
-def _classes(side: TokenFile, chosen: Indices, vocabulary: int) -> Tensor:
+def _classes(side: TokenFile, chosen: NDArray[np.int64], vocabulary: int) -> Tensor:
     """Return the class of every id [V]: a number for each one in the chosen sentences, NO_CLASS for others."""
     seen = np.unique(np.concatenate([side[number] for number in chosen]))
     classes = torch.full((vocabulary,), NO_CLASS)
