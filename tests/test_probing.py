@@ -69,7 +69,7 @@ EXAMPLES = Examples(torch.randn(20, 4, generator=torch.Generator().manual_seed(1
 def test_equal_seeds_give_equal_classifiers():
     settings = SentenceClassifierSettings(epochs=2)
     one, same, other = (
-        train_sentence_probe(EXAMPLES, EXAMPLES, classes=2, settings=settings, seed=seed)[0].weight
+        train_sentence_probe(EXAMPLES, EXAMPLES, classes=2, settings=settings, seed=seed).classifier[0].weight
         for seed in (1, 1, 2)
     )
     assert torch.equal(one, same)
@@ -79,15 +79,15 @@ def test_equal_seeds_give_equal_classifiers():
 def test_training_stops_after_its_patience_and_keeps_the_best_epoch(monkeypatch):
     reached, weights = iter([50.0, 70.0, 70.0, 60.0, 90.0]), []
 
-    def scripted(model, _):
-        weights.append(model[0].weight.clone())
+    def scripted(probe, _):
+        weights.append(probe.classifier[0].weight.clone())
         return next(reached)
 
     monkeypatch.setattr(classifiers, "accuracy", scripted)
     settings = SentenceClassifierSettings(patience=2)
     trained = train_sentence_probe(EXAMPLES, EXAMPLES, classes=2, settings=settings, seed=1)
     assert len(weights) == 4
-    assert torch.equal(trained[0].weight, weights[1])
+    assert torch.equal(trained.classifier[0].weight, weights[1])
 
 
 def test_groups_are_means_of_their_tasks_if_all_are_there():

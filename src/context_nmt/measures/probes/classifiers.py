@@ -16,13 +16,25 @@ from torch.nn import functional
 from context_nmt.settings.evaluation import SentenceClassifierSettings, WordClassifierSettings
 
 
-class EarlyStopping:
-    """Keeps a classifier's weights of the best epoch, the first of equal ones."""
+class Probe:
+    """A classifier, [N, D] -> logits [N, classes], with early stopping: keeps its best weights, the first of equals."""
 
-    def __init__(self, classifier: nn.Module, patience: int) -> None:
-        self.classifier, self.patience = classifier, patience
+    def __init__(self, classifier: nn.Module, optimizer: torch.optim.Optimizer, patience: int) -> None:
+        self.classifier, self.optimizer, self.patience = classifier, optimizer, patience
         self._best, self._since = -1.0, 0
         self._kept = deepcopy(classifier.state_dict())
+
+    def update(self, states: Tensor, labels: Tensor) -> None:
+        """Learn from states [N, D] of classes [N]."""
+        self.classifier.train()
+        self.optimizer.zero_grad()
+        functional.cross_entropy(self.classifier(states), labels).backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+
+    @torch.no_grad()
+    def right(self, states: Tensor, labels: Tensor) -> Tensor:
+        """Return whether the class of each state [N, D] has the highest logit, bool [N]."""
+        return self.classifier.eval()(states).argmax(-1) == labels
 
     @property
     def goes_on(self) -> bool:
@@ -50,59 +62,39 @@ class Examples:
 
 def train_sentence_probe(
     training: Examples, validation: Examples, *, classes: int, settings: SentenceClassifierSettings, seed: int
-) -> nn.Module:
-    """Train one classifier of sentences, [N, D] -> logits [N, classes]; equal seeds give equal weights."""
+) -> Probe:
+    """Train one classifier of sentences; equal seeds give equal weights."""
     torch.manual_seed(seed)
     hidden = nn.Linear(training.features.size(1), settings.hidden_width)
     output = nn.Linear(settings.hidden_width, classes)
-    classifier = nn.Sequential(hidden, nn.ReLU(), output)
     groups: list[dict[str, Any]] = [
         {"params": hidden.parameters(), "weight_decay": settings.weight_decay},
         {"params": output.parameters()},
     ]
     optimizer = torch.optim.RMSprop(groups, lr=settings.learning_rate)
-    stopping = EarlyStopping(classifier, settings.patience)
+    probe = Probe(nn.Sequential(hidden, nn.ReLU(), output), optimizer, settings.patience)
     for _ in range(settings.epochs):
         for batch in torch.split(torch.randperm(len(training.labels)), settings.batch_sentences):
-            _update(classifier, optimizer, training.features[batch], training.labels[batch])
-        stopping.validated(accuracy(classifier, validation))
-        if not stopping.goes_on:
+            probe.update(training.features[batch], training.labels[batch])
+        probe.validated(accuracy(probe, validation))
+        if not probe.goes_on:
             break
-    stopping.restore()
-    return classifier
+    probe.restore()
+    return probe
 
 
-@torch.no_grad()
-def accuracy(classifier: nn.Module, examples: Examples) -> float:
-    """Return the per cent of the examples whose class has the highest logit."""
-    right = classifier(examples.features).argmax(-1) == examples.labels
-    return 100 * float(right.double().mean())
+def accuracy(probe: Probe, examples: Examples) -> float:
+    """Return the per cent of the examples whose class is found."""
+    return 100 * float(probe.right(examples.features, examples.labels).double().mean())
 
 
-class WordProbe:
-    """The classifier of the words of one layer, [N, D] -> logits [N, classes] (Emelin et al. 2019)."""
-
-    def __init__(self, width: int, classes: int, settings: WordClassifierSettings, device: torch.device) -> None:
-        self.classifier = nn.Sequential(
-            nn.Linear(width, settings.hidden_width),
-            nn.ReLU(),
-            nn.Dropout(settings.dropout),
-            nn.Linear(settings.hidden_width, classes, bias=False),
-        ).to(device)
-        self.optimizer = torch.optim.Adam(self.classifier.parameters(), lr=settings.learning_rate)
-        self.stopping = EarlyStopping(self.classifier, settings.patience)
-
-    def update(self, states: Tensor, labels: Tensor) -> None:
-        """Learn from states [N, D] of classes [N]."""
-        _update(self.classifier.train(), self.optimizer, states, labels)
-
-    @torch.no_grad()
-    def right(self, states: Tensor, labels: Tensor) -> Tensor:
-        """Return whether the class of each state [N, D] is found, bool [N]."""
-        return self.classifier.eval()(states).argmax(-1) == labels
-
-
-def _update(classifier: nn.Module, optimizer: torch.optim.Optimizer, features: Tensor, labels: Tensor) -> None:
-    optimizer.zero_grad()
-    functional.cross_entropy(classifier(features), labels).backward()  # type: ignore[no-untyped-call]
-    optimizer.step()
+def word_probe(width: int, classes: int, settings: WordClassifierSettings, device: torch.device) -> Probe:
+    """Make the classifier of the words of one layer (Emelin et al. 2019)."""
+    classifier = nn.Sequential(
+        nn.Linear(width, settings.hidden_width),
+        nn.ReLU(),
+        nn.Dropout(settings.dropout),
+        nn.Linear(settings.hidden_width, classes, bias=False),
+    ).to(device)
+    optimizer = torch.optim.Adam(classifier.parameters(), lr=settings.learning_rate)
+    return Probe(classifier, optimizer, settings.patience)

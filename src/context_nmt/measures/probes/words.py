@@ -20,7 +20,7 @@ from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
 from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.parts_of_speech import Tags, find_tags, tagged_words
-from context_nmt.measures.probes.classifiers import WordProbe
+from context_nmt.measures.probes.classifiers import word_probe
 from context_nmt.measures.probes.states import STACKS, Layers, cosines, read_layers
 from context_nmt.measures.rows import Row, row, write_rows
 from context_nmt.models.checkpoints import load_run
@@ -45,8 +45,9 @@ def probe_words(experiment: Evaluated, variant: str, seed: int, *, device: str) 
     probes = WordProbes(model, corpus, read_settings(WordClassifierSettings, experiment.stage_plan("probe_words")))
     rows: list[Row] = []
     for test in corpus.tests:
-        tags = [find_tags(experiment, test, language) for language in (corpus.source, corpus.target)]
-        rows += probes.rows(test, dict(zip(STACKS, tags, strict=True)))
+        languages = {"encoder": corpus.source, "decoder": corpus.target}
+        tags = {stack: find_tags(experiment, test, language) for stack, language in languages.items()}
+        rows += probes.rows(test, tags)
     write_rows(experiment.word_probes(run), run, rows)
 
 
@@ -55,13 +56,13 @@ class WordProbes:
 
     def __init__(self, model: Model, corpus: BinarizedCorpus, settings: WordClassifierSettings) -> None:
         self.model, self.corpus, self.settings = model, corpus, settings
-        device = next(model.parameters()).device
-        training, validation = self._pairs(corpus.train, longest=LONGEST), self._pairs(corpus.validation)
+        self.device = device = next(model.parameters()).device
+        training = Pairs(*corpus.parallel(corpus.train), maximum_length=LONGEST, device=device)
+        validation = Pairs(*corpus.parallel(corpus.validation), maximum_length=None, device=device)
         if (count := len(training.kept)) > settings.training_sentences:
             evenly = np.linspace(0, count - 1, settings.training_sentences).astype(np.int64)
             training.kept = training.kept[evenly]
-        vocabularies = (corpus.source_vocabulary, corpus.target_vocabulary)
-        self.vocabularies: dict[str, Vocabulary] = dict(zip(STACKS, vocabularies, strict=True))
+        self.vocabularies = {"encoder": corpus.source_vocabulary, "decoder": corpus.target_vocabulary}
         files = {"encoder": training.source, "decoder": training.target}
         sides = {stack: (side, len(self.vocabularies[stack])) for stack, side in files.items()}
         self.classes = {stack: _classes(side, training.kept, size).to(device) for stack, (side, size) in sides.items()}
@@ -70,7 +71,7 @@ class WordProbes:
         width = model.source_embedding.table.embedding_dim
         self.probes = {
             stack: [
-                WordProbe(width, int(self.classes[stack].max()) + 1, settings, device)
+                word_probe(width, int(self.classes[stack].max()) + 1, settings, device)
                 for _ in range(len(getattr(model, stack).layers) + 1)
             ]
             for stack in STACKS
@@ -81,21 +82,17 @@ class WordProbes:
             for _ in progress(range(settings.epochs), "lexical probes"):
                 self._epoch(training, random)
                 self._validate(validation)
-                if not any(probe.stopping.goes_on for probe in probes):
+                if not any(probe.goes_on for probe in probes):
                     break
         for probe in probes:
-            probe.stopping.restore()
-
-    def _pairs(self, split: str, longest: int | None = None) -> Pairs:
-        device = next(self.model.parameters()).device
-        return Pairs(*self.corpus.parallel(split), maximum_length=longest, device=device)
+            probe.restore()
 
     def _epoch(self, training: Pairs, random: np.random.Generator) -> None:
         for batch in training.batches(tokens=self.settings.batch_tokens, random=random):
             for stack, layers in read_layers(self.model, training, batch).items():
                 labels = self.classes[stack][layers.ids[layers.real]]
                 for probe, states in zip(self.probes[stack], layers.states, strict=True):
-                    if probe.stopping.goes_on:
+                    if probe.goes_on:
                         probe.update(states[layers.real], labels)
 
     def _validate(self, validation: Pairs) -> None:
@@ -105,8 +102,8 @@ class WordProbes:
                 found[stack].append(self.right(stack, layers))
         for stack, parts in found.items():
             for probe, right in zip(self.probes[stack], np.concatenate(parts, axis=1).mean(axis=1), strict=True):
-                if probe.stopping.goes_on:
-                    probe.stopping.validated(float(right))
+                if probe.goes_on:
+                    probe.validated(float(right))
 
     def right(self, stack: str, layers: Layers) -> NDArray[np.bool_]:
         """Return whether the unit of each of N real positions, sentence by sentence, is found, [layers, N]."""
@@ -123,10 +120,10 @@ class WordProbes:
         cosine_STACK_tokens          mean cosine of the layer's states and the embeddings
         cosine_STACK_sentences       the same with a sentence's states as one vector
         """
-        pairs = self._pairs(test)
+        pairs = Pairs(*self.corpus.parallel(test), maximum_length=None, device=self.device)
         tags_of = {
             stack: unit_tags(side, self.vocabularies[stack], own.sentences)
-            for stack, side in zip(STACKS, (pairs.source, pairs.target), strict=True)
+            for stack, side in {"encoder": pairs.source, "decoder": pairs.target}.items()
             if (own := tags[stack])
         }
         found: dict[tuple[str, str], list[NDArray[np.bool_]]] = defaultdict(list)  # by metric and tag
