@@ -35,12 +35,6 @@ def bleu_metric(name: str) -> sacrebleu.BLEU:
     return sacrebleu.BLEU(tokenize="none", smooth_method="none", lowercase=name == "bleu_lowercased", force=True)
 
 
-def bleu(hypothesis: Sequence[str], references: Texts) -> float:
-    """Return the sacrebleu score of raw text, from 0 to 100."""
-    score: float = score_sacrebleu(hypothesis, references)["score"]
-    return score
-
-
 def score_sacrebleu(hypothesis: Sequence[str], references: Texts) -> Score:
     """Return `sacrebleu` alone."""
     return _score(bleu_metric("sacrebleu"), hypothesis, references)

@@ -11,7 +11,7 @@ import sacrebleu
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.measures.attention.recording import Analysed
-from context_nmt.measures.bleu import Texts, bleu
+from context_nmt.measures.bleu import Texts, score_sacrebleu
 from context_nmt.measures.rows import TEXT, Row, row
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 
@@ -41,7 +41,8 @@ def bleu_by_length(
 
 def _bleu_of(lines: list[int], hypotheses: Sequence[str], references: Texts) -> float:
     hypothesis, *others = ([text[line] for line in lines] for text in (hypotheses, *references))
-    return bleu(hypothesis, others)
+    score: float = score_sacrebleu(hypothesis, others)["score"]
+    return score
 
 
 def length_classes(lengths: Sequence[int]) -> dict[int, list[int]]:
@@ -95,4 +96,4 @@ def bleu_by_iterations(analysed: Analysed, text: Path, hypotheses: Sequence[str]
             translations = translate_ids(model, source, replace(settings, iterations=number), device=device)
             units = (corpus.target_vocabulary.text(found[0].tokens) for found in translations)
             raw = list(chain.target_text(chain.target_tokens(units)))
-        yield row(analysed.test, "bleu_of_iterations", bleu(raw, references), tag=str(number))
+        yield row(analysed.test, "bleu_of_iterations", score_sacrebleu(raw, references)["score"], tag=str(number))

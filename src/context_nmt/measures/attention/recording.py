@@ -1,5 +1,6 @@
 """Reads the outputs of named submodules of a model, batch by batch, as it translates."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,11 @@ from context_nmt.training.batches import DocumentPairs, Pairs
 from context_nmt.transformer.attention import Shows
 
 TOKENS = 2048  # of a batch, padding and the sentences before it included
+PLACES = (  # with their stacks and submodules
+    ("encoder", "encoder", "self_attention"),
+    ("decoder", "decoder", "self_attention"),
+    ("cross", "decoder", "cross_attention"),
+)
 
 Outputs = dict[str, Tensor]  # by the submodule's name
 
@@ -45,11 +51,9 @@ class Attention:
 
 def attentions(model: Model) -> list[Attention]:
     """Return every attention of a model."""
-    places = {"encoder": "encoder.self_attention", "decoder": "decoder.self_attention"}
-    places["cross"] = "decoder.cross_attention"
     return [
         Attention(place, number, shown(model, f"{stack}.layers.{number - 1}.{attention}"))
-        for place, (stack, attention) in ((place, path.split(".")) for place, path in places.items())
+        for place, stack, attention in PLACES
         for number in range(1, len(getattr(model, stack).layers) + 1)
     ]
 
@@ -140,12 +144,11 @@ class SentenceMeans:
     """The mean over sentences of a sentence's mean over real positions, by metric and layer."""
 
     def __init__(self) -> None:
-        self._found: dict[str, dict[int, list[float]]] = {}  # by metric and layer
+        self._found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))  # by metric and layer
 
     def add(self, metric: str, layer: int, values: Tensor, real: Tensor) -> None:
         """Add the values [B, T] of a batch; `real` [B, T] are the positions that count."""
-        layers = self._found.setdefault(metric, {})
-        layers.setdefault(layer, []).extend(((values * real).sum(1) / real.sum(1)).tolist())
+        self._found[metric][layer] += ((values * real).sum(1) / real.sum(1)).tolist()
 
     def rows(self, test_set: str, *, with_means: bool = True) -> Iterator[Row]:
         """Yield each metric by layer, and its mean over the layers that have it."""

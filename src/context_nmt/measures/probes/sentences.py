@@ -18,15 +18,7 @@ from context_nmt.corpus.batching import length_batches, pad
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.corpus.vocabulary import END
-from context_nmt.decoding.in_batches import (
-    ALONE,
-    Lengths,
-    Sentences,
-    check_positions,
-    evaluating,
-    in_batches,
-    lengths_of,
-)
+from context_nmt.decoding.in_batches import ALONE, Lengths, check_positions, evaluating, in_batches
 from context_nmt.decoding.workers import usable
 from context_nmt.files import read_json
 from context_nmt.measures.probes.classifiers import Examples, accuracy, train_sentence_probe
@@ -123,13 +115,13 @@ def split_features(model: Model, text: RunText, task: Task) -> dict[str, Example
     }
 
 
-def mean_states(model: Model, sentences: Sentences) -> Tensor:
+def mean_states(model: Model, sentences: list[NDArray[np.int64]]) -> Tensor:
     """Source ids of N sentences -> the mean of each one's top encoder states, [N, D], on the CPU.
 
     Raises UserError for a sentence that is longer than the model's learned positions.
     """
     device = next(model.parameters()).device
-    lengths = lengths_of(sentences)
+    lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
     check_positions(model.source_embedding.positions, lengths, "sentence")
 
     def work(batch: Lengths) -> list[NDArray[np.floating]]:
