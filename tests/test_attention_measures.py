@@ -299,16 +299,6 @@ def test_what_a_masked_model_translates_has_no_tags_of_the_reference(analysed):
     }
 
 
-@pytest.mark.parametrize("slots", [CONTEXT, SHORTCUTS, GATED], ids=["context", "shortcuts", "cross"])
-@pytest.mark.parametrize("settings", [{}, MASKED], ids=["autoregressive", "masked"])
-def test_every_gate_is_a_share(analysed, slots, settings):
-    gated = analysed(slots, **settings)
-    found = flat([*gates(gated, {}), *locality(gated)])
-    shares = [value for name, value in found.items() if name.startswith(("gate_", "local_share"))]
-    assert shares
-    assert all(0 <= value <= 1 for value in shares)
-
-
 def test_the_length_that_stands_before_a_masked_model_s_source_is_no_unit(analysed):
     masked = analysed(CONTEXT, **MASKED)
     found = flat(gates(masked, {"source": [[TaggedWord(0, 1, "NOUN")]] * 40}))
