@@ -170,7 +170,7 @@ class SplitAtSpaces:
 
 
 def test_a_run_s_features_are_those_of_its_model_and_text(tmp_path, monkeypatch):
-    experiment = probing_experiment(tmp_path, sentences=["plain"], tasks="tasks")
+    experiment = probing_experiment(tmp_path, sentences=["plain"], tasks="tasks", sentence_classifier={"seeds": [1, 2]})
     tasks = experiment.data("tasks")
     write_lines(tasks / "sentence_length.txt", ["tr\t0\t1 2", "tr\t1\t1 2 3", "va\t0\t4", "te\t1\t5 6"])
     monkeypatch.setattr(sentences, "TextChain", SplitAtSpaces)
@@ -181,10 +181,11 @@ def test_a_run_s_features_are_those_of_its_model_and_text(tmp_path, monkeypatch)
     assert torch.allclose(examples["training"].features[1], expected, atol=1e-6)
     assert {split: one.labels.tolist() for split, one in examples.items()} == task.labels
     probe_sentences(experiment, "plain", 1, device="cpu")
-    expected = probe_task(examples, SentenceClassifierSettings())
+    expected = probe_task(examples, SentenceClassifierSettings(seeds=(1, 2)))
     found = read_flat(experiment.sentence_probes(RUN))["tasks"]
     assert {name: one["score"] for name, one in found.items()} == {
         "probe_sentence_length": expected["accuracy"],
+        "probe_deviation_sentence_length": expected["deviation"],
         "probe_sentence_length_chance": expected["chance"],
     }
 
