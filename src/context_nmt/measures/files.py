@@ -87,7 +87,7 @@ def _score_words(
     sources: Sequence[str] | None,
     language: str,
 ) -> dict[str, Score]:
-    """Score the pronouns and nouns of the first reference; notes on standard error what is left out."""
+    """Score the pronouns and nouns of the first reference; notes left-out ones on standard error."""
     reference = references[0]
     texts = zip(alignments, (reference, hypotheses), strict=True)
     links = [read_alignments(path, text, sources) for path, text in texts]

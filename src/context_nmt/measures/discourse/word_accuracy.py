@@ -64,7 +64,7 @@ def word_accuracy(
 ) -> Score | None:
     """Return the accuracy of some words of the reference, from 0 to 1, with counts; None if no word counts.
 
-    Tokens stand between spaces; `alignment` says in the signature where the alignments come from.
+    Tokens are separated by spaces; `alignment` says in the signature where the alignments come from.
     """
     cases: Counter[str] = Counter()
     sentences = zip(words.places, references, hypotheses, reference_alignments, hypothesis_alignments, strict=True)
