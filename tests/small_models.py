@@ -39,10 +39,12 @@ def small_plan(slots: dict[str, tuple[Filling, ...]] | None = None, **settings: 
     return ModelPlan(model=model, slots=plain | (slots or {}))
 
 
-def small_model(slots: dict[str, tuple[Filling, ...]] | None = None, **settings: object) -> TranslationModel:
+def small_model(
+    slots: dict[str, tuple[Filling, ...]] | None = None, *, vocabulary: int = VOCABULARY, **settings: object
+) -> TranslationModel:
     """In evaluation mode; equal arguments give equal weights."""
     torch.manual_seed(1)
-    model = build(small_plan(slots, **settings), source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
+    model = build(small_plan(slots, **settings), source_vocabulary=vocabulary, target_vocabulary=vocabulary)
     return shake(model.double()).eval()
 
 

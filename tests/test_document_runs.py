@@ -99,7 +99,8 @@ def test_batches_that_are_recorded_fit_with_the_sentences_before_them(experiment
         monkeypatch.setattr(recording, "TOKENS", tokens)
         sizes, total, positions = [], 0.0, 0
         handle = model.register_forward_hook(lambda _, given, __: sizes.append(max(one.numel() for one in given[:2])))
-        for batch in recording.recorded(model, corpus, "valid", ["decoder_output"], DecodingSettings()):
+        analysed = recording.Analysed(model, corpus, "valid", DecodingSettings())
+        for batch in recording.recorded(analysed, ["decoder_output"]):
             total += float((batch.outputs["decoder_output"] * batch.target[..., None]).double().sum())
             positions += int(batch.target.sum())
         handle.remove()

@@ -54,11 +54,18 @@ def score(
         context-nmt score --hypothesis output.de --reference test.de \\
             --language de --output scores.json
     """
-    from context_nmt.measures.file_words import word_files
     from context_nmt.measures.files import format_scores, score_files
 
-    words = word_files(reference_alignment, hypothesis_alignment, pronouns, nouns)
     scores = score_files(
-        hypothesis, reference, source=source, tokenized=tokenized, language=language, output=output, words=words
+        hypothesis,
+        reference,
+        source=source,
+        tokenized=tokenized,
+        language=language,
+        output=output,
+        reference_alignment=reference_alignment,
+        hypothesis_alignment=hypothesis_alignment,
+        pronouns=pronouns,
+        nouns=nouns,
     )
     typer.echo(format_scores(scores))

@@ -11,7 +11,7 @@ from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import usable
 from context_nmt.files import UserError
 from context_nmt.measures.attention.earlier_sentences import Looks, looks, modules_that_show, words_of
-from context_nmt.measures.discourse.words import PRONOUNS
+from context_nmt.measures.discourse.word_accuracy import PRONOUNS
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.kinds.document import DocumentModel

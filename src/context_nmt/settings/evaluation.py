@@ -23,7 +23,7 @@ class SignificanceSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceClassifierSettings(Checked):
-    """The classifiers of sentence probes, see measures/probes/classifier.py."""
+    """The classifiers of sentence probes, see measures/probes/classifiers.py."""
 
     seeds: tuple[int, ...] = (1,)  # a classifier each; accuracies are means over them
     hidden_width: int = 512
