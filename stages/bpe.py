@@ -3,7 +3,7 @@
 from context_nmt.command_line import run
 from context_nmt.corpus.binarized import binarize
 from context_nmt.corpus.subwords import segment_corpus
-from context_nmt.settings.checking import read_settings
+from context_nmt.settings.checking import read_plan
 from context_nmt.settings.layout import Layout
 from context_nmt.settings.text import UnitPlan
 
@@ -32,7 +32,7 @@ def main() -> None:
     Example: python stages bpe
     """
     layout = Layout()
-    plan = read_settings(UnitPlan, layout.stage_plan("units"))
+    plan = read_plan(UnitPlan, layout.stage_plan("units"))
     segment_corpus(layout.tokenized, layout.subwords, plan.corpus, plan.units)
     binarize(layout.subwords, layout.binarized, plan.corpus, plan.units)
 

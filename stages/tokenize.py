@@ -2,7 +2,7 @@
 
 from context_nmt.command_line import run
 from context_nmt.corpus.tokenizing import tokenize_corpus
-from context_nmt.settings.checking import read_settings
+from context_nmt.settings.checking import read_plan
 from context_nmt.settings.layout import Layout
 from context_nmt.settings.text import TextPlan
 
@@ -30,7 +30,7 @@ def main() -> None:
     Example: python stages tokenize
     """
     layout = Layout()
-    plan = read_settings(TextPlan, layout.stage_plan("text"))
+    plan = read_plan(TextPlan, layout.stage_plan("text"))
     tokenize_corpus(layout.data(plan.corpus.name), layout.tokenized, plan.corpus, plan.text)
 
 

@@ -1,7 +1,5 @@
 """A variant overrides keys of the experiment's recipe; what is wrong alone or together names them."""
 
-import re
-
 import pytest
 from contract import experiment
 
@@ -43,56 +41,42 @@ def test_a_variant_overrides_the_recipe_key_by_key():
 
 
 @pytest.mark.parametrize(
-    ("variant", "place", "words"),
+    ("variant", "words"),
     [
-        ({"model": {"widht": 16}}, "model", "widht: unknown key; did you mean 'width'?"),
-        ({"model": {"width": 9}}, "model", "width (9) must be divisible by heads (2)"),
+        # wrong alone
+        ({"model": {"widht": 16}}, [".model.widht", "did you mean 'width'?"]),
+        ({"model": {"width": 9}}, [".model", "width is 9", "heads (2)"]),
+        ({"training": {"schedule": {"warmup": 0}}}, [".training.schedule.warmup", "1, not 0"]),
+        ({"training": {"schedule": 7}}, [".training.schedule", "not 7"]),
+        # wrong together
+        ({"averaging": {"count": 6}}, ["averaging.count is 6", "training.keep_last keeps only 5"]),
+        ({"training": {"keep_last": 4}}, ["averaging.count is 5", "training.keep_last keeps only 4"]),
+        ({"averaging": {"select": "best", "count": 1}}, ["averaging.count is 1", "training.keep_best keeps only 0"]),
+        ({"decoding": {"n_best": 3, "beam": 2}}, ["decoding.n_best is 3", "autoregressive", "decoding.beam (2)"]),
         (
-            {"training": {"schedule": {"warm_up": 7}}},
-            "training",
-            "schedule.warm_up: unknown key; did you mean 'warmup'?",
+            {"model": {"kind": "masked"}, "decoding": {"n_best": 3, "length_beam": 2}},
+            ["decoding.n_best is 3", "masked", "decoding.length_beam (2)"],
         ),
-        ({"training": {"schedule": {"warmup": 0}}}, "training", "schedule: warmup is 0; it must be at least 1 update"),
-        ({"training": {"schedule": 7}}, "training", "schedule: "),
-        ({"averaging": {"count": 0}}, "averaging", "count is 0; it must be at least 1"),
-        ({"decoding": {"beam": 0}}, "decoding", "beam is 0; it must be at least 1"),
-    ],
-)
-def test_a_wrong_override_is_named(variant, place, words):
-    message = refusal(variant)
-    assert re.match(rf"params\.yaml: variants\.one\.{place}[.:]", message)
-    assert words in message
-
-
-@pytest.mark.parametrize(
-    ("variant", "words"),
-    [
-        ({"averaging": {"count": 6}}, "averaging.count is 6, but training.keep_last keeps only 5"),
-        ({"training": {"keep_last": 4}}, "averaging.count is 5, but training.keep_last keeps only 4"),
-        ({"averaging": {"select": "best", "count": 1}}, "averaging.count is 1, but training.keep_best keeps only 0"),
-    ],
-)
-def test_more_checkpoints_than_are_kept_cannot_be_averaged(variant, words):
-    assert refusal(variant) == f"params.yaml: variants.one: {words}"
-
-
-@pytest.mark.parametrize(
-    ("variant", "words"),
-    [
+        ({"decoding": {"reference_context": True}}, ["decoding.reference_context is true", "slot"]),
+        (
+            {"model": {"kind": "masked"}, "slots": {"encoder_output": {"mechanism": "cache_memory"}}},
+            ["slots.encoder_output", "model.kind is masked"],
+        ),
         (
             {"model": {"positions": "learned", "maximum_positions": 256}},
-            "must be at most model.maximum_positions (256) less 1",
+            ["training.maximum_sentence_length is 256", "at most 255", "model.maximum_positions (256)"],
         ),
+        ({"model": {"kind": "masked", "maximum_positions": 257}}, ["training.maximum_sentence_length", "at most 255"]),
         (
             {"training": {"schedule": {"kind": "cosine", "warmup": 20}, "maximum_updates": 20}},
-            "training.schedule.warmup is 20; with kind cosine it must be below training.maximum_updates (20)",
+            ["training.schedule.warmup is 20", "training.maximum_updates (20)"],
         ),
     ],
 )
-def test_settings_that_are_only_wrong_together_are_refused(variant, words):
+def test_a_wrong_change_is_named(variant, words):
     message = refusal(variant)
-    assert message.startswith("params.yaml: variants.one: ")
-    assert words in message
+    assert message.startswith("params.yaml: variants.one")
+    assert all(word in message for word in words), message
 
 
 def test_two_vocabularies_do_not_share_a_table():

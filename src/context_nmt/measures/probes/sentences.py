@@ -12,7 +12,7 @@ from context_nmt.measures.probes.features import write_features
 from context_nmt.measures.probes.tasks import GROUPS, SPLITS, TASKS
 from context_nmt.measures.rows import CHANCE, Row, row, write_rows
 from context_nmt.models.checkpoints import load
-from context_nmt.settings.checking import read_settings
+from context_nmt.settings.checking import read_plan
 from context_nmt.settings.evaluation import SentenceClassifierSettings, SentenceProbePlan
 from context_nmt.settings.layout import Layout, run_name
 
@@ -24,7 +24,7 @@ def probe_sentences(experiment: Layout, variant: str, seed: int, *, device: str)
     once, whatever classifiers follow. Raises UserError as `write_features` does.
     """
     run = run_name(variant, seed)
-    plan = read_settings(SentenceProbePlan, experiment.stage_plan("probe_sentences"))
+    plan = read_plan(SentenceProbePlan, experiment.stage_plan("probe_sentences"))
     with TemporaryDirectory() as folder:
         features = Path(folder)
         write_features(experiment, run, experiment.data(str(plan.tasks)), features, device=device)
