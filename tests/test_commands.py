@@ -83,6 +83,7 @@ def test_help_says_what_is_read_and_written_and_has_an_example_that_parses(call,
     [
         (("nonsense",), 2, "No such command 'nonsense'"),
         (("repro", "--nonsense"), 2, "No such option"),
+        (("repro", "--jobs", "0"), 2, "--jobs"),
         (("corpus", "describe"), 2, "Missing argument 'CORPUS'"),
         (("corpus", "describe", "nowhere"), 1, "error: nowhere"),
         (("new", "../x"), 1, "error: NAME is '../x'"),

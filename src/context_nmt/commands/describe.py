@@ -11,7 +11,8 @@ def describe(
         Path, typer.Argument(metavar="PARAMETERS", help="The params.yaml whose variants are described.")
     ] = Path("params.yaml"),
     vocabulary: Annotated[
-        int | None, typer.Option(help="Units per side; without it those of the experiment's binarized corpus.")
+        int | None,
+        typer.Option(min=1, help="Units per side. Default: the vocabularies of the experiment's binarized corpus."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
@@ -35,6 +36,6 @@ def describe(
 
         context-nmt describe params.yaml --vocabulary 3000
     """
-    from context_nmt.pipeline.descriptions import print_descriptions, vocabulary_sizes
+    from context_nmt.pipeline.descriptions import print_descriptions
 
-    print_descriptions(parameters, vocabulary_sizes(parameters, vocabulary), as_json=as_json)
+    print_descriptions(parameters, vocabulary, as_json=as_json)

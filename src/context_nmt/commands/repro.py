@@ -14,7 +14,7 @@ def repro(
         ),
     ] = Path(),
     jobs: Annotated[
-        int | None, typer.Option(help="Stages at a time. Default: the number of cores; 1 where there is a GPU.")
+        int | None, typer.Option(min=1, help="Stages at a time. Default: the number of cores; 1 where there is a GPU.")
     ] = None,
     allow_missing: Annotated[
         bool,

@@ -15,7 +15,7 @@ OF_A_RUN = ("average", "decode", "contrast", "analyse")
 
 def out_of_date(experiment: Experiment) -> list[str]:
     """The variants of params.yaml of which dvc.lock lacks a stage, or has one with other code or another plan."""
-    lock = experiment.folder / "dvc.lock"
+    lock = experiment.lock
     stages = YAML(typ="safe").load(lock.read_text(encoding="utf-8"))["stages"] if lock.is_file() else {}
     return [variant for variant in experiment.settings.variants if not _is_made(experiment, variant, stages)]
 

@@ -16,7 +16,7 @@ OLDER = {"kind": "autoregressive"}  # what models.json did not say before there 
 
 def read_results(experiment: Experiment, name: str = "", command: str = "") -> Results:
     """Read metrics/ of an experiment, however much of it has run; raises UserError for a broken file."""
-    settings, path = experiment.settings, experiment.metrics / "models.json"
+    settings, path = experiment.settings, experiment.models
     models = read_json(path) if path.is_file() else {}
     runs = [(variant, seed) for variant in settings.variants if variant in models for seed in settings.seeds]
     return Results(
@@ -61,18 +61,17 @@ def _read_run(experiment: Experiment, run: str) -> Iterator[Row]:
 
 def write_results(results: Results) -> None:
     """Write metrics/results.json and results.csv."""
-    metrics = results.experiment.metrics
-    write_json(metrics / "results.json", results.as_json())
-    with replacing(metrics / "results.csv") as temporary:
+    write_json(results.experiment.results, results.as_json())
+    with replacing(results.experiment.results_table) as temporary:
         results.as_frame().to_csv(temporary, index=False, lineterminator="\n")
 
 
 def write_focus(experiment: Experiment) -> None:
     """Write the means of the variant that params.yaml names under `focus`, for `dvc metrics diff` between revisions."""
-    results = read_json(experiment.metrics / "results.json")[experiment.settings.focus]
+    results = read_json(experiment.results)[experiment.settings.focus]
     focus = {
         test_set: {metric: summary["mean"] for metric, summary in metrics.items()}
         for test_set, metrics in results.items()
         if test_set != "model"
     }
-    write_json(experiment.metrics / "focus.json", focus | {"model": results["model"]})
+    write_json(experiment.focus, focus | {"model": results["model"]})

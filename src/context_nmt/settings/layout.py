@@ -1,4 +1,4 @@
-"""Where everything of one experiment is: `Layout(folder)` is the only place that knows.
+"""Where the files of one experiment are; only `Layout` knows this.
 
 params.yaml  dvc.yaml  dvc.lock
 metrics/                        small files, kept in git
@@ -6,12 +6,12 @@ metrics/                        small files, kept in git
     plans/{text,units,significance,probe_sentences,probe_words}.json
     curves/VARIANT-SEED.csv     learning curves
     hypotheses/VARIANT-SEED.zip    TEST.txt, Moses tokens
-    scores/VARIANT/SEED.csv     of translations alone, and tests against the baseline
+    scores/VARIANT/SEED.csv     scores of translations, and tests against the baseline
     models.json
     contrastive/VARIANT-SEED.csv     accuracies on contrastive sets
-    hypotheses/VARIANT.rescored-SEED.zip    scores/VARIANT.rescored/    of what a teacher chose, see `rescored_name`
-    analyses/VARIANT-SEED.csv   what was read off a run by hooks
-    analyses/sentences/VARIANT-SEED.csv    analyses/words/VARIANT-SEED.csv    what probes have found
+    hypotheses/VARIANT.rescored-SEED.zip    scores/VARIANT.rescored/    what a teacher chose, see `rescored_name`
+    analyses/VARIANT-SEED.csv   what hooks have measured inside a run
+    analyses/sentences/VARIANT-SEED.csv    analyses/words/VARIANT-SEED.csv    accuracies of probes
     results.json  results.csv  results.md
     focus.json                  the results of one variant, for `dvc metrics diff`
 reports/                        report.md  figures/    kept in git
@@ -24,8 +24,8 @@ runs/                           large files, kept in the DVC cache
     models/VARIANT-SEED/        one run, complete: weights, settings and what its text needs
     decoded/VARIANT-SEED/       TEST.subwords.txt, TEST.nbest.jsonl
     pairs/VARIANT.json          which translations are compared with which
-    contrastive/VARIANT-SEED/   SET.tsv, how each item of a contrastive set came out
-    scratch/VARIANT-SEED/       what a training resumes from, until its checkpoints are averaged; not cached
+    contrastive/VARIANT-SEED/   SET.tsv, the outcome of each item of a contrastive set
+    scratch/VARIANT-SEED/       what a training resumes from, until its checkpoints are averaged; not in the cache
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ def run_name(variant: str, seed: int) -> str:
 
 
 def rescored_name(run: str) -> str:
-    """The name of the translations that a teacher chose among a run's candidates: VARIANT.rescored-SEED."""
+    """The name of the translations a teacher chose among a run's candidates: VARIANT.rescored-SEED."""
     variant, _, seed = run.rpartition("-")
     return run_name(f"{variant}.rescored", int(seed))
 
@@ -59,6 +59,32 @@ class Layout:
     @property
     def metrics(self) -> Path:
         return self.folder / "metrics"
+
+    @property
+    def models(self) -> Path:
+        """Sizes and FLOPs of all variants."""
+        return self.metrics / "models.json"
+
+    @property
+    def results(self) -> Path:
+        return self.metrics / "results.json"
+
+    @property
+    def results_table(self) -> Path:
+        return self.metrics / "results.csv"
+
+    @property
+    def results_page(self) -> Path:
+        return self.metrics / "results.md"
+
+    @property
+    def focus(self) -> Path:
+        """The results of one variant, for `dvc metrics diff`."""
+        return self.metrics / "focus.json"
+
+    @property
+    def lock(self) -> Path:
+        return self.folder / "dvc.lock"
 
     @property
     def reports(self) -> Path:
@@ -82,7 +108,7 @@ class Layout:
 
     @property
     def distilled(self) -> Path:
-        """The training target as the teacher has it."""
+        """The teacher's translations of the training source."""
         return self.runs / "distilled"
 
     def data(self, name: str) -> Path:
@@ -90,7 +116,7 @@ class Layout:
         return self.folder / "data" / name
 
     def stage_plan(self, name: str) -> Path:
-        """What stages that know no variant are told: text, units, significance, probe_sentences, probe_words."""
+        """The plan of stages that know no variant: text, units, significance, probe_sentences or probe_words."""
         return self.metrics / "plans" / f"{name}.json"
 
     def data_plan(self, corpus: str) -> Path:
@@ -105,13 +131,13 @@ class Layout:
         return sorted(self.metrics.glob(f"plans/*/{part}.json"))
 
     def with_plan_of(self, variant: str) -> Self:
-        """The same; raises UserError, with the names that there are, if others have plans and this variant has none."""
+        """Return this layout; raises UserError with all names if other variants have plans and this one has none."""
         plans = self.metrics / "plans"
         planned = sorted(path.name for path in plans.glob("*/"))
         if planned and variant not in planned:
             raise UserError(
-                f"no variant {variant!r} in {plans}; there are {', '.join(planned)}. The plan stage writes those that"
-                " params.yaml has under variants"
+                f"no variant {variant!r} in {plans}; there are {', '.join(planned)}. The plan stage writes those under"
+                " variants in params.yaml"
             )
         return self
 
@@ -119,11 +145,11 @@ class Layout:
         return self.runs / "training" / run
 
     def scratch(self, run: str) -> Path:
-        """What a training that has not been averaged yet resumes from."""
+        """What a training resumes from, until its checkpoints are averaged."""
         return self.runs / "scratch" / run
 
     def training_lock(self, run: str) -> Path:
-        """What the process holds that trains a run."""
+        """The file that the process training a run keeps locked."""
         return self.runs / "scratch" / f"{run}.lock"
 
     def curve(self, run: str) -> Path:

@@ -124,7 +124,8 @@ class TrainSettings(Checked):
             )
         teachers = list(self.teachers)
         require(len(teachers) < 2, f"teachers is {teachers}; it must list at most one variant")
-        require(set(teachers) <= set(self.bitext), f"teachers is {teachers}; it must be one of bitext ({self.bitext})")
+        bitext = list(self.bitext)
+        require(set(teachers) <= set(bitext), f"teachers is {teachers}; it must be one of bitext, {bitext}")
         require(bool(teachers) or not self.distilled, f"distilled is {list(self.distilled)}, but teachers is empty")
 
 
