@@ -141,11 +141,11 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
         except UserError as error:
             yield f"{parameters}: download: {error}"
     data = parameters.parent / "data"
-    for key, name in (("corpus.name", corpus.name), ("probing.tasks", settings.probing.tasks)):
-        if name is not None and Path(name).parts[0] not in settings.download and not (data / name).is_dir():
+    for key, folder in (("corpus.name", corpus.name), ("probing.tasks", settings.probing.tasks)):
+        if folder is not None and Path(folder).parts[0] not in settings.download and not (data / folder).is_dir():
             known = ", ".join(known for names in read_catalogue(catalogue).values() for known in names)
             yield (
-                f"{parameters}: {key}: no folder {data / name}; put your text there (a link will do), or name one of"
+                f"{parameters}: {key}: no folder {data / folder}; put your text there (a link will do), or name one of"
                 f" {known} under download"
             )
     entry = entries.get(corpus.name)

@@ -101,19 +101,10 @@ class MiniatureSettings(Checked):
     train: PositiveInteger = 30_000
     valid: PositiveInteger = 1_000
     test: PositiveInteger = 1_000
-    rates: RateSettings = field(default_factory=RateSettings)
-    contrastive: ContrastiveSettings = field(default_factory=ContrastiveSettings)
-    probing: ProbingSettings = field(default_factory=ProbingSettings)
+    rates: RateSettings = RateSettings()
+    contrastive: ContrastiveSettings = ContrastiveSettings()
+    probing: ProbingSettings = ProbingSettings()
     # For the documents that probing tasks are drawn from: more and longer clauses, for classes that are rare elsewhere.
-    probing_rates: RateSettings = field(
-        default_factory=lambda: RateSettings(
-            plural=0.35,
-            adjective=0.4,
-            relative=0.35,
-            time=0.4,
-            place=0.4,
-            companion=0.2,
-            subordinate=0.25,
-            coordinated=0.3,
-        )
+    probing_rates: RateSettings = RateSettings(
+        plural=0.35, adjective=0.4, relative=0.35, time=0.4, place=0.4, companion=0.2, subordinate=0.25, coordinated=0.3
     )
