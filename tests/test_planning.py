@@ -75,24 +75,18 @@ def slot_refusal(slot="encoder_self_attention", **entry):
     return message.removeprefix(start)
 
 
-def test_all_layers_are_filled_alike():
-    assert fillings(kernel_size=3) == (made_up(3), made_up(3))
-
-
-def test_a_list_gives_a_value_per_layer():
-    assert fillings(kernel_size=[3, 5], gate=False) == (made_up(3, gate=False), made_up(5, gate=False))
-
-
 @pytest.mark.parametrize(
-    ("layers", "kernels", "expected"),
+    ("entry", "expected"),
     [
-        ([2], 3, (FILLING, made_up(3))),
-        ([1], [3], (made_up(3), FILLING)),
-        ([2, 1], [3, 5], (made_up(5), made_up(3))),
+        ({"kernel_size": 3}, (made_up(3), made_up(3))),
+        ({"kernel_size": [3, 5], "gate": False}, (made_up(3, gate=False), made_up(5, gate=False))),
+        ({"layers": [2], "kernel_size": 3}, (FILLING, made_up(3))),
+        ({"layers": [1], "kernel_size": [3]}, (made_up(3), FILLING)),
+        ({"layers": [2, 1], "kernel_size": [3, 5]}, (made_up(5), made_up(3))),
     ],
 )
-def test_layers_picks_some(layers, kernels, expected):
-    assert fillings(layers=layers, kernel_size=kernels) == expected
+def test_layers_picks_some_and_a_list_gives_a_value_per_layer(entry, expected):
+    assert fillings(**entry) == expected
 
 
 def test_each_stack_has_its_own_number_of_layers():
@@ -111,22 +105,20 @@ def test_slots_that_are_left_out_are_plain():
     }
 
 
-def test_an_unknown_mechanism_is_told_those_on_disk():
-    assert slot_refusal(mechanism="made_op") == ".mechanism: no mechanism 'made_op'; there are made_up, " + PLAIN
-    assert slot_refusal(mechanism="__init__") == ".mechanism: no mechanism '__init__'; there are made_up, " + PLAIN
-    assert slot_refusal(layers=[1]) == ".mechanism: this key is required; there are made_up, " + PLAIN
-
-
-def test_a_slot_that_the_mechanism_does_not_fit_is_refused():
-    assert slot_refusal("decoder_self_attention", mechanism="made_up", kernel_size=3) == (
-        ".mechanism: made_up does not fit this slot; it accepts encoder_self_attention, cross_attention"
-    )
-
-
-def test_an_unknown_slot_is_refused():
-    message = refusal({"slots": {"encoder_attention": {"mechanism": "made_up"}}})
-    assert message.startswith("params.yaml: variants.one.slots.encoder_attention")
-    assert "'decoder_self_attention', 'cross_attention', 'encoder_output' or 'decoder_output'" in message
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"mechanism": "made_op"}, "no mechanism 'made_op'; there are made_up, " + PLAIN),
+        ({"mechanism": "__init__"}, "no mechanism '__init__'; there are made_up, " + PLAIN),
+        ({"layers": [1]}, "this key is required; there are made_up, " + PLAIN),
+        (
+            {"slot": "decoder_self_attention", "mechanism": "made_up", "kernel_size": 3},
+            "made_up does not fit this slot; it accepts encoder_self_attention, cross_attention",
+        ),
+    ],
+)
+def test_a_wrong_mechanism_is_told_what_is_allowed(entry, message):
+    assert slot_refusal(**entry) == f".mechanism: {message}"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +154,10 @@ def test_entries_of_one_slot_fill_layers_of_their_own():
         assert plan(one, "one").training.model.slots["encoder_self_attention"] == (FILLING, made_up(3))
 
 
-def test_entries_that_share_a_layer_are_refused():
+def test_entries_that_share_a_layer_and_a_wrong_one_of_a_list_are_named():
+    entries = [{"mechanism": PLAIN, "layers": [1]}, {"mechanism": "made_upp", "layers": [2]}]
+    message = refusal({"slots": {"encoder_self_attention": entries}})
+    assert message.startswith("params.yaml: variants.one.slots.encoder_self_attention[1].mechanism: no mechanism")
     entries = [{"mechanism": "made_up", "kernel_size": 3, "layers": [2]}, {"mechanism": PLAIN}]
     assert refusal({"slots": {"encoder_self_attention": entries}}) == (
         "params.yaml: variants.one.slots.encoder_self_attention[1].layers: another entry of this slot fills [2], too"
@@ -175,12 +170,6 @@ def test_what_is_no_entry_is_refused(given):
         f"params.yaml: variants.one: slots.encoder_self_attention is {given!r}; it must be {{mechanism: NAME, …}} or a"
         " list of such entries"
     )
-
-
-def test_a_wrong_entry_of_a_list_is_named():
-    entries = [{"mechanism": "made_up", "kernel_size": 3, "layers": [1]}, {"mechanism": "made_upp", "layers": [2]}]
-    message = refusal({"slots": {"encoder_self_attention": entries}})
-    assert message.startswith("params.yaml: variants.one.slots.encoder_self_attention[1].mechanism: no mechanism")
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path):
@@ -231,8 +220,8 @@ def test_a_training_plan_has_the_digests_of_what_it_loads_by_name_and_of_nothing
         assert code == {name: digests[name] for name in expected}
 
 
-def test_what_other_stages_are_told_is_written(tmp_path):
-    written = write_experiment(tmp_path)
+def test_the_plans_of_all_variants_and_stages_are_written(tmp_path):
+    written = write_experiment(tmp_path, decoding={"beam": 1}, averaging={"count": 2})
     parameters = yaml.safe_load(written.parameters.read_text())
     parameters["download"] = ["miniature", "multi30k"]
     written.parameters.write_text(yaml.safe_dump(parameters))
@@ -245,19 +234,14 @@ def test_what_other_stages_are_told_is_written(tmp_path):
     classifier = settings.probing.sentence_classifier
     assert read_plan(SentenceProbePlan, written.stage_plan("probe_sentences")).classifier == classifier
     assert read_plan(WordClassifierSettings, written.stage_plan("probe_words")) == settings.probing.word_classifier
-    for corpus, module in {"miniature": "miniature.generation", "multi30k": "corpus.formats.text"}.items():
-        assert read_data_plan(written.data_plan(corpus)) == read_entry(tmp_path / "data/params.yaml", corpus)
-        assert list(read_json(written.data_plan(corpus))["code"]) == [f"context_nmt.{module}"]
-
-
-def test_the_plans_of_all_variants_are_written(tmp_path):
-    written = write_experiment(tmp_path, decoding={"beam": 1}, averaging={"count": 2})
-    write_plans(written)
     for variant in ("plain", "one"):
-        expected = plan(written.settings, variant)
+        expected = plan(settings, variant)
         assert TrainingPlan.read(written.plan(variant, "training")) == expected.training
         assert DecodingSettings(**read_json(written.plan(variant, "decoding"))) == expected.decoding
         assert AveragingSettings(**read_json(written.plan(variant, "averaging"))) == expected.averaging
+    for corpus, module in {"miniature": "miniature.generation", "multi30k": "corpus.formats.text"}.items():
+        assert read_data_plan(written.data_plan(corpus)) == read_entry(tmp_path / "data/params.yaml", corpus)
+        assert list(read_json(written.data_plan(corpus))["code"]) == [f"context_nmt.{module}"]
 
 
 def test_where_one_variant_is_wrong_no_plan_is_written(tmp_path):
