@@ -14,15 +14,15 @@ def main(
     seed: Annotated[int, typer.Argument(help="The seed of its run; the pipeline takes the first of params.yaml.")],
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
 ) -> None:
-    """Translate the training source with a teacher: what variants under train.distilled learn instead of the target.
+    """Translate the training source with a teacher; variants under train.distilled learn this instead of the target.
 
-    Reads metrics/plans/TEACHER/decoding.json, runs/models/TEACHER-SEED and runs/binarized/training. A distillation that
-    was stopped goes on after the shards that are done. Writes
+    Reads metrics/plans/TEACHER/decoding.json, runs/models/TEACHER-SEED and runs/binarized/training. When
+    restarted, it continues after the shards that are finished. Writes
 
         runs/distilled/TRAIN.LANGUAGE               the translations in BPE units, a line per line of the source
         runs/distilled/TRAIN.LANGUAGE.tokens.npy    the same as ids, see `python stages bpe --help`
         runs/distilled/TRAIN.LANGUAGE.offsets.npy
-        runs/distilled/distilled.json               the teacher's run, the number of sentences
+        runs/distilled/distilled.json               the teacher's run and the number of sentences
 
     Example: python stages distill transformer 1
     """

@@ -7,9 +7,9 @@ import typer
 
 
 def describe(
-    parameters: Annotated[
-        Path, typer.Argument(metavar="PARAMETERS", help="The params.yaml whose variants are described.")
-    ] = Path("params.yaml"),
+    parameters: Annotated[Path, typer.Argument(metavar="PARAMETERS", help="The params.yaml with the variants.")] = Path(
+        "params.yaml"
+    ),
     vocabulary: Annotated[
         int | None,
         typer.Option(min=1, help="Units per side. Default: the vocabularies of the experiment's binarized corpus."),
@@ -18,8 +18,8 @@ def describe(
 ) -> None:
     """Show the parameters, FLOPs and mechanisms of each variant.
 
-    Shows parameters in all and by part, FLOPs per target token (training: forward and backward pass over a sentence
-    pair of 25 and 25 units), and what fills each slot of each layer. Nothing is trained.
+    Shows parameters in total and by part, FLOPs per target token (training: forward and backward pass over a sentence
+    pair of 25 and 25 units), and the mechanism in each slot of each layer. Nothing is trained.
 
     Reads
 
