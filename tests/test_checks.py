@@ -180,14 +180,21 @@ def test_a_new_experiment_has_the_corpus_and_languages_given(project):
     assert behind == original != ""
 
 
-def test_a_new_experiment_on_the_default_corpus_has_its_recipe_splits_and_contrastive_sets(project):
-    settings = read_parameters(create_experiment(project, "two", source="de", target="en") / "params.yaml")
+@pytest.mark.parametrize(
+    ("options", "download"),
+    [
+        ({"source": "de", "target": "en"}, ("miniature",)),
+        ({"corpus": "large"}, ("large", "miniature")),  # the latter has the probing tasks
+    ],
+)
+def test_a_new_experiment_on_a_generated_corpus_has_the_default_recipe_splits_and_sets(project, options, download):
+    edit(project / "data/params.yaml", "generated:\n", "generated:\n  large: {seed: 2}\n")
+    settings = read_parameters(create_experiment(project, "two", **options) / "params.yaml")
     default = read_parameters(project / "params.yaml")
-    assert (settings.corpus.source, settings.corpus.target) == ("de", "en")
-    assert settings.corpus.tests == default.corpus.tests
-    assert settings.corpus.contrastive == default.corpus.contrastive
-    assert settings.model == default.model
-    assert settings.download == ("miniature",)
+    corpus = {"name": settings.corpus.name, "source": settings.corpus.source, "target": settings.corpus.target}
+    assert corpus == {"name": options.pop("corpus", "miniature"), "source": "en", "target": "de"} | options
+    assert (settings.corpus.tests, settings.corpus.contrastive) == (default.corpus.tests, default.corpus.contrastive)
+    assert (settings.model, settings.download) == (default.model, download)
     assert not (project / "experiments/two/data").exists()
 
 
@@ -211,12 +218,6 @@ def test_a_new_experiment_starts_from_the_one_that_is_named(project):
     assert "# two, started from one.\n" in (project / "experiments/two/params.yaml").read_text()
 
 
-def test_an_experiment_to_start_from_that_is_not_there_is_refused(project):
-    with pytest.raises(UserError, match=re.escape("LIKE is 'multi30k'; the experiments are multi30k-en-de, one, .")):
-        create_experiment(project, "two", like="multi30k", corpus="mine")
-    assert not (project / "experiments/two").exists()
-
-
 def test_a_new_experiment_keeps_the_layout_and_comments_of_the_default_one(project):
     original = (project / "params.yaml").read_text().split("\n")
     copied = (project / "experiments/one/params.yaml").read_text().split("\n")
@@ -225,15 +226,23 @@ def test_a_new_experiment_keeps_the_layout_and_comments_of_the_default_one(proje
     assert changed == [0, original.index("root: .")]
 
 
-def test_an_experiment_that_exists_is_refused(project):
-    with pytest.raises(UserError, match=re.escape("experiments/one exists; choose another NAME")):
-        create_experiment(project, "one")
-
-
-@pytest.mark.parametrize("name", ["", "a/b", "..", "Ä", "-x"])
-def test_a_name_that_is_no_plain_name_is_refused(project, name):
-    with pytest.raises(UserError, match="NAME is"):
-        create_experiment(project, name)
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        *((name, {}, "NAME is ") for name in ("", "a/b", "..", "Ä", "-x")),
+        ("one", {}, "experiments/one exists"),
+        (
+            "two",
+            {"like": "multi30k", "corpus": "mine"},
+            "LIKE is 'multi30k'; the experiments are multi30k-en-de, one, .",
+        ),
+    ],
+)
+def test_a_new_experiment_is_refused_with_a_wrong_name_or_model(project, name, options, message):
+    before = set((project / "experiments").iterdir())
+    with pytest.raises(UserError, match=re.escape(message)):
+        create_experiment(project, name, **options)
+    assert set((project / "experiments").iterdir()) == before
 
 
 def with_documents(folder):
@@ -318,13 +327,3 @@ def test_every_wrong_entry_of_a_corpus_is_found_and_stops_no_experiment_that_doe
     with pytest.raises(UserError, match=re.escape(message)):
         check_experiments(project)
     check_before_run(project, project)
-
-
-def test_a_new_experiment_on_another_generated_corpus_keeps_recipe_splits_and_sets(project):
-    edit(project / "data/params.yaml", "generated:\n", "generated:\n  large: {seed: 2}\n")
-    settings = read_parameters(create_experiment(project, "two", corpus="large") / "params.yaml")
-    default = read_parameters(project / "params.yaml")
-    assert settings.corpus.name == "large"
-    assert settings.download == ("large", "miniature")  # which has the probing tasks
-    assert (settings.corpus.tests, settings.corpus.contrastive) == (default.corpus.tests, default.corpus.contrastive)
-    assert settings.model == default.model
