@@ -9,7 +9,7 @@ from ruamel.yaml import YAML
 
 from context_nmt.code_closure import write_code_files
 from context_nmt.files import UserError
-from context_nmt.pipeline.checks import check_before_run, check_experiments
+from context_nmt.pipeline.checks import check_before_run, check_experiments, experiments
 from context_nmt.pipeline.new_experiment import create_experiment
 from context_nmt.settings.parameters import read_parameters
 
@@ -55,7 +55,12 @@ def refusal(project, *, before_run=False):
 
 
 def test_the_experiments_of_this_project_pass():
-    assert check_experiments(ROOT) == 1 + len(list((ROOT / "experiments").iterdir()))
+    assert check_experiments(ROOT) == len(experiments(ROOT))
+
+
+@pytest.mark.parametrize("folder", experiments(ROOT), ids=lambda folder: folder.name)
+def test_the_text_of_the_experiments_of_this_project_can_be_had(folder):
+    check_before_run(ROOT, folder)
 
 
 def test_a_new_experiment_passes(project):
