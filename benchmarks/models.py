@@ -1,4 +1,4 @@
-"""Plans and batches that all train with, and the model that all decode with."""
+"""Plans and batches for all trainings, and the model for all decoding."""
 
 import sys
 from pathlib import Path
@@ -21,7 +21,7 @@ REACH = 7  # sentences before a batch's first one that it leaves room for: as fa
 
 
 def plan_of(variant: str) -> TrainingPlan:
-    """What training is told about a variant of benchmarks/params.yaml."""
+    """The plan of training for a variant of benchmarks/params.yaml."""
     return plan(EXPERIMENT.settings, variant).training
 
 

@@ -22,7 +22,7 @@ def main(
         runs/distilled/TRAIN.LANGUAGE               the translations in BPE units, a line per line of the source
         runs/distilled/TRAIN.LANGUAGE.tokens.npy    the same as ids, see `python stages bpe --help`
         runs/distilled/TRAIN.LANGUAGE.offsets.npy
-        runs/distilled/distilled.json               the teacher's run, the number of sentences
+        runs/distilled/distilled.json               the teacher's run and the number of sentences
 
     Example: python stages distill transformer 1
     """

@@ -17,13 +17,13 @@ def main(
 ) -> None:
     """Translate every test set with a masked run, let a teacher choose among the candidates, and score its choice.
 
-    The run has a candidate for each of decoding.length_beam lengths. The teacher chooses the one with the highest mean
-    log-probability per unit, END included.
+    The run makes a candidate for each of decoding.length_beam lengths. The teacher chooses the one with the highest
+    mean log-probability per unit, END included.
 
-    Reads what decode and significance read, and runs/models/JUDGE. Writes
+    Reads the same as decode and significance, and runs/models/JUDGE. Writes
 
         metrics/hypotheses/VARIANT.rescored-SEED.zip   as decode does
-        metrics/scores/VARIANT.rescored/SEED.csv       scores, as significance does
+        metrics/scores/VARIANT.rescored/SEED.csv       as significance does
 
     Example: python stages rescore cmlm 1 transformer-1
     """

@@ -11,10 +11,10 @@ from context_nmt.training.running import train_run
 
 def main(
     variant: Annotated[str, typer.Argument(help="A variant of params.yaml, as resolved by the plan stage.")],
-    seed: Annotated[int, typer.Argument(help="The seed of initial weights, dropout and the order of batches.")],
-    distilled: Annotated[bool, typer.Option(help="Learn the teacher's translations in runs/distilled.")] = False,
+    seed: Annotated[int, typer.Argument(help="Seed of initial weights, dropout and the order of batches.")],
+    distilled: Annotated[bool, typer.Option(help="Learn from the teacher's translations in runs/distilled.")] = False,
     start: Annotated[
-        str | None, typer.Option(help="A variant whose run with the same seed has the weights to start from.")
+        str | None, typer.Option(help="Start from the weights of this variant's run with the same seed.")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
 ) -> None:

@@ -77,7 +77,7 @@ def make_experiment(folder: Path, **changes: object) -> Experiment:
             measured = measures(variant, number, seed)
             write_flat(experiment.analyses(run), dict.fromkeys(settings.corpus.tests, measured))
     write_json(
-        experiment.metrics / "models.json",
+        experiment.models,
         {
             variant: {
                 "kind": "autoregressive",

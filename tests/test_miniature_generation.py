@@ -298,13 +298,13 @@ def test_too_few_sentences_for_a_task_are_named_and_nothing_is_left(tmp_path):
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("{train: 0}", "generated.miniature.*train is 0; it must be at least 1"),
+        ("{train: 0}", "generated.miniature: train: input should be greater than or equal to 1, not 0"),
         (
             "{rates: {pronoun_cros: 0.1}}",
             "generated.miniature: rates.pronoun_cros: unknown key; did you mean 'pronoun_cross'",
         ),
-        ("{rates: {plural: 1.5}}", "plural is 1.5; it must be in"),
-        ("{rates: {reordered: 0.7}}", "reordered is 0.7; above 0.5 it would be the rule"),
+        ("{rates: {plural: 1.5}}", "rates.plural: input should be less than or equal to 1, not 1.5"),
+        ("{rates: {reordered: 0.7}}", "rates.reordered: input should be less than or equal to 0.5, not 0.7"),
         ("{rates: {distance_1: 0, distance_2: 0, distance_3: 0}}", "distance_1, distance_2, distance_3 are all 0"),
     ],
 )

@@ -35,7 +35,7 @@ from context_nmt.models.checkpoints import load_run
 from context_nmt.pipeline.planning import write_plans
 from context_nmt.settings.checking import check
 from context_nmt.settings.evaluation import SentenceClassifierSettings, WordClassifierSettings
-from context_nmt.settings.experiment import ExperimentSettings
+from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.training.batches import pairs_for
 from context_nmt.training.running import train_run
 
@@ -132,13 +132,13 @@ def test_tasks_are_found_by_their_names(tmp_path):
 @pytest.mark.parametrize(
     ("probing", "message"),
     [
-        ({"sentences": ["plain"]}, r"probing: sentences names \['plain'\]"),
+        ({"sentences": ["plain"]}, r"probing: sentences is \['plain'\], but tasks is not set"),
         ({"words": ["plane"]}, r"probing\.words: no variant \['plane'\]; there are \['plain'\]"),
-        ({"words": ["plain", "plain"]}, r"probing: words repeats one: \['plain', 'plain'\]"),
-        ({"tasks": "valid"}, r"probing\.tasks is 'valid'"),
-        ({"sentence_classifier": {"seeds": []}}, r"sentence_classifier: seeds needs"),
-        ({"word_classifier": {"dropout": 1}}, r"word_classifier: dropout is 1\.0; it must be in \[0, 1\)"),
-        ({"word_classifier": {"epoch": 1}}, r"word_classifier\.epoch: .*'epochs'"),
+        ({"words": ["plain", "plain"]}, r"probing: words is \['plain', 'plain'\]; each may be listed only once"),
+        ({"tasks": "valid"}, r"probing\.tasks is 'valid', which is also the name of a test set"),
+        ({"sentence_classifier": {"seeds": []}}, r"sentence_classifier: seeds is empty"),
+        ({"word_classifier": {"dropout": 1}}, r"word_classifier\.dropout: input should be less than 1, not 1"),
+        ({"word_classifier": {"epoch": 1}}, r"word_classifier\.epoch: unknown key; did you mean 'epochs'"),
     ],
 )
 def test_bad_settings_are_one_clear_error(digits, probing, message):

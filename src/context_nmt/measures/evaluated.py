@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.files import UserError, read_json
-from context_nmt.settings.checking import read_settings
 from context_nmt.settings.layout import Layout
 from context_nmt.settings.text import TextPlan
 
@@ -16,7 +15,7 @@ class Evaluated(Layout):
     @cached_property
     def settings(self) -> TextPlan:
         """Read the corpus and text settings that the plan stage wrote; raises UserError."""
-        return read_settings(TextPlan, self.stage_plan("text"))
+        return read_plan(TextPlan, self.stage_plan("text"))
 
     @property
     def corpus(self) -> Path:

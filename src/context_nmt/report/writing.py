@@ -49,7 +49,7 @@ def write_tables(experiment: Experiment) -> None:
     """Write results.json, results.csv and results.md under metrics/, and reports/pages; raises UserError."""
     results = read_results(experiment)
     write_results(results)
-    write_page(experiment.metrics / "results.md", "page.md.j2", page=results_page(results))
+    write_page(experiment.results_page, "page.md.j2", page=results_page(results))
     with replacing_folder(experiment.reports / "pages") as folder:
         figures = folder / "figures"
         draw_learning_curves(results, figures / "learning_curves.svg")

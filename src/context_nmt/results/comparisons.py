@@ -10,7 +10,7 @@ from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.rows import TESTS, Row, row, write_rows
 from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
 from context_nmt.results.significance import compare
-from context_nmt.settings.checking import read_settings
+from context_nmt.settings.checking import check, read_plan
 from context_nmt.settings.evaluation import SignificanceSettings
 from context_nmt.settings.layout import run_name
 
@@ -21,7 +21,7 @@ def evaluate_variant(experiment: Evaluated, variant: str) -> None:
     Of a variant without a baseline there are no tests. Raises UserError for an unknown variant, missing files and line
     counts that differ.
     """
-    settings = read_settings(SignificanceSettings, experiment.stage_plan("significance"))
+    settings = read_plan(SignificanceSettings, experiment.stage_plan("significance"))
     seeds, pairs = experiment.read_pairs(variant)
     documents = DocumentScorer(experiment)
     for seed in seeds:
@@ -65,15 +65,8 @@ def file_settings(
     if chosen not in allowed:
         text = "tokenised" if tokenized else "raw"
         raise UserError(f"metric {chosen!r} is not for {text} text; allowed: {', '.join(allowed)}")
-    try:
-        return SignificanceSettings(
-            metric=chosen,  # type: ignore[arg-type]
-            resamples=resamples,
-            sample_ratio=sample_ratio,
-            seed=seed,
-        )
-    except ValueError as error:
-        raise UserError(str(error)) from None
+    values = {"metric": chosen, "resamples": resamples, "sample_ratio": sample_ratio, "seed": seed}
+    return check(SignificanceSettings, values, where="context-nmt compare")
 
 
 def format_comparison(comparison: dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ def out_of_date(experiment: Experiment) -> list[str]:
 
     Every stage upstream of a result is compared, too. Raises UserError for a dvc.lock that cannot be read.
     """
-    lock = Lock(experiment.folder)
+    lock = Lock(experiment.folder, experiment.lock)
     return [
         variant
         for variant in experiment.settings.variants
@@ -39,9 +39,8 @@ def _results(experiment: Experiment, variant: str) -> list[Path]:
 class Lock:
     """The stages in an experiment's dvc.lock, as a graph: a dependency leads to the stage with that output."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, path: Path) -> None:
         self.folder = folder
-        path = folder / "dvc.lock"
         self.stages: dict[str, Any] = (read_yaml(path) or {}).get("stages", {}) if path.is_file() else {}
         self.outputs = {
             out["path"]: (name, out["md5"]) for name, stage in self.stages.items() for out in stage.get("outs", [])

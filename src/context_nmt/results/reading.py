@@ -16,7 +16,7 @@ OLDER = {"kind": "autoregressive"}  # models.json had no kind before other kinds
 
 def read_results(experiment: Experiment, name: str = "", command: str = "") -> Results:
     """Read metrics/ of an experiment that may have run in part; raises UserError for a broken file."""
-    settings, path = experiment.settings, experiment.metrics / "models.json"
+    settings, path = experiment.settings, experiment.models
     described = read_json(path) if path.is_file() else {}
     variants = [variant for variant in settings.variants if variant in described]
     runs = {}

@@ -12,8 +12,8 @@ from context_nmt.measures.contrastive import NORMALIZED, SUMMED
 from context_nmt.measures.rows import TESTS, Measure, Row, in_order
 from context_nmt.results.numbers import Difference, Number, t_interval
 from context_nmt.results.speeds import Speeds
-from context_nmt.settings.experiment import ExperimentSettings
 from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import ExperimentSettings
 
 METRICS = ("sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased", "chrf")  # the order in tables
 COUNTS = ("apt_pronouns_words", "apt_nouns_words")  # numbers of words, which no table shows

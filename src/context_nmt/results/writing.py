@@ -17,9 +17,8 @@ COLUMNS = (
 
 def write_results(results: Results) -> None:
     """Write metrics/results.json and results.csv."""
-    metrics = results.experiment.metrics
-    write_json(metrics / "results.json", scores_as_json(results))
-    with replacing(metrics / "results.csv") as temporary:
+    write_json(results.experiment.results, scores_as_json(results))
+    with replacing(results.experiment.results_table) as temporary:
         _as_frame(results).to_csv(temporary, index=False, lineterminator="\n")
 
 
@@ -60,10 +59,10 @@ def _cells(measure: Measure) -> tuple[object, ...]:
 
 def write_focus(experiment: Experiment) -> None:
     """Write the means of the variant that params.yaml names under `focus`, for `dvc metrics diff` between revisions."""
-    results = read_json(experiment.metrics / "results.json")[experiment.settings.focus]
+    results = read_json(experiment.results)[experiment.settings.focus]
     focus = {
         test_set: {metric: summary["mean"] for metric, summary in metrics.items()}
         for test_set, metrics in results.items()
         if test_set != "model"
     }
-    write_json(experiment.metrics / "focus.json", focus | {"model": results["model"]})
+    write_json(experiment.focus, focus | {"model": results["model"]})

@@ -27,7 +27,7 @@ from context_nmt.measures.rows import CHANCE, Row, row, write_rows
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.model import Model
-from context_nmt.settings.checking import read_settings
+from context_nmt.settings.checking import read_plan
 from context_nmt.settings.evaluation import SentenceClassifierSettings, SentenceProbePlan
 from context_nmt.settings.layout import Layout, run_name
 from context_nmt.settings.text import SideSettings
@@ -42,7 +42,7 @@ def probe_sentences(experiment: Layout, variant: str, seed: int, *, device: str)
     without tasks, a malformed file, and sentences longer than the model's learned positions.
     """
     run = run_name(variant, seed)
-    plan = read_settings(SentenceProbePlan, experiment.stage_plan("probe_sentences"))
+    plan = read_plan(SentenceProbePlan, experiment.stage_plan("probe_sentences"))
     test_set = str(plan.tasks)
     folder = experiment.data(test_set)
     tasks = {name: read_task(folder / f"{name}.txt") for name in find_tasks(folder)}

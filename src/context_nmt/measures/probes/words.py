@@ -26,7 +26,7 @@ from context_nmt.measures.rows import Row, row, write_rows
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.model import Model
-from context_nmt.settings.checking import read_settings
+from context_nmt.settings.checking import read_plan
 from context_nmt.settings.evaluation import WordClassifierSettings
 from context_nmt.settings.layout import run_name
 from context_nmt.training.batches import Pairs
@@ -42,7 +42,7 @@ def probe_words(experiment: Evaluated, variant: str, seed: int, *, device: str) 
     run = run_name(variant, seed)
     corpus = BinarizedCorpus(experiment.binarized)
     model = load_run(experiment.model(run), device_named(device), corpus)
-    probes = WordProbes(model, corpus, read_settings(WordClassifierSettings, experiment.stage_plan("probe_words")))
+    probes = WordProbes(model, corpus, read_plan(WordClassifierSettings, experiment.stage_plan("probe_words")))
     rows: list[Row] = []
     for test in corpus.tests:
         languages = {"encoder": corpus.source, "decoder": corpus.target}

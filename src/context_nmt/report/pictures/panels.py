@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from context_nmt.files import replacing
-from context_nmt.settings.experiment import ExperimentSettings
+from context_nmt.settings.parameters import ExperimentSettings
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito, for colour-blind readers
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
