@@ -6,7 +6,7 @@ import typer
 
 from context_nmt.command_line import run
 from context_nmt.measures.evaluated import Evaluated
-from context_nmt.results.comparisons import evaluate_variant
+from context_nmt.results.evaluation import evaluate_variant
 
 
 def main(

@@ -24,7 +24,7 @@ from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import DASH
 from context_nmt.report.formats import write_page
 from context_nmt.report.pages.documents import documents_page
-from context_nmt.results.comparisons import evaluate_variant
+from context_nmt.results.evaluation import evaluate_variant
 from context_nmt.results.reading import read_results
 from context_nmt.results.writing import write_results
 from context_nmt.settings.folder import Experiment
@@ -273,7 +273,7 @@ def test_the_page_has_documents_and_distances(evaluated, tmp_path):
     titles = ("in the sentence", "1 back", "2 back", "10 back")
     values = ("93.00 ± 0.00", "63.00 ± 0.00", "53.00 ± 0.00", "53.00 ± 0.00")
     assert [*distances["alone"].items()] == [*zip((f"{title}, 4 items" for title in titles), values, strict=True)]
-    assert results.number("gauss", Measure("test", "apt_nouns")).gain.mean == 0.1
+    assert results.estimate("gauss", Measure("test", "apt_nouns")).gain.mean == 0.1
     write_results(results)
     table = (experiment.metrics / "results.csv").read_text(encoding="utf-8")
     assert "\ngauss,test,apt_nouns,,,0.6," in table

@@ -101,7 +101,7 @@ def drawn(paper, results, path):
 
 
 def test_the_paper_s_own_test_set_stands_beside_it(tmp_path, results):
-    paper, number = read(tmp_path), results.number("gauss", Measure("test", "sacrebleu"))
+    paper, number = read(tmp_path), results.estimate("gauss", Measure("test", "sacrebleu"))
     assert row_of(paper, results) == {
         "Published: BLEU": "28.0 (+0.7; p < 0.01)",
         "Published: En-Fi": "10.00",
@@ -126,7 +126,7 @@ def test_another_test_set_or_direction_is_a_replica(tmp_path, results, change):
     assert [title for title in row if "sacrebleu" in title] == [
         f"{test}, sacrebleu" for test in ("dev", "test", "both")
     ]
-    gain = results.number("gauss", Measure("both", "sacrebleu")).gain.mean
+    gain = results.estimate("gauss", Measure("both", "sacrebleu")).gain.mean
     assert row["both, sacrebleu"].endswith(f"(+{gain:.2f})")
     assert row["Published: BLEU"] == "28.0 (+0.7; p < 0.01)"
 

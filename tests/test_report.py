@@ -25,8 +25,8 @@ from context_nmt.report.papers.published import Claim, Wanted, read_papers
 from context_nmt.report.papers.summary import OTHER_TEXT, summarise
 from context_nmt.report.papers.training_costs import System
 from context_nmt.report.writing import write_report, write_tables
-from context_nmt.results.numbers import Difference, Number
-from context_nmt.results.printed import signed
+from context_nmt.results.estimates import Difference, Estimate
+from context_nmt.results.number_text import signed
 from context_nmt.results.reading import read_all
 
 pytestmark = pytest.mark.slow
@@ -100,8 +100,8 @@ GATES = (Wanted(metric="gate", layer=1),)
 def opened(results, gain=None, **means):
     """The same experiment with a gate's mean over two seeds for some variants; `gain` is theirs to their baselines."""
     found = replace(results)
-    found.__dict__["numbers"] = results.numbers | {
-        (variant, GATE): Number(mean, seeds=2, gain=gain) for variant, mean in means.items()
+    found.__dict__["numbers"] = results.estimates | {
+        (variant, GATE): Estimate(mean, seeds=2, gain=gain) for variant, mean in means.items()
     }
     return found
 

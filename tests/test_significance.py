@@ -8,7 +8,7 @@ import pytest
 
 from context_nmt.files import UserError
 from context_nmt.measures.bleu import score_tokenized
-from context_nmt.results.comparisons import compare_files, file_settings
+from context_nmt.results.file_comparison import compare_files, file_settings
 from context_nmt.results.significance import compare
 from context_nmt.settings.evaluation import SignificanceSettings
 

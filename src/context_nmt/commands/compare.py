@@ -47,7 +47,7 @@ def compare(
         context-nmt compare --system new.de --baseline old.de \\
             --reference test.de --output comparison.json
     """
-    from context_nmt.results.comparisons import compare_files, file_settings, format_comparison
+    from context_nmt.results.file_comparison import compare_files, file_settings, format_comparison
 
     settings = file_settings(
         tokenized=tokenized, metric=metric, resamples=resamples, sample_ratio=sample_ratio, seed=seed

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.files import UserError, read_json
+from context_nmt.settings.checking import read_plan
 from context_nmt.settings.layout import Layout
 from context_nmt.settings.text import TextPlan
 

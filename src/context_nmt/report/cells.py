@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from context_nmt.results.numbers import Difference, Number
-from context_nmt.results.printed import interval_text, mark, signed
+from context_nmt.results.estimates import Difference, Estimate
+from context_nmt.results.number_text import interval_text, mark, signed
 
 DASH = "–"  # noqa: RUF001 (as wide as a digit)
 TIMES = "×"  # noqa: RUF001
@@ -26,7 +26,7 @@ class Cell:
 NOTHING = Cell(DASH)  # where no number can be
 
 
-def number_cell(number: Number | None, decimals: int = 2, *, against: str = "", with_gain: bool = True) -> Cell:
+def estimate_cell(number: Estimate | None, decimals: int = 2, *, against: str = "", with_gain: bool = True) -> Cell:
     """Return the mean and deviation over seeds and, in brackets, the difference to the baseline with its mark.
 
     `against` names the baseline where it is not the one that a reader expects.

@@ -10,7 +10,7 @@ import pandas as pd
 
 from context_nmt.measures.contrastive import NORMALIZED, SUMMED
 from context_nmt.measures.rows import TESTS, Measure, Row, in_order
-from context_nmt.results.numbers import Difference, Number, t_interval
+from context_nmt.results.estimates import Difference, Estimate, t_interval
 from context_nmt.results.speeds import Speeds
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.parameters import ExperimentSettings
@@ -88,12 +88,12 @@ class Results:
         return wide.reindex(columns=list(self.settings.seeds)).dropna()
 
     @cached_property
-    def numbers(self) -> dict[tuple[str, Measure], Number]:
+    def estimates(self) -> dict[tuple[str, Measure], Estimate]:
         """Means over seeds by system and measure, in the order of tables: systems, test sets, metrics."""
         means, deviations = self.values.mean(axis="columns"), self.values.std(axis="columns").fillna(0.0)
         gains = {key: gain for system in self.systems for key, gain in self._gains(system)}
         found = {
-            key: Number(round(mean, 4), round(deviation, 4), len(self.settings.seeds), gains.get(key))
+            key: Estimate(round(mean, 4), round(deviation, 4), len(self.settings.seeds), gains.get(key))
             for key, mean, deviation in zip(self.values.index, means, deviations, strict=True)
         }
         return {key: found[key] for key in sorted(found, key=self._place)}
@@ -169,19 +169,19 @@ class Results:
             if row.measure.metric in P_VALUES and row.signature.split("|")[0] == self.baseline(variant)
         }
 
-    def number(self, system: str | None, measure: Measure) -> Number | None:
+    def estimate(self, system: str | None, measure: Measure) -> Estimate | None:
         """The mean over seeds of a system's measure; None if a seed lacks it."""
-        return self.numbers.get((system or "", measure))
+        return self.estimates.get((system or "", measure))
 
     @cached_property
     def scored(self) -> set[str]:
         """The systems with at least one measurement."""
-        return {system for system, _ in self.numbers}
+        return {system for system, _ in self.estimates}
 
     @cached_property
     def measures(self) -> list[Measure]:
         """All measures of all systems, in the order of tables."""
-        found = dict.fromkeys(measure for _, measure in self.numbers)
+        found = dict.fromkeys(measure for _, measure in self.estimates)
         return sorted(found, key=lambda measure: self._place((self.systems[0], measure)))
 
     def of(self, kind: str, measure: Measure) -> float | None:

@@ -28,7 +28,7 @@ def scores_as_json(results: Results) -> dict[str, Any]:
         variant: {"model": {name: model[name] for name in ("parameters", "flops_per_target_token")}}
         for variant, model in results.models.items()
     }
-    for (system, measure), number in results.numbers.items():
+    for (system, measure), number in results.estimates.items():
         if system in found and is_score(measure.metric):
             summary = {"mean": number.mean, "deviation": number.deviation, "seeds": number.seeds}
             found[system].setdefault(measure.test_set, {})[name_of(measure)] = summary
@@ -38,7 +38,7 @@ def scores_as_json(results: Results) -> dict[str, Any]:
 def _as_frame(results: Results) -> pd.DataFrame:
     """Build a table of COLUMNS: a row per system and measure, then rows that belong to no run (measures.rows)."""
     rows = []
-    for (system, measure), number in results.numbers.items():
+    for (system, measure), number in results.estimates.items():
         gain = number.gain
         ends = (gain.interval if gain else None) or (None, None)
         rows.append(

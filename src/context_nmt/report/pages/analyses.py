@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from context_nmt.measures.rows import TEXT, Measure
-from context_nmt.report.cells import number_cell
+from context_nmt.report.cells import estimate_cell
 from context_nmt.report.grid import Grid, grid_of
 from context_nmt.report.pages.page import Page, Section, heading, introduction
 from context_nmt.results.table import Results, places
@@ -204,10 +204,10 @@ def _grid(results: Results, analysis: Analysis, test_set: str) -> Grid:
     for variant in results.models:
         for metric, part in analysis.metrics.items():
             measures = [Measure(test_set, other or metric, layer, tag) for other, layer, tag in columns.values()]
-            numbers = [results.number(variant, measure) for measure in measures]
+            numbers = [results.estimate(variant, measure) for measure in measures]
             if any(numbers) or not analysis.only_measured:
                 label = results.settings.label(variant) + (f": {part}" if part else "")
-                rows.append((label, [number_cell(number, analysis.decimals) for number in numbers]))
+                rows.append((label, [estimate_cell(number, analysis.decimals) for number in numbers]))
     return grid_of(test_set, columns, rows)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from context_nmt.measures.rows import Measure
-from context_nmt.report.cells import Cell, number_cell
+from context_nmt.report.cells import Cell, estimate_cell
 from context_nmt.report.grid import Grid
 from context_nmt.results.table import Results
 
@@ -50,6 +50,6 @@ def rows_of(
 ) -> list[tuple[str, list[Cell]]]:
     """Return each variant's label with a cell per measure."""
     return [
-        (results.settings.label(variant), [number_cell(results.number(variant, one), decimals) for one in measures])
+        (results.settings.label(variant), [estimate_cell(results.estimate(variant, one), decimals) for one in measures])
         for variant in variants
     ]

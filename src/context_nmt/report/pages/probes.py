@@ -118,7 +118,7 @@ def _by_group(results: Results, test: str, stack: str, kind: str) -> Iterator[Gr
     rows = []
     for group in groups_of(results, test, stack, kind):
         metric = f"lexical_{stack}_by_{kind}"
-        found = [results.number(variant, Measure(test, metric, layer, group)) for variant, layer in columns.values()]
+        found = [results.estimate(variant, Measure(test, metric, layer, group)) for variant, layer in columns.values()]
         rows.append((group, [value_cell(one and one.mean, "{:.2f}") for one in found]))
     if rows:
         yield grid_of(stack.capitalize(), columns, rows, head=kind)

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from context_nmt.measures.contrastive import NORMALIZED, SUMMED
 from context_nmt.measures.rows import BOUND, TEXT, Measure
-from context_nmt.report.cells import NOTHING, Cell, gain_cells, number_cell, value_cell
+from context_nmt.report.cells import NOTHING, Cell, estimate_cell, gain_cells, value_cell
 from context_nmt.report.grid import Grid, grid_of
 from context_nmt.report.pages.page import Page, Section, heading, introduction, rows_of
-from context_nmt.results.printed import p_text
+from context_nmt.results.number_text import p_text
 from context_nmt.results.table import RESCORED, Results, is_score, name_of
 
 COSTS = ("Parameters", "MFLOPs", "FLOPs / baseline", "Training speed", "Decoding speed")
@@ -106,7 +106,7 @@ def _tests(results: Results, test_set: str) -> Iterator[Grid]:
     measure = Measure(test_set, results.settings.significance.metric)
     rows = []
     for variant in results.models:
-        number = results.number(variant, measure)
+        number = results.estimate(variant, measure)
         if number is None or number.gain is None:
             continue
         settings, p_values = results.settings.variants[variant], results.p_values(variant, measure)
@@ -125,15 +125,12 @@ def _rescored(results: Results) -> Iterator[Section]:
     settings = results.settings
     if not settings.rescored:
         return
-    systems = {settings.label(variant): variant + RESCORED for variant in settings.rescored}
+    systems = [variant + RESCORED for variant in settings.rescored]
+    labels = [settings.label(variant) for variant in settings.rescored]
     grids = []
     for test_set in results.test_sets:
-        scores = [
-            one for one in _scores_on(results, test_set) if any(results.number(own, one) for own in systems.values())
-        ]
-        rows = [
-            (label, [number_cell(results.number(system, one)) for one in scores]) for label, system in systems.items()
-        ]
-        grids.append(grid_of(test_set, [one.metric for one in scores], rows))
+        scores = [one for one in _scores_on(results, test_set) if any(results.estimate(own, one) for own in systems)]
+        cells = [[estimate_cell(results.estimate(system, one)) for one in scores] for system in systems]
+        grids.append(grid_of(test_set, [one.metric for one in scores], list(zip(labels, cells, strict=True))))
     text = CHOSEN.format(teacher=settings.label(settings.train.teachers[0]), seed=settings.seeds[0])
     yield Section("Rescored by the teacher", text, grids=tuple(grids))

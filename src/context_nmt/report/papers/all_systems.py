@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from context_nmt.measures.rows import Measure
-from context_nmt.report.cells import DASH, NOTHING, TIMES, Cell, gain_cells, number_cell, value_cell
+from context_nmt.report.cells import DASH, NOTHING, TIMES, Cell, estimate_cell, gain_cells, value_cell
 from context_nmt.report.grid import Grid, GridRow, Heading, systems_by_command
 from context_nmt.report.papers.claims import is_certain
 from context_nmt.report.papers.comparison import SPEED
@@ -31,7 +31,7 @@ def all_systems_grid(papers: dict[str, Paper], experiments: Sequence[Results]) -
     first, systems = experiments[0], systems_of_one_recipe(papers, experiments)
     corpus, metric = first.settings.corpus, first.settings.significance.metric
     measures = [Measure(test, metric) for test in first.settings.corpus.held_out]
-    measures = [measure for measure in measures if any(system.number(measure) for system in systems)]
+    measures = [measure for measure in measures if any(system.estimate(measure) for system in systems)]
     if not measures:
         return None
     rows = [
@@ -63,8 +63,8 @@ def _cells(system: System, measures: Sequence[Measure]) -> Iterator[Cell]:
     yield Cell(system.paper or DASH)
     yield value_cell(len(system.results.settings.seeds), "{}")
     for measure in measures:
-        number = system.number(measure)
-        yield number_cell(number, with_gain=False) if number else Cell(DASH, command=system.results.command)
+        number = system.estimate(measure)
+        yield estimate_cell(number, with_gain=False) if number else Cell(DASH, command=system.results.command)
         yield from gain_cells(number and number.gain)
     yield value_cell(system.model["parameters"], "{:,}")
     for own, other in (
@@ -73,7 +73,7 @@ def _cells(system: System, measures: Sequence[Measure]) -> Iterator[Cell]:
         (system.all_tokens, plain.all_tokens),
     ):
         yield value_cell(own / other if own and other else None, f"{TIMES} {{:.2f}}", command=SPEED)
-    number = system.number(measures[0])
+    number = system.estimate(measures[0])
     gain = number and number.gain
     if gain is None or baseline is None or gain.mean <= 0 or not is_certain(gain):
         yield from (NOTHING, NOTHING)

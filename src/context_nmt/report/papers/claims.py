@@ -11,8 +11,8 @@ from context_nmt.report.cells import TIMES
 from context_nmt.report.papers.published import SHARES, Claim, Paper, PaperColumn, PaperTable, Wanted
 from context_nmt.report.papers.reproduction import with_most_seeds
 from context_nmt.report.papers.training_costs import System
-from context_nmt.results.numbers import Difference, Number
-from context_nmt.results.printed import SIGNIFICANT, interval_text, p_text, signed
+from context_nmt.results.estimates import Difference, Estimate
+from context_nmt.results.number_text import SIGNIFICANT, interval_text, p_text, signed
 from context_nmt.results.table import Results, is_score, name_of
 
 
@@ -95,8 +95,8 @@ class Outcome:
         return self._pair[0].gain if is_baseline else None
 
     @cached_property
-    def _pair(self) -> tuple[Number, Number]:
-        own, other = (self.results.number(variant, self.measure) for variant in (self.variant, self.against))
+    def _pair(self) -> tuple[Estimate, Estimate]:
+        own, other = (self.results.estimate(variant, self.measure) for variant in (self.variant, self.against))
         assert own is not None
         assert other is not None
         return own, other
@@ -177,7 +177,7 @@ def _outcome(claim: Claim, table: PaperTable | None, results: Results) -> Outcom
     wanted = claim.measures or (Wanted(metric=results.settings.significance.metric),)
     for name in (*own, *others, validation):
         for measure in (one.on(name) for one in wanted if one.is_on(name)):
-            if all(results.number(variant, measure) for variant in pair):
+            if all(results.estimate(variant, measure) for variant in pair):
                 known = max([2, *(column.decimals for column in columns if column.metric == measure.metric)])
                 decimals = 4 if measure.metric in SHARES else known
                 return Outcome(claim, results, *pair, measure, decimals, is_own_text=name in own)

@@ -7,11 +7,11 @@ from functools import cached_property
 
 from context_nmt.measures.probes.tasks import UNIT_METRICS
 from context_nmt.measures.rows import Measure
-from context_nmt.report.cells import DASH, NOTHING, TIMES, Cell, number_cell
+from context_nmt.report.cells import DASH, NOTHING, TIMES, Cell, estimate_cell
 from context_nmt.report.grid import Grid, GridRow, Heading, systems_by_command
 from context_nmt.report.papers.published import COSTS, Paper, PaperColumn, PaperRow, PaperTable
 from context_nmt.report.papers.reproduction import Reproduction, reproduce_paper
-from context_nmt.results.printed import signed
+from context_nmt.results.number_text import signed
 from context_nmt.results.table import Results, is_score, name_of
 
 SPEED = "make speed (for systems in benchmarks/params.yaml)"
@@ -87,10 +87,10 @@ class Comparison:
             return self._missing_cell(row, reproduction.results, measure)
         other = reproduction.results.settings.label(found.baseline) if found.baseline else ""
         if measure.metric != "parameters":
-            return number_cell(found.number, self.table.decimals_of(measure.metric), against=other)
+            return estimate_cell(found.estimate, self.table.decimals_of(measure.metric), against=other)
         against = f" to {other}" if other else ""
         ratio = f" ({TIMES} {found.ratio:.2f}{against})" if found.ratio else ""
-        return replace(number_cell(found.number), text=f"{found.number.mean:,.0f}{ratio}")
+        return replace(estimate_cell(found.estimate), text=f"{found.estimate.mean:,.0f}{ratio}")
 
     def _missing_cell(self, row: PaperRow, results: Results, measure: Measure) -> Cell:
         """Return a dash; no command fills it if the system has no such number or other experiments have it."""

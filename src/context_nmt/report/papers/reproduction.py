@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 
 from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.published import COSTS, Paper, PaperColumn, PaperRow, PaperTable, Wanted
-from context_nmt.results.numbers import Difference, Number
+from context_nmt.results.estimates import Difference, Estimate
 from context_nmt.results.table import Results
 
 
@@ -14,7 +14,7 @@ from context_nmt.results.table import Results
 class ReproducedNumber:
     """A number of an experiment; its gain is missing where the paper's table has no baseline."""
 
-    number: Number  # parameters as they are, speeds relative to the Transformer
+    estimate: Estimate  # parameters as they are, speeds relative to the Transformer
     ratio: float | None = None  # of parameters, to those of the variant's baseline
     baseline: str | None = None  # of the variant, where it is not the paper's
 
@@ -59,23 +59,23 @@ class Reproduction:
             return None
         if measure.metric in COSTS and measure.metric != "parameters":
             speed = results.speeds.ratio(results.models[variant], measure.metric.removesuffix("_speed"))
-            return None if speed is None else ReproducedNumber(Number(speed))
+            return None if speed is None else ReproducedNumber(Estimate(speed))
         own = results.settings.variants[variant].baseline if row.baseline else None
         own = own if own in results.models else None
         baseline = own if own != row.baseline else None
         if measure.metric == "parameters":
             parameters = results.models[variant]["parameters"]
             if own is None:
-                return ReproducedNumber(Number(parameters))
+                return ReproducedNumber(Estimate(parameters))
             others = results.models[own]["parameters"]
             gain = Difference(parameters - others, None, None)
-            return ReproducedNumber(Number(parameters, gain=gain), ratio=parameters / others, baseline=baseline)
-        number = results.number(variant, measure)
-        if number is None:
+            return ReproducedNumber(Estimate(parameters, gain=gain), ratio=parameters / others, baseline=baseline)
+        estimate = results.estimate(variant, measure)
+        if estimate is None:
             return None
-        if own is None or number.gain is None:
-            return ReproducedNumber(replace(number, gain=None))
-        return ReproducedNumber(number, baseline=baseline)
+        if own is None or estimate.gain is None:
+            return ReproducedNumber(replace(estimate, gain=None))
+        return ReproducedNumber(estimate, baseline=baseline)
 
 
 def reproduce_paper(paper: Paper, results: Results) -> list[Reproduction]:

@@ -9,8 +9,8 @@ from context_nmt.report.papers.comparison import Comparison
 from context_nmt.report.papers.published import COSTS, Paper, PaperRow
 from context_nmt.report.papers.reproduction import Reproduction, with_most_seeds
 from context_nmt.report.papers.training_costs import System
-from context_nmt.results.numbers import Difference, Number
-from context_nmt.results.printed import interval_text, p_text, signed
+from context_nmt.results.estimates import Difference, Estimate
+from context_nmt.results.number_text import interval_text, p_text, signed
 from context_nmt.results.table import name_of
 
 TESTS = {"bootstrap": "one-sided paired bootstrap", "sign": "sign test"}
@@ -36,7 +36,7 @@ class Finding:
     reproduction: Reproduction
     variant: str
     measure: Measure
-    number: Number
+    estimate: Estimate
     gain: Difference
 
 
@@ -69,8 +69,8 @@ def _findings(row: PaperRow, reproductions: Sequence[Reproduction]) -> Iterator[
     for one in with_most_seeds(known, key=lambda one: one.results.recipe):
         measure = next((measure for measure in one.measures if measure.test_set), None)
         reproduced = one.number(row, measure) if measure else None
-        if measure and reproduced and reproduced.number.gain:
-            yield Finding(one, str(row.variant), measure, reproduced.number, reproduced.number.gain)
+        if measure and reproduced and reproduced.estimate.gain:
+            yield Finding(one, str(row.variant), measure, reproduced.estimate, reproduced.estimate.gain)
 
 
 def _published(headlines: Sequence[tuple[Comparison, PaperRow]]) -> Iterator[str]:
@@ -94,7 +94,7 @@ def _claimed(paper: Paper) -> Iterator[str]:
 
 
 def _found(finding: Finding) -> str:
-    results, measure, number = finding.reproduction.results, finding.measure, finding.number
+    results, measure, number = finding.reproduction.results, finding.measure, finding.estimate
     decimals, settings = finding.reproduction.table.decimals_of(measure.metric), results.settings
     label, baseline = settings.label(finding.variant), settings.label(str(settings.variants[finding.variant].baseline))
     seeds = f" ± {number.deviation:.{decimals}f} over {number.seeds} seeds" if number.seeds > 1 else ", one seed"
@@ -106,7 +106,7 @@ def _found(finding: Finding) -> str:
 
 def _sure(finding: Finding) -> str:
     results, measure, gain = finding.reproduction.results, finding.measure, finding.gain
-    settings, seeds = results.settings, finding.number.seeds
+    settings, seeds = results.settings, finding.estimate.seeds
     word = "gain" if gain.mean > 0 else "loss" if gain.mean < 0 else "tie"
     start = f"{results.title}: {settings.label(finding.variant)}, {name_of(measure)} on {measure.test_set}: the {word} "
     test = TESTS[settings.variants[finding.variant].test]

@@ -7,7 +7,7 @@ from typing import Any
 from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.published import Paper
 from context_nmt.report.papers.reproduction import with_most_seeds
-from context_nmt.results.numbers import Number
+from context_nmt.results.estimates import Estimate
 from context_nmt.results.table import Results
 
 
@@ -24,9 +24,9 @@ class System:
         """Its description by the stage `describe`."""
         return self.results.models[self.variant]
 
-    def number(self, measure: Measure) -> Number | None:
+    def estimate(self, measure: Measure) -> Estimate | None:
         """Return its number for a measure."""
-        return self.results.number(self.variant, measure)
+        return self.results.estimate(self.variant, measure)
 
     def _other(self, variant: str | None) -> "System | None":
         return System(variant, self.results) if variant in self.results.models else None

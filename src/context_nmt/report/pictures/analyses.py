@@ -41,7 +41,7 @@ def _lines(results: Results, analysis: Analysis, variant: str) -> dict[str, Poin
         points: Points = []
         for place in places(results, test_set, [metric], analysis.by):
             layer, tag = (place, "") if isinstance(place, int) else (None, place)
-            number = results.number(variant, Measure(test_set, metric, layer, tag))
+            number = results.estimate(variant, Measure(test_set, metric, layer, tag))
             if number and not analysis.gains:
                 points.append((place, number.mean, number.deviation))
             elif number and number.gain:

@@ -12,7 +12,7 @@ from context_nmt.report.papers.comparison import Comparison
 from context_nmt.report.papers.published import PaperColumn, PaperRow, PaperTable
 from context_nmt.report.papers.reproduction import Reproduction
 from context_nmt.report.pictures.panels import COLOURS, MARKERS, label_rows, legend, panels_of, style
-from context_nmt.results.numbers import Difference
+from context_nmt.results.estimates import Difference
 from context_nmt.results.table import is_score
 
 PUBLISHED: dict[str, Any] = {"marker": "D", "markerfacecolor": "white", "color": "black", "linestyle": "none"}
@@ -41,8 +41,8 @@ def _gains(reproduction: Reproduction) -> Gains:
     found: Gains = {}
     for place, row in enumerate(reproduction.table.compared):
         for number in (reproduction.number(row, measure) for measure in measures):
-            if number and number.number.gain and not number.baseline:
-                found.setdefault(place, []).append(number.number.gain)
+            if number and number.estimate.gain and not number.baseline:
+                found.setdefault(place, []).append(number.estimate.gain)
     return found
 
 
@@ -93,7 +93,7 @@ def _curves(reproduction: Reproduction) -> tuple[Lines, Lines]:
         line = reproduction.label(row) + (f", {column.line}" if column.line else "")
         at, label = (row.at, column.label) if row.at is not None else (column.at, line)
         found = reproduction.number(row, measure)
-        value = found and (found.number.gain if column.difference else found.number)
+        value = found and (found.estimate.gain if column.difference else found.estimate)
         if at is not None and value:
             ours.setdefault(label, {})[str(at)] = value.mean
         if at is not None and column.id in row.published and (column.difference or not reproduction.is_replica):

@@ -90,6 +90,6 @@ def _points(
     results: Results, variant: str, across: Iterable[int], measures: Iterable[Measure]
 ) -> list[Sequence[float]]:
     """Return the places and values of the measures that a variant has."""
-    found = [results.number(variant, measure) for measure in measures]
+    found = [results.estimate(variant, measure) for measure in measures]
     known = [(place, one.mean) for place, one in zip(across, found, strict=True) if one]
     return [[place for place, _ in known], [mean for _, mean in known]]

@@ -17,7 +17,7 @@ from context_nmt.report.pictures.panels import (
     panels_of,
     style,
 )
-from context_nmt.results.numbers import Number
+from context_nmt.results.estimates import Estimate
 from context_nmt.results.table import Results
 from context_nmt.settings.layout import run_name
 from context_nmt.settings.parameters import ExperimentSettings
@@ -38,7 +38,7 @@ def draw_scores(results: Results, path: Path) -> None:
     with panels_of(path, len(results.test_sets), height=1.3 + 0.4 * len(variants)) as (figure, panels):
         for count, (panel, test_set) in enumerate(zip(panels, results.test_sets, strict=True)):
             for place, variant in enumerate(variants):
-                number = results.number(variant, Measure(test_set, metric))
+                number = results.estimate(variant, Measure(test_set, metric))
                 if number:
                     _dot(panel, place, number, has_baseline=settings.variants[variant].baseline is not None)
             first = count % COLUMNS_OF_PANELS == 0
@@ -51,7 +51,7 @@ def draw_scores(results: Results, path: Path) -> None:
         figure.supxlabel(f"filled: compared with a baseline; open: without one{bars}", fontsize=8)
 
 
-def _dot(panel: Axes, place: int, number: Number, *, has_baseline: bool) -> None:
+def _dot(panel: Axes, place: int, number: Estimate, *, has_baseline: bool) -> None:
     panel.errorbar(
         [number.mean],
         [place],

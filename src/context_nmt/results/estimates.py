@@ -1,4 +1,4 @@
-"""What several seeds say: means, deviations, paired differences and their intervals."""
+"""Estimates from several seeds: means, deviations, paired differences and their intervals."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -11,17 +11,17 @@ from scipy.stats import t as student
 @final
 @dataclass(frozen=True)
 class Difference:
-    """What a variant gains over its baseline; both run with the same seeds."""
+    """The paired difference between a system and its baseline, over the same seeds."""
 
     mean: float
     interval: tuple[float, float] | None  # 95% t interval of the paired differences; None with a single seed
-    p: float | None  # of the variant's own test, the largest over seeds; 1 if seeds disagree on who is better
+    p: float | None  # of the variant's own test, the largest over seeds; 1 if seeds disagree on which is better
 
 
 @final
 @dataclass(frozen=True)
-class Number:
-    """What all seeds of a variant have of one measure."""
+class Estimate:
+    """The mean of one measure over the seeds of a system."""
 
     mean: float
     deviation: float = 0.0  # sample standard deviation, 0 for a single seed

@@ -1,16 +1,14 @@
-"""Scores a variant and compares it with its baseline; compares any two files."""
+"""Scores the runs of a variant and tests them against the baseline's."""
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-from context_nmt.files import UserError, read_parallel, write_json
 from context_nmt.measures.discourse.running import DocumentScorer
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.rows import TESTS, Row, row, write_rows
 from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
 from context_nmt.results.significance import compare
-from context_nmt.settings.checking import check, read_plan
+from context_nmt.settings.checking import read_plan
 from context_nmt.settings.evaluation import SignificanceSettings
 from context_nmt.settings.layout import run_name
 
@@ -43,48 +41,6 @@ def _test_rows(test_set: str, baseline: str, found: dict[str, Any]) -> Iterator[
         p = max(own.pop("p"), 1 / own["resamples"]) if test == "bootstrap" else own.pop("p")
         signature = "|".join([baseline, *(f"{name}:{value}" for name, value in own.items())])
         yield row(test_set, f"p_{test}", p, tag=found["metric"], signature=signature)
-
-
-def compare_files(
-    system: Path, baseline: Path, references: Sequence[Path], settings: SignificanceSettings, output: Path
-) -> dict[str, Any]:
-    """Write `significance.compare` of two files; raises UserError for unusable files and differing line counts."""
-    system_lines, baseline_lines, *reference_lines = read_parallel(system, baseline, *references)
-
-    comparison = compare(system_lines, baseline_lines, reference_lines, settings, text="as-given")
-    write_json(output, comparison)
-    return comparison
-
-
-def file_settings(
-    *, tokenized: bool, metric: str | None, resamples: int, sample_ratio: float, seed: int
-) -> SignificanceSettings:
-    """Settings of a comparison of files; raises UserError for a value that is not allowed."""
-    allowed = ("bleu_tokenized", "bleu_compound_split", "bleu_lowercased") if tokenized else ("sacrebleu",)
-    chosen = metric or allowed[0]
-    if chosen not in allowed:
-        text = "tokenised" if tokenized else "raw"
-        raise UserError(f"metric {chosen!r} is not for {text} text; allowed: {', '.join(allowed)}")
-    values = {"metric": chosen, "resamples": resamples, "sample_ratio": sample_ratio, "seed": seed}
-    return check(SignificanceSettings, values, where="context-nmt compare")
-
-
-def format_comparison(comparison: dict[str, Any]) -> str:
-    """What was compared, and the p-value of each test."""
-    bootstrap, sign = comparison["bootstrap"], comparison["sign"]
-    p_value = f"p = {bootstrap['p']:g}" if bootstrap["p"] else f"p < {1 / bootstrap['resamples']:g}"
-    return "\n".join(
-        [
-            f"{comparison['metric']}  {comparison['signature']}",
-            f"baseline {comparison['baseline']:.2f}  system {comparison['system']:.2f}"
-            f"  difference {comparison['difference']:+.2f}",
-            f"paired bootstrap (compare-mt)  {p_value}"
-            f"  (wins {bootstrap['wins']:.1%}, losses {bootstrap['losses']:.1%} of {bootstrap['resamples']})",
-            f"paired bootstrap (sacrebleu)   p = {comparison['sacrebleu']['p']:g}",
-            f"sign test (Collins et al.)     p = {sign['p']:g}"
-            f"  ({sign['better']} better, {sign['worse']} worse, {sign['equal']} equal)",
-        ]
-    )
 
 
 def _compare_test(
