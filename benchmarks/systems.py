@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.decoding.running import read_settings
+from context_nmt.decoding.decoding_run import read_settings
 from context_nmt.files import UserError, read_parallel
 from context_nmt.models.checkpoints import RUN_WEIGHTS
 from context_nmt.pipeline.planning import plan

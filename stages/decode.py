@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from context_nmt.command_line import run
-from context_nmt.decoding.running import decode_run, write_text
+from context_nmt.decoding.decoding_run import decode_run, write_text
 from context_nmt.settings.layout import Layout
 
 

@@ -6,7 +6,7 @@ import typer
 
 from context_nmt.command_line import run
 from context_nmt.settings.layout import Layout
-from context_nmt.training.running import train_run
+from context_nmt.training.training_run import train_run
 
 
 def main(

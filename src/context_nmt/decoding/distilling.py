@@ -8,7 +8,7 @@ import time
 
 from context_nmt.code_closure import digest_of_module
 from context_nmt.corpus.binarized import BinarizedCorpus, write_ids
-from context_nmt.decoding.running import read_settings
+from context_nmt.decoding.decoding_run import read_settings
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import usable
 from context_nmt.files import iterate_lines, replacing_folder, sha256, write_json, write_lines

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.decoding.running import read_settings
+from context_nmt.decoding.decoding_run import read_settings
 from context_nmt.decoding.workers import gathered
 from context_nmt.files import read_lines, read_parallel
 from context_nmt.measures.attention.divergence import divergence
@@ -11,7 +11,7 @@ from context_nmt.measures.attention.gates import gates
 from context_nmt.measures.attention.locality import locality
 from context_nmt.measures.attention.recording import Analysed
 from context_nmt.measures.bleu_breakdowns import bleu_by_iterations, bleu_by_length, ngram_accuracy
-from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.parts_of_speech import find_tags, tagged_words
 from context_nmt.measures.rows import Row, write_rows
 from context_nmt.measures.scores import read_test
@@ -21,7 +21,7 @@ from context_nmt.models.processes import processes
 from context_nmt.settings.layout import run_name
 
 
-def analyse_run(experiment: Evaluated, variant: str, seed: int, *, device: str) -> None:
+def analyse_run(experiment: EvaluationFolder, variant: str, seed: int, *, device: str) -> None:
     """Write the analyses of a run's model and of its translations, for each test set.
 
     Where torchrun started several processes, they share the test sets and the first writes. Raises UserError for
@@ -39,7 +39,7 @@ def analyse_run(experiment: Evaluated, variant: str, seed: int, *, device: str) 
         write_rows(experiment.analyses(run), run, (row for test in corpus.tests for row in found[test]))
 
 
-def _rows(experiment: Evaluated, run: str, analysed: Analysed) -> Iterator[Row]:
+def _rows(experiment: EvaluationFolder, run: str, analysed: Analysed) -> Iterator[Row]:
     corpus, test = analysed.corpus, analysed.test
     tagged = {}
     for side, language in (("source", corpus.source), ("target", corpus.target)):

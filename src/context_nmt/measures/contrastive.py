@@ -88,7 +88,7 @@ class Items:
         """Yield accuracies of the set `name` by category, in per cent, and the items of each; margins by metric."""
         for category in sorted(set().union(*self.categories)):
             own = [number for number, categories in enumerate(self.categories) if category in categories]
-            yield row(name, "items", len(own), tag=category, of=TEXT)
+            yield row(name, "items", len(own), tag=category, subject=TEXT)
             for metric, of_items in margins.items():
                 score = "mean-over-units" if metric == NORMALIZED else "sum"
                 accuracy = round(100 * fmean(outcome(of_items[number]) for number in own), 4)

@@ -5,11 +5,11 @@ from tempfile import TemporaryDirectory
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import write_tokens
+from context_nmt.decoding.decoding_run import read_settings
 from context_nmt.decoding.rescoring import rescore_ids
-from context_nmt.decoding.running import read_settings
 from context_nmt.decoding.workers import usable
 from context_nmt.files import write_lines
-from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import write_rows
 from context_nmt.measures.scores import score_rows
 from context_nmt.models.checkpoints import load_run
@@ -18,7 +18,7 @@ from context_nmt.models.processes import processes
 from context_nmt.settings.layout import rescored_name, run_name
 
 
-def rescore_run(experiment: Evaluated, variant: str, seed: int, judge: str, *, device: str) -> None:
+def rescore_run(experiment: EvaluationFolder, variant: str, seed: int, judge: str, *, device: str) -> None:
     """Write the translations that `judge`, the teacher's run, chooses for every test set, and their scores.
 
     Their files have the run's name and `rescored`, see `rescored_name`. Where torchrun started several processes, they

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.decoding.running import read_settings
+from context_nmt.decoding.decoding_run import read_settings
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import usable
 from context_nmt.files import UserError

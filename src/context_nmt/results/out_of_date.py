@@ -5,6 +5,7 @@ from hashlib import md5
 from pathlib import Path
 from typing import Any
 
+from context_nmt.files import UserError
 from context_nmt.settings.checking import read_yaml
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.layout import run_name
@@ -41,10 +42,13 @@ class Lock:
 
     def __init__(self, folder: Path, path: Path) -> None:
         self.folder = folder
-        self.stages: dict[str, Any] = (read_yaml(path) or {}).get("stages", {}) if path.is_file() else {}
-        self.outputs = {
-            out["path"]: (name, out["md5"]) for name, stage in self.stages.items() for out in stage.get("outs", [])
-        }
+        try:
+            self.stages: dict[str, Any] = (read_yaml(path) or {}).get("stages", {}) if path.is_file() else {}
+            self.outputs = {
+                out["path"]: (name, out["md5"]) for name, stage in self.stages.items() for out in stage.get("outs", [])
+            }
+        except (AttributeError, KeyError, TypeError):
+            raise UserError(f"{path}: not what DVC writes; restore it from git") from None
         self._checked: dict[str, bool] = {}
 
     def is_up_to_date(self, path: Path) -> bool:

@@ -81,7 +81,7 @@ class Results:
             (system, row.measure, seed, row.value)
             for (system, seed), rows in self.rows.items()
             for row in rows
-            if not row.of and row.measure.metric not in (*COUNTS, *P_VALUES)
+            if not row.subject and row.measure.metric not in (*COUNTS, *P_VALUES)
         ]
         table = pd.DataFrame(found, columns=["system", "measure", "seed", "value"])
         wide = table.set_index(["system", "measure", "seed"])["value"].unstack("seed", sort=False)
@@ -135,7 +135,7 @@ class Results:
         found: dict[tuple[str, Measure], set[str]] = {}
         for (system, _), rows in self.rows.items():
             for row in rows:
-                if not row.of:
+                if not row.subject:
                     found.setdefault((system, row.measure), set()).add(row.signature)
         return found
 
@@ -184,14 +184,14 @@ class Results:
         found = dict.fromkeys(measure for _, measure in self.estimates)
         return sorted(found, key=lambda measure: self._place((self.systems[0], measure)))
 
-    def of(self, kind: str, measure: Measure) -> float | None:
+    def reference_value(self, kind: str, measure: Measure) -> float | None:
         """A number that belongs to a test set, not to a run; `kind` is one of measures.rows.NO_RUNS."""
-        return self.of_no_run.get((kind, measure))
+        return self.reference_values.get((kind, measure))
 
     @cached_property
-    def of_no_run(self) -> dict[tuple[str, Measure], float]:
+    def reference_values(self) -> dict[tuple[str, Measure], float]:
         """All numbers that belong to a test set, by kind and measure."""
-        return {(row.of, row.measure): row.value for rows in self.rows.values() for row in rows if row.of}
+        return {(row.subject, row.measure): row.value for rows in self.rows.values() for row in rows if row.subject}
 
     def signatures(self, measure: Measure) -> list[str]:
         """All signatures of a measure on any set; values with different signatures cannot be compared."""
@@ -202,7 +202,7 @@ class Results:
         found: dict[Measure, set[str]] = {}
         for rows in self.rows.values():
             for row in rows:
-                if row.of or row.measure.metric in P_VALUES or row.measure.test_set in self.settings.corpus.groups:
+                if row.subject or row.measure.metric in P_VALUES or row.measure.test_set in self.settings.corpus.groups:
                     continue
                 if row.signature:
                     found.setdefault(_of_any_set(row.measure), set()).add(row.signature)

@@ -54,7 +54,7 @@ def probe_sentences(experiment: Layout, variant: str, seed: int, *, device: str)
     rows: list[Row] = []
     for name, one in (found | group_means(found)).items():
         rows += [row(test_set, "probe", one["accuracy"], tag=name)]
-        rows += [row(test_set, "probe", one["chance"], tag=name, of=CHANCE)]
+        rows += [row(test_set, "probe", one["chance"], tag=name, subject=CHANCE)]
         if "deviation" in one:
             rows += [row(test_set, "probe_deviation", one["deviation"], tag=name)]
     write_rows(experiment.sentence_probes(run), run, rows)
