@@ -11,7 +11,7 @@ from context_nmt.models.averaging import average_run
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.pipeline.planning import plan, write_plans
-from context_nmt.settings.layout import run_name
+from context_nmt.settings.run_layout import run_name
 from context_nmt.training.batches import Batch, Pairs
 from context_nmt.training.training_run import train_run
 

@@ -499,6 +499,10 @@ def test_unknown_variants_and_broken_files_are_named(tmp_path):
     write_output(experiment, "gauss-1", REFERENCE, dev=["only one"])
     with pytest.raises(UserError, match=r"gauss-1\.zip: dev has 1 lines, its references have 40"):
         scores_of(experiment, "gauss-1")
+    path = experiment.analyses("gauss-2")
+    path.write_text(path.read_text(encoding="utf-8") + "gauss-2,dev,chrf\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"analyses/gauss-2\.csv: line \d+: not a row"):
+        read_results(experiment)
     write_lines(experiment.analyses("gauss-1"), ["metric,value", "chrf,1"])
     with pytest.raises(UserError, match=r"analyses/gauss-1\.csv: its columns are \['metric', 'value'\]; they must be"):
         write_tables(experiment)

@@ -155,8 +155,13 @@ def read_json(path: Path) -> Any:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write one JSON value with sorted keys, whole or not at all."""
-    write_lines(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False).split("\n"))
+    """Write `json_text` of a value, whole or not at all."""
+    write_lines(path, json_text(value).split("\n")[:-1])
+
+
+def json_text(value: Any) -> str:
+    """Return a value as indented JSON with sorted keys, ending with a line break."""
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def sha256(path: Path) -> str:

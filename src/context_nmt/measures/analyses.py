@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.decoding.decoding_run import read_settings
 from context_nmt.decoding.workers import gathered
 from context_nmt.files import read_lines, read_parallel
 from context_nmt.measures.attention.divergence import divergence
@@ -18,7 +17,9 @@ from context_nmt.measures.scores import read_test
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
-from context_nmt.settings.layout import run_name
+from context_nmt.settings import read_settings
+from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.run_layout import run_name
 
 
 def analyse_run(experiment: EvaluationFolder, variant: str, seed: int, *, device: str) -> None:
@@ -30,7 +31,7 @@ def analyse_run(experiment: EvaluationFolder, variant: str, seed: int, *, device
     corpus, run = BinarizedCorpus(experiment.binarized), run_name(variant, seed)
     where = device_named(device)
     model = load_run(experiment.model(run), where, corpus)
-    settings = read_settings(experiment.plan(variant, "decoding"))
+    settings = read_settings(DecodingSettings, experiment.plan(variant, "decoding"))
     with processes(where) as group:
         own = group.share(list(corpus.tests))
         rows = {test: list(_rows(experiment, run, Analysed(model, corpus, test, settings))) for test in own}

@@ -12,7 +12,8 @@ from statistics import fmean
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import UserError, read_json, replacing_folder, write_lines
 from context_nmt.measures.rows import TEXT, Row, row, write_rows
-from context_nmt.settings.layout import Layout, run_name
+from context_nmt.settings.layout import Layout
+from context_nmt.settings.run_layout import run_name
 
 COLUMNS = ("line", "outcome", "margin", "normalized_outcome", "normalized_margin")
 Candidate = tuple[tuple[int, ...], int]  # line numbers of the pairs before it, oldest first, and its own

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from context_nmt.files import UserError
-from context_nmt.settings import Checked, require
+from context_nmt.settings import Checked, PositiveInteger
 from context_nmt.transformer.attention import (
     Place,
     ScaledDotProduct,
@@ -42,15 +42,12 @@ SLOTS = ("encoder_output", "decoder_output")
 class Settings(Checked):
     """Which sentences, and which of their states."""
 
-    sentences: int = 3  # k
+    sentences: PositiveInteger = 3  # k
     # After the decoder: its states, the encoder's, or the last cross-attention's output. After the encoder: source.
     context: Literal["target", "source", "alignment"] | None = None  # None: target
     detach_context: bool = True
     detach_query: bool = True
     bypass: bool = True  # false, as in the code: results then depend on the rest of the batch
-
-    def __post_init__(self) -> None:
-        require(self.sentences >= 1, f"sentences is {self.sentences}; it must be at least 1")
 
 
 def build(settings: Settings, place: Place) -> "HierarchicalAttention":

@@ -10,7 +10,7 @@ from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
 from context_nmt.results.significance import compare
 from context_nmt.settings.checking import read_plan
 from context_nmt.settings.evaluation import SignificanceSettings
-from context_nmt.settings.layout import run_name
+from context_nmt.settings.run_layout import run_name
 
 
 def evaluate_variant(experiment: EvaluationFolder, variant: str) -> None:

@@ -118,26 +118,21 @@ class Results:
         baseline, known = self.baseline(system), {name for name, _ in self.values.index}
         if baseline is None or not {system, baseline} <= known:
             return
-        own = self.values.loc[system]
+        own, seeds = self.values.loc[system], self.settings.seeds
         pairs = (own - self.values.loc[baseline].reindex(own.index)).dropna()
         for measure, row in zip(pairs.index, pairs.to_numpy(float), strict=True):
-            if self._signatures_of(system, measure) != self._signatures_of(baseline, measure):
+            of_both = ({self._signatures_of_runs[name, seed, measure] for name in (system, baseline)} for seed in seeds)
+            if any(len(signatures) > 1 for signatures in of_both):
                 continue
             gains: list[float] = row.tolist()
             p = self._p(system, measure, gains)
             yield (system, measure), Difference(round(fmean(gains), 4), t_interval(gains), p)
 
-    def _signatures_of(self, system: str, measure: Measure) -> set[str]:
-        return self._signatures_by_system.get((system, measure), set())
-
     @cached_property
-    def _signatures_by_system(self) -> dict[tuple[str, Measure], set[str]]:
-        found: dict[tuple[str, Measure], set[str]] = {}
-        for (system, _), rows in self.rows.items():
-            for row in rows:
-                if not row.subject:
-                    found.setdefault((system, row.measure), set()).add(row.signature)
-        return found
+    def _signatures_of_runs(self) -> dict[tuple[str, int, Measure], str]:
+        return {
+            (*run, row.measure): row.signature for run, rows in self.rows.items() for row in rows if not row.subject
+        }
 
     def _p(self, system: str, measure: Measure, gains: list[float]) -> float | None:
         """The largest p of all seeds; 1 if they disagree on which system is better, None unless all were tested."""

@@ -29,7 +29,8 @@ from context_nmt.models.devices import device_named
 from context_nmt.models.model import Model
 from context_nmt.settings.checking import read_plan
 from context_nmt.settings.evaluation import SentenceClassifierSettings, SentenceProbePlan
-from context_nmt.settings.layout import Layout, run_name
+from context_nmt.settings.layout import Layout
+from context_nmt.settings.run_layout import run_name
 from context_nmt.settings.text import SideSettings
 
 TOKENS = 4096  # of a batch, padding included

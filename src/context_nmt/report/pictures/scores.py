@@ -19,8 +19,8 @@ from context_nmt.report.pictures.panels import (
 )
 from context_nmt.results.estimates import Estimate
 from context_nmt.results.table import Results
-from context_nmt.settings.layout import run_name
 from context_nmt.settings.parameters import ExperimentSettings
+from context_nmt.settings.run_layout import run_name
 
 CURVES = {  # column of a learning curve: label of its axis
     "train_nll": "Training loss (nats per token)",
