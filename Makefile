@@ -37,9 +37,11 @@ $(INSTALLED): requirements.lock pyproject.toml
 	touch $@
 
 repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or of NAME=… (JOBS=… at a time)
+	context-nmt check --only $(EXPERIMENT)
 	context-nmt repro $(EXPERIMENT) $(if $(JOBS),--jobs $(JOBS))
 
 repro-new: $(INSTALLED)  ## the same in a clone without the cache, but only what is new since the results in git (NAME=…, JOBS=…)
+	context-nmt check --only $(EXPERIMENT)
 	context-nmt repro $(EXPERIMENT) --allow-missing $(if $(JOBS),--jobs $(JOBS))
 
 report: $(INSTALLED)  ## write reports/ again, with what other experiments have got since (NAME=…)

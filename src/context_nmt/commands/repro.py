@@ -44,10 +44,7 @@ def repro(
 
         context-nmt repro multi30k-en-de --jobs 4
     """
-    from context_nmt.pipeline.checks import check_before_run
     from context_nmt.pipeline.repro import reproduce
-    from context_nmt.settings.folder import experiment_folder, project_of
+    from context_nmt.settings.folder import experiment_folder
 
-    folder = experiment_folder(experiment)
-    check_before_run(project_of(folder), folder)
-    reproduce(folder, jobs, allow_missing=allow_missing)
+    reproduce(experiment_folder(experiment), jobs, allow_missing=allow_missing)

@@ -79,7 +79,8 @@ def read_rows(path: Path) -> Iterator[Row]:
     with path.open(encoding="utf-8", newline="") as file:
         lines = csv.DictReader(file)
         if tuple(lines.fieldnames or ()) != COLUMNS:
-            raise UserError(f"{path}: its columns are {lines.fieldnames}; they must be {', '.join(COLUMNS)}")
+            found = ", ".join(lines.fieldnames or ["none"])
+            raise UserError(f"{path}: its columns are {found}; they must be {', '.join(COLUMNS)}")
         try:
             for one in lines:
                 layer = int(one["layer"]) if one["layer"] else None

@@ -1,11 +1,9 @@
 """One experiment as its params.yaml describes it, for what plans, reports and compares."""
 
-import os
 from functools import cached_property
 from pathlib import Path
 
 from context_nmt.files import UserError
-from context_nmt.settings.checking import read_yaml
 from context_nmt.settings.layout import Layout
 from context_nmt.settings.parameters import ExperimentSettings, read_parameters
 
@@ -17,17 +15,6 @@ def experiment_folder(given: Path) -> Path:
             return folder
     known = ", ".join(sorted(path.parent.name for path in Path("experiments").glob("*/params.yaml")))
     raise UserError(f"{given}: no experiment (no params.yaml); in experiments/ there are {known or 'none'}")
-
-
-def project_of(folder: Path) -> Path:
-    """Return the project's folder: where `root` in an experiment's params.yaml leads; raises UserError."""
-    values = read_yaml(folder / "params.yaml")
-    root = values.get("root") if isinstance(values, dict) else None
-    if not isinstance(root, str):
-        raise UserError(
-            f"{folder / 'params.yaml'}: root is {root!r}; it must be the path of the project, '.' or '../..'"
-        )
-    return Path(os.path.normpath(folder / root))
 
 
 class Experiment(Layout):
