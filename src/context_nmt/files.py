@@ -55,7 +55,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         finally:
             if earlier.exists() and not path.exists():
                 earlier.replace(path)
-            shutil.rmtree(earlier, ignore_errors=True)
+            _remove(earlier)
 
 
 @contextmanager
