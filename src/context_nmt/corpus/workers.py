@@ -35,7 +35,7 @@ def usable_cores() -> int:
 def in_parallel(
     work: Callable[[Item], Result], items: Iterable[Item], workers: int, *, ordered: bool = True, advice: str = ""
 ) -> Iterator[Result]:
-    """Yield `work(item)` for each item: in their order, or else as soon as each is done.
+    """Yield `work(item)` for each item, in their order or, unless `ordered`, as soon as each is done.
 
     The workers are forked, so `work` may hold a model or be a closure: it is neither copied nor pickled. Only a few
     items are in memory at a time. Raises what `work` raises, and UserError with `advice` if memory runs out or a worker
@@ -79,7 +79,7 @@ def map_chunks(
 
 
 def map_lines(function: Callable[[str], str], lines: Iterable[str]) -> Iterator[str]:
-    """Yield the function of each line, in their order; see `map_chunks`."""
+    """Yield `function(line)` for each line, in order; see `map_chunks`."""
     return chain.from_iterable(map_chunks(partial(_map, function), lines))
 
 

@@ -84,9 +84,9 @@ def translate_ids(
 def batches(lengths: Lengths, before: Lengths, tokens: int, width: int) -> list[Lengths]:
     """Cut sentences into batches of whole documents, in which one sentence of each is translated at a time.
 
-    `before` is how many sentences of its document precede each: where it is 0, a document is one sentence. Documents of
-    like size share a batch, of at most `tokens` source tokens times `width` at a time; a larger one is alone. The
-    largest come first, so that memory runs out at once if it does.
+    `before` is the number of preceding sentences in each sentence's document; all 0 if sentences are independent.
+    Documents of similar size share a batch, of at most `tokens` source tokens times `width` at a time; a larger one is
+    alone. The largest come first, so that memory runs out at once if it does.
     """
     if len(lengths) == 0:
         return []

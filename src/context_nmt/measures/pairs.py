@@ -1,4 +1,4 @@
-"""Which translations are scored and compared with which; a variant's file changes when its scores are out of date."""
+"""The pairs of translations to score and compare; a variant's file changes when its scores are out of date."""
 
 from context_nmt.corpus.hypotheses import digests
 from context_nmt.files import replacing_folder, write_json
