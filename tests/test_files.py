@@ -74,6 +74,15 @@ def test_what_fails_leaves_nothing_but_what_was_there(tmp_path, kind):
     assert kind is replacing or names(path) == ["earlier"]
 
 
+def test_a_folder_replaces_a_file(tmp_path):
+    path = tmp_path / "it"
+    path.write_text("earlier")
+    with replacing_folder(path) as temporary:
+        (temporary / "file").touch()
+    assert names(path) == ["file"]
+    assert names(tmp_path) == ["it"]
+
+
 def test_a_folder_that_vanishes_while_it_is_made_leaves_the_earlier_one(tmp_path):
     path = tmp_path / "folder"
     path.mkdir()

@@ -88,6 +88,7 @@ def test_groups_are_kinds_in_the_end_and_switches_of_yaml_are_words():
         ("der Hund, des Hundes,", "der Hund,", "nouns.dog.de: 'der Hund, die Hunde' has 2 forms; needed are 3"),
         ('"der Hund, des Hundes, die Hunde"', "5", "nouns.dog.de: 5 is no text"),
         ("dog: {kind: animal,", "dog: {kind: animal, colour: red,", "nouns.dog.colour: unknown key"),
+        ('Gärten", at: {', 'Gärten", at: {fr: dans, ', "nouns.garden.at.fr: unknown key"),
         ("dog: {kind: animal,", "dog: {", "nouns.dog.kind: this key is required"),
         ("dog: {kind: animal,", "cat: {kind: animal,", "not YAML"),
         ("gender: masculine, en: boy", "gender: male, en: boy", "nouns.boy.gender: "),

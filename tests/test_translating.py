@@ -14,12 +14,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 from small_models import small_plan
 from test_search import same
 
 from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding.decoding_run import decode_run, translate_text
+from context_nmt.decoding.in_batches import split_documents
 from context_nmt.decoding.translating import batches, translate_ids
 from context_nmt.files import UserError, decoded_lines, read_lines, write_json, write_lines
 from context_nmt.models.building import build
@@ -88,6 +92,24 @@ def test_batches_hold_every_sentence_once_within_the_limit() -> None:
     for batch in cut[1:]:
         assert (lengths[batch].max() + 1) * len(batch) * 2 <= 48
     assert len(cut) == 4
+
+
+@given(st.lists(st.lists(st.integers(0, 20), min_size=1), max_size=20), st.integers(1, 200), st.integers(1, 5))
+def test_batches_are_of_whole_documents_the_largest_first(sizes: list[list[int]], tokens: int, width: int) -> None:
+    lengths = np.array([length for document in sizes for length in document], dtype=np.int64)
+    before = np.array([number for document in sizes for number in range(len(document))], dtype=np.int64)
+    largest_first = sorted(
+        split_documents(np.arange(len(lengths)), before), key=lambda one: (-len(one), -max(lengths[one]))
+    )
+    expected: list[list[NDArray[np.int64]]] = []
+    for document in largest_first:
+        together = [*expected[-1], document] if expected else []
+        if together and (max(lengths[np.concatenate(together)]) + 1) * len(together) * width <= tokens:
+            expected[-1] = together
+        else:
+            expected.append([document])
+    found = batches(lengths, before, tokens, width)
+    assert [batch.tolist() for batch in found] == [np.concatenate(batch).tolist() for batch in expected]
 
 
 def test_training_goes_on_as_before() -> None:

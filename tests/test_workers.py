@@ -76,17 +76,20 @@ def test_without_fork_one_process_does_the_work(monkeypatch):
 
 
 def test_a_free_worker_takes_the_next_item(tmp_path):
-    """The first item lasts until all others are done, which only the other worker can do; the last two may cross."""
+    """The first item lasts until all others have been yielded, which only the other worker can do."""
 
     def work(item):
         deadline = time.monotonic() + 30
         while item == 0 and len(list(tmp_path.iterdir())) < 5 and time.monotonic() < deadline:
             time.sleep(0.01)
-        (tmp_path / str(item)).touch()
         return item
 
-    order = list(in_parallel(work, range(6), 2, ordered=False))
-    assert order in ([1, 2, 3, 4, 5, 0], [1, 2, 3, 4, 0, 5])
+    order = []
+    for item in in_parallel(work, range(6), 2, ordered=False):
+        (tmp_path / str(item)).touch()
+        order.append(item)
+    assert sorted(order) == list(range(6))
+    assert order[-1] == 0
 
 
 def refuse(item):
@@ -122,6 +125,73 @@ def test_what_ends_one_process_ends_all(end, error, message, ordered):
     with pytest.raises(error, match=message):
         list(in_parallel(work, range(10_000), 2, ordered=ordered, advice="; use less"))
     assert active_children() == []
+
+
+class NamedError(Exception):
+    """Pickles, but cannot be unpickled."""
+
+    def __init__(self, name, problem):
+        super().__init__(f"{name}: {problem}")
+
+
+class RefusalError(UserError):
+    """The same of an error that users see."""
+
+    def __init__(self, name, problem):
+        super().__init__(f"{name}: {problem}")
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (MemoryError(), UserError, "memory ran out; use less"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), UserError, "memory ran out; use less"),
+        (RuntimeError("CUDA out of memory."), UserError, "memory ran out; use less"),
+        (RuntimeError("mat1 and mat2 differ"), RuntimeError, "^mat1 and mat2 differ$"),
+        (NamedError("it", "differs"), (RuntimeError, NamedError), "it: differs"),
+        (RefusalError("it", "differs"), UserError, "^it: differs$"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, Exception) else "",
+)
+def test_the_error_of_a_worker_says_what_was_wrong(given, error, message, count):
+    def work(item):
+        raise given
+
+    with pytest.raises(error, match=message):
+        list(in_parallel(work, range(9), count, advice="; use less"))
+    assert active_children() == []
+
+
+@pytest.mark.parametrize("end", [GeneratorExit, KeyboardInterrupt])
+def test_a_pool_that_ends_leaves_the_workers_of_a_later_one(end):
+    def stuck(item):
+        time.sleep(item * 1000)
+
+    def slow(item):
+        time.sleep(0.2)
+        return item
+
+    first, second = in_parallel(stuck, range(9), 2), in_parallel(slow, range(20), 2)
+    next(first)
+    assert next(second) == 0
+    with pytest.raises(end):
+        first.throw(end)
+    assert list(second) == list(range(1, 20))
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize("ordered", [True, False])
+def test_ctrl_c_ends_a_worker_that_is_waited_for(tmp_path, ordered):
+    def work(item):
+        interrupt_the_parent(item)
+        time.sleep(10)
+        (tmp_path / "finished").touch()
+
+    with pytest.raises(KeyboardInterrupt):
+        list(in_parallel(work, [0], 2, ordered=ordered))
+    assert active_children() == []
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.usefixtures("ctrl_c")

@@ -26,7 +26,7 @@ def run(main: Callable[..., Any], name: str | None = None) -> None:
 
 
 def application(*commands: Callable[..., Any], help: str | None = None) -> "typer.Typer":
-    """Make a command line of functions, each a command of its name; a single function is a command line by itself."""
+    """Make a command line of functions, each a command of its name; with one function there are no subcommands."""
     import typer
 
     app = typer.Typer(
@@ -45,7 +45,7 @@ def application(*commands: Callable[..., Any], help: str | None = None) -> "type
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Leave with one line on standard error for what a user can mend; everything else is a bug and passes.
+    """Exit with a one-line error for problems that the user can fix; everything else is a bug and passes.
 
     The exit status is 1 for a UserError and a disk that is full or may not be written, and 130 for Ctrl-C
     ("interrupted"). Works as a decorator, too, and without Typer, so that it can already guard slow imports.
@@ -70,7 +70,7 @@ def _leave(message: str, status: int) -> NoReturn:
 
 
 def _drop_output() -> None:
-    """Write what standard output would not take nowhere: else Python tries again as it exits, and its status is 120."""
+    """Discard buffered output that stdout refused: else Python tries again as it exits, and its status is 120."""
     with suppress(io.UnsupportedOperation):  # where another program has put its own in place of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

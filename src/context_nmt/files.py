@@ -24,7 +24,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path that becomes `path` if the block succeeds and is removed if it fails.
 
-    Removes what killed processes have left of the same file. Raises UserError if the disk is full.
+    Removes leftovers of killed processes. Raises UserError if the disk is full.
     """
     path = path.resolve() if path.is_symlink() else path
     if path.exists() and not path.is_file():
@@ -43,7 +43,7 @@ def replacing(path: Path) -> Iterator[Path]:
 def replacing_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary folder that replaces `path` if the block succeeds and is removed if it fails.
 
-    Removes what killed processes have left of the same folder. Raises UserError if the disk is full.
+    Removes leftovers of killed processes. Raises UserError if the disk is full.
     """
     with _partial(path) as temporary:
         temporary.mkdir()
@@ -56,7 +56,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         finally:
             if earlier.exists() and not path.exists():
                 earlier.replace(path)
-            shutil.rmtree(earlier, ignore_errors=True)
+            _remove(earlier)
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def _partial(path: Path) -> Iterator[Path]:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove what killed processes of this machine have left of a file or folder, or put it back."""
+    """Remove leftovers of this machine's killed processes, or put an earlier file or folder back."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
         found = re.fullmatch(r"\.(\d+)\.(partial|earlier)", left.name.removeprefix(f".{path.name}"))
         if found is None or _is_another_process(int(found[1])):

@@ -100,7 +100,7 @@ def _open(path: Path) -> NDArray[Any]:
 
 
 class BinarizedCorpus:
-    """A folder that `binarize` wrote; raises UserError for one that it did not.
+    """A folder written by `binarize`; raises UserError for any other folder.
 
     The text folder of a run has names and vocabularies only. `training_target` is a folder with another target side of
     the training set: translations of its source.
@@ -132,7 +132,7 @@ class BinarizedCorpus:
         return Vocabulary.load(self.training_folder / f"vocabulary.{self.target}.txt")
 
     def training_files(self) -> list[Path]:
-        """Return the files that a training reads: vocabularies, and both its sets with their documents."""
+        """Return the files that training reads: vocabularies, training and validation set, and their documents."""
         splits = (self.train, self.validation)
         files = [path for split in splits for path in sorted(self.training_folder.glob(f"{split}.*.npy"))]
         if self.training_target is not None:

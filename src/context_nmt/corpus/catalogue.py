@@ -59,7 +59,7 @@ class SacrebleuSet(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusEntry(Checked):
-    """Where one corpus comes from; texts with the same `to` are joined in the order of the entry.
+    """The sources of one corpus; texts with the same `to` are joined in the order of the entry.
 
     `text` is for texts, compressed with gzip or not, and tar and zip archives of them. Each other format is specific to
     one corpus, see the module of its name in `corpus/formats`.

@@ -23,7 +23,7 @@ def _jieba() -> Any:
 
 
 def segment(line: str) -> str:
-    """Put single spaces between the words of a line, and none at its ends."""
+    """Separate the words of a line by single spaces."""
     return " ".join(" ".join(_jieba().cut(line)).split())
 
 

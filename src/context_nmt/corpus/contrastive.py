@@ -1,4 +1,4 @@
-"""Contrastive sets: for each source sentence a right translation and wrong ones, which a system should tell apart.
+"""Contrastive sets: a correct and some wrong translations per source sentence, for a system to tell apart.
 
 A set is a file `NAME.SOURCE-TARGET.jsonl` of raw text with one item per line:
 
@@ -6,7 +6,7 @@ A set is a file `NAME.SOURCE-TARGET.jsonl` of raw text with one item per line:
      "context": {"source": ["I saw the table."], "target": ["Ich sah den Tisch."]}, "mirror": 17}
 
 `source`, `right` and `wrong` are required. `context` has the sentences before, oldest first. `mirror` is the line, from
-0, of the item with the same source and candidates of which another one is right.
+0, of the item with the same source and candidates, with a different correct candidate.
 
 The text stages process the distinct pairs of a source and a candidate, and after them the distinct pairs of all
 contexts, as a parallel text of the set's name. `NAME.items.json` has each item's pairs, as line numbers from 0:
@@ -69,7 +69,7 @@ class ContrastiveItem(Checked):
             require(not category.endswith("_normalized"), f"{named} must not end in '_normalized'")
 
     def is_mirror_of(self, other: "ContrastiveItem") -> bool:
-        """Whether another one of the same candidates for the same source is right."""
+        """Return whether both items have the same source and candidates but different correct ones."""
         same = self.source == other.source and {self.right, *self.wrong} == {other.right, *other.wrong}
         return same and self.right != other.right
 

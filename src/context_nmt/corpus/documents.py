@@ -1,4 +1,4 @@
-"""Where documents start: `SPLIT.documents`, the line number of each document's first sentence, from 0, one per line.
+"""Document boundaries: `SPLIT.documents` has the line number of each document's first sentence, from 0, one per line.
 
 A split without that file has no document boundaries.
 """
@@ -37,13 +37,13 @@ def read_documents(folder: Path, split: str, sentences: int) -> list[range] | No
 
 
 def write_documents(folder: Path, split: str, documents: Iterable[range] | None) -> None:
-    """Write where each document starts; nothing for a split without boundaries."""
+    """Write the first line number of each document; write nothing for a split without boundaries."""
     if documents is not None:
         write_lines(documents_file(folder, split), (str(document.start) for document in documents))
 
 
 def write_sizes(folder: Path, split: str, sizes: Iterable[int]) -> None:
-    """Write where each document starts, for documents with these numbers of sentences, one after the other."""
+    """Write the first line number of each document, given the documents' numbers of sentences in order."""
     write_documents(folder, split, (range(*ends) for ends in pairwise(accumulate(sizes, initial=0))))
 
 

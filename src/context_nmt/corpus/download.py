@@ -38,7 +38,7 @@ CHUNK = 2**16  # bytes: the most that is lost when a download breaks off
 
 
 def code_of(entry: CorpusEntry | MiniatureSettings) -> str:
-    """Return the module that is loaded by name for an entry."""
+    """Return the module that handles an entry, which is loaded by name."""
     return GENERATOR if isinstance(entry, MiniatureSettings) else f"context_nmt.corpus.formats.{entry.format}"
 
 

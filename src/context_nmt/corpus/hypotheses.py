@@ -34,7 +34,7 @@ def _opened(path: Path) -> Iterator[ZipFile]:
 
 
 def read_hypotheses(path: Path, test: str) -> list[str]:
-    """Read the lines of one test set; raises UserError for a missing or broken file, and one without this test set."""
+    """Read the lines of one test set; raises UserError if the file is missing or broken or lacks this test set."""
     with _opened(path) as archive:
         if f"{test}.txt" not in archive.namelist():
             raise UserError(f"{path}: has no translations of {test}; decode again")

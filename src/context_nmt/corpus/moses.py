@@ -21,7 +21,7 @@ from context_nmt.settings.text import SideSettings
 
 
 class _Normalizer(MosesPunctNormalizer):  # type: ignore[misc]
-    """Moses' normalizer, which first checks whether any of its 40 rules applies to a line: mostly none does."""
+    """Moses' normalizer, skipping its 40 rules for lines to which none applies, which are most."""
 
     def __init__(self, language: str):
         super().__init__(language)
@@ -34,7 +34,7 @@ class _Normalizer(MosesPunctNormalizer):  # type: ignore[misc]
 
 
 class _Tokenizer(MosesTokenizer):  # type: ignore[misc]
-    """Moses' tokenizer, which does not collect all letters of Unicode again for every full stop."""
+    """Moses' tokenizer, collecting the letters of Unicode once instead of at every full stop."""
 
     def __init__(self, language: str):
         super().__init__(language)
@@ -121,7 +121,7 @@ class Truecaser:
 
     @classmethod
     def learn(cls, casings: Counter[str]) -> "Truecaser":
-        """Take the most frequent casing of each word, and know the others that occur; lower case wins ties."""
+        """Learn the most frequent casing of each word and the others that occur; lower case wins ties."""
         best: dict[str, str] = {}
         known = []
         for token in sorted(casings, key=lambda token: (-casings[token], token.swapcase(), token)):
@@ -135,7 +135,7 @@ class Truecaser:
 
     @classmethod
     def load(cls, path: Path) -> "Truecaser":
-        """Read what `save` wrote."""
+        """Read a model that `save` wrote."""
         return cls(**read_json(path))
 
     def truecase(self, line: str) -> str:

@@ -6,7 +6,7 @@ from context_nmt.corpus.batching import Indices
 
 
 def sentences_before(documents: list[range] | None, count: int) -> Indices:
-    """Return how many sentences of its document precede each of `count` sentences; without documents none [N]."""
+    """Count the preceding sentences in the document of each of `count` sentences [N]; 0 without documents."""
     before = np.zeros(count, dtype=np.int64)
     for document in documents or ():
         before[document.start : document.stop] = np.arange(len(document))

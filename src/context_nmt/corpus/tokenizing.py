@@ -91,7 +91,7 @@ def _tokenize(path: Path, side: MosesSide, raw: Iterable[str], size: int) -> Non
 def _tokenize_training(
     raw: Path, folder: Path, split: str, size: int, sides: Sides, cleaning: CleaningSettings
 ) -> bytearray:
-    """Write the training text that cleaning leaves, and return a 1 for each pair that it keeps, a 0 for each other."""
+    """Write the cleaned training text, and return 1 for each pair that was kept and 0 for each that was dropped."""
     texts = (side.prepared(iterate_lines(raw / f"{split}.{side.language}")) for side in sides)
     pairs = progress(zip(*texts, strict=True), split, size)
     drops: Counter[str | None] = Counter()

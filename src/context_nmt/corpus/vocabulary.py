@@ -49,7 +49,7 @@ class Vocabulary:
         return {unit: number for number, unit in enumerate(self.units) if number >= len(SPECIALS)}
 
     def ids(self, line: str) -> list[int]:
-        """Return the ids of a line's units, which spaces separate, without END."""
+        """Return the ids of a line's space-separated units, without END."""
         return [self._ids.get(unit, UNKNOWN) for unit in line.split(" ") if unit]
 
     def text(self, ids: Iterable[int]) -> str:
@@ -64,7 +64,7 @@ def join_units(line: str) -> str:
 
 
 def count_units(path: Path) -> Counter[str]:
-    """Count the units of a file, which spaces separate."""
+    """Count the space-separated units of a file."""
     counts: Counter[str] = Counter()
     for line in iterate_lines(path):
         counts.update(filter(None, line.split(" ")))

@@ -1,14 +1,18 @@
 """Work in several processes, with the same result for any number of them."""
 
+import copy
 import os
+import pickle
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed, wait
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import chain, islice
-from multiprocessing import active_children, get_context, parent_process
+from multiprocessing import get_context, parent_process
+from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
 from context_nmt.files import UserError
@@ -20,6 +24,7 @@ CAN_FORK = hasattr(os, "fork")  # not on Windows, where all work is done in one 
 CHUNK = 1000  # lines: about 0.1 s of work, compared with which sending them to a worker costs little
 FEW = 4  # chunks that one process handles before workers would have started
 MOST = 16  # workers; more would wait for the process that reads and writes
+OUT_OF_MEMORY = re.compile("can't allocate memory|out of memory", re.IGNORECASE)  # in RuntimeErrors of PyTorch
 
 
 def usable_cores() -> int:
@@ -30,15 +35,17 @@ def usable_cores() -> int:
 def in_parallel(
     work: Callable[[Item], Result], items: Iterable[Item], workers: int, *, ordered: bool = True, advice: str = ""
 ) -> Iterator[Result]:
-    """Yield `work(item)` for each item: in their order, or else as soon as each is done.
+    """Yield `work(item)` for each item, in their order or, unless `ordered`, as soon as each is done.
 
     The workers are forked, so `work` may hold a model or be a closure: it is neither copied nor pickled. Only a few
-    items are in memory at a time. Raises what `work` raises, and UserError with `advice` if a worker is killed.
+    items are in memory at a time. Raises what `work` raises, and UserError with `advice` if memory runs out or a worker
+    is killed.
     """
+    work = partial(_with_advice, work, advice)
     if workers <= 1 or not CAN_FORK:
         yield from map(work, items)
         return
-    items, others = iter(items), set(active_children())
+    items = iter(items)
     executor = ProcessPoolExecutor(workers, get_context("fork"), _start, (work,))
     pending: list[Future[Result]] = []
     try:
@@ -50,11 +57,11 @@ def in_parallel(
             yield done.result()
         executor.shutdown()
     except BaseException as error:  # also Ctrl-C, and a caller that stops early
-        running = [future for future in pending if not future.cancel()]
-        if wait(running, timeout=1).not_done:  # killing a worker that sends a result could block this process
-            for worker in set(active_children()) - others:
-                worker.kill()
-        executor.shutdown()
+        own = list((executor._processes or {}).values())  # public as `kill_workers` from Python 3.14
+        killing = threading.Timer(1, _kill, (own,))  # killing a worker that sends a result could block this process
+        killing.start()
+        executor.shutdown(cancel_futures=True)
+        killing.cancel()
         if isinstance(error, BrokenProcessPool):
             raise UserError(f"a worker process was killed, perhaps because memory ran out{advice}") from None
         raise
@@ -72,7 +79,7 @@ def map_chunks(
 
 
 def map_lines(function: Callable[[str], str], lines: Iterable[str]) -> Iterator[str]:
-    """Yield the function of each line, in their order; see `map_chunks`."""
+    """Yield `function(line)` for each line, in order; see `map_chunks`."""
     return chain.from_iterable(map_chunks(partial(_map, function), lines))
 
 
@@ -103,4 +110,35 @@ def _start(work: Callable[[Any], Any]) -> None:
 
 
 def _run(item: Any) -> Any:
-    return _work(item)
+    try:
+        return _work(item)
+    except Exception as error:
+        if _can_be_sent(error):
+            raise
+        if isinstance(error, UserError):
+            raise UserError(str(error)) from error
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
+
+def _can_be_sent(error: Exception) -> bool:
+    """Return whether an error survives pickling; one that does not would look like a killed worker."""
+    try:
+        pickle.dumps(error)
+        copy.copy(error)  # makes the same call of its constructor as unpickling
+    except Exception:
+        return False
+    return True
+
+
+def _kill(workers: list[BaseProcess]) -> None:
+    for worker in workers:
+        worker.kill()
+
+
+def _with_advice(work: Callable[[Item], Result], advice: str, item: Item) -> Result:
+    try:
+        return work(item)
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and not OUT_OF_MEMORY.search(str(error)):
+            raise
+        raise UserError(f"memory ran out{advice}") from None

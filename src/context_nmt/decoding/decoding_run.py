@@ -67,7 +67,7 @@ def decode_run(experiment: RunLayout, variant: str, seed: int, *, device: str) -
 def write_text(experiment: RunLayout, variant: str, seed: int) -> None:
     """Turn `runs/decoded/RUN` into tokens, `metrics/hypotheses/RUN.zip`.
 
-    Raises UserError where the text tools are not installed, and for a line too many or too few.
+    Raises UserError where the text tools are not installed, and for a wrong number of lines.
     """
     run = run_name(variant, seed)
     text, decoded = experiment.model(run) / "text", experiment.decoded(run)
@@ -130,7 +130,7 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
 
 
 def paragraphs(sentences: list[NDArray[np.int64]]) -> list[range]:
-    """Return the documents of a text: what empty lines separate, and each empty line."""
+    """Split a text at its empty lines into documents; each empty line is a document, too."""
     empty = [len(sentence) == 0 for sentence in sentences]
     starts = [number for number in range(len(empty)) if number == 0 or empty[number] or empty[number - 1]]
     return [range(start, end) for start, end in pairwise([*starts, len(sentences)])]

@@ -104,7 +104,7 @@ def _log_probabilities(
 def _pseudo_log_likelihoods(
     model: MaskedLanguageModel, source: Tensor, inputs: Tensor, labels: Tensor, _: Tensor
 ) -> Tensor:
-    """The same from the labels alone, see `score_pairs`."""
+    """Return the pseudo-log-likelihood of each target [B]; inputs are ignored."""
     memory, lengths = model.encode_with_length(source)
     count, longest = labels.shape
     one = torch.eye(longest, dtype=torch.bool, device=labels.device)  # row i masks unit i

@@ -35,7 +35,7 @@ class Sentences(Protocol):
 
 
 def lengths_of(sentences: Sentences) -> Lengths:
-    """The number of units of every sentence [N], without END."""
+    """Return the number of units of every sentence [N], without END."""
     return np.array([len(sentences[number]) for number in range(len(sentences))], dtype=np.int64)
 
 

@@ -39,7 +39,7 @@ def _forward(module: nn.Linear, precision: Literal["fp32", "bf16"]) -> Callable[
 
 
 def _has_layout(weight: Tensor) -> bool:
-    """Return whether oneDNN takes such weights; torch.compile uses the same operators."""
+    """Return whether oneDNN supports these weights; torch.compile uses the same operators."""
     if weight.device.type != "cpu" or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
         return False
     if weight.dtype == torch.bfloat16:

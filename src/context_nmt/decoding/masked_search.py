@@ -1,4 +1,4 @@
-"""Mask-predict (Ghazvininejad et al. 2019, section 4) with a masked language model, of several lengths per sentence."""
+"""Mask-predict (Ghazvininejad et al. 2019, section 4) with a masked language model, for several lengths."""
 
 from collections.abc import Callable
 
@@ -75,7 +75,7 @@ def predict(model: MaskedLanguageModel, memory: Memory, lengths: Tensor, iterati
 
 
 def _best(model: MaskedLanguageModel, memory: Memory, targets: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the best unit and its log-probability at the wanted positions; neither padding nor the mask is one."""
+    """Return the best unit, never padding or the mask, and its log-probability at the wanted positions."""
     states = model.decode(targets, memory)[wanted]  # [M, D]
     units, log_probabilities = [], []
     for chunk in torch.split(states, CHUNK):

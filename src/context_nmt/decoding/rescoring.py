@@ -31,7 +31,7 @@ def rescore_ids(
     workers: int | None = None,
     processes: Processes = ALONE,
 ) -> list[Hypothesis]:
-    """Return the teacher's choice for every sentence; of equals the one that the model ranks higher.
+    """Return the teacher's choice for every sentence; in a tie, the candidate that the model ranks higher.
 
     See `in_batches` for `progress`, `workers` and `processes`. Raises UserError for a model that has no candidates of
     several lengths, a teacher that has no log-probabilities, and sentences or candidates too long for either.

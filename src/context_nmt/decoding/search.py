@@ -1,4 +1,4 @@
-"""Beam search with a step function and an opaque state: it knows no model and no mechanism.
+"""Beam search over a step function and an opaque state, independent of models and mechanisms.
 
 Letters: B sentences still searched, K beam, V vocabulary. Each step keeps the K best continuations; those that end in
 END are finished, the others are live, and the next step fills all K slots again from them. K = 1 is greedy search.
@@ -54,7 +54,7 @@ def reorder(tree: Any, indices: Tensor) -> Any:
 
 
 def penalty(kind: LengthPenalty, weight: float, length: Length) -> Length:
-    """Return what divides a log-probability: ((5 + |Y|) / 6) ** weight (Wu et al. 2016), |Y| ** weight (fairseq), 1."""
+    """Return the log-probability's divisor: ((5 + |Y|) / 6) ** weight (Wu et al. 2016), |Y| ** weight (fairseq), 1."""
     divisor: Length = ((5 + length) / 6) ** weight if kind == "gnmt" else length ** (weight if kind == "fairseq" else 0)
     return divisor
 

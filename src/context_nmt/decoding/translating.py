@@ -18,7 +18,6 @@ from context_nmt.decoding.in_batches import (
     evaluating,
     in_batches,
     lengths_of,
-    split_documents,
 )
 from context_nmt.decoding.linear_maps import prepared
 from context_nmt.decoding.search import Hypothesis
@@ -85,18 +84,24 @@ def translate_ids(
 def batches(lengths: Lengths, before: Lengths, tokens: int, width: int) -> list[Lengths]:
     """Cut sentences into batches of whole documents, in which one sentence of each is translated at a time.
 
-    `before` is how many sentences of its document precede each: where it is 0, a document is one sentence. Documents of
-    like size share a batch, of at most `tokens` source tokens times `width` at a time; a larger one is alone. The
-    largest come first, so that memory runs out at once if it does.
+    `before` is the number of preceding sentences in each sentence's document; all 0 if sentences are independent.
+    Documents of similar size share a batch, of at most `tokens` source tokens times `width` at a time; a larger one is
+    alone. The largest come first, so that memory runs out at once if it does.
     """
-    found: list[list[Lengths]] = []
-    widest = 0
-    documents = split_documents(np.arange(len(lengths)), before)
-    for document in sorted(documents, key=lambda one: (len(one), lengths[one].max()), reverse=True):
-        longest = int(lengths[document].max()) + 1  # END included
-        if not found or max(widest, longest) * (len(found[-1]) + 1) * width > tokens:
-            found.append([])
-            widest = 0
-        found[-1].append(document)
-        widest = max(widest, longest)
-    return [np.concatenate(batch) for batch in found]
+    if len(lengths) == 0:
+        return []
+    starts = np.flatnonzero(before == 0)
+    sizes = np.diff(starts, append=len(lengths))
+    longest = np.maximum.reduceat(lengths, starts) + 1  # END included
+    order = np.lexsort((-longest, -sizes))
+    starts, sizes, longest = starts[order], sizes[order], longest[order]
+    cuts: list[int] = []
+    first = widest = 0
+    for document, length in enumerate(longest.tolist()):
+        widest = max(widest, length)
+        if document > first and widest * (document + 1 - first) * width > tokens:
+            cuts.append(document)
+            first, widest = document, length
+    ends = np.cumsum(sizes)
+    numbers = np.arange(len(lengths)) + np.repeat(starts - (ends - sizes), sizes)
+    return np.split(numbers, (ends - sizes)[cuts])

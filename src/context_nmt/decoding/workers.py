@@ -1,4 +1,4 @@
-"""How many processes decode at once, and how they share cores and results."""
+"""The number of processes that decode at once, and how they share cores and results."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

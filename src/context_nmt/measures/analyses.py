@@ -1,4 +1,4 @@
-"""The analyses of one run."""
+"""Analyses of one run's model and translations."""
 
 from collections.abc import Iterator
 

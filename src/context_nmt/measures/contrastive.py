@@ -1,4 +1,4 @@
-"""How often a run finds a right translation more probable than the wrong ones.
+"""Contrastive accuracy: how often a run prefers the correct translation to the wrong ones.
 
 An item counts 1 if its right candidate has a higher log-probability than every wrong one, one half if it ties with the
 best of them, else 0. The log-probability is the sum over the candidate's units and END, or, "normalized", their mean.
@@ -111,7 +111,7 @@ def read_items(index: Path, pairs: int) -> Items:
 
 
 def outcome_lines(margins: dict[str, list[float]]) -> Iterator[str]:
-    """Yield a table, its columns apart by tabs: for each item, from 1, its outcomes and margins by metric."""
+    """Yield a tab-separated table: for each item, from 1, its outcomes and margins by metric."""
     yield "\t".join(COLUMNS)
     for line, of_item in enumerate(zip(*margins.values(), strict=True), start=1):
         yield "\t".join([str(line), *(f"{outcome(margin):g}\t{margin:.6g}" for margin in of_item)])

@@ -1,4 +1,4 @@
-"""Scores files that may come from anywhere."""
+"""Scores files of any origin."""
 
 import re
 import sys
@@ -43,8 +43,8 @@ def score_files(
     Alignments of the source with the first reference and with the hypothesis add the accuracies of pronouns and nouns,
     which are those of the lists or, without them, the usual ones. The source must have as many lines as the others, and
     the tokens that the alignments name; no metric here reads it.
-    Raises UserError for missing or empty files, line counts that differ, a hypothesis without any text, a language
-    that is no code, and alignments that are wrong, incomplete or of raw text.
+    Raises UserError for missing or empty files, line counts that differ, a hypothesis without any text, an invalid
+    language code, and alignments that are wrong, incomplete or of raw text.
     """
     lists = {"apt_pronouns": pronouns, "apt_nouns": nouns}
     alignments = [path for path in (reference_alignment, hypothesis_alignment) if path]

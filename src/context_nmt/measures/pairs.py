@@ -1,4 +1,4 @@
-"""Which translations are scored and compared with which; a variant's file changes when its scores are out of date."""
+"""The pairs of translations to score and compare; a variant's file changes when its scores are out of date."""
 
 from typing import Any
 

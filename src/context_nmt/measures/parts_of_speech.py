@@ -29,7 +29,7 @@ UNIVERSAL_OF = {tag: universal for universal, tags in UNIVERSAL.items() for tag 
 
 @dataclass(frozen=True)
 class Tags:
-    """A tag for each token of each sentence, and how they were found; English has Penn Treebank tags, German STTS."""
+    """A tag for each token of each sentence, and their source; English has Penn Treebank tags, German STTS."""
 
     name: str  # for signatures
     sentences: list[list[str]]

@@ -19,7 +19,7 @@ TESTS = ("bootstrap", "sacrebleu", "sign")  # of a difference; rows have their p
 
 @dataclass(frozen=True, order=True)
 class Measure:
-    """What was measured, and on what."""
+    """A metric, and the data it was measured on."""
 
     test_set: str
     metric: str

@@ -1,4 +1,4 @@
-"""What a sentence does not tell, and the best guess of somebody who sees nothing else.
+"""What a sentence does not tell, and the best guess without context.
 
 A sentence-level system cannot know the gender of "it" whose noun is in an earlier sentence, the sense of an ambiguous
 noun whose cue is, nor which of two synonyms a text uses. The oracle knows everything else and fills these words with

@@ -6,16 +6,14 @@ seeded by the corpus's seed and its place: a larger size, or one more kind of fi
 
 import json
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from random import Random
 
 from context_nmt.command_line import progress
-from context_nmt.corpus.workers import follow_parent
-from context_nmt.files import UserError, replacing_folder, write_lines
+from context_nmt.corpus.workers import in_parallel, usable_cores
+from context_nmt.files import replacing_folder, write_lines
 from context_nmt.miniature.bound import Oracle
 from context_nmt.miniature.contrasts import CONTRASTIVE_SETS, SHORT, Contrasts, with_mirrors
 from context_nmt.miniature.documents import Document
@@ -34,14 +32,11 @@ Drawn = tuple[list[Sentence], list[Realised]]
 
 def generate(settings: MiniatureSettings, destination: Path) -> None:
     """Write the corpus into the folder `destination`, whole or not at all; the same settings give the same bytes."""
-    other_process = ProcessPoolExecutor(1, get_context("forkserver"), follow_parent)
-    with replacing_folder(destination) as folder, other_process:
-        probing = other_process.submit(_write_probing, settings, folder / "probing")
-        Generation(settings, folder).run()
-        try:
-            probing.result()
-        except BrokenProcessPool:
-            raise UserError("the process that drew the probing tasks was killed, perhaps for want of memory") from None
+    with replacing_folder(destination) as folder:
+        parts = (Generation(settings, folder).run, partial(_write_probing, settings, folder / "probing"))
+        workers = min(len(parts), usable_cores())
+        for _ in in_parallel(lambda number: parts[number](), range(len(parts)), workers, ordered=False):
+            pass
 
 
 class Generation:

@@ -1,4 +1,4 @@
-"""What a document has said so far, and sentences that can come next: whom to mention how, and what they do."""
+"""What a document has said so far, and sentences that can come next: how people are mentioned, and what they do."""
 
 from collections.abc import Sequence
 from random import Random

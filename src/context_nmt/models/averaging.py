@@ -16,7 +16,7 @@ from context_nmt.settings.training import AveragingSettings
 
 
 def average_run(experiment: RunLayout, variant: str, seed: int) -> None:
-    """Average a run's checkpoints, write all that translation needs, and remove the training's scratch folder."""
+    """Average a run's checkpoints, write all files that translation needs, and remove the training's scratch folder."""
     run = run_name(variant, seed)
     averaging = read_settings(AveragingSettings, experiment.plan(variant, "averaging"))
     select_by = read_json(experiment.plan(variant, "training"))["training"]["select_by"]

@@ -85,7 +85,7 @@ def _embedding(model: ModelSettings, table: nn.Embedding, *, bias: bool = False)
 
 
 def _mechanism(plan: ModelPlan, slot: str, layer: int) -> Any:
-    """Build what fills a slot in a layer, counted from 1."""
+    """Build the mechanism of a slot in a layer, counted from 1."""
     model, filling = plan.model, plan.slots[slot][layer - 1]
     mechanism = mechanisms.load(filling.mechanism)
     place = Place(

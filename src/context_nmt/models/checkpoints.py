@@ -91,7 +91,7 @@ def start_from(model: nn.Module, plan: ModelPlan, path: Path, corpus: BinarizedC
 
 
 def model_metadata(plan: ModelPlan, source_vocabulary: int, target_vocabulary: int) -> dict[str, Any]:
-    """Return what `load_run` needs to rebuild the model."""
+    """Return the metadata from which `load_run` rebuilds the model."""
     return {"plan": plan.to_dict(), "vocabulary": {"source": source_vocabulary, "target": target_vocabulary}}
 
 

@@ -1,4 +1,4 @@
-"""What all kinds of model in `kinds/` share."""
+"""The base class of all kinds of model in `kinds/`."""
 
 from typing import ClassVar
 
@@ -42,5 +42,5 @@ class Model(nn.Module):
         raise NotImplementedError
 
     def predict(self, source: Tensor, target_inputs: Tensor, previous: Tensor | None) -> Predictions:
-        """Ids [B, S] and [B, T], rows of previous sentences [B, K], if any -> what the loss is computed from."""
+        """Ids [B, S] and [B, T], rows of previous sentences [B, K], if any -> the inputs of the loss."""
         return self(source, target_inputs), None

@@ -1,4 +1,4 @@
-"""A variant as training reads it: everything resolved, nothing to look up in params.yaml."""
+"""A variant as training reads it, fully resolved: training needs no params.yaml."""
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,7 +15,7 @@ VALIDATION = "context_nmt.decoding.validation"  # loaded by name where a plan ha
 
 @dataclass(frozen=True, kw_only=True)
 class Filling:
-    """What fills one slot in one layer: a mechanism and its settings."""
+    """The mechanism in one slot of one layer, and its settings."""
 
     mechanism: str
     settings: dict[str, Any] = field(default_factory=dict)

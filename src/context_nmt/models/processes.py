@@ -24,7 +24,7 @@ class Processes:
 
     @property
     def first(self) -> bool:
-        """Whether this process writes files and prints."""
+        """Return whether this process is the one that writes files and prints."""
         return self.rank == 0
 
     def sum(self, values: list[float]) -> list[float]:

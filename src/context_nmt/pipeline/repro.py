@@ -15,6 +15,7 @@ from pathlib import Path
 
 import yaml
 
+from context_nmt.corpus.workers import usable_cores
 from context_nmt.files import UserError
 from context_nmt.pipeline.children import Children
 from context_nmt.settings.folder import Experiment
@@ -27,7 +28,7 @@ def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False) ->
     the cores as OMP_NUM_THREADS, unless it is set. Raises UserError when a stage fails, after the others were stopped.
     """
     experiment = Experiment(folder)
-    settings, cores = experiment.settings, len(os.sched_getaffinity(0))
+    settings, cores = experiment.settings, usable_cores()
     runs = len(settings.variants) * len(settings.seeds)
     jobs = min(runs, jobs or (1 if list(Path("/dev").glob("nvidia[0-9]*")) else cores))
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])

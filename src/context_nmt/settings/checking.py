@@ -4,6 +4,7 @@ import dataclasses
 import difflib
 import functools
 import json
+import types
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -75,10 +76,16 @@ def unknown_key(key: Any, known: list[str]) -> str:
 
 
 def _known_keys(kind: Any, path: list[Any]) -> list[str]:
-    """Return the keys of the settings at `path` below `kind`; a path also goes through dicts and tuples."""
+    """Return the keys of the settings at `path` below `kind`; a path also goes through dicts, tuples and unions."""
     for part in path:
         if dataclasses.is_dataclass(kind):
             kind = {field.name: field.type for field in dataclasses.fields(kind)}[part]
         else:
-            kind = [argument for argument in kind.__args__ if argument is not ...][-1]
+            kind = _last_argument(kind)
+        if isinstance(kind, types.UnionType):
+            kind = _last_argument(kind)
     return [field.name for field in dataclasses.fields(kind)]
+
+
+def _last_argument(kind: Any) -> Any:
+    return [argument for argument in kind.__args__ if argument not in (..., types.NoneType)][-1]

@@ -1,4 +1,4 @@
-"""Batches of sentence pairs, in an order that depends on the seed and the epoch alone, and what is predicted."""
+"""Batches of sentence pairs and their prediction targets; the order depends only on seed and epoch."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ class Batch:
 
 
 class Pairs:
-    """The pairs of one split that are short enough; a batch is an array of positions in `kept`.
+    """The pairs of one split up to the maximum length; a batch is an array of positions in `kept`.
 
     With `documents`, a batch also has up to `reach` sentences before each of its own; `sentences` of them are its
     context. A sentence that is too long is left out of its document.
@@ -112,7 +112,7 @@ def pairs_for(model: Model, corpus: BinarizedCorpus, split: str, maximum_length:
 
 
 def next_units(batch: Batch, settings: TrainingSettings, random: Random) -> Batch:
-    """Predict each unit from those before it: a batch as it is loaded."""
+    """Predict each unit from those before it: return the batch unchanged."""
     return batch
 
 

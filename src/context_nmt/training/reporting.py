@@ -27,7 +27,7 @@ class Reporter:
         self.tokens, self.since = 0, time.perf_counter()
 
     def update(self, tokens: int) -> None:
-        """Count one update of so many target tokens."""
+        """Record one update of `tokens` target tokens."""
         self.tokens += tokens
         self.progress.update(self.task, advance=1, speed=self._speed())
 

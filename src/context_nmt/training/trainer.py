@@ -1,4 +1,4 @@
-"""The training loop: updates, validation, early stopping, which checkpoints are kept, and resuming after a kill."""
+"""The training loop: updates, validation, early stopping, choice of checkpoints, and resuming after a kill."""
 
 import csv
 import math
@@ -30,7 +30,7 @@ VALIDATION = ("valid_loss", "valid_nll", "valid_perplexity", "valid_bleu")
 
 @dataclass
 class Progress:
-    """How far a training is."""
+    """The progress of a training."""
 
     update: int = 0
     rows: list[dict[str, Any]] = field(default_factory=list)  # of the learning curve, one per validation
@@ -129,7 +129,7 @@ class Trainer:
             checkpoints.save(self._state, tensors, asdict(self.progress))
 
     def _resume(self) -> Progress:
-        """Put weights and moments back; without a saved state, nothing has happened yet."""
+        """Restore weights and moments; without a saved state, start from the beginning."""
         if not self._state.exists():
             return Progress()
         tensors, values = checkpoints.load(self._state)
@@ -151,7 +151,7 @@ class Trainer:
         return rows[max(0, len(rows) - self.settings.keep_last) :] + self._ranked()[: self.settings.keep_best]
 
     def _ranked(self) -> list[dict[str, Any]]:
-        """The validations, best first; of equals the earlier."""
+        """The validations, best first; ties go to the earlier."""
         if self.settings.select_by == "bleu":
             return sorted(self.progress.rows, key=lambda row: -row["valid_bleu"])
         return sorted(self.progress.rows, key=lambda row: row["valid_loss"])
@@ -170,7 +170,7 @@ class Trainer:
             writer.writerows({name: f"{value:.7g}" for name, value in row.items()} for row in rows)
 
     def _finish(self, training: Pairs) -> None:
-        """Copy what is kept; the scratch folder is removed only when the checkpoints are averaged."""
+        """Copy the kept checkpoints; the scratch folder is removed only after averaging."""
         self._write_curve()
         with replacing_folder(self.folder) as folder:
             for row in self._kept():

@@ -32,8 +32,8 @@ def train_run(
     """Train a variant with a seed, or resume a training that was killed.
 
     With `distilled`, on the distill stage's translations in place of the training target; with `start`, from the
-    weights of that variant's run with the same seed. Raises UserError for a run that another process trains, and for
-    processes that cannot share the batches of an update.
+    weights of that variant's run with the same seed. Raises UserError for a run that another process is training,
+    and for processes that cannot share the batches of an update.
     """
     path = experiment.plan(variant, "training")
     plan = TrainingPlan.read(path)

@@ -107,7 +107,7 @@ class Updater:
         }
 
     def restore(self, moments: dict[str, Tensor]) -> None:
-        """Put back what `moments` returned."""
+        """Restore the state returned by `moments`."""
         for name, parameter in self.model.named_parameters():
             kept = ("step", "exp_avg", "exp_avg_sq")
             self.optimizer.state[parameter] = {what: moments[f"{name}/{what}"].to(parameter.device) for what in kept}

@@ -1,1 +1,1 @@
-"""Readers of downloads that are no plain text: each writes files of a folder data/CORPUS."""
+"""Readers of downloads that are not plain text; each writes files into data/CORPUS."""

@@ -20,7 +20,9 @@ Chat = list[dict[str, Any]]
 
 
 def unpack(path: Path, folder: Path, file: DownloadFile, _: CorpusEntry) -> None:
-    """Write SPLIT, SPLIT_agent and SPLIT_customer with their documents; a chat without a speaker is none of theirs.
+    """Write SPLIT, SPLIT_agent and SPLIT_customer with their documents.
+
+    A speaker's set skips chats in which that speaker is silent.
 
     Raises KeyError, TypeError or AttributeError for JSON of another form.
     """

@@ -15,7 +15,7 @@ CHUNK = 2**16
 def unpack(path: Path, folder: Path, file: DownloadFile, _: CorpusEntry) -> None:
     """Append a text to the file `to` of a folder, or members of an archive to the files that `members` names.
 
-    Raises KeyError for a member that is missing or no regular file, and what gzip, tarfile and zipfile raise.
+    Raises KeyError for a member that is missing or no regular file, and the errors of gzip, tarfile and zipfile.
     """
     if file.to is not None:
         with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as text:

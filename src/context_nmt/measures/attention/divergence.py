@@ -1,4 +1,4 @@
-"""How far the maps of two attentions of one layer are apart (Ampomah et al. 2021, eq. 10 to 13, figure 4).
+"""Divergence of the two attention maps of a layer (Ampomah et al. 2021, eq. 10 to 13, figure 4).
 
 The paper's map of a unit is the maximum over its heads; this is read as the maximum of each element, normalised again.
 The other measure is the mean over pairs of heads of the same number. JS is half the relative entropy of each map to

@@ -1,4 +1,4 @@
-"""Reads where each word of a document looked, from modules that attend to words and then to sentences."""
+"""Attention of each word of a document to earlier ones, from modules that attend to words, then sentences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Looks:
-    """What the words of one sentence see through one module; nothing if it has no previous sentence."""
+    """The attention of one sentence's words through one module; empty without a previous sentence."""
 
     module: str  # encoder_output, decoder_output
     own_side: str  # the side whose words look: source, target
@@ -60,7 +60,7 @@ def looks(
     read: Sequence[Ids],
     vocabularies: dict[str, Vocabulary],
 ) -> list[list[Looks]]:
-    """Return what the words of each sentence of a document see, through each module.
+    """Return the attention of each sentence's words in a document to earlier sentences, by module.
 
     `read` has the target sides that later sentences see; vocabularies are those of `source` and `target`. A word of
     several units sees the mean of what they see, and is seen by the sum; weights are means over heads. After the
@@ -95,7 +95,7 @@ def looks(
 
 
 class _Earlier:
-    """A previous sentence, and where its words are among the positions that are looked at."""
+    """A previous sentence, and the positions of its words among those attended to."""
 
     def __init__(self, number: int, ids: Ids, vocabulary: Vocabulary, *, begins: bool) -> None:
         self.number = number
@@ -104,7 +104,7 @@ class _Earlier:
         self.spans = [slice(start + begins, end + begins) for start, end in spans]  # BEGIN is first
 
     def seen(self, words: Tensor, shares: Tensor, queries: slice, number: int) -> Seen:
-        """Return what the word of sentence `number` at `queries` sees of it; weights [k, T, S] and [T, k]."""
+        """Return the attention of the word at `queries` of sentence `number` to it; weights [k, T, S] and [T, k]."""
         back = self.number - number
         of_units = words[back, queries].mean(0)
         return Seen(

@@ -1,7 +1,7 @@
-"""How far gates open that mix a context into queries, keys or values.
+"""Mean openness of the gates that mix context into queries, keys or values.
 
-In context-aware self-attention it is lambda (Yang et al. 2019, figures 2 to 4), the share of the context in a query or
-key; in lexical shortcuts r (Emelin et al. 2019), the share of the embeddings in a key or value.
+The gate is lambda in context-aware self-attention (Yang et al. 2019, figures 2 to 4), the share of the context in a
+query or key, and r in lexical shortcuts (Emelin et al. 2019), the share of the embeddings in a key or value.
 """
 
 from collections import defaultdict

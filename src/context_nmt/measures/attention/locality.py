@@ -1,4 +1,4 @@
-"""How narrowly cross-attention looks: locality entropy (Ding et al. 2020, table 2) and the local gate (figure 2a)."""
+"""Locality of cross-attention: locality entropy (Ding et al. 2020, table 2) and the local gate (figure 2a)."""
 
 from collections.abc import Iterator
 

@@ -42,7 +42,7 @@ class Analysed:
 
 @dataclass(frozen=True)
 class Attention:
-    """An attention of a model, and what it shows, by the full names of submodules."""
+    """An attention of a model and its `shows`, with full names of submodules."""
 
     place: str  # encoder, decoder or cross
     layer: int  # from 1
@@ -59,7 +59,7 @@ def attentions(model: Model) -> list[Attention]:
 
 
 def shown(model: nn.Module, path: str) -> Shows:
-    """Return what a submodule shows, by full names; nothing if it does not say."""
+    """Return a submodule's `shows` with full names, empty by default."""
     shows: Shows = getattr(model.get_submodule(path), "shows", Shows())
     return Shows(
         weights=tuple(f"{path}.{name}" for name in shows.weights),

@@ -79,7 +79,7 @@ class _Direction:
 
 @lru_cache(maxsize=10_000)
 def _prior(length: int, width: int) -> NDArray[np.float64]:
-    """[m, n + 1]: how probable NULL and the source words are by their places alone."""
+    """[m, n + 1]: the prior probability of NULL and of each source word, given positions only."""
     i, j = np.arange(1, width) / (width - 1), np.arange(1, length + 1) / length
     near = np.exp(-LAMBDA * np.abs(i - j[:, None]))
     return np.hstack([np.full((length, 1), NULL), (1 - NULL) * near / near.sum(1, keepdims=True)])

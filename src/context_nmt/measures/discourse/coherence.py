@@ -1,4 +1,4 @@
-"""Coherence of documents: how alike adjacent sentences are in a latent semantic space (Foltz et al. 1998).
+"""Coherence of documents: the similarity of adjacent sentences in a latent semantic space (Foltz et al. 1998).
 
 The space is that of a training text (latent semantic analysis, Deerwester et al. 1990): a singular value decomposition
 of the TF-IDF weights of content words' stems in its documents, or in its sentences if it has no documents. A word's

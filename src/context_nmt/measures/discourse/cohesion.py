@@ -1,4 +1,4 @@
-"""Lexical cohesion of documents (Wong and Kit 2012): how many of their content words take up an earlier one.
+"""Lexical cohesion of documents (Wong and Kit 2012): the share of content words that take up an earlier one.
 
 A word does if an earlier one in its document has the same stem, or is related to it by WordNet: a synonym, directly
 above or below it, or under the same. Without a WordNet, repetition counts alone. There is one for English, as data of
@@ -77,7 +77,7 @@ class WordNet:
 
 
 class _Reader(WordNetCorpusReader):  # type: ignore[misc]
-    """NLTK's reader, without what Debian's files lack and nothing here looks at."""
+    """NLTK's reader without the files that Debian lacks, which are not needed here."""
 
     def open(self, file: str) -> Any:
         if file == "lexnames":  # the names of WordNet's source files, by number
@@ -90,7 +90,7 @@ class _Reader(WordNetCorpusReader):  # type: ignore[misc]
 
 
 def find_wordnet(language: str) -> WordNet | None:
-    """Open the WordNet of a language; None if there is none here."""
+    """Open the WordNet of a language; None if it is not installed."""
     if language != "en":
         return None
     for place in PLACES:

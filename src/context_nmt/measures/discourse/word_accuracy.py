@@ -1,4 +1,4 @@
-"""The share of the reference's pronouns, nouns or other words that a translation has where they belong.
+"""Accuracy of pronouns, nouns or other words of the reference, compared at aligned positions.
 
 The accuracy of pronoun translation (APT, Miculicich and Popescu-Belis 2017) as the authors of HAN counted it: from a
 word of the reference along the links of one word alignment to the source, and along those of another to the

@@ -38,7 +38,7 @@ class Probe:
 
     @property
     def goes_on(self) -> bool:
-        """Whether it has improved in its last `patience` epochs."""
+        """Return whether the probe improved in the last `patience` epochs."""
         return self._since < self.patience
 
     def validated(self, accuracy: float) -> None:
@@ -84,7 +84,7 @@ def train_sentence_probe(
 
 
 def accuracy(probe: Probe, examples: Examples) -> float:
-    """Return the per cent of the examples whose class is found."""
+    """Return the accuracy on the examples, in per cent."""
     return 100 * float(probe.right(examples.features, examples.labels).double().mean())
 
 

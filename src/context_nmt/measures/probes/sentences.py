@@ -1,4 +1,4 @@
-"""Sentence probes: how well classifiers find out what a sentence is like from its mean encoder state.
+"""Sentence probes: how well a classifier predicts properties of a sentence from its mean encoder state.
 
 The mean is over all real positions of the encoder's output, the final norm included: the sentence's units and END. A
 model that looks at previous sentences sees none before these.

@@ -1,4 +1,4 @@
-"""Lexical probes: how well a layer's state tells which unit is at its position (Emelin et al. 2019).
+"""Lexical probes: how well a layer's state predicts the unit at its position (Emelin et al. 2019).
 
 A classifier per layer and stack, D -> 512 ReLU, dropout 0.5 -> units, without output bias, trained by Adam on training
 text with its own early stopping. The unit is that of the position: in the decoder the input, not the next one. Units

@@ -19,7 +19,7 @@ States = TypeVar("States", SourceStates, TargetStates)
 
 @dataclass(frozen=True)
 class KnownSentences:
-    """N sentences that others look back at; `target` is None as long as it is not known."""
+    """N previous sentences, as later ones see them; `target` is None until it is known."""
 
     source: SourceStates
     target: TargetStates | None = None
@@ -96,7 +96,7 @@ class DocumentModel(TranslationModel):
         return replace(alone, states=(*alone.states[:-1], self.encoder_output(alone.states[-1], context)))
 
     def remembered(self, source: Tensor, alone: Memory, memory: Memory, target_inputs: Tensor) -> KnownSentences:
-        """Return what later sentences see of these, whose targets are now known."""
+        """Return these sentences, now with targets, as later ones see them."""
         states, crossed = self.decoded(target_inputs, memory)
         target = TargetStates(inputs=target_inputs, words=words_of(target_inputs), states=states, crossed=crossed)
         return KnownSentences(source_states(source, alone), target)
@@ -129,10 +129,10 @@ class DocumentModel(TranslationModel):
 
 
 def source_states(source: Tensor, alone: Memory) -> SourceStates:
-    """Source ids [N, S] and their encoding -> what later sentences see of them."""
+    """Source ids [N, S] and their encoding -> the states that later sentences see."""
     return SourceStates(states=alone.states[-1], words=words_of(source))
 
 
 def words_of(ids: Tensor) -> Tensor:
-    """Return which ids [N, T] are units of the text."""
+    """Return a mask of the ids [N, T] that are units of the text."""
     return (ids != PADDING) & (ids != BEGIN) & (ids != END) & (ids != UNKNOWN)

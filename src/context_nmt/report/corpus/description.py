@@ -19,7 +19,7 @@ Description = dict[str, Any]
 
 
 def describe_corpus(path: Path) -> Description:
-    """Describe the corpus in a folder, without what it does not have.
+    """Describe the corpus in a folder, omitting missing parts.
 
     {"splits": {SPLIT: {"sentences", "documents", "languages": {LANGUAGE: {"tokens", "types", "lengths"}}, "phenomena",
     "in_training", "bound": {LANGUAGE: SCORES}}}, "contrastive": {SET: …}, "probing": {TASK: {CLASS: {SPLIT: …}}}}

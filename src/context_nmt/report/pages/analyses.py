@@ -212,7 +212,7 @@ def _grid(results: Results, analysis: Analysis, test_set: str) -> Grid:
 
 
 def _count(results: Results, analysis: Analysis, test_set: str, tag: str) -> str:
-    """Return what a column is about, the same for all systems."""
+    """Return the count shown in a column title, the same for all systems."""
     metric, unit = analysis.counts
     found = results.reference_value(TEXT, Measure(test_set, metric, tag=tag))
     return "" if found is None else f", {found:,g} {unit}"

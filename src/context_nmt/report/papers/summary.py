@@ -1,4 +1,4 @@
-"""A minute's reading on a paper: its claims, their outcomes here and how certain these are, as sentences of numbers."""
+"""One-minute summary of a paper: its claims, their outcomes here and their certainty, as sentences of numbers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
