@@ -1,0 +1,52 @@
+"""Hooks of the documentation site: MathML, results as pages, and a check that every path that a page names exists."""
+
+import logging
+import re
+from html import unescape
+from pathlib import Path
+
+from latex2mathml.converter import convert
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).parents[1]
+RESULTS = {  # pages that the pipeline writes, by the page that shows them
+    "results/report.md": "reports/report.md",
+    "results/default.md": "metrics/results.md",
+    "results/speed.md": "benchmarks/README.md",
+}
+FOLDERS = ("src", "stages", "tests", "data", "experiments", "metrics", "reports", "benchmarks")
+MADE_BY_RUNS = ("data/", "reports/report.html", "reports/pages", "reports/tables")  # not in git
+FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([([])(.*?)\\[)\]]</\1>', re.DOTALL)
+LINK = re.compile(r"(!?)\[([^]]*)\]\(([^)#]+)\)")
+PATH = re.compile(rf"<code>((?:{'|'.join(FOLDERS)})/[\w./-]*)</code>")
+
+log = logging.getLogger("mkdocs.hooks")
+
+
+def on_files(files, config):
+    """Add the results and the pictures that they and other pages show."""
+    for page, source in RESULTS.items():
+        text = (ROOT / source).read_text(encoding="utf-8")
+        folder = Path(source).parent
+        for mark, _, target in LINK.findall(text):
+            if mark and "://" not in target:
+                files.append(File.generated(config, f"results/{target}", abs_src_path=str(ROOT / folder / target)))
+        text = LINK.sub(lambda link: link[0] if link[1] or "://" in link[3] else f"`{Path(link[3]).name}`", text)
+        files.append(File.generated(config, page, content=f"---\nsearch: {{exclude: true}}\n---\n\n{text}"))
+    picture = "results/figures/bleu.svg"
+    files.append(File.generated(config, picture, abs_src_path=str(ROOT / "reports/figures/bleu.svg")))
+    return files
+
+
+def on_page_content(html, page, config, files):
+    """Turn formulas into MathML, and warn of paths that do not exist."""
+    if page.file.src_uri not in RESULTS:
+        for path in PATH.findall(html):
+            if not path.startswith(MADE_BY_RUNS) and not (ROOT / path).exists():
+                log.warning("%s names %s, which does not exist", page.file.src_uri, path)
+    return FORMULA.sub(lambda found: _mathml(unescape(found[3]), display=found[2] == "["), html)
+
+
+def _mathml(formula, *, display):
+    mathml = convert(formula, display="block" if display else "inline")
+    return f'<div class="formula">{mathml}</div>' if display else mathml
