@@ -15,8 +15,9 @@ RESULTS = {  # pages that the pipeline writes, by the page that shows them
     "results/speed.md": "benchmarks/README.md",
 }
 FOLDERS = ("src", "stages", "tests", "data", "experiments", "metrics", "reports", "benchmarks")
-MADE_BY_RUNS = ("data/", "reports/report.html", "reports/pages", "reports/tables")  # not in git
+NOT_IN_GIT = re.compile(r"data/(?!params)|reports/(report\.html|pages|tables)|[A-Z]{3}|mine")  # or a placeholder
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([([])(.*?)\\[)\]]</\1>', re.DOTALL)
+TAG = re.compile(r"\\tag\{([^}]*)\}")  # the number of an equation
 LINK = re.compile(r"(!?)\[([^]]*)\]\(([^)#]+)\)")
 PATH = re.compile(rf"<code>((?:{'|'.join(FOLDERS)})/[\w./-]*)</code>")
 
@@ -42,11 +43,13 @@ def on_page_content(html, page, config, files):
     """Turn formulas into MathML, and warn of paths that do not exist."""
     if page.file.src_uri not in RESULTS:
         for path in PATH.findall(html):
-            if not path.startswith(MADE_BY_RUNS) and not (ROOT / path).exists():
+            if not NOT_IN_GIT.search(path) and not (ROOT / path).exists():
                 log.warning("%s names %s, which does not exist", page.file.src_uri, path)
     return FORMULA.sub(lambda found: _mathml(unescape(found[3]), display=found[2] == "["), html)
 
 
 def _mathml(formula, *, display):
-    mathml = convert(formula, display="block" if display else "inline")
-    return f'<div class="formula">{mathml}</div>' if display else mathml
+    number = TAG.search(formula)
+    mathml = convert(TAG.sub("", formula), display="block" if display else "inline")
+    tag = f"<span>({number[1]})</span>" if number else ""
+    return f'<div class="formula">{mathml}{tag}</div>' if display else mathml
