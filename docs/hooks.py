@@ -9,8 +9,9 @@ from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
+REPORT = "results/report.md"
 RESULTS = {  # pages that the pipeline writes, by the page that shows them
-    "results/report.md": "reports/report.md",
+    REPORT: "reports/report.md",
     "results/default.md": "metrics/results.md",
     "results/speed.md": "benchmarks/README.md",
 }
@@ -33,7 +34,9 @@ def on_files(files, config):
             if mark and "://" not in target:
                 files.append(File.generated(config, f"results/{target}", abs_src_path=str(ROOT / folder / target)))
         text = LINK.sub(lambda link: link[0] if link[1] or "://" in link[3] else f"`{Path(link[3]).name}`", text)
-        files.append(File.generated(config, page, content=f"---\nsearch: {{exclude: true}}\n---\n\n{text}"))
+        wide = "hide: [navigation]\n" if page == REPORT else ""  # its tables have many columns
+        head = f"---\nsearch: {{exclude: true}}\n{wide}---\n\n"
+        files.append(File.generated(config, page, content=head + text))
     picture = "results/figures/bleu.svg"
     files.append(File.generated(config, picture, abs_src_path=str(ROOT / "reports/figures/bleu.svg")))
     return files
