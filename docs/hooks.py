@@ -19,7 +19,7 @@ FOLDERS = ("src", "stages", "tests", "data", "experiments", "metrics", "reports"
 NOT_IN_GIT = re.compile(r"data/(?!params)|reports/(report\.html|pages|tables)|[A-Z]{3}|mine")  # or a placeholder
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([([])(.*?)\\[)\]]</\1>', re.DOTALL)
 TAG = re.compile(r"\\tag\{([^}]*)\}")  # the number of an equation
-LINK = re.compile(r"(!?)\[([^]]*)\]\(([^)#]+)\)")
+LINK = re.compile(r"(!?)\[([^]]*)\]\((?!#|\w+://)([^)]+)\)")  # to another file
 PATH = re.compile(rf"<code>((?:{'|'.join(FOLDERS)})/[\w./-]*)</code>")
 
 log = logging.getLogger("mkdocs.hooks")
@@ -27,18 +27,17 @@ log = logging.getLogger("mkdocs.hooks")
 
 def on_files(files, config):
     """Add the results and the pictures that they and other pages show."""
+    pictures = {"results/figures/bleu.svg": ROOT / "reports/figures/bleu.svg"}
     for page, source in RESULTS.items():
         text = (ROOT / source).read_text(encoding="utf-8")
-        folder = Path(source).parent
         for mark, _, target in LINK.findall(text):
-            if mark and "://" not in target:
-                files.append(File.generated(config, f"results/{target}", abs_src_path=str(ROOT / folder / target)))
-        text = LINK.sub(lambda link: link[0] if link[1] or "://" in link[3] else f"`{Path(link[3]).name}`", text)
+            if mark:
+                pictures[f"results/{target}"] = ROOT / Path(source).parent / target
+        text = LINK.sub(lambda link: link[0] if link[1] else f"`{Path(link[3]).name}`", text)  # pages are not here
         wide = "hide: [navigation]\n" if page == REPORT else ""  # its tables have many columns
-        head = f"---\nsearch: {{exclude: true}}\n{wide}---\n\n"
-        files.append(File.generated(config, page, content=head + text))
-    picture = "results/figures/bleu.svg"
-    files.append(File.generated(config, picture, abs_src_path=str(ROOT / "reports/figures/bleu.svg")))
+        files.append(File.generated(config, page, content=f"---\nsearch: {{exclude: true}}\n{wide}---\n\n{text}"))
+    for page, picture in pictures.items():
+        files.append(File.generated(config, page, abs_src_path=str(picture)))
     return files
 
 
