@@ -1,1 +1,1 @@
-"""How fast and how large this project runs, beside other programs that do the same; `make speed` measures all of it."""
+"""Speed and memory of this project against other programs for the same tasks; `make speed` measures all of it."""

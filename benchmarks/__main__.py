@@ -1,13 +1,11 @@
 """Measures all parts in one run and keeps the figures."""
 
 from benchmarks import iterations, machine, report, variants
-from benchmarks.command_line import ROUNDS, Rounds
 from benchmarks.decoding import decoding
-from benchmarks.segment_text import bpe
-from benchmarks.side_by_side import side_by_side
+from benchmarks.report import ROUNDS, Rounds
 from benchmarks.systems import systems_of
-from benchmarks.tokenize_text import tokenize
-from benchmarks.training import training
+from benchmarks.text import bpe, tokenize
+from benchmarks.training import side_by_side, training
 from context_nmt.command_line import run
 from context_nmt.settings.folder import Experiment
 

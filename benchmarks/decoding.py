@@ -1,4 +1,4 @@
-"""Measures decoding: this project beside CTranslate2 with the same weights."""
+"""Measures decoding: this project against CTranslate2 with the same weights."""
 
 import shutil
 import tempfile
@@ -9,9 +9,8 @@ from typing import Literal
 
 import torch
 
-from benchmarks.command_line import part_command
 from benchmarks.models import plan_of, trained
-from benchmarks.report import Part
+from benchmarks.report import Part, part_command
 from benchmarks.rounds import CORES, Contender, Measured, Work, measure, ratio
 from benchmarks.setting import EXPERIMENT, corpus
 from context_nmt.corpus.vocabulary import join_units

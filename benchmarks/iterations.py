@@ -1,4 +1,4 @@
-"""Measures mask-predict with few and with many iterations beside beam search, and the BLEU of each."""
+"""Measures speed and BLEU of mask-predict, with few and with many iterations, against beam search."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import torch
 import typer
 
 from benchmarks import machine, report
-from benchmarks.command_line import ROUNDS, Rounds
+from benchmarks.report import ROUNDS, Rounds
 from benchmarks.rounds import CORES, Contender, Measured, Work, measure, ratio
 from benchmarks.systems import ROOT, SEED, Systems, systems_of
 from benchmarks.trade_off import draw
@@ -42,7 +42,7 @@ class Search:
 
 
 def searches(systems: Systems) -> list[Search]:
-    """Beam search, greedy search, mask-predict, and the most iterations of the system beside."""
+    """Return beam search, greedy search, mask-predict and, for the second masked system, its most iterations."""
     found = []
     for beam in BEAMS:
         settings = dataclasses.replace(systems.search(systems.teacher), beam=beam)
@@ -192,7 +192,7 @@ def main(
 
         benchmarks/iterations.json   iterations-NAME.json for experiments/NAME
         benchmarks/iterations.svg
-        benchmarks/README.md         their table, beside those of the other parts
+        benchmarks/README.md         their table, after those of the other parts
 
     Example: python -m benchmarks.iterations --experiment experiments/multi30k-en-de-masked --rounds 3
     """

@@ -1,4 +1,4 @@
-"""The machine that figures hold for, and the most that it can multiply."""
+"""The machine that is measured, and its peak of matrix products."""
 
 import platform
 import re
@@ -32,13 +32,8 @@ def describe(packages: Iterable[str] = PACKAGES) -> dict[str, Any]:
         "memory_gb": round(int(memory[1]) / 1e6),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        **versions(packages),
+        **{package: version(package) for package in packages},
     }
-
-
-def versions(packages: Iterable[str]) -> dict[str, str]:
-    """The installed version of each package."""
-    return {package: version(package) for package in packages}
 
 
 def _of_cpu(information: str, name: str) -> str:

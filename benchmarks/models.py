@@ -1,4 +1,4 @@
-"""Plans and batches that all train with, and the model that all decode with."""
+"""Plans and batches for all trainings, and the model for all decoding."""
 
 import sys
 from pathlib import Path
@@ -8,12 +8,11 @@ import torch
 from benchmarks.setting import EXPERIMENT, corpus, prepared
 from context_nmt.corpus.previous import document_batches
 from context_nmt.models.averaging import average_run
-from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.pipeline.planning import plan, write_plans
 from context_nmt.settings.layout import run_name
-from context_nmt.training.batches import Batch, DocumentPairs, Pairs
+from context_nmt.training.batches import Batch, Pairs
 from context_nmt.training.running import train_run
 
 RUN = "transformer", 1  # variant and seed of the model that is decoded with
@@ -22,7 +21,7 @@ REACH = 7  # sentences before a batch's first one that it leaves room for: as fa
 
 
 def plan_of(variant: str) -> TrainingPlan:
-    """What training is told about a variant of benchmarks/params.yaml."""
+    """The plan of training for a variant of benchmarks/params.yaml."""
     return plan(EXPERIMENT.settings, variant).training
 
 
@@ -41,10 +40,15 @@ def batches_in_documents(model: Model, tokens: int, number: int) -> list[Batch]:
     source, target = corpus().parallel(corpus().train)
     whole = documents(len(source))
     cut = document_batches(source.lengths + 1, target.lengths + 1, whole, reach=REACH, tokens=tokens)[:number]
-    device = torch.device("cpu")
-    pairs = Pairs(source, target, maximum_length=None, device=device)
-    if isinstance(model, DocumentModel):
-        pairs = DocumentPairs(source, target, whole, model, maximum_length=None, device=device)
+    pairs = Pairs(
+        source,
+        target,
+        maximum_length=None,
+        device=torch.device("cpu"),
+        documents=whole if model.in_documents else None,
+        sentences=model.sentences,
+        reach=model.reach,
+    )
     return [pairs.load(batch) for batch in cut]
 
 

@@ -1,11 +1,18 @@
-"""Figures as JSON and as Markdown tables."""
+"""Figures as JSON and as Markdown tables, and the command line of a part."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from benchmarks.rounds import Measured, Ratio
+from context_nmt.command_line import run
 from context_nmt.files import read_json, write_json, write_lines
+
+ROUNDS = 5
+Rounds = Annotated[int, typer.Option(min=1, help="How often each program has its turn.")]
 
 FOLDER = Path(__file__).parent
 README = FOLDER.parent / "README.md"
@@ -33,13 +40,25 @@ class Part:
         }
 
 
+def part_command(*parts: Callable[[int], Part]) -> None:
+    """Run parts as a command that prints their figures and writes no file of results."""
+
+    def main(rounds: Rounds = ROUNDS) -> None:
+        for part in parts:
+            typer.echo("\n".join(section(part(rounds).to_dict())))
+
+    docs = " ".join(part.__doc__ or "" for part in parts)
+    main.__doc__ = f"{docs} Prints figures and ratios; `make speed` runs all parts and keeps their results."
+    run(main)
+
+
 def write(machine: dict[str, Any], parts: list[Part]) -> None:
-    """Write results.json, README.md beside it, and the table in the project's README.md."""
+    """Write results.json, README.md next to it, and the table in the project's README.md."""
     _write({"machine": machine, "parts": [part.to_dict() for part in parts]})
 
 
 def replace(part: Part, machine: dict[str, Any]) -> None:
-    """Write them with this part in the place of the one of its title, and where it was measured."""
+    """Write the same files with this part in place of the earlier one of its title, and where it was measured."""
     values, own = read_json(FOLDER / "results.json"), part.to_dict()
     own["notes"].append(f"Measured in a run of its own: {machine_line(machine)}")
     values["parts"] = [own if one["title"] == part.title else one for one in values["parts"]]
@@ -57,24 +76,19 @@ def _write(values: dict[str, Any]) -> None:
 
 
 def write_page(folder: Path = FOLDER) -> None:
-    """Write README.md from results.json and the iterations*.json beside it."""
-    trade_offs = {path.stem: read_json(path) for path in sorted(folder.glob("iterations*.json"))}
-    write_lines(folder / "README.md", page(read_json(folder / "results.json"), trade_offs))
-
-
-def page(values: dict[str, Any], trade_offs: dict[str, dict[str, Any]]) -> list[str]:
-    """The lines of benchmarks/README.md; trade-offs by the names of their files."""
+    """Write README.md from results.json and the iterations*.json next to it."""
+    values = read_json(folder / "results.json")
     lines = ["# Speed and memory", "", "Written by `make speed`; the same values are in `results.json`.", ""]
     lines += [machine_line(values["machine"]), ""]
     lines += [
-        "Medians of interleaved rounds, A B A B …, each program in a process of its own. A ratio is taken in each"
+        "Medians of interleaved rounds, A B A B …, each program in a process of its own. A ratio is taken in each",
+        "round; shown are its median, its least and its greatest value.",
     ]
-    lines += ["round; shown are its median, its least and its greatest value."]
     for part in values["parts"]:
         lines += ["", *section(part)]
-    for name, trade_off in trade_offs.items():
-        lines += ["", *trade_off_section(name, trade_off)]
-    return lines
+    for path in sorted(folder.glob("iterations*.json")):
+        lines += ["", *trade_off_section(path.stem, read_json(path))]
+    write_lines(folder / "README.md", lines)
 
 
 def machine_line(machine: dict[str, Any]) -> str:
@@ -89,37 +103,40 @@ def machine_line(machine: dict[str, Any]) -> str:
 
 def section(part: dict[str, Any]) -> list[str]:
     """One part: what each program did, how they compare, and notes."""
-    lines = [f"## {part['title']}", "", *_contenders(part["contenders"]), *_variants(part["variants"])]
-    lines += ["| ratio | median | least to greatest | wanted |", "| --- | ---: | ---: | ---: |"]
-    for one in part["ratios"]:
-        spread = f"{one['minimum']:.2f} to {one['maximum']:.2f}"
-        lines.append(f"| {one['of']} / {one['to']} | {one['median']:.2f} | {spread} | {_wanted(one)} |")
+    lines = [f"## {part['title']}", ""]
+    if part["contenders"]:
+        rows = []
+        for name, one in part["contenders"].items():
+            spread = f"{min(one['rounds']):,g} to {max(one['rounds']):,g}"
+            rows.append([name, f"{one['median']:,g} {one['unit']}/s", spread, f"{one['memory_mb']:,}"])
+        lines += [*_table(["", "speed", "least to greatest", "memory, MB"], rows), ""]
+    if part["variants"]:
+        titles = ["", "training", "least to greatest", "decoding", "least to greatest", "FLOPs", "time / FLOPs"]
+        rows = []
+        for name, one in part["variants"].items():
+            speeds = [one[work] for work in ("training", "decoding")]
+            cells = [(f"{own['median']:.2f}", f"{own['least']:.2f} to {own['greatest']:.2f}") for own in speeds]
+            rows.append([name, *cells[0], *cells[1], f"{one['flops']:.3f}", f"{one['time_over_flops']:.2f}"])
+        lines += [*_table(titles, rows), ""]
+    rows = [_ratio_cells(one) for one in part["ratios"]]
+    lines += _table(["ratio", "median", "least to greatest", "wanted"], rows)
     return [*lines, "", *(f"- {note}" for note in part["notes"])]
 
 
-def _contenders(contenders: dict[str, dict[str, Any]]) -> list[str]:
-    """A table of speeds and an empty line; nothing without contenders."""
-    if not contenders:
-        return []
-    lines = ["| | speed | least to greatest | memory, MB |", "| --- | ---: | ---: | ---: |"]
-    for name, one in contenders.items():
-        spread = f"{min(one['rounds']):,g} to {max(one['rounds']):,g}"
-        lines.append(f"| {name} | {one['median']:,g} {one['unit']}/s | {spread} | {one['memory_mb']:,} |")
-    return [*lines, ""]
+def _table(titles: list[str], rows: Iterable[list[str]], left: int = 1) -> list[str]:
+    """The lines of a Markdown table whose first `left` columns are aligned to the left, the others to the right."""
+    line = f"|{' --- |' * left}{' ---: |' * (len(titles) - left)}"
+    return [f"| {' | '.join(titles)} |".replace("|  |", "| |"), line, *(f"| {' | '.join(row)} |" for row in rows)]
 
 
-def _variants(variants: dict[str, dict[str, Any]]) -> list[str]:
-    """A table of what mechanisms cost and an empty line; nothing without variants."""
-    if not variants:
-        return []
-    titles = ("", "training", "least to greatest", "decoding", "least to greatest", "FLOPs", "time / FLOPs")
-    lines = [f"| {' | '.join(titles)} |", f"| --- |{' ---: |' * (len(titles) - 1)}"]
-    for name, one in variants.items():
-        cells = [name]
-        for work in ("training", "decoding"):
-            cells += [f"{one[work]['median']:.2f}", f"{one[work]['least']:.2f} to {one[work]['greatest']:.2f}"]
-        lines.append(f"| {' | '.join(cells)} | {one['flops']:.3f} | {one['time_over_flops']:.2f} |")
-    return [*lines, ""]
+def _ratio_cells(one: dict[str, Any]) -> list[str]:
+    wanted = "" if one["wanted"] is None else f"at least {one['wanted']:g}"
+    return [
+        f"{one['of']} / {one['to']}",
+        f"{one['median']:.2f}",
+        f"{one['minimum']:.2f} to {one['maximum']:.2f}",
+        wanted,
+    ]
 
 
 def trade_off_section(name: str, values: dict[str, Any]) -> list[str]:
@@ -130,14 +147,15 @@ def trade_off_section(name: str, values: dict[str, Any]) -> list[str]:
     for mode in ("one at a time", "batched"):
         titles += [f"{mode}, sentences/s", f"/ {base['search']}", "least to greatest"]
     lines = [f"## Iterations of mask-predict, {values['corpus']}", "", f"![BLEU against speed]({name}.svg)", ""]
-    lines += [f"| {' | '.join(titles)} |", f"| --- |{' ---: |' * (len(titles) - 1)}"]
+    rows = []
     for one in values["searches"]:
         cells = [f"{values['systems'][one['system']]['label']}, {one['search']}", f"{one['bleu']:.2f}"]
         for mode in modes:
             relative = one[mode]["relative"]
             spread = f"{relative['minimum']:.2f} to {relative['maximum']:.2f}"
             cells += [f"{one[mode]['median']:,g}", f"{relative['median']:.2f}", spread]
-        lines.append(f"| {' | '.join(cells)} |")
+        rows.append(cells)
+    lines += _table(titles, rows)
     systems = [values["systems"][system] for system in dict.fromkeys(one["system"] for one in values["searches"])]
     runs = ", ".join(f"{one['run']} ({one['size']}, {one['parameters']:,})" for one in systems)
     notes = [
@@ -152,22 +170,18 @@ def trade_off_section(name: str, values: dict[str, Any]) -> list[str]:
 
 
 def summary(values: dict[str, Any]) -> list[str]:
-    """The table of the project's README.md: ratios that something is wanted of."""
-    lines = ["| | ratio | median | least to greatest | wanted |", "| --- | --- | ---: | ---: | ---: |"]
-    for part in values["parts"]:
-        for one in part["ratios"]:
-            if one["wanted"] is not None:
-                spread = f"{one['minimum']:.2f} to {one['maximum']:.2f}"
-                ratio = f"{one['of']} / {one['to']}"
-                lines.append(f"| {part['title']} | {ratio} | {one['median']:.2f} | {spread} | {_wanted(one)} |")
-    return [*lines, "", machine_line(values["machine"])]
+    """The table of the project's README.md: the ratios with a wanted value."""
+    rows = [
+        [part["title"], *_ratio_cells(one)]
+        for part in values["parts"]
+        for one in part["ratios"]
+        if one["wanted"] is not None
+    ]
+    table = _table(["", "ratio", "median", "least to greatest", "wanted"], rows, left=2)
+    return [*table, "", machine_line(values["machine"])]
 
 
 def same_bytes(measured: dict[str, Measured]) -> str:
     """Say whether all contenders gave the same checksums."""
     first, *others = [one.output for one in measured.values()]
     return "All write the same bytes." if all(other == first for other in others) else "They write different lines!"
-
-
-def _wanted(ratio: dict[str, Any]) -> str:
-    return "" if ratio["wanted"] is None else f"at least {ratio['wanted']:g}"

@@ -1,4 +1,4 @@
-"""Interleaved rounds A B A B …, each contender in a process of its own that lives on from round to round."""
+"""Interleaved rounds A B A B …, each contender in a process of its own that stays alive between rounds."""
 
 import multiprocessing
 import os
@@ -23,7 +23,7 @@ Prepare = Callable[..., AbstractContextManager[Work]]
 
 @dataclass(frozen=True, kw_only=True)
 class Contender:
-    """What takes part: `prepare(*arguments)` is entered once, in its process, and gives the work of a round."""
+    """A program to measure: `prepare(*arguments)` is entered once, in its process, and yields the work of a round."""
 
     name: str
     prepare: Prepare
@@ -34,7 +34,7 @@ class Contender:
 
 @dataclass
 class Measured:
-    """What the rounds of one contender gave."""
+    """The measurements of one contender."""
 
     unit: str
     speeds: list[float] = field(default_factory=list)  # units per second, one per round
@@ -75,9 +75,9 @@ def ratio(
 
 
 def measure(part: str, contenders: list[Contender], rounds: int) -> dict[str, Measured]:
-    """Run all contenders in turn, `rounds` times, and tell on standard error what each round gave.
+    """Run all contenders in turn, `rounds` times, and report each round on standard error.
 
-    Raises UserError for a contender that fails; its traceback stands above.
+    Raises UserError for a contender that fails; its traceback is above.
     """
     results = {one.name: Measured(one.unit) for one in contenders}
     with ExitStack() as stack:
@@ -186,7 +186,7 @@ def _memory(process: int | None) -> float:
 
 
 def tell(line: str) -> None:
-    """Say how far it is, on standard error."""
+    """Print a line of progress on standard error."""
     print(line, file=sys.stderr, flush=True)
 
 

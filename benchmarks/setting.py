@@ -1,4 +1,4 @@
-"""What is measured on: Multi30k, downloaded and prepared in runs/speed by the project's own stages; no torch here."""
+"""The text of all measurements: Multi30k, prepared in runs/speed by the project's own stages; no torch here."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ EXPERIMENT = Experiment(ROOT / "runs" / "speed")
 
 
 def prepared() -> None:
-    """Prepare the text, once; raises UserError when it is not there and cannot be downloaded."""
+    """Prepare the text once; raises UserError if it is missing and cannot be downloaded."""
     if not EXPERIMENT.parameters.is_file() or EXPERIMENT.parameters.read_bytes() != PARAMETERS.read_bytes():
         shutil.rmtree(EXPERIMENT.folder, ignore_errors=True)
         EXPERIMENT.folder.mkdir(parents=True)

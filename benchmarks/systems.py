@@ -1,4 +1,4 @@
-"""The trained systems of an experiment whose decoding is compared, and the text that they translate."""
+"""The trained systems of an experiment whose decoding is compared, and the text they translate."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Systems:
-    """An autoregressive system, a masked one and perhaps another masked one, by the names of their variants."""
+    """An autoregressive system, a masked one and perhaps a second masked one, by the names of their variants."""
 
     experiment: Experiment
     teacher: str
@@ -42,14 +42,14 @@ class Systems:
         return read_parallel(*sides)[1]
 
     def folder(self, system: str) -> Path:
-        """Where a system's run lies."""
+        """The folder of a system's run."""
         return self.experiment.model(run_name(system, self.seed))
 
     def model(self, system: str) -> ModelSettings:
         return plan(self.experiment.settings, system).training.model.model
 
     def search(self, system: str) -> DecodingSettings:
-        """How a system's plan has it translate, the best hypothesis alone."""
+        """The search settings of a system's plan, for the best hypothesis only."""
         return dataclasses.replace(read_settings(self.folder(system) / "decoding.json"), n_best=1)
 
 
@@ -62,7 +62,7 @@ def systems_of(
     seed: int = SEED,
     test: str | None = None,
 ) -> Systems:
-    """Choose what is left out: the teacher, the first masked student, the next one beside it where there is one.
+    """Choose systems; by default the teacher, the first masked student and, if there is one, the second.
 
     The test set is then the first that is not the validation set. Raises UserError for a system or test set that the
     experiment does not have, or has not trained or prepared.

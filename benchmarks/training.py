@@ -1,19 +1,23 @@
-"""Measures training: this project beside a loop around torch.nn.Transformer, and both beside the processor's peak."""
+"""Measures training, against a loop around torch.nn.Transformer and the processor's peak, and of two models at once."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from benchmarks import machine, updates
-from benchmarks.command_line import part_command
 from benchmarks.models import plan_of
-from benchmarks.report import Part
-from benchmarks.rounds import Contender, measure, ratio
+from benchmarks.report import Part, part_command
+from benchmarks.rounds import CORES, Contender, Work, measure, ratio, running
 from benchmarks.setting import corpus, prepared
 from benchmarks.updates import Precision
 from context_nmt.models.counting import SENTENCE_LENGTH, describe
 
 UPDATES = 12  # in a round
+SMALL_UPDATES = 20  # of each small training in a round
 
 TORCH, TORCH_BF16 = "torch.nn.Transformer", "torch.nn.Transformer, bf16 autocast"
 TORCH_DROPOUT = "torch.nn.Transformer, dropout where ours is"
 OURS, OURS_BF16 = "context-nmt", "context-nmt, bf16"
+BOTH, TURNS, ALONE = "two side by side, 1 thread each", f"one after the other, {CORES} threads", "one alone, 1 thread"
 PEAK, PEAK_BF16 = machine.products("float32"), machine.products("bfloat16")
 
 
@@ -58,6 +62,35 @@ def training(rounds: int) -> Part:
     )
 
 
+def side_by_side(rounds: int) -> Part:
+    """Compare two trainings of width 64 at once with the same two in turn."""
+    prepared()
+    small = ("small", "fp32", SMALL_UPDATES, "updates")
+    alone = Contender(name=ALONE, prepare=updates.ours, arguments=small, unit="updates", threads=1)
+    turns = Contender(name=TURNS, prepare=updates.ours, arguments=small, unit="updates")
+    both = Contender(name=BOTH, prepare=_two, arguments=(alone,), unit="updates", threads=1)
+    contenders = [both, turns, alone]
+    measured = measure("side by side", contenders, rounds)
+    return Part(
+        title="Two small trainings on two cores",
+        measured=measured,
+        ratios=[ratio(measured, BOTH, TURNS, wanted=1.0), ratio(measured, BOTH, ALONE)],
+        notes=[f"Width 64, {SMALL_UPDATES} updates of each training in a round; the speed is that of both in sum."],
+    )
+
+
+@contextmanager
+def _two(small: Contender) -> Iterator[Work]:
+    with running(small) as first, running(small) as second:
+
+        def work() -> tuple[float, None]:
+            for runner in (first, second):
+                runner.begin()
+            return first.finish()[0] + second.finish()[0], None
+
+        yield work
+
+
 def _ours(name: str, precision: Precision) -> Contender:
     arguments = ("transformer", precision, UPDATES, "tokens")
     return Contender(name=name, prepare=updates.ours, arguments=arguments, unit="target tokens")
@@ -69,4 +102,4 @@ def _torch(name: str, precision: Precision, *, inner_dropout: bool) -> Contender
 
 
 if __name__ == "__main__":
-    part_command(training)
+    part_command(training, side_by_side)

@@ -1,18 +1,17 @@
-"""Measures what mechanisms cost: variants of one size beside the Transformer, in training and in decoding."""
+"""Measures the cost of mechanisms: variants of the Transformer's size against it, in training and in decoding."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import cycle
-from typing import Any, get_args
+from typing import Any
 
 import torch
 import typer
 from torch import Tensor, nn
 
 from benchmarks import machine
-from benchmarks.command_line import ROUNDS, Rounds
 from benchmarks.models import DOCUMENT, RUN, batches, batches_in_documents, documents, plan_of
-from benchmarks.report import FOLDER, Part, machine_line, replace, section
+from benchmarks.report import FOLDER, ROUNDS, Part, Rounds, machine_line, replace, section
 from benchmarks.rounds import Contender, Measured, Ratio, Work, ratio, running, tell
 from benchmarks.setting import EXPERIMENT, corpus, prepared
 from benchmarks.updates import fresh_updater
@@ -21,10 +20,9 @@ from context_nmt.corpus.vocabulary import END
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import write_json
 from context_nmt.models.counting import describe
-from context_nmt.models.plans import ModelPlan
 from context_nmt.results.speeds import fillings
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.model import OutputSlot
+from context_nmt.settings.model import output_slots
 
 UNITS = {"training": "target tokens", "decoding": "sentences"}
 TURNS = 3  # of each variant in a round; short ones, that the Transformer's is near
@@ -41,7 +39,7 @@ def variants(rounds: int) -> Part:
     """Compare every variant of the Transformer's size with the Transformer."""
     prepared()
     names = [name for name, variant in EXPERIMENT.settings.variants.items() if not variant.model]
-    bases = {name: IN_DOCUMENTS if looks_back(plan_of(name).model) else TRANSFORMER for name in names}
+    bases = {name: IN_DOCUMENTS if output_slots(plan_of(name).model.slots) else TRANSFORMER for name in names}
     measured = _measured([*names, IN_DOCUMENTS], TURNS * rounds)
     flops = {name: _flops(name) / _flops(TRANSFORMER) for name in names}
     speeds = {name: {work: ratio(measured[work], name, bases[name]) for work in UNITS} for name in names}
@@ -76,11 +74,6 @@ def variants(rounds: int) -> Part:
             " are counted, not those of the sentences before.",
         ],
     )
-
-
-def looks_back(plan: ModelPlan) -> bool:
-    """Whether a model looks at previous sentences."""
-    return not set(get_args(OutputSlot)).isdisjoint(plan.slots)
 
 
 def write(part: Part) -> None:
@@ -118,7 +111,7 @@ def _works(name: str) -> tuple[Work, Work]:
     device = torch.device("cpu")
     updater = fresh_updater(TRANSFORMER if name == IN_DOCUMENTS else name, "fp32")
     tokens = updater.plan.training.batch_tokens
-    in_documents = name == IN_DOCUMENTS or looks_back(updater.plan.model)
+    in_documents = name == IN_DOCUMENTS or bool(output_slots(updater.plan.model.slots))
     cut = batches_in_documents(updater.model, tokens, TURNS) if in_documents else batches(tokens, TURNS)
     given = cycle(enumerate(cut, start=1))
     source = corpus().side(_test(), corpus().source)

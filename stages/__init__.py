@@ -5,7 +5,7 @@ from types import TracebackType
 
 
 def _in_one_line(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Ctrl-C while a stage is still being loaded; `command_line.run` takes care of the time after it."""
+    """Report Ctrl-C while a stage is being loaded; `command_line.run` does so later."""
     if issubclass(kind, KeyboardInterrupt):
         print("interrupted", file=sys.stderr)
     else:

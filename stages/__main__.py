@@ -1,4 +1,4 @@
-"""Runs one stage: `python stages NAME …`; `python stages --help` lists them."""
+"""Run one stage: `python stages NAME …`; `python stages --help` lists them."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Reads what goes on inside one run."""
+"""Analyses what one run does inside."""
 
 from typing import Annotated
 
@@ -14,24 +14,24 @@ def main(
     seed: Annotated[int, typer.Argument(help="The seed of the run.")],
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
 ) -> None:
-    """Read what goes on inside one run, and how right its translations are by n-grams and by length.
+    """Analyse attention inside one run, and the quality of its translations by n-grams and by length.
 
     Reads metrics/plans/VARIANT/decoding.json and text.json, runs/models/VARIANT-SEED, runs/binarized, runs/subwords,
     runs/tokenized, metrics/hypotheses/VARIANT-SEED.zip, and the references and gold tags of the corpus. Writes
 
         metrics/analyses/VARIANT-SEED.csv    rows for each test set, by layer or tag
             locality_entropy                of cross-attention, in bits, by decoder layer and over all of them
-            locality_entropy_of_mean_map    the same of the map that is the mean over heads
-            local_share                     how much of the attention is local, by layer, where it is gated
-            divergence_PLACE                JS in nats of the two attentions of a dual context, by layer and over its
-                                            layers; PLACE is encoder or decoder
-            head_divergence_PLACE           the mean of the same over pairs of heads
+            locality_entropy_of_mean_map    the same for the mean map over heads
+            local_share                     share of the attention that is local, by layer, where it is gated
+            divergence_PLACE                JS in nats between the two attentions of a dual context, by layer and over
+                                            its layers; PLACE is encoder or decoder
+            head_divergence_PLACE           the mean of the same between pairs of heads
             gate_PLACE_SIDE                 share of the context in a query, key or value, by layer, over its layers,
                                             and by part of speech; PLACE also cross
-            ngram_accuracy                  per cent of the n-grams that the reference has, by n from 1 to 10
-            bleu_of_iterations              sacrebleu of a masked model, by its number of iterations
+            ngram_accuracy                  per cent of the n-grams that are in the reference, by n from 1 to 10
+            bleu_of_iterations              sacrebleu of a masked model, by number of iterations
             bleu_of_units                   sacrebleu by length, where the source has at least 0, 10, … 50 units;
-                                            sentences_of_units: how many these are
+                                            sentences_of_units: their number
             bleu_of_tenth                   sacrebleu of a tenth of the sentences, from short to long; words_of_tenth:
                                             the mean length of their sources
 

@@ -1,4 +1,4 @@
-"""Averages the checkpoints of one run."""
+"""Average the checkpoints of one run."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ def main(
     variant: Annotated[str, typer.Argument(help="A variant of params.yaml.")],
     seed: Annotated[int, typer.Argument(help="The seed of the run.")],
 ) -> None:
-    """Average the last or the best checkpoints of a run and put all that translation needs into one folder.
+    """Average the last or the best checkpoints of a run, and collect all that translation needs in one folder.
 
     Reads metrics/plans/VARIANT/averaging.json, runs/training/VARIANT-SEED and the text models of the corpus. Writes
 

@@ -1,4 +1,4 @@
-"""Notes which code each stage runs."""
+"""Records which code each stage runs."""
 
 from pathlib import Path
 
@@ -7,12 +7,12 @@ from context_nmt.command_line import run
 
 
 def main() -> None:
-    """Note for every stage which code of the project it can run, with digests that leave out comments and layout.
+    """Record for every stage which code of the project it can run, with digests that ignore comments and layout.
 
-    Run in the folder src. Every stage depends on its own file alone, so a change runs again what it can concern. Writes
+    Run in the folder src. A stage depends only on its own file, so a change reruns only stages it can affect. Writes
 
         src/code/STAGE.json            {FILE: DIGEST}: the files that the stage can import, and its packages' data
-        src/code/loaded_by_name.json   {MODULE: DIGEST} of what plans choose: mechanisms, formats, validation BLEU
+        src/code/loaded_by_name.json   {MODULE: DIGEST} of modules chosen by plans: mechanisms, formats, validation BLEU
 
     Example: dvc repro src/dvc.yaml
     """

@@ -14,20 +14,20 @@ def main(
     seed: Annotated[int, typer.Argument(help="The seed of the run.")],
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
 ) -> None:
-    """See how often one run finds the right translation of a contrastive item more probable than every wrong one.
+    """Measure how often one run finds the right translation of a contrastive item more probable than every wrong one.
 
-    Reads runs/models/VARIANT-SEED, and from runs/binarized and runs/tokenized the sets that corpus.contrastive names. A
-    tie counts one half. Categories are those of the items, and "all". A masked run judges by pseudo-log-likelihood:
-    each unit, END included, masked alone, and the length.
+    Reads runs/models/VARIANT-SEED, and the sets under corpus.contrastive from runs/binarized and runs/tokenized. A tie
+    counts one half. Categories are those of the items, and "all". Masked models score by pseudo-log-likelihood: of each
+    unit, END included, when only it is masked, and of the length.
 
     Writes
 
         metrics/contrastive/VARIANT-SEED.csv    rows, a tag per category
             accuracy                per cent, by log-probability
-            accuracy_normalized     the same by its mean over a translation's units
-            items                   how many the category has
+            accuracy_normalized     the same by its mean over the units of a translation
+            items                   number of items in the category
         runs/contrastive/VARIANT-SEED/SET.tsv
-            for each line of the set its outcome (1, 0.5, 0) and margin in nats, and both normalized
+            for each line of the set: outcome (1, 0.5, 0), margin in nats, and both normalized
 
     Example: python stages contrast transformer 1
     """

@@ -1,4 +1,4 @@
-"""Translates the test sets with one run."""
+"""Translate the test sets with one run."""
 
 from typing import Annotated
 
@@ -12,13 +12,13 @@ from context_nmt.settings.layout import Layout
 def main(
     variant: Annotated[str, typer.Argument(help="A variant of params.yaml, as resolved by the plan stage.")],
     seed: Annotated[int, typer.Argument(help="The seed of the run.")],
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
     search: Annotated[bool, typer.Option(help="Search; without it, only turn runs/decoded into text.")] = True,
 ) -> None:
     """Translate every test set with one run, by greedy or beam search or mask-predict, and write it as text.
 
     Reads metrics/plans/VARIANT/decoding.json, runs/models/VARIANT-SEED and runs/binarized. On a machine without the
-    text tools it ends after runs/decoded; `--no-search` does the rest elsewhere. Writes
+    text tools it stops after runs/decoded; `--no-search` does the rest elsewhere. Writes
 
         runs/decoded/VARIANT-SEED/
             TEST.subwords.txt       the best translations in BPE units, one line per line of the source

@@ -1,4 +1,4 @@
-"""Translates the training text with a teacher."""
+"""Translate the training text with a teacher."""
 
 from typing import Annotated
 
@@ -12,17 +12,17 @@ from context_nmt.settings.layout import Layout
 def main(
     teacher: Annotated[str, typer.Argument(help="A variant of params.yaml that is trained on the bitext.")],
     seed: Annotated[int, typer.Argument(help="The seed of its run; the pipeline takes the first of params.yaml.")],
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
 ) -> None:
-    """Translate the training source with a teacher: what variants under train.distilled learn instead of the target.
+    """Translate the training source with a teacher; variants under train.distilled learn this in place of the target.
 
     Reads metrics/plans/TEACHER/decoding.json, runs/models/TEACHER-SEED and runs/binarized/training. A distillation that
-    was stopped goes on after the shards that are done. Writes
+    was stopped resumes after the finished shards. Writes
 
         runs/distilled/TRAIN.LANGUAGE               the translations in BPE units, a line per line of the source
         runs/distilled/TRAIN.LANGUAGE.tokens.npy    the same as ids, see `python stages bpe --help`
         runs/distilled/TRAIN.LANGUAGE.offsets.npy
-        runs/distilled/distilled.json               the teacher's run, the number of sentences
+        runs/distilled/distilled.json               the teacher's run and the number of sentences
 
     Example: python stages distill transformer 1
     """

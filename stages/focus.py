@@ -1,7 +1,7 @@
 """Shows the results of one variant to `dvc metrics diff`."""
 
 from context_nmt.command_line import run
-from context_nmt.results.reading import write_focus
+from context_nmt.results.writing import write_focus
 from context_nmt.settings.folder import Experiment
 
 

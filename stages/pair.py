@@ -1,4 +1,4 @@
-"""Notes which translations are scored and compared with which."""
+"""Records which translations are scored and compared with which."""
 
 from context_nmt.command_line import run
 from context_nmt.measures.pairs import write_pairs
@@ -6,11 +6,11 @@ from context_nmt.settings.folder import Experiment
 
 
 def main() -> None:
-    """Note for every variant which translations it has and whose they are compared with, by the hashes of all.
+    """Record for every variant the hashes of its translations and of those they are compared with.
 
-    A significance test takes minutes and depends on two variants, which DVC cannot express: a matrix item does not
-    choose its dependencies. So each variant's scores and tests depend on its own small file, which changes only with
-    the variant's `baseline`, its seeds, or one of the outputs.
+    A significance test takes minutes and depends on two variants, which DVC cannot express: a matrix item cannot choose
+    its dependencies. So scores and tests of a variant depend on its own small file, which changes only with the
+    `baseline`, the seeds or one of the outputs.
 
     Reads params.yaml (variants, seeds) and metrics/hypotheses. Writes
 

@@ -1,4 +1,4 @@
-"""Resolves params.yaml into what each stage is told."""
+"""Resolves params.yaml into plans, a file for each stage."""
 
 from context_nmt.command_line import run
 from context_nmt.pipeline.planning import write_plans
@@ -6,17 +6,17 @@ from context_nmt.settings.folder import Experiment
 
 
 def main() -> None:
-    """Resolve params.yaml into what each stage is told.
+    """Resolve params.yaml into plans, a file for each stage.
 
-    A variant's settings are the experiment's with the variant's own changes, checked; a mechanism's settings are spread
-    over the layers of its slot. Code that is loaded by name (mechanisms, formats of corpora, validation BLEU) is noted
-    with its digest. Each later stage depends on its own part, so an edit runs again what it concerns. Reads
-    params.yaml, ROOT/data/params.yaml and ROOT/src/code/loaded_by_name.json. Writes
+    A variant's settings are the experiment's with the variant's changes, checked; a mechanism's settings are spread
+    over the layers of its slot. Code that is loaded by name (mechanisms, formats of corpora, validation BLEU) is
+    recorded with its digest. Each later stage depends only on its own plans, so an edit reruns only what it affects.
+    Reads params.yaml, ROOT/data/params.yaml and ROOT/src/code/loaded_by_name.json. Writes
 
         metrics/plans/VARIANT/training.json     model, slots layer by layer, recipe, digests of mechanisms
         metrics/plans/VARIANT/averaging.json
         metrics/plans/VARIANT/decoding.json
-        metrics/plans/data.CORPUS.json          what the download stage is told
+        metrics/plans/data.CORPUS.json          corpora: the download stage
         metrics/plans/text.json                 corpus and text: the tokenize and evaluation stages
         metrics/plans/units.json                corpus and units: the bpe stage
         metrics/plans/significance.json, probe_sentences.json, probe_words.json

@@ -1,4 +1,4 @@
-"""Probes what the states of one run tell of sentences and of words."""
+"""Probes the states of one run for properties of sentences and for words."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -7,42 +7,42 @@ import typer
 
 from context_nmt.command_line import run
 from context_nmt.measures.evaluated import Evaluated
-from context_nmt.measures.probes.layers import probe_words
 from context_nmt.measures.probes.sentences import probe_sentences
+from context_nmt.measures.probes.words import probe_words
 
 
 class Probe(StrEnum):
-    """What states are asked about."""
+    """What states are probed for."""
 
     SENTENCES = "sentences"
     WORDS = "words"
 
 
 def main(
-    probe: Annotated[Probe, typer.Argument(help="What the states are asked about.")],
+    probe: Annotated[Probe, typer.Argument(help="What the states are probed for.")],
     variant: Annotated[str, typer.Argument(help="A variant of params.yaml.")],
     seed: Annotated[int, typer.Argument(help="The seed of the run.")],
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
 ) -> None:
-    """Train classifiers on the states of one run, and see what they tell.
+    """Train classifiers on the states of one run and measure their accuracy.
 
     sentences: the ten tasks of Conneau et al. (2018), on the mean of the top encoder layer. Reads
     metrics/plans/probe_sentences.json, data/TASKS/TASK.txt and runs/models/VARIANT-SEED; the text goes through the
     run's own tokenizer, truecaser and units. Writes
 
         metrics/analyses/sentences/VARIANT-SEED.csv    rows, a tag per task, and surface, syntactic, semantic
-            probe              per cent of the test sentences whose class is found, the mean over classifiers; also that
-                               of the run `chance`, the share of the most frequent class
+            probe              per cent of the test sentences that are classified correctly, mean over classifiers; for
+                               the run `chance`, the share of the most frequent class
             probe_deviation    with several classifiers, their sample standard deviation
 
-    words: which unit is at a position, by layer (Emelin et al. 2019). Reads metrics/plans/probe_words.json and
-    text.json, runs/models/VARIANT-SEED, runs/binarized and gold tags of data/CORPUS where there are some. Writes
+    words: the unit at each position, by layer (Emelin et al. 2019). Reads metrics/plans/probe_words.json and
+    text.json, runs/models/VARIANT-SEED, runs/binarized and gold tags of data/CORPUS if there are any. Writes
 
         metrics/analyses/words/VARIANT-SEED.csv    rows for each test set by layer; layer 0 is the embeddings
-            lexical_STACK                 per cent of all units that the layer's classifier finds
+            lexical_STACK                 per cent of all units that the layer's classifier predicts
             lexical_STACK_by_frequency    the same by the frequency of the unit's type, tags 1 (rarest) to 10
             lexical_STACK_by_tag          the same by the tag of the unit's word
-            cosine_STACK_tokens           mean cosine of the layer's states and the embeddings
+            cosine_STACK_tokens           mean cosine between the layer's states and the embeddings
             cosine_STACK_sentences        the same with a sentence's states as one vector
 
     Example: python stages probe words transformer 1

@@ -1,4 +1,4 @@
-"""Turns all measurements into tables, figures and the report."""
+"""Writes all measurements as tables, figures and the report."""
 
 from context_nmt.command_line import run
 from context_nmt.report.writing import write_report, write_tables
@@ -9,14 +9,14 @@ def main() -> None:
     """Collect all variants and seeds of params.yaml into tables, figures and the report.
 
     Reads scores/, contrastive/, analyses/, curves/ and models.json of metrics/, and the project's
-    benchmarks/variants.json for speeds. At the root the report takes in the results of all experiments/, as they are;
-    what has not run yet is a dash. Writes under metrics/
+    benchmarks/variants.json for speeds. At the root the report includes the results of all experiments/, as they are;
+    a dash is a result that is missing. Writes under metrics/
 
         results.json    {VARIANT: {TEST: {METRIC: {"mean", "deviation", "seeds"}}, "model": {"parameters", "flops_…"}}};
                         contrastive sets are with the test sets
         results.csv     every measurement, by test set, metric, layer and tag: its mean over seeds, the difference to
-                        the baseline, its interval over seeds and its p; what is of no run (`bound`, `human`, `chance`,
-                        `text`) is at the end
+                        the baseline, its interval over seeds and its p; rows without a run (`bound`, `human`,
+                        `chance`, `text`) are at the end
         results.md      a table per test or contrastive set, with marks for significance and every signature
 
     and under reports/
@@ -25,9 +25,9 @@ def main() -> None:
                         their headlines and bleu.svg, the scores of all systems
         report.html     the same with all pictures, in one page that needs no other file and no network
         tables/         every table as NAME.csv, in rows with plain numbers, and as NAME.tex, for booktabs
-        pages/          analyses.md     what goes on inside the systems: locality entropy, local attention, divergence,
-                                        gates; n-gram accuracy and BLEU by length
-                        probes.md       what the states of probed systems tell of sentences and of words
+        pages/          analyses.md     inside the systems: locality entropy, local attention, divergence, gates;
+                                        n-gram accuracy and BLEU by length
+                        probes.md       accuracies of probes for sentences and for words
                         discourse.md    pronouns, nouns, cohesion and coherence of documents, and contrastive accuracy
                                         by distance
                         figures/        learning_curves.svg, and MEASURE.svg for each one of analyses.md and

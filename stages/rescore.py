@@ -1,4 +1,4 @@
-"""Lets a teacher choose among a masked run's translations, and scores its choice."""
+"""Let a teacher choose among a masked run's translations, and score its choice."""
 
 from typing import Annotated
 
@@ -13,17 +13,17 @@ def main(
     variant: Annotated[str, typer.Argument(help="A masked variant of params.yaml.")],
     seed: Annotated[int, typer.Argument(help="A seed of params.yaml.")],
     judge: Annotated[str, typer.Argument(help="The run that chooses, of an autoregressive variant: TEACHER-SEED.")],
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
 ) -> None:
     """Translate every test set with a masked run, let a teacher choose among the candidates, and score its choice.
 
-    The run has a candidate for each of decoding.length_beam lengths. The teacher chooses the one with the highest mean
-    log-probability per unit, END included.
+    The run makes a candidate for each of decoding.length_beam lengths. The teacher chooses the one with the highest
+    mean log-probability per unit, END included.
 
-    Reads what decode and significance read, and runs/models/JUDGE. Writes
+    Reads the same as decode and significance, and runs/models/JUDGE. Writes
 
         metrics/hypotheses/VARIANT.rescored-SEED.zip   as decode does
-        metrics/scores/VARIANT.rescored/SEED.csv       scores, as significance does
+        metrics/scores/VARIANT.rescored/SEED.csv       as significance does
 
     Example: python stages rescore cmlm 1 transformer-1
     """

@@ -6,7 +6,7 @@ import typer
 
 from context_nmt.command_line import run
 from context_nmt.measures.evaluated import Evaluated
-from context_nmt.results.comparisons import evaluate_variant
+from context_nmt.results.evaluation import evaluate_variant
 
 
 def main(
@@ -14,30 +14,30 @@ def main(
 ) -> None:
     """Score all runs of a variant, and compare each with its baseline's run of the same seed.
 
-    Scores are those of sentences and, where a test set has documents, of documents. The tests are the paired bootstrap
+    Sentences are scored and, where a test set has documents, documents. The tests are the paired bootstrap
     by compare-mt (Koehn 2004) and by sacrebleu, and the sign test of Collins et al. (2005); their p-values mean
     different things, see context_nmt/results/significance.py. Metric, resamples, their size and the seed are under
     `significance` in params.yaml; which test a table uses is the variant's `test`. `context-nmt score` and
     `context-nmt compare` do the same for any files.
 
     Reads metrics/plans/significance.json and text.json, runs/pairs/VARIANT.json, metrics/hypotheses/ of both variants,
-    the raw references data/CORPUS/TEST.LANGUAGE and their tokens in runs/tokenized; of further references, which count
-    in every score, TEST.LANGUAGE.1 and so on. Where there is a data/CORPUS/TEST.bound.LANGUAGE, the best that a system
-    can do that sees one sentence at a time, its score is added, with the share of it that the run reaches. The tags of
-    nouns are those of data/CORPUS/TEST.gold.jsonl where there is one. Words are aligned by a model of the training text
-    (Dyer et al. 2013), the same one for all runs. Writes
+    the raw references data/CORPUS/TEST.LANGUAGE and their tokens in runs/tokenized; further references, which count in
+    every score, are TEST.LANGUAGE.1 and so on. If there is a data/CORPUS/TEST.bound.LANGUAGE, the best translation by
+    a system that sees one sentence at a time, its score is added, with the share of it that the run reaches. Nouns are
+    tagged in data/CORPUS/TEST.gold.jsonl, if there is one. Words are aligned by a model of the training text (Dyer et
+    al. 2013), the same one for all runs. Writes
 
         metrics/scores/VARIANT/SEED.csv     rows (run, test_set, metric, layer, tag, value, signature)
             sacrebleu, chrf, …      see `context-nmt score --help`
-            sacrebleu_of_bound      per cent; the run `bound` has the best score that one sentence at a time allows
+            sacrebleu_of_bound      per cent; the run `bound` has the best score that is possible without context
             p_TEST                  of each test, where the variant has a baseline; the tag is the metric
-            apt_pronouns    the share of the reference's pronouns that the translation has at the word that they are
-                            linked to through the source; of a target language of which there is a list (en, de)
-            apt_nouns       the same of its nouns, with gold tags or, in English, those of NLTK's tagger if installed
-            cohesion        the share of content words that take up an earlier one of their document: the same, or, in
-                            English where WordNet is installed, a related one (Wong and Kit 2012)
-            coherence       the cosine of adjacent sentences in a latent semantic space of the training text
-    apt_pronouns_words and apt_nouns_words count how the words came out, by tag. The run `human` is the reference.
+            apt_pronouns    the share of the reference's pronouns that the translation has at the word linked to them
+                            through the source; for target languages with a list of pronouns (en, de)
+            apt_nouns       the same for its nouns, by gold tags or, in English, by NLTK's tagger if installed
+            cohesion        the share of content words that repeat an earlier one of their document or, in English
+                            where WordNet is installed, are related to it (Wong and Kit 2012)
+            coherence       the cosine between adjacent sentences in a latent semantic space of the training text
+    apt_pronouns_words and apt_nouns_words count the outcomes of these words, by tag. The run `human` is the reference.
 
     Example: python stages significance dual_context_encoder
     """

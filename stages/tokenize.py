@@ -2,7 +2,7 @@
 
 from context_nmt.command_line import run
 from context_nmt.corpus.tokenizing import tokenize_corpus
-from context_nmt.settings.checking import read_settings
+from context_nmt.settings.checking import read_plan
 from context_nmt.settings.layout import Layout
 from context_nmt.settings.text import TextPlan
 
@@ -11,26 +11,26 @@ def main() -> None:
     """Normalise, tokenize and truecase the corpus with sacremoses, and clean its training set.
 
     Reads metrics/plans/text.json and the raw text data/NAME/SPLIT.LANGUAGE, one sentence per line. The suffix is the
-    language code for Moses; where Moses does not know it, it uses English abbreviations and the rules that hold for
-    every language. A side's script (text.SIDE.script) maps the raw lines first; text.SIDE.pretokenized leaves out
-    normalisation and tokenization.
+    language code for Moses; for a language it does not know, Moses uses English abbreviations and its general rules.
+    A side's script (text.SIDE.script) maps the raw lines first; text.SIDE.pretokenized skips normalisation and
+    tokenization.
 
     Writes
 
         runs/tokenized/SPLIT.LANGUAGE            tokens, truecased
         runs/tokenized/SPLIT.LANGUAGE.cased      validation and test sets: tokens in their original case
-        runs/tokenized/SPLIT.LANGUAGE.1.cased    the same of further references, data/NAME/SPLIT.LANGUAGE.1, .2, …
+        runs/tokenized/SPLIT.LANGUAGE.1.cased    the same for further references, data/NAME/SPLIT.LANGUAGE.1, .2, …
         runs/tokenized/truecaser.LANGUAGE.json   casing statistics of the training text
-        runs/tokenized/moses.json                the settings, from which the chain is replayed
-        runs/tokenized/SPLIT.documents           where documents start, if data/NAME/SPLIT.documents says so
+        runs/tokenized/moses.json                the settings, for other text to be treated the same way
+        runs/tokenized/SPLIT.documents           where documents start, if data/NAME/SPLIT.documents exists
         runs/tokenized/SET.LANGUAGE              contrastive sets (data/NAME/SET.SOURCE-TARGET.jsonl): distinct pairs
-        runs/tokenized/SET.items.json            which pairs are an item's right and wrong ones and its context
+        runs/tokenized/SET.items.json            the pairs that are an item's right and wrong ones and its context
         runs/tokenized/cleaning.json             training pairs read, kept and dropped, by reason
 
     Example: python stages tokenize
     """
     layout = Layout()
-    plan = read_settings(TextPlan, layout.stage_plan("text"))
+    plan = read_plan(TextPlan, layout.stage_plan("text"))
     tokenize_corpus(layout.data(plan.corpus.name), layout.tokenized, plan.corpus, plan.text)
 
 

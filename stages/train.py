@@ -1,4 +1,4 @@
-"""Trains one variant with one seed."""
+"""Train one variant with one seed."""
 
 from typing import Annotated
 
@@ -11,21 +11,20 @@ from context_nmt.training.running import train_run
 
 def main(
     variant: Annotated[str, typer.Argument(help="A variant of params.yaml, as resolved by the plan stage.")],
-    seed: Annotated[int, typer.Argument(help="Of the initial weights, dropout and the order of batches.")],
-    distilled: Annotated[bool, typer.Option(help="Learn the teacher's translations in runs/distilled.")] = False,
+    seed: Annotated[int, typer.Argument(help="Seed of initial weights, dropout and the order of batches.")],
+    distilled: Annotated[bool, typer.Option(help="Learn from the teacher's translations in runs/distilled.")] = False,
     start: Annotated[
-        str | None, typer.Option(help="A variant whose run with the same seed has the weights to start from.")
+        str | None, typer.Option(help="Start from the weights of this variant's run with the same seed.")
     ] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
 ) -> None:
-    """Train one variant with one seed on the binarized corpus, or go on with a training that was stopped.
+    """Train one variant with one seed on the binarized corpus, or resume a training that was stopped.
 
     Reads metrics/plans/VARIANT/training.json, runs/binarized/training, with --distilled runs/distilled in place of the
     training target, and with --start runs/models/START-SEED. Each validation saves a checkpoint; the last
-    `training.keep_last` and the best `training.keep_best` stay. Until they are averaged, runs/scratch/VARIANT-SEED
-    holds what a killed training goes on from; the same command ends with the same bytes. `launch.train` in params.yaml
-    is the command that starts it; processes that torchrun starts share the batches of an update
-    (training.accumulation).
+    `training.keep_last` and the best `training.keep_best` are kept. Until they are averaged, a killed training resumes
+    from runs/scratch/VARIANT-SEED; the same command ends with the same bytes. `launch.train` in params.yaml is the
+    command that starts it; processes that torchrun starts share the batches of an update (training.accumulation).
 
     Writes
 

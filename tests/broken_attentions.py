@@ -1,6 +1,6 @@
 """Attentions that each break one clause of the contract and keep all others."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,7 +26,7 @@ class PaddingAsText(MultiHeadAttention):
     """The softmax also runs over the padding."""
 
     def forward(self, queries, context):
-        return super().forward(queries, SimpleNamespace(**vars(context) | {"mask": torch.ones_like(context.mask)}))
+        return super().forward(queries, replace(context, mask=torch.ones_like(context.mask)))
 
 
 class LargeNumberForMinusInfinity(MultiHeadAttention):
@@ -34,15 +34,14 @@ class LargeNumberForMinusInfinity(MultiHeadAttention):
 
     def forward(self, queries, context):
         mask = torch.zeros(context.mask.shape, dtype=queries.dtype).masked_fill(~context.mask, -30.0)
-        return super().forward(queries, SimpleNamespace(**vars(context) | {"mask": mask}))
+        return super().forward(queries, replace(context, mask=mask))
 
 
 class NoMemoryOfEarlierSteps(MultiHeadAttention):
     def forward(self, queries, context):
         if context.state is None:
             return super().forward(queries, context)
-        step = {"state": None, "mask": torch.ones(1, 1, 1, 1, dtype=torch.bool)}
-        return super().forward(queries, SimpleNamespace(**vars(context) | step))
+        return super().forward(queries, replace(context, state=None, mask=torch.ones(1, 1, 1, 1, dtype=torch.bool)))
 
 
 class StateInTheModule(MultiHeadAttention):
@@ -54,7 +53,7 @@ class StateInTheModule(MultiHeadAttention):
         if not context.state:
             self.kept = {}
             context.state["begun"] = 1
-        return super().forward(queries, SimpleNamespace(**vars(context) | {"state": self.kept}))
+        return super().forward(queries, replace(context, state=self.kept))
 
 
 class MixedHypotheses(MultiHeadAttention):
@@ -75,23 +74,17 @@ class BatchMean(MultiHeadAttention):
 
 
 class DetachedValues(MultiHeadAttention):
-    def forward(self, queries, context):
-        hook = self.value.register_forward_hook(lambda _, __, output: output.detach())
-        try:
-            return super().forward(queries, context)
-        finally:
-            hook.remove()
+    def __init__(self, **sizes):
+        super().__init__(**sizes)
+        self.value.register_forward_hook(lambda _, __, output: output.detach())
 
 
 class CancellationInTheValues(MultiHeadAttention):
     """With 53 bits nothing is lost that matters; with the 8 of bf16 everything is."""
 
-    def forward(self, queries, context):
-        hook = self.value.register_forward_hook(lambda _, __, output: (output + 1000) - 1000)
-        try:
-            return super().forward(queries, context)
-        finally:
-            hook.remove()
+    def __init__(self, **sizes):
+        super().__init__(**sizes)
+        self.value.register_forward_hook(lambda _, __, output: (output + 1000) - 1000)
 
 
 class OneBiasMore(MultiHeadAttention):

@@ -38,7 +38,7 @@ from context_nmt.models.mechanisms import Mechanism
 from context_nmt.models.plans import Filling
 from context_nmt.pipeline.planning import plan
 from context_nmt.settings.checking import check
-from context_nmt.settings.experiment import ExperimentSettings
+from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.transformer.attention import Place
 
 NAME = "under_test"
@@ -225,17 +225,10 @@ def owners(model: TranslationModel | InADocument, slot: str) -> list[tuple[nn.Mo
     return [(layer, "cross_attention" if slot == "cross_attention" else "self_attention") for layer in stack.layers]
 
 
-def small_place(slot: str, *, bias: bool) -> Place:
-    return Place(
-        slot=slot,
-        layer=1,
-        width=WIDTH,
-        feed_forward_width=12,
-        heads=HEADS,
-        bias=bias,
-        dropout=0.0,
-        attention_dropout=0.0,
-    )
+def small_place(slot: str, *, bias: bool = True, **changes: Any) -> Place:
+    """A place in the first layer of a model of small_models, but for `changes`."""
+    sizes = {"layer": 1, "width": WIDTH, "feed_forward_width": 12, "heads": HEADS}
+    return Place(slot=slot, bias=bias, **{**sizes, "dropout": 0.0, "attention_dropout": 0.0, **changes})
 
 
 def refusal(mechanism: Mechanism, slot: str, settings: dict[str, Any]) -> str:

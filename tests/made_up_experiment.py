@@ -11,7 +11,7 @@ from context_nmt.files import write_json, write_lines
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.results.comparisons import evaluate_variant
+from context_nmt.results.evaluation import evaluate_variant
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.layout import run_name
 
@@ -77,7 +77,7 @@ def make_experiment(folder: Path, **changes: object) -> Experiment:
             measured = measures(variant, number, seed)
             write_flat(experiment.analyses(run), dict.fromkeys(settings.corpus.tests, measured))
     write_json(
-        experiment.metrics / "models.json",
+        experiment.models,
         {
             variant: {
                 "kind": "autoregressive",

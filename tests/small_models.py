@@ -1,5 +1,6 @@
 """Models of two layers in float64, with weights that are nowhere at their neutral starting values."""
 
+import math
 from typing import get_args
 
 import torch
@@ -38,10 +39,12 @@ def small_plan(slots: dict[str, tuple[Filling, ...]] | None = None, **settings: 
     return ModelPlan(model=model, slots=plain | (slots or {}))
 
 
-def small_model(slots: dict[str, tuple[Filling, ...]] | None = None, **settings: object) -> TranslationModel:
+def small_model(
+    slots: dict[str, tuple[Filling, ...]] | None = None, *, vocabulary: int = VOCABULARY, **settings: object
+) -> TranslationModel:
     """In evaluation mode; equal arguments give equal weights."""
     torch.manual_seed(1)
-    model = build(small_plan(slots, **settings), source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
+    model = build(small_plan(slots, **settings), source_vocabulary=vocabulary, target_vocabulary=vocabulary)
     return shake(model.double()).eval()
 
 
@@ -105,3 +108,15 @@ def step_by_step(model: TranslationModel, source: Tensor, targets: Tensor) -> Te
         step, state = model.step(tokens, state)
         logits.append(step)
     return torch.stack(logits, dim=1)
+
+
+def slow_attention(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    """Vaswani et al. (2017) eq. 1 position by position and head by head: [T, D], [S, D] twice, [T, S] -> [T, D]."""
+    size, output = WIDTH // HEADS, []
+    for query, allowed in zip(queries, mask, strict=True):
+        seen = [position for position in range(len(keys)) if allowed[position]]
+        for head in (slice(start, start + size) for start in range(0, WIDTH, size)):
+            scores = [query[head] @ keys[position][head] / math.sqrt(size) for position in seen]
+            weights = torch.stack(scores).softmax(0)
+            output.append(sum(weight * values[position][head] for weight, position in zip(weights, seen, strict=True)))
+    return torch.stack(output).view(queries.shape)

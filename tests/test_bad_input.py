@@ -24,7 +24,7 @@ from project_root import make_root
 
 from context_nmt import command_line
 from context_nmt.__main__ import main
-from context_nmt.mechanisms import multi_head_attention
+from context_nmt.models import checkpoints
 
 ROOT = Path(__file__).parents[1]
 
@@ -59,6 +59,7 @@ STAGES = [  # all, in their order
 ]
 COMMANDS = ("score", "compare", "translate", "new")  # of `context-nmt`; all others are stages
 RUN = "runs/models/plain-1"
+CHECKPOINT = "runs/training/plain-1/checkpoint-00000004.safetensors"
 
 
 def call(name, *arguments):
@@ -83,6 +84,12 @@ def stage(monkeypatch, capsys):
         return left.value.code, capsys.readouterr().err.splitlines()
 
     return run
+
+
+@pytest.fixture
+def type_in(monkeypatch):
+    """Puts bytes on standard input."""
+    return lambda given: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
 
 
 @pytest.fixture(scope="module")
@@ -134,32 +141,16 @@ def refuses(stage):
     return check
 
 
-# params.yaml: the path of a key, its wrong value, and what is said about it
-RECIPE = ("variants", "plain")
+# params.yaml: the path of a key, its wrong value, and what is said about it; test_parameters.py has more
 CROSS = ("variants", "plain", "slots", "cross_attention")
-OWN = "multi_head_attention"
 PARAMETERS = [
     (("modle",), {}, "modle: unknown key; did you mean 'model'? (known: root, "),
-    (("model", "widht"), 8, "model.widht: unknown key; did you mean 'width'? (known: kind, width, "),
     (("training", "schedule", "warm_up"), 8, "training.schedule.warm_up: unknown key; did you mean 'warmup'?"),
-    (("launch", "trian"), "python", "launch.trian: unknown key; did you mean 'train'? (known: train, decode)"),
     (("launch", "train"), " ", "launch: train is ' '; it must be a command"),
     (("model", "width"), "32", "model.width: input should be a valid integer, not '32'"),
-    (("model", "width"), 32.5, "model.width: input should be a valid integer"),
-    (("model", "dropout"), 1.0, "model: dropout is 1.0; it must be in [0, 1)"),
-    (("model", "norm"), "middle", "model.norm: input should be 'pre' or 'post', not 'middle'"),
     (("model",), None, "model: input should be "),
-    (("training", "batch_tokens"), 0, "training: batch_tokens is 0; it must be at least 1"),
     (("training", "label_smoothing"), True, "training.label_smoothing: input should be a valid number"),
-    (("decoding", "beam"), -1, "decoding: beam is -1; it must be at least 1"),
-    (("seeds",), 1, "seeds: input should be a valid array, not 1"),
-    (("seeds",), [-1], "seeds: -1 is not in 0..4294967295"),
-    ((*RECIPE, "model"), {"heads": 3}, "variants.plain.model: width (32) must be divisible by heads (3)"),
-    ((*RECIPE, "training"), {"keep_lsat": 3}, "variants.plain.training: keep_lsat: unknown key; did you mean"),
-    ((*RECIPE, "slots"), {"cross": {}}, "variants.plain.slots.cross: input should be 'encoder_self_attention', "),
     (CROSS, {"mechanism": "gauss"}, f"{'.'.join(CROSS)}.mechanism: no mechanism 'gauss'; there are "),
-    (CROSS, {"mechanism": OWN, "window": 3}, f"{'.'.join(CROSS)}.window: unknown key (known: mechanism, layers)"),
-    (CROSS, {"mechanism": OWN, "layers": [7]}, f"{'.'.join(CROSS)}.layers: [7] is not a list of different layers of"),
 ]
 
 
@@ -176,60 +167,35 @@ def test_wrong_parameters(tmp_path, refuses, path, value, message):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [
-        ("", "params.yaml: "),
-        ("- 1", "params.yaml: "),
-        ("model: {", "params.yaml: not YAML ("),
-        ("model: {}\nmodel: {}", 'params.yaml: not YAML (found duplicate key "model"'),
-        ("\0", "params.yaml: not YAML ("),
-        (None, "params.yaml: no such file"),
-    ],
+    [("", ""), ("- 1", ""), ("model: {", "not YAML ("), ("\0", "not YAML ("), (None, "no such file")],
 )
 def test_what_is_no_params_file(tmp_path, refuses, text, message):
     if text is not None:
         (tmp_path / "params.yaml").write_text(text)
-    refuses(tmp_path, message, "plan")
-
-
-def test_a_slot_that_a_mechanism_does_not_accept(tmp_path, refuses, monkeypatch):
-    monkeypatch.setattr(multi_head_attention, "SLOTS", ("encoder_self_attention", "decoder_self_attention"))
-    (tmp_path / "params.yaml").write_text(TOY)
-    where = "variants.plain.slots.cross_attention.mechanism: multi_head_attention does not fit this slot"
-    refuses(tmp_path, f"{where}; it accepts encoder_self_attention, decoder_self_attention", "plan")
+    refuses(tmp_path, f"params.yaml: {message}", "plan")
 
 
 # a vocabulary that does not fit
 
 
-def rename_unit(folder):
-    path = folder / "vocabulary.xx.txt"
-    lines = path.read_text().split("\n")
-    path.write_text("\n".join([*lines[:5], "other", *lines[6:]]))
-
-
-def add_unit(folder):
-    for language in ("xx", "yy"):
-        path = folder / f"vocabulary.{language}.txt"
-        path.write_text(path.read_text() + "more\n")
-
-
-def test_a_vocabulary_of_another_size(project, refuses):
-    add_unit(project / "runs/binarized/training")
+def test_a_vocabulary_of_another_size(project, refuses, type_in):
+    for folder in ("runs/binarized/training", f"{RUN}/text"):
+        for language in ("xx", "yy"):
+            with (project / folder / f"vocabulary.{language}.txt").open("a") as vocabulary:
+                vocabulary.write("more\n")
     message = "was trained with vocabularies of "
     refuses(project, f"{RUN}/model.safetensors: {message}", "decode", "plain", "1")
     refuses(project, f"runs/training/plain-1: {message}", "average", "plain", "1")
+    type_in(b"balo\n")
+    refuses(project, f"{RUN}/model.safetensors: {message}", "translate", RUN)
 
 
 def test_a_vocabulary_of_the_same_size(project, refuses):
-    rename_unit(project / "runs/binarized/training")
-    message = "runs/binarized/training/vocabulary.xx.txt: differs from the vocabulary that the model was trained with"
+    name = "runs/binarized/training/vocabulary.xx.txt"
+    lines = (project / name).read_text().split("\n")
+    (project / name).write_text("\n".join([*lines[:5], "other", *lines[6:]]))
+    message = f"{name}: differs from the vocabulary that the model was trained with"
     refuses(project, message, "decode", "plain", "1")
-
-
-def test_a_vocabulary_in_the_runs_own_folder(project, refuses, monkeypatch):
-    add_unit(project / RUN / "text")
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"balo\n")))
-    refuses(project, f"{RUN}/model.safetensors: was trained with vocabularies of ", "translate", RUN)
 
 
 # a checkpoint cut short or with other content
@@ -241,56 +207,44 @@ def header_size(content):
 
 BROKEN = {
     "empty": lambda content: b"",
-    "cut in the size": lambda content: content[:5],
     "cut in the header": lambda content: content[: header_size(content) // 2],
-    "cut behind the header": lambda content: content[: header_size(content)],
     "cut in the weights": lambda content: content[: (header_size(content) + len(content)) // 2],
-    "one byte short": lambda content: content[:-1],
     "one byte long": lambda content: content + b"x",
-    "random": lambda content: (
-        torch.randint(256, (len(content),), generator=torch.Generator().manual_seed(1))
-        .to(torch.uint8)
-        .numpy()
-        .tobytes()
-    ),
     "text": lambda content: b"not a checkpoint\n" * 100,
     "pickle": lambda content: pickle.dumps({"weight": [1.0]}),
+    "zip of torch": lambda content: saved_by_torch(),
 }
 
 
+def saved_by_torch():
+    written = io.BytesIO()
+    torch.save({"weight": torch.zeros(2)}, written)
+    return written.getvalue()
+
+
 @pytest.mark.parametrize("way", BROKEN)
-def test_a_broken_checkpoint(project, refuses, monkeypatch, way):
+def test_a_broken_checkpoint(project, refuses, type_in, way):
     path = project / RUN / "model.safetensors"
     path.write_bytes(BROKEN[way](path.read_bytes()))
     message = f"{RUN}/model.safetensors: not a checkpoint of this program, or cut short ("
     refuses(project, message, "decode", "plain", "1")
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"balo\n")))
+    type_in(b"balo\n")
     refuses(project, message, "translate", RUN)
-    name = "runs/training/plain-1/checkpoint-00000004.safetensors"
-    (project / name).write_bytes(BROKEN[way]((project / name).read_bytes()))
-    refuses(project, f"{name}: not a checkpoint of this program, or cut short (", "average", "plain", "1")
-
-
-def test_a_pickle_made_by_torch_is_not_opened(project, refuses):
-    torch.save({"weight": torch.zeros(2)}, project / RUN / "model.safetensors")
-    refuses(project, f"{RUN}/model.safetensors: not a checkpoint of this program", "decode", "plain", "1")
+    (project / CHECKPOINT).write_bytes(BROKEN[way]((project / CHECKPOINT).read_bytes()))
+    refuses(project, f"{CHECKPOINT}: not a checkpoint of this program, or cut short (", "average", "plain", "1")
 
 
 def test_a_checkpoint_is_no_model_and_another_model_is_named(project, refuses):
-    from context_nmt.models import checkpoints
-
-    path = project / RUN / "model.safetensors"
-    weights, metadata = checkpoints.load(path)
-    checkpoints.save(path, {f"other.{name}": value for name, value in weights.items()}, metadata)
-    refuses(project, f"{RUN}/model.safetensors: holds another model; ", "decode", "plain", "1")
-    checkpoints.save(path, weights, {"plan": metadata["plan"]})
-    refuses(project, f"{RUN}/model.safetensors: not the model of a run (", "decode", "plain", "1")
-    one = project / "runs/training/plain-1/checkpoint-00000004.safetensors"
-    weights, metadata = checkpoints.load(one)
-    checkpoints.save(one, {f"other.{name}": value for name, value in weights.items()}, metadata)
-    refuses(project, "checkpoint-00000004.safetensors: holds another model than ", "average", "plain", "1")
-    checkpoints.save(one, weights, {"plan": metadata["plan"], "vocabulary": metadata["vocabulary"]})
-    refuses(project, "checkpoint-00000004.safetensors: not a checkpoint of a training", "average", "plain", "1")
+    for name, stage, another, keys, incomplete in (
+        (f"{RUN}/model.safetensors", "decode", "holds another model; ", ("plan",), "not the model of a run ("),
+        (CHECKPOINT, "average", "holds another model than ", ("plan", "vocabulary"), "not a checkpoint of a training"),
+    ):
+        weights, metadata = checkpoints.load(project / name)
+        other = {f"other.{parameter}": value for parameter, value in weights.items()}
+        checkpoints.save(project / name, other, metadata)
+        refuses(project, f"{name}: {another}", stage, "plain", "1")
+        checkpoints.save(project / name, weights, {key: metadata[key] for key in keys})
+        refuses(project, f"{name}: {incomplete}", stage, "plain", "1")
 
 
 # a full disk
@@ -362,7 +316,7 @@ def test_a_machine_without_the_text_tools_translates_and_says_where_to_go_on(pro
     paths = {"PYTHONPATH": f"{project}:{ROOT / 'src'}:{ROOT}"}
     command = [sys.executable, "-m", "stages.decode", "plain", "1"]
     result = subprocess.run(
-        command, cwd=project, env=environment() | paths, capture_output=True, text=True, check=False
+        command, cwd=project, env=environment() | paths, stderr=subprocess.PIPE, text=True, check=False
     )
     assert (result.returncode, result.stderr.splitlines()[-1]) == (
         1,
@@ -433,20 +387,20 @@ def test_ctrl_c_while_a_stage_is_loaded(tmp_path):
 # usage, and tools for files of any origin
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("train", "plain", "one"), "Invalid value for 'seed'"),
-        (("train", "plain"), "Missing argument 'seed'"),
-        (("score", "--hypotesis", "x"), "No such option"),
-        (("compare", *COMPARE, "--resamples", "many", "--output", "x"), "Invalid value for '--resamples'"),
-    ],
-)
-def test_wrong_usage_is_status_2(project, stage, arguments, message):
+USAGE = [
+    (("train", "plain", "one"), "Invalid value for 'seed'"),
+    (("train", "plain"), "Missing argument 'seed'"),
+    (("score", "--hypotesis", "x"), "No such option"),
+    (("compare", *COMPARE, "--resamples", "many", "--output", "x"), "Invalid value for '--resamples'"),
+]
+
+
+def test_wrong_usage_is_status_2(project, stage):
     before = contents(project)
-    status, lines = stage(project, *arguments)
-    assert status == 2
-    assert message in "\n".join(lines)
+    for arguments, message in USAGE:
+        status, lines = stage(project, *arguments)
+        assert status == 2
+        assert message in "\n".join(lines)
     assert contents(project) == before
 
 
@@ -457,8 +411,8 @@ TOOLS = [
     ),
     (("score", *SCORE[:2], "--reference", "none", "--output", "x"), "none: no such file"),
     (("score", *SCORE[:2], "--reference", "data/toy/train.yy", "--output", "x"), "200 lines"),
-    (("compare", *COMPARE, "--resamples", "0", "--output", "x"), "resamples is 0; it must be at least 1"),
-    (("compare", *COMPARE, "--sample-ratio", "2", "--output", "x"), "sample_ratio is 2.0; it must be in (0, 1]"),
+    (("compare", *COMPARE, "--resamples", "0", "--output", "x"), "resamples"),
+    (("compare", *COMPARE, "--sample-ratio", "2", "--output", "x"), "sample_ratio"),
     (("translate", "runs/models/none"), "runs/models/none: holds no trained run (model.safetensors)"),
     (("translate", RUN, "--beam", "0"), "--beam is 0; it must be at least 1"),
     (("translate", RUN, "--device", "gpu"), "gpu"),
@@ -486,8 +440,8 @@ def test_score_notes_what_may_not_be_meant(project, stage):
     assert stage(project, *score, "--language", "qq") == (0, [unknown, hint])
 
 
-def test_translate_notes_a_long_line(project, stage, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"balo\n" + b"balo " * 1200 + b"\n")))
+def test_translate_notes_a_long_line(project, stage, type_in):
+    type_in(b"balo\n" + b"balo " * 1200 + b"\n")
     plan = project / RUN / "decoding.json"
     plan.write_text(plan.read_text().replace('"maximum_length_ratio": 1.5', '"maximum_length_ratio": 0.001'))
     status, lines = stage(project, "translate", RUN)

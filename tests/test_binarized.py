@@ -1,6 +1,5 @@
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,19 +14,19 @@ GERMAN = ["x b", "y", ""]
 
 
 @pytest.fixture
-def subwords(tmp_path: Path) -> Path:
+def subwords(tmp_path):
     for split in ("train", "valid", "test"):
         write_lines(tmp_path / "subwords" / f"{split}.en", ENGLISH)
         write_lines(tmp_path / "subwords" / f"{split}.de", GERMAN)
     return tmp_path / "subwords"
 
 
-def make(subwords: Path, **units: object) -> BinarizedCorpus:
-    binarize(subwords, subwords.parent / "binarized", CORPUS, UnitSettings(**units))  # type: ignore[arg-type]
+def make(subwords, **units):
+    binarize(subwords, subwords.parent / "binarized", CORPUS, UnitSettings(**units))
     return BinarizedCorpus(subwords.parent / "binarized")
 
 
-def test_sentences_come_back_in_order(subwords: Path) -> None:
+def test_sentences_come_back_in_order(subwords):
     corpus = make(subwords)
     assert (corpus.source, corpus.target, corpus.train, corpus.validation) == ("en", "de", "train", "valid")
     assert corpus.tests == ("valid", "test")
@@ -40,7 +39,7 @@ def test_sentences_come_back_in_order(subwords: Path) -> None:
         source[3]
 
 
-def test_joint_vocabulary_counts_both_sides_and_separate_ones_their_own(subwords: Path) -> None:
+def test_joint_vocabulary_counts_both_sides_and_separate_ones_their_own(subwords):
     joint = make(subwords, joint=True)
     assert joint.source_vocabulary == joint.target_vocabulary
     assert joint.source_vocabulary.units[4:] == ("a", "b", "c", "x", "y")
@@ -49,12 +48,12 @@ def test_joint_vocabulary_counts_both_sides_and_separate_ones_their_own(subwords
     assert separate.target_vocabulary.units[4:] == ("b", "x", "y")
 
 
-def test_rare_words_become_unknown(subwords: Path) -> None:
+def test_rare_words_become_unknown(subwords):
     corpus = make(subwords, kind="words", words=2, joint=False)
     assert [corpus.source_vocabulary.text(ids) for ids in corpus.side("test", "en")] == ["a b <unk>", "", "a a"]
 
 
-def test_a_large_vocabulary_takes_wider_numbers(subwords: Path) -> None:
+def test_a_large_vocabulary_takes_wider_numbers(subwords):
     assert make(subwords).side("train", "en")[0].dtype == np.uint16
     write_lines(subwords / "train.en", [" ".join(f"{line}-{word}" for word in range(2**15)) for line in range(3)])
     corpus = make(subwords, joint=False)
@@ -63,20 +62,20 @@ def test_a_large_vocabulary_takes_wider_numbers(subwords: Path) -> None:
     assert corpus.side("train", "en")[2].max() == len(corpus.source_vocabulary) - 1
 
 
-def test_a_corpus_of_empty_lines_can_be_read(subwords: Path) -> None:
+def test_a_corpus_of_empty_lines_can_be_read(subwords):
     for path in subwords.iterdir():
         write_lines(path, ["", ""])
     assert [len(ids) for ids in make(subwords).side("train", "en")] == [0, 0]
 
 
-def test_unequal_sides_are_refused_and_leave_nothing(subwords: Path) -> None:
+def test_unequal_sides_are_refused_and_leave_nothing(subwords):
     write_lines(subwords / "test.de", GERMAN[:2])
     with pytest.raises(UserError, match=r"test: .* 3 in en, 2 in de"):
         make(subwords)
     assert [path.name for path in subwords.parent.iterdir()] == ["subwords"]
 
 
-def test_missing_and_foreign_files_are_named(subwords: Path) -> None:
+def test_missing_and_foreign_files_are_named(subwords):
     corpus = make(subwords)
     with pytest.raises(UserError, match=r"other\.en\.tokens\.npy: no such file"):
         corpus.side("other", "en")
@@ -88,7 +87,7 @@ def test_missing_and_foreign_files_are_named(subwords: Path) -> None:
         make(subwords)
 
 
-def test_training_imports_no_text_tools() -> None:
+def test_training_imports_no_text_tools():
     code = "import sys, context_nmt.corpus.binarized, context_nmt.corpus.text_chain; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"sacremoses", "subword_nmt", "pydantic", "torch"} & set(loaded)

@@ -1,10 +1,10 @@
 """The cache holds what a cache would that is filled word by word."""
 
 import torch
+from contract import EXACT, small_place
 from hypothesis import given
 from hypothesis import strategies as st
 from small_models import WIDTH
-from test_hierarchical_attention import EXACT, place
 from torch.testing import assert_close
 
 from context_nmt.mechanisms import cache_memory as mechanism
@@ -30,7 +30,7 @@ def test_cells_are_those_of_a_cache_that_is_filled_word_by_word(words, count):
 @torch.no_grad()
 def test_it_is_what_the_equations_say():
     torch.manual_seed(1)
-    module = mechanism.build(mechanism.Settings(cells=2, sentences=2), place(width=WIDTH)).double()
+    module = mechanism.build(mechanism.Settings(cells=2, sentences=2), small_place("decoder_output")).double()
     inputs = torch.tensor([[[1, 5, 6, 0], [1, 5, 7, 8]]])  # BEGIN, words, padding
     words = inputs >= 4
     before, crossed = (torch.randn(1, 2, 4, WIDTH, dtype=torch.float64) for _ in range(2))

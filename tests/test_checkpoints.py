@@ -1,38 +1,29 @@
 """Weights come back as they were written, and a file that is not this model's is named."""
 
-import json
 import re
 
 import pytest
 import torch
 from safetensors.torch import save_file
+from small_models import VOCABULARY, small_plan
 
 from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.files import UserError
 from context_nmt.models import checkpoints
 from context_nmt.models.building import build
-from context_nmt.models.plans import Filling, ModelPlan
-from context_nmt.settings.model import ModelSettings
 
-VOCABULARY = 11
 CPU = torch.device("cpu")
-SLOTS = ("encoder_self_attention", "decoder_self_attention", "cross_attention")
-
-
-def plan(**settings):
-    sizes = {"width": 8, "feed_forward_width": 12, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
-    filling = (Filling(mechanism="multi_head_attention"),)
-    return ModelPlan(model=ModelSettings(**(sizes | settings)), slots=dict.fromkeys(SLOTS, filling))
+VOCABULARIES = {"source_vocabulary": VOCABULARY, "target_vocabulary": VOCABULARY}
 
 
 def make_model(seed=1, **settings):
     torch.manual_seed(seed)
-    return build(plan(**settings), source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
+    return build(small_plan(**settings), **VOCABULARIES)
 
 
 def save_run(folder, model, **settings):
-    metadata = checkpoints.model_metadata(plan(**settings), VOCABULARY, VOCABULARY)
     path = folder / checkpoints.RUN_WEIGHTS
+    metadata = checkpoints.model_metadata(small_plan(**settings), **VOCABULARIES)
     checkpoints.save(path, checkpoints.weights_of(model), metadata)
     return path
 
@@ -85,33 +76,26 @@ def test_a_run_comes_back_with_equal_outputs_and_ties(tmp_path, tying, tables, n
     assert (found.output.weight is found.target_embedding.table.weight) == (tying != "none")
 
 
-def test_a_missing_file_is_named(tmp_path):
-    assert raises(checkpoints.load_run, tmp_path, CPU) == f"{tmp_path / 'model.safetensors'}: no such checkpoint"
-
-
 @pytest.mark.parametrize("kept", [0, 4, 100, 0.5, 0.999])
 def test_a_file_that_is_cut_short_is_named(tmp_path, kept):
     path = save_run(tmp_path, make_model())
     content = path.read_bytes()
     path.write_bytes(content[: kept if isinstance(kept, int) else int(kept * len(content))])
-    found = raises(checkpoints.load_run, tmp_path, CPU)
-    assert found.startswith(f"{path}: not a checkpoint of this program, or cut short (")
+    assert raises(checkpoints.load_run, tmp_path, CPU).startswith(f"{path}: not a checkpoint")
 
 
 @pytest.mark.parametrize("metadata", [None, {"format": "pt"}, {"json": "{"}])
 def test_a_file_of_another_program_is_named(tmp_path, metadata):
     path = tmp_path / "model.safetensors"
     save_file({"weight": torch.zeros(2)}, path, metadata=metadata)
-    found = raises(checkpoints.load_run, tmp_path, CPU)
-    assert found.startswith(f"{path}: not a checkpoint of this program, or cut short (")
+    assert raises(checkpoints.load_run, tmp_path, CPU).startswith(f"{path}: not a checkpoint")
 
 
 def test_a_plan_that_this_version_does_not_know_is_named(tmp_path):
-    model = make_model()
-    metadata = checkpoints.model_metadata(plan(), VOCABULARY, VOCABULARY)
+    path = save_run(tmp_path, make_model())
+    weights, metadata = checkpoints.load(path)
     metadata["plan"]["model"]["colour"] = "red"
-    checkpoints.save(tmp_path / checkpoints.RUN_WEIGHTS, checkpoints.weights_of(model), metadata)
-    path = tmp_path / checkpoints.RUN_WEIGHTS
+    checkpoints.save(path, weights, metadata)
     named = raises(checkpoints.load_run, tmp_path, CPU)
     assert re.match(rf"{re.escape(str(path))}: not the plan of a model \(.*'colour'.*\)", named)
 
@@ -134,12 +118,3 @@ def test_filling_copies_and_does_not_share(tmp_path):
     assert all(torch.equal(own[name], weights[name]) for name in weights)
     assert all(own[name].data_ptr() != weights[name].data_ptr() for name in weights)
     assert all(parameter.requires_grad for parameter in own.values())
-
-
-def test_metadata_is_one_string(tmp_path):
-    path = save_run(tmp_path, make_model())
-    header = path.read_bytes()
-    size = int.from_bytes(header[:8], "little")
-    metadata = json.loads(header[8 : 8 + size])["__metadata__"]
-    assert list(metadata) == ["json"]
-    assert json.loads(metadata["json"])["vocabulary"] == {"source": VOCABULARY, "target": VOCABULARY}

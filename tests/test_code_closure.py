@@ -81,48 +81,42 @@ def test_a_closure_has_imports_of_functions_parents_and_data_of_packages(project
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("name", "text", "concerned"),
     [
-        ("src/context_nmt/top.py", SAME),
-        ("src/context_nmt/part/README.md", "other words\n"),
-        ("src/context_nmt/part/deeper/other.txt", "y\n"),
+        ("top.py", SAME, set()),
+        ("part/README.md", "other words\n", set()),
+        ("part/deeper/other.txt", "y\n", set()),
+        ("late.py", "import sys\n", {"first"}),
+        ("part/inner.py", "VALUE = 1.0\n", {"first"}),
+        ("part/inner.py", 'VALUE = "1"\n', {"first"}),
+        ("part/data.yaml", "a: 2\n", {"first"}),
+        ("part/pages/page.css", "b {}\n", {"first"}),
+        ("__init__.py", "x = 1\n", {"first", "second"}),
     ],
 )
-def test_words_and_layout_change_nothing(project, name, text):
+def test_a_change_is_noted_for_the_stages_whose_results_it_can_change(project, name, text, concerned):
     before = noted(project)
-    (project / name).write_text(text)
-    assert noted(project) == before
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("src/context_nmt/late.py", "import sys\n"),
-        ("src/context_nmt/part/inner.py", "VALUE = 1.0\n"),
-        ("src/context_nmt/part/inner.py", 'VALUE = "1"\n'),
-        ("src/context_nmt/part/data.yaml", "a: 2\n"),
-        ("src/context_nmt/part/pages/page.css", "b {}\n"),
-        ("src/context_nmt/__init__.py", "x = 1\n"),
-    ],
-)
-def test_what_a_change_concerns_is_noted_there_and_nowhere_else(project, name, text):
-    before = noted(project)
-    (project / name).write_text(text)
+    (project / "src/context_nmt" / name).write_text(text)
     after = noted(project)
-    concerned = {"first", "second"} if name.endswith("context_nmt/__init__.py") else {"first"}
     assert {stage for stage in before if before[stage] != after[stage]} == concerned
 
 
-def test_an_old_code_file_is_refused(project):
+def test_old_code_files_and_plans_are_refused(project):
+    mechanism, name = project / "src/context_nmt/mechanisms/one.py", "context_nmt.mechanisms.one"
+    mechanism.parent.mkdir()
+    mechanism.write_text("SLOTS = ()\n")
     write_code_files(project)
-    check_code(project, "first", {})
-    assert old_code_files(project) == []
-    (project / "src/code/first.json").write_text("{}\n")
-    assert old_code_files(project) == ["first.json"]
-    with pytest.raises(UserError, match=r"first\.json.*dvc repro src/dvc\.yaml"):
-        check_code(project, "first", {})
+    check_code(project, "first", {name: named_digest(project, name)})
+    with pytest.raises(UserError, match=r"context_nmt\.mechanisms\.one"):
+        check_code(project, "first", {name: "of another code"})
     with pytest.raises(UserError, match=r"context_nmt\.top"):
         named_digest(project, "context_nmt.top")
+    assert old_code_files(project) == []
+    for file in ("first.json", "loaded_by_name.json"):
+        (project / "src/code" / file).write_text("{}\n")
+    assert old_code_files(project) == ["first.json", "loaded_by_name.json"]
+    with pytest.raises(UserError, match=r"first\.json.*dvc repro src/dvc\.yaml"):
+        check_code(project, "first", {})
 
 
 def test_a_relative_import_is_refused(project):
@@ -133,19 +127,6 @@ def test_a_relative_import_is_refused(project):
 
 def test_the_committed_code_files_are_of_the_present_code():
     assert old_code_files(ROOT) == []
-
-
-def test_a_plan_of_other_code_than_is_loaded_by_name_is_refused(project):
-    mechanism = project / "src/context_nmt/mechanisms/one.py"
-    mechanism.parent.mkdir(exist_ok=True)
-    mechanism.write_text("SLOTS = ()\n")
-    write_code_files(project)
-    name = "context_nmt.mechanisms.one"
-    check_code(project, "second", {name: named_digest(project, name)})
-    with pytest.raises(UserError, match=r"context_nmt\.mechanisms\.one"):
-        check_code(project, "second", {name: "of another code"})
-    (project / "src/code/loaded_by_name.json").write_text("{}\n")
-    assert old_code_files(project) == ["loaded_by_name.json"]
 
 
 @pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])

@@ -9,7 +9,6 @@ from small_models import VOCABULARY, sentences, shake, step_by_step
 from torch.nn import functional
 from torch.testing import assert_close
 
-from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.decoding.search import reorder
 from context_nmt.mechanisms.context_aware_self_attention import ContextAwareSelfAttention
 from context_nmt.mechanisms.dual_context import DualContext
@@ -96,14 +95,6 @@ def test_hypotheses_that_change_places_take_all_along(model):
         logits.append(step)
     expected = model.output(model(SOURCE.repeat_interleave(2, dim=0), targets[swapped]))[:, 2:]
     assert_close(torch.stack(logits, dim=1), expected, **EXACT)
-
-
-def test_padding_and_later_positions_change_nothing(model):
-    states = model(SOURCE, TARGETS)
-    longer = functional.pad(SOURCE, (0, 3), value=PADDING)
-    assert_close(model(longer, TARGETS), states, **EXACT)
-    changed = torch.cat([TARGETS[:, :3], sentences(2, 2, 2, seed=4)], dim=1)
-    assert torch.equal(model(SOURCE, changed)[:, :3], states[:, :3])
 
 
 def test_a_step_of_training_reaches_everything_and_helps(model):

@@ -83,6 +83,7 @@ def test_help_says_what_is_read_and_written_and_has_an_example_that_parses(call,
     [
         (("nonsense",), 2, "No such command 'nonsense'"),
         (("repro", "--nonsense"), 2, "No such option"),
+        (("repro", "--jobs", "0"), 2, "--jobs"),
         (("corpus", "describe"), 2, "Missing argument 'CORPUS'"),
         (("corpus", "describe", "nowhere"), 1, "error: nowhere"),
         (("new", "../x"), 1, "error: NAME is '../x'"),
@@ -114,26 +115,20 @@ def test_an_experiment_is_named_by_its_folder_or_its_name(call, tmp_path, monkey
     for folder in (".", "experiments/one", "two"):
         Path(folder).mkdir(exist_ok=True, parents=True)
         (Path(folder) / "params.yaml").write_text("{}")
-    for arguments in (
-        (),
-        (".",),
-        ("one", "--jobs", "3"),
-        ("two",),
-        (str(tmp_path / "two"),),
-    ):
+    one, two = Path("experiments/one"), Path("two")
+    calls = {
+        (): (Path(), None, False),
+        (".",): (Path(), None, False),
+        ("one", "--jobs", "3"): (one, 3, False),
+        ("two",): (two, None, False),
+        (str(tmp_path / "two"),): (tmp_path / "two", None, False),
+        ("experiments/one", "--allow-missing"): (one, None, True),
+    }
+    for arguments in calls:
         assert call("repro", *arguments) == (0, "", "")
-    assert call("repro", "experiments/one", "--allow-missing") == (0, "", "")
-    one = Path("experiments/one")
-    assert reproduced == [
-        (Path(), None, False),
-        (Path(), None, False),
-        (one, 3, False),
-        (Path("two"), None, False),
-        (tmp_path / "two", None, False),
-        (one, None, True),
-    ]
+    assert reproduced == list(calls.values())
     status, _, errors = call("repro", "three")
-    assert (status, len(reproduced)) == (1, 6)
+    assert (status, len(reproduced)) == (1, len(calls))
     assert errors.startswith("error: three: no experiment")
     assert "one" in errors
 

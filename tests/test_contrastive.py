@@ -24,7 +24,7 @@ from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.files import UserError, read_lines, write_json, write_lines
-from context_nmt.measures.contrastive import NORMALIZED, SUMMED, candidates, contrast_run, judge
+from context_nmt.measures.contrastive import NORMALIZED, SUMMED, contrast_run, read_items
 from context_nmt.models.averaging import average_run
 from context_nmt.settings.text import CorpusSettings, TextSettings, UnitSettings
 
@@ -44,13 +44,14 @@ def test_each_pair_stands_once(tmp_path):
     other = {"source": "It slept.", "right": "Es schlief.", "wrong": ["Er schlief.", "Sie schlief."]}
     path = write_set(tmp_path / "set.jsonl", HE | {"mirror": 2}, other, SHE | {"mirror": 0})
     pairs, index = read_contrastive_set(path)
-    assert pairs == [
-        ("It was old.", "Er war alt."),
-        ("It was old.", "Sie war alt."),
-        ("It slept.", "Es schlief."),
-        ("It slept.", "Er schlief."),
-        ("It slept.", "Sie schlief."),
-    ]
+    old, slept = (
+        [(source, text) for text in texts]
+        for source, texts in (
+            ("It was old.", ("Er war alt.", "Sie war alt.")),
+            ("It slept.", ("Es schlief.", "Er schlief.", "Sie schlief.")),
+        )
+    )
+    assert pairs == [*old, *slept]
     assert index["items"] == [
         {"right": 0, "wrong": [1], "categories": ["cross"], "context": []},
         {"right": 2, "wrong": [3, 4], "categories": [], "context": []},
@@ -76,19 +77,18 @@ def test_pairs_of_contexts_stand_once_behind_those_of_items(tmp_path):
     [
         ("{", "not JSON"),
         ("", "not JSON"),
-        ("[]", "input should be an object|not an object"),
+        ("[]", "no JSON object"),
         ({key: value for key, value in HE.items() if key != "right"}, "right: this key is required"),
         (HE | {"rigth": "x"}, r"rigth: unknown key; did you mean 'right'\?"),
         (HE | {"context": {"sources": []}}, r"context\.sources: unknown key; did you mean 'source'\?"),
         (HE | {"wrong": []}, "wrong is empty"),
-        (HE | {"wrong": "Sie war alt."}, r"wrong: .*array"),
         (HE | {"wrong": ["Sie", "Sie"]}, r"wrong repeats one: \['Sie', 'Sie'\]"),
-        (HE | {"wrong": ["Sie war alt.", "Er war alt."]}, "right stands among wrong, too: 'Er war alt.'"),
+        (HE | {"wrong": ["Sie war alt.", "Er war alt."]}, "right is also in wrong: 'Er war alt.'"),
         (HE | {"wrong": ["Sie war\nalt."]}, r"wrong is 'Sie war\\nalt\.'; it must be one line of text"),
         (HE | {"source": " "}, "source is ' '; it must be one line of text"),
         ('{"source": "\\ud800", "right": "a", "wrong": ["b"]}', "invalid JSON: .* hex escape"),
-        (HE | {"categories": ["a b"]}, "categories: 'a b' names a metric"),
-        (HE | {"categories": ["all"]}, "categories: 'all' names a metric"),
+        (HE | {"categories": ["a b"]}, "categories: 'a b' must be letters"),
+        (HE | {"categories": ["all"]}, "categories: 'all' is reserved"),
         (HE | {"categories": ["x_normalized"]}, "must not end in '_normalized'"),
         (HE | {"categories": ["x", "x"]}, "categories repeats one"),
         (HE | {"context": {"source": ["a"]}}, "context: source has 1 sentences and target 0"),
@@ -104,7 +104,7 @@ def test_what_is_no_item_is_refused_with_its_line(tmp_path, item, message):
     path = write_set(tmp_path / "set.jsonl", SHE, item)
     with pytest.raises(UserError, match=message) as refused:
         read_contrastive_set(path)
-    assert str(refused.value).startswith(f"{path}: line 2: ")
+    assert str(refused.value).startswith(f"{path}: line 2")
     assert "\n" not in str(refused.value)
 
 
@@ -120,7 +120,7 @@ def test_what_is_no_item_is_refused_with_its_line(tmp_path, item, message):
 def test_a_mirror_has_the_same_candidates_swapped_and_points_back(tmp_path, change):
     path = tmp_path / "set.jsonl"
     read_contrastive_set(write_set(path, HE | {"mirror": 1}, SHE | {"mirror": 0}))
-    with pytest.raises(UserError, match=r"line 1: mirror is 1, but line 2 is no item that has the same source"):
+    with pytest.raises(UserError, match=r"line 1: mirror is 1, but line 2 is no item"):
         read_contrastive_set(write_set(path, HE | {"mirror": 1}, SHE | {"mirror": 0} | change))
 
 
@@ -199,12 +199,11 @@ def test_scores_depend_neither_on_the_batch_nor_on_the_workers(monkeypatch):
 
 
 def test_pairs_of_equal_ids_tie_whatever_batch_they_are_in(monkeypatch):
-    model = small_model().float()
     sources, targets = random_pairs(60, 3, longest=12)
-    order = np.random.default_rng(4).permutation(120) % 60
+    order = (np.random.default_rng(4).permutation(120) % 60).tolist()
     monkeypatch.setattr("context_nmt.decoding.forced_scoring.UNITS", 40)
-    scores = score_pairs(model, [sources[n] for n in order], [targets[n] for n in order], device=CPU)
-    assert len({(number, score) for number, score in zip(order.tolist(), scores, strict=True)}) == 60
+    texts = ([side[number] for number in order] for side in (sources, targets))
+    assert len(set(zip(order, score_pairs(small_model().float(), *texts, device=CPU), strict=True))) == 60
 
 
 def test_what_is_longer_than_learned_positions_is_refused():
@@ -218,10 +217,12 @@ def test_what_is_longer_than_learned_positions_is_refused():
 
 
 def judged(tmp_path, items, scores):
+    """The rows of a set, given scores of its pairs by metric."""
     items = [{"context": [], **item} for item in items]
     write_json(tmp_path / "set.items.json", {"sha256": "0123456789abcdef" * 4, "items": items})
-    of_pairs = {ending: {((), number): score for number, score in enumerate(of)} for ending, of in scores.items()}
-    return judge(tmp_path / "set.items.json", of_pairs)
+    read = read_items(tmp_path / "set.items.json", len(scores[SUMMED]))
+    of_pairs = {metric: {((), number): score for number, score in enumerate(of)} for metric, of in scores.items()}
+    return list(read.rows("set", {metric: read.margins(given) for metric, given in of_pairs.items()}))
 
 
 def test_an_item_counts_if_it_beats_every_wrong_one(tmp_path):
@@ -232,7 +233,7 @@ def test_an_item_counts_if_it_beats_every_wrong_one(tmp_path):
         {"right": 4, "wrong": [2], "categories": []},
     ]
     scores = {SUMMED: [-1.0, -2.0, -3.0, -4.0, -4.0], NORMALIZED: [-1.0] * 5}
-    found = {(one.measure.metric, one.measure.tag): one for one in judged(tmp_path, items, scores).rows("set")}
+    found = {(one.measure.metric, one.measure.tag): one for one in judged(tmp_path, items, scores)}
     assert {name: one.value for name, one in found.items()} == {
         (SUMMED, "a"): 50.0,
         (SUMMED, "all"): 37.5,
@@ -254,7 +255,7 @@ def test_mirrors_give_exactly_one_half(tmp_path_factory, scores):
         for right in (0, 1)
     ]
     summed = [score for pair in scores for score in pair]
-    rows = judged(tmp_path_factory.mktemp("set"), items, {SUMMED: summed}).rows("set")
+    rows = judged(tmp_path_factory.mktemp("set"), items, {SUMMED: summed})
     assert [one.value for one in rows if (one.measure.metric, one.measure.tag) == (SUMMED, "cross")] == [50.0]
 
 
@@ -263,11 +264,11 @@ def test_the_pairs_of_another_set_are_refused(tmp_path, context, pairs):
     index = tmp_path / "set.items.json"
     items = [{"right": 0, "wrong": [2], "categories": [], "context": context}]
     write_json(index, {"sha256": "0123456789abcdef" * 4, "items": items})
-    assert candidates(index, pairs) == [(tuple(context), 0), (tuple(context), 2)]
+    assert read_items(index, pairs).candidates() == [(tuple(context), 0), (tuple(context), 2)]
     for other in (pairs - 1, pairs + 1):
         message = rf"set\.items\.json: has {pairs} pairs, but there are {other}; run the text stages again"
         with pytest.raises(UserError, match=message):
-            candidates(index, other)
+            read_items(index, other)
 
 
 @pytest.fixture(scope="module")

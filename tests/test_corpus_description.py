@@ -89,6 +89,9 @@ def test_sizes_and_lengths(corpus):
     assert english["tokens"] == 6 + 8 + 12
     assert english["types"] == len({token for line in ENGLISH for token in tokens(line)})
     assert english["lengths"] == {"mean": 8.67, "median": 8, "longest": 12, "histogram": [0, 2, 1]}
+    for language in ("en", "de"):
+        write(corpus / f"dev.{language}", ["a " * (length - 1) + "b" for length in (5, 6, 10, 11)])
+    assert describe_corpus(corpus)["splits"]["dev"]["languages"]["en"]["lengths"]["histogram"] == [1, 2, 1]
 
 
 def test_rates_per_100_sentences(corpus):
@@ -120,13 +123,6 @@ def test_what_a_tree_shows(tree, expected, tmp_path):
     assert {name for name, rate in rates.items() if rate > 0} == expected
 
 
-def test_lengths_are_counted_in_fives(tmp_path):
-    for language in ("en", "de"):
-        write(tmp_path / f"dev.{language}", ["a " * 4 + "b", "a " * 5 + "b", "a " * 9 + "b", "a " * 10 + "b"])
-    lengths = describe_corpus(tmp_path)["splits"]["dev"]["languages"]["en"]["lengths"]
-    assert lengths["histogram"] == [1, 2, 1]
-
-
 def test_what_is_in_training(corpus):
     found = describe_corpus(corpus)["splits"]["test"]["in_training"]
     assert found == {
@@ -148,19 +144,14 @@ def test_a_document_that_is_in_training_is_found(corpus):
     assert found["sentences_over_four_words"]["en"] == 2
 
 
-def test_contrastive_sets_and_probing_tasks(corpus):
+def test_contrastive_sets_probing_tasks_and_the_bound(corpus):
     described = describe_corpus(corpus)
     categories = {"cross": 2, "distance_1": 2, "within": 1}
-    assert described["contrastive"] == {
-        "pronouns.en-de": {"items": 3, "mirrored_pairs": 1, "categories": categories},
-    }
+    assert described["contrastive"] == {"pronouns.en-de": {"items": 3, "mirrored_pairs": 1, "categories": categories}}
     assert described["probing"] == {"past_present": {"PAST": {"tr": 1, "te": 1}, "PRES": {"tr": 1, "te": 0}}}
-
-
-def test_the_bound_has_all_scores_with_signatures(corpus):
-    bound = describe_corpus(corpus)["splits"]["test"]["bound"]
+    bound = described["splits"]["test"]["bound"]
     assert set(bound) == {"de"}
-    assert {"sacrebleu", "chrf", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"} == set(bound["de"])
+    assert set(bound["de"]) == {"sacrebleu", "chrf", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"}
     assert all(0 < score["score"] < 100 and "version" in score["signature"] for score in bound["de"].values())
 
 
@@ -189,14 +180,9 @@ def test_everything_is_printed(corpus, capsys):
     ("name", "lines", "message"),
     [
         ("test.de", ["Ja."], "test.en has 3 lines, .*test.de has 1"),
-        ("test.documents", ["1"], "test.documents: the numbers must start with 0, grow, and stay below the 3 lines"),
         ("test.documents", ["0", "3"], "test.documents: the numbers must"),
-        ("test.documents", ["0", "2", "2"], "test.documents: the numbers must"),
-        ("test.documents", ["0", "one"], "test.documents: line 2 is 'one'; it must be a line number"),
-        ("test.documents", [], "test.documents: the numbers must"),
         ("test.gold.jsonl", ["{}"], "test.gold.jsonl has 1 lines, test has 3 sentences"),
         ("test.gold.jsonl", ["{}"] * 3, "test.gold.jsonl: line 1 is no gold record"),
-        ("test.gold.jsonl", ["{}", "[]", "{}"], "test.gold.jsonl: line 2 is no JSON object"),
         ("test.gold.jsonl", ["{}", "{", "{}"], "test.gold.jsonl: line 2 is not JSON"),
         ("test.bound.de", ["Ja."], "test.bound.de has 1 lines, its reference has 3"),
         ("pronouns.en-de.jsonl", ["{}"], "pronouns.en-de.jsonl: line 1 has no list under 'categories'"),
@@ -213,40 +199,44 @@ def test_a_folder_without_parallel_text_is_refused(tmp_path):
     with pytest.raises(UserError, match="no such folder"):
         describe_corpus(tmp_path / "none")
     write(tmp_path / "train.en", ["Yes."])
-    with pytest.raises(UserError, match=r"no parallel text there"):
+    with pytest.raises(UserError, match=r"no parallel text"):
         describe_corpus(tmp_path)
 
 
 def test_a_sample_marks_pronouns_and_ambiguous_words(corpus):
     sample = draw_sample(corpus, split="test", documents=1, seed=1)
-    ((number, (first, second, third)),) = sample.documents
+    ((number, (first, second, third)),) = sample.documents.items()
     assert number == 0
     assert sample.languages == ("en", "de")
-    assert first.text == (ENGLISH[0], GERMAN[0])
-    assert second.text == ("It[1] was sold because it[2] was old.", "Er[1] wurde verkauft, weil er[2] alt war.")
+    assert first.texts == (ENGLISH[0], GERMAN[0])
+    assert second.texts == ("It[1] was sold because it[2] was old.", "Er[1] wurde verkauft, weil er[2] alt war.")
     assert second.remarks == (
         "It / Er < table / Tisch (1 back)",
         "it / er < It / Er (0 back) < table / Tisch (1 back)",
     )
-    assert third.text[0] == "He saw the bank[1] that burned, and he can leave."
+    assert third.texts[0] == "He saw the bank[1] that burned, and he can leave."
     assert third.remarks == (
         "bank / Bank: bank_money, en ambiguous, cue previous (sold / verkauft); not: Er sah das Ufer.",
     )
 
 
 def test_a_sample_depends_on_its_seed_only(corpus):
-    drawn = [draw_sample(corpus, split="train", documents=1, seed=seed).documents[0][0] for seed in range(9)]
-    assert set(drawn) == {0, 1}
-    assert draw_sample(corpus, split="train", documents=1, seed=3).documents[0][0] == drawn[3]
+    def drawn(seed):
+        return list(draw_sample(corpus, split="train", documents=1, seed=seed).documents)
+
+    assert {number for seed in range(9) for number in drawn(seed)} == {0, 1}
+    assert drawn(3) == drawn(3)
 
 
 def test_without_documents_each_sentence_is_one(tmp_path):
     for language in ("de", "cs"):
         write(tmp_path / f"dev.{language}", ["Eins | zwei.", "Drei."])
     sample = draw_sample(tmp_path, split="dev", documents=2, seed=1)
-    assert [len(sentences) for _, sentences in sample.documents] == [1, 1]
+    assert [len(sentences) for sentences in sample.documents.values()] == [1, 1]
     write_sample(sample, tmp_path / "sample.md")
     assert "| 0 | Eins \\| zwei. | Eins \\| zwei. |\n" in (tmp_path / "sample.md").read_text(encoding="utf-8")
+    with pytest.raises(UserError, match=r"--output is .*sample\.txt; its name must end in \.md"):
+        write_sample(sample, tmp_path / "sample.txt")
 
 
 @pytest.mark.parametrize(
@@ -262,11 +252,6 @@ def test_what_cannot_be_sampled_is_refused(corpus, options, message):
         draw_sample(corpus, **{"split": "test", "documents": 1, "seed": 1} | options)
 
 
-def test_markdown_goes_to_a_markdown_file(corpus):
-    with pytest.raises(UserError, match=r"--output is .*sample\.txt; its name must end in \.md"):
-        write_sample(draw_sample(corpus, split="test", documents=1, seed=1), corpus / "sample.txt")
-
-
 def test_a_token_that_the_text_spells_otherwise_is_passed_over():
     assert mark_tokens("Im Haus, im Garten.", ["In", "dem", "Haus", ",", "im", "Garten"], {2: 1, 4: 2, 0: 3}) == (
         "Im Haus[1], im[2] Garten."
@@ -275,16 +260,10 @@ def test_a_token_that_the_text_spells_otherwise_is_passed_over():
 
 def test_the_command_lines(corpus, tmp_path):
     def command(*words):
-        return subprocess.run(
-            [sys.executable, "-m", "context_nmt", "corpus", *words],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=environment,
-        )
+        words = [sys.executable, "-m", "context_nmt", "corpus", *words]
+        environment = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
+        return subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
 
-    environment = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
     done = command("describe", str(corpus), "--json", str(tmp_path / "out.json"))
     assert (done.returncode, done.stdout) == (0, "")
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == describe_corpus(corpus)

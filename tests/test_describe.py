@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
@@ -20,6 +21,7 @@ from context_nmt.pipeline.descriptions import describe_plans
 from context_nmt.pipeline.planning import PLAIN, write_plans
 from context_nmt.settings.checking import read_yaml
 from context_nmt.settings.folder import Experiment
+from context_nmt.settings.model import LayerSlot
 
 pytestmark = pytest.mark.slow
 
@@ -74,23 +76,16 @@ def paper(tmp_path_factory):
     return json.loads(done.stdout)
 
 
-def test_the_published_numbers_of_parameters(paper):
-    """Emelin et al. (2019), Table 5: 65,166K and 218,413K."""
+def test_counts_at_paper_size(paper):
+    """Emelin et al. (2019), Table 5: 65,166K and 218,413K. The parts add up and every layer is named."""
     assert {variant: values["parameters"] for variant, values in paper.items()} == {
         "transformer": 65_166_336,
         "transformer_big": 218_413_056,
     }
-
-
-def test_the_parts_add_up_and_every_layer_is_named(paper):
     for values in paper.values():
         assert sum(values["parameters_by_part"].values()) == values["parameters"]
-        assert {slot: len(layers) for slot, layers in values["slots"].items()} == {
-            "encoder_self_attention": 6,
-            "decoder_self_attention": 6,
-            "cross_attention": 6,
-        }
-        assert {layer["mechanism"] for layers in values["slots"].values() for layer in layers} == {PLAIN}
+        names = {slot: [layer["mechanism"] for layer in layers] for slot, layers in values["slots"].items()}
+        assert names == dict.fromkeys(get_args(LayerSlot), [PLAIN] * 6)
     base = paper["transformer"]
     assert base["parameters_by_part"]["source_embedding"] == 41_138 * 512
     assert base["parameters_by_part"]["decoder.cross_attention"] == 6 * 4 * 512**2
@@ -164,27 +159,16 @@ def test_without_a_vocabulary_it_is_that_of_the_data(command, small):
     assert json.loads(printed)["twins"]["parameters"] == expected["parameters"]
 
 
-def test_without_a_vocabulary_and_without_data_it_says_what_to_do(command, small):
-    folder = small.parent / "runs/binarized"
+def test_what_is_missing_or_does_not_fit_is_one_line(command, small):
+    folder, nowhere = small.parent / "runs/binarized", small.with_name("nowhere.yaml")
     message = f"error: {folder} is not there: give --vocabulary N, or run `dvc repro bpe` first\n"
     assert command(small, "--json") == (1, "", message)
-
-
-def test_tied_tables_need_vocabularies_of_one_size(command, small):
+    assert command(nowhere, "--vocabulary", 9) == (1, "", f"error: {nowhere}: no such file\n")
+    assert command(small, "--vocabulary", 0)[0] == 2
     write_vocabularies(small.parent, source=2, target=1)
     status, output, errors = command(small, "--json")
-    assert (status, output) == (1, "")
+    assert (status, output, errors.count("\n")) == (1, "", 1)
     assert errors.startswith("error: model.tying is all, but the vocabularies hold 6 and 5 units; set units.joint")
-    assert errors.count("\n") == 1
-
-
-def test_a_vocabulary_of_nothing_is_refused(command, small):
-    assert command(small, "--vocabulary", 0) == (1, "", "error: --vocabulary is 0; it must be at least 1\n")
-
-
-def test_a_missing_params_yaml_is_one_line(command, tmp_path):
-    path = tmp_path / "params.yaml"
-    assert command(path, "--vocabulary", 9) == (1, "", f"error: {path}: no such file\n")
 
 
 def write_vocabularies(folder, **sizes):

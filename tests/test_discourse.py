@@ -13,11 +13,10 @@ from measured import add_flat, by_name, read_flat
 from shown import tables
 
 from context_nmt.files import UserError, write_lines
-from context_nmt.measures.discourse import wordnet
+from context_nmt.measures.discourse import cohesion
 from context_nmt.measures.discourse.aligning import WordAligner
 from context_nmt.measures.discourse.coherence import Coherence
-from context_nmt.measures.discourse.cohesion import Cohesion
-from context_nmt.measures.discourse.content_words import ContentWords
+from context_nmt.measures.discourse.cohesion import Cohesion, ContentWords, find_wordnet
 from context_nmt.measures.discourse.running import DocumentScorer
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.pairs import write_pairs
@@ -25,8 +24,9 @@ from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import DASH
 from context_nmt.report.formats import write_page
 from context_nmt.report.pages.documents import documents_page
-from context_nmt.results.comparisons import evaluate_variant
-from context_nmt.results.reading import read_results, write_results
+from context_nmt.results.evaluation import evaluate_variant
+from context_nmt.results.reading import read_results
+from context_nmt.results.writing import write_results
 from context_nmt.settings.folder import Experiment
 
 ENGLISH = ContentWords("en")
@@ -45,18 +45,22 @@ def aligner():
     return WordAligner(*zip(*toy_pairs(300), strict=True))
 
 
-def test_words_are_linked_to_what_they_are_translated_by_wherever_it_stands(aligner):
-    assert aligner.align("a u b .", "aa bb uu .") == [(0, 0), (1, 2), (2, 1), (3, 3)]
-    assert aligner.align("B w A .", "bb AA ww .") == [(0, 0), (1, 2), (2, 1), (3, 3)]  # in lower case
+@pytest.mark.parametrize(
+    ("source", "target", "links"),
+    [
+        ("a u b .", "aa bb uu .", [(0, 0), (1, 2), (2, 1), (3, 3)]),
+        ("B w A .", "bb AA ww .", [(0, 0), (1, 2), (2, 1), (3, 3)]),  # in lower case
+        ("c . c .", "cc . cc .", [(0, 0), (1, 1), (2, 2), (3, 3)]),  # of equal words the nearer
+        ("a new b", "aa neu bb", [(0, 0), (1, 1), (2, 2)]),  # unknown words
+        ("", "aa", []),
+        ("a", " ", []),
+    ],
+)
+def test_words_are_linked_to_their_translations(aligner, source, target, links):
+    assert aligner.align(source, target) == links
 
 
-def test_of_equal_words_the_nearer_are_linked(aligner):
-    assert aligner.align("c . c .", "cc . cc .") == [(0, 0), (1, 1), (2, 2), (3, 3)]
-
-
-def test_unknown_words_and_empty_sentences_are_aligned_as_far_as_they_can_be(aligner):
-    assert (1, 1) in aligner.align("a new b", "aa neu bb")
-    assert aligner.align("", "aa") == aligner.align("a", " ") == []
+def test_empty_sentences_teach_an_aligner_nothing():
     assert WordAligner(["", "a"], ["x", "b"]).align("a", "b") == [(0, 0)]
 
 
@@ -81,38 +85,42 @@ DOCUMENT = ["The dog barks .", "It sees a cat .", "The dogs bark .", "12 ."]
 
 
 def test_cohesion_without_wordnet_is_repetition():
-    cohesion = Cohesion(ENGLISH, None)
-    assert cohesion.score(DOCUMENT, [range(4)])["score"] == 0.3333  # of dog barks sees cat dogs bark, the last two
-    assert cohesion.score(DOCUMENT, [range(3), range(3, 4)])["score"] == 0.3333  # one without content words
-    assert cohesion.score(DOCUMENT, [range(2), range(2, 4)])["score"] == 0  # nothing is repeated between documents
-    assert cohesion.score(["A dog .", "A dog .", "cats"], [range(2), range(2, 3)])["score"] == 0.25  # mean of 1/2 and 0
-    assert cohesion.score(["It is ."], [range(1)]) is None
-    assert cohesion.signature.startswith("repetition+no-wordnet|stop-words:")
+    scorer = Cohesion(ENGLISH, None)
+    assert scorer.score(DOCUMENT, [range(4)])["score"] == 0.3333  # of dog barks sees cat dogs bark, the last two
+    assert scorer.score(DOCUMENT, [range(3), range(3, 4)])["score"] == 0.3333  # one without content words
+    assert scorer.score(DOCUMENT, [range(2), range(2, 4)])["score"] == 0  # nothing is repeated between documents
+    assert scorer.score(["A dog .", "A dog .", "cats"], [range(2), range(2, 3)])["score"] == 0.25  # mean of 1/2 and 0
+    assert scorer.score(["It is ."], [range(1)]) is None
+    assert scorer.signature.startswith("repetition+no-wordnet|stop-words:")
 
 
 @pytest.fixture(params=["debian", "nltk"])
 def small_wordnet(request, tmp_path, monkeypatch):
     """Debian's files, or NLTK's archive, with five nouns: dog and cat are animals, car and automobile one thing."""
-    lines = {"animal": "n 01 animal 0 000", "dog": "n 01 dog 0 001 @ 00000000 n 0000"}
-    lines |= {"cat": "n 01 cat 0 001 @ 00000000 n 0000", "car": "n 02 car 0 automobile 0 000"}
+    lines = {
+        "animal": "n 01 animal 0 000",
+        "dog": "n 01 dog 0 001 @ 00000000 n 0000",
+        "cat": "n 01 cat 0 001 @ 00000000 n 0000",
+        "car": "n 02 car 0 automobile 0 000",
+    }
     data, offsets = "", {}
     for word, line in lines.items():
         offsets[word] = f"{len(data):08}"
         data += f"{len(data):08} 05 {line} | a gloss  \n"
     offsets["automobile"] = offsets["car"]
+    files = {f"{kind}.{part}": "" for kind in ("index", "data") for part in ("noun", "verb", "adj", "adv")}
+    files |= {f"{part}.exc": "" for part in ("noun", "verb", "adj", "adv")}
+    files |= {"data.noun": data, "data.adj": "  1 WordNet 3.0 Copyright 2006 \n"}
+    files["index.noun"] = "".join(f"{word} n 1 0 1 0 {offset}  \n" for word, offset in sorted(offsets.items()))
     folder = tmp_path / "wordnet"
     folder.mkdir()
-    for name in ("noun", "verb", "adj", "adv"):
-        for file in (f"index.{name}", f"data.{name}", f"{name}.exc"):
-            (folder / file).write_text("")
-    (folder / "data.adj").write_text("  1 WordNet 3.0 Copyright 2006 \n")
-    (folder / "data.noun").write_text(data)
-    (folder / "index.noun").write_text("".join(f"{word} n 1 0 1 0 {offsets[word]}  \n" for word in sorted(offsets)))
+    for name, text in files.items():
+        (folder / name).write_text(text)
     if request.param == "nltk":
         shutil.make_archive(str(tmp_path / "data/corpora/wordnet"), "zip", tmp_path, "wordnet")
         shutil.rmtree(folder)
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "data")])
-    monkeypatch.setattr(wordnet, "DEBIAN", folder)
+    monkeypatch.setattr(cohesion, "DEBIAN", folder)
 
 
 @pytest.mark.usefixtures("small_wordnet")
@@ -128,17 +136,17 @@ def small_wordnet(request, tmp_path, monkeypatch):
     ],
 )
 def test_related_words_are_cohesive_where_there_is_a_wordnet(first, second, related):
-    cohesion = Cohesion(ENGLISH, wordnet.find_wordnet("en"))
-    assert cohesion.score([first, second], [range(2)])["score"] == (0.5 if related else 0)
-    assert cohesion.signature.startswith("repetition+wordnet-3.0|")
+    scorer = Cohesion(ENGLISH, find_wordnet("en"))
+    assert scorer.score([first, second], [range(2)])["score"] == (0.5 if related else 0)
+    assert scorer.signature.startswith("repetition+wordnet-3.0|")
 
 
 @pytest.mark.usefixtures("small_wordnet")
 def test_wordnet_is_english_and_may_be_absent(tmp_path, monkeypatch):
-    assert wordnet.find_wordnet("de") is None
+    assert find_wordnet("de") is None
     monkeypatch.setattr(nltk.data, "path", [])
-    monkeypatch.setattr(wordnet, "DEBIAN", tmp_path)
-    assert wordnet.find_wordnet("en") is None
+    monkeypatch.setattr(cohesion, "DEBIAN", tmp_path)
+    assert find_wordnet("en") is None
 
 
 TOPICS = (["dog", "cat", "bird", "tail", "wing"], ["car", "road", "wheel", "engine", "driver"])
@@ -212,11 +220,8 @@ def test_test_sets_with_documents_are_scored(experiment):
 def test_gold_tags_of_other_tokens_are_not_used(experiment):
     tag(experiment, [["x"]] * 40)
     assert "apt_nouns" not in by_name(scored(experiment))["test"]
-
-
-def test_without_documents_there_is_nothing_to_score(experiment):
     (experiment.tokenized / "test.documents").unlink()
-    assert scored(experiment) == []
+    assert scored(experiment) == []  # without documents
 
 
 def test_all_runs_of_a_variant_that_is_there_are_scored(experiment):
@@ -268,7 +273,7 @@ def test_the_page_has_documents_and_distances(evaluated, tmp_path):
     titles = ("in the sentence", "1 back", "2 back", "10 back")
     values = ("93.00 ± 0.00", "63.00 ± 0.00", "53.00 ± 0.00", "53.00 ± 0.00")
     assert [*distances["alone"].items()] == [*zip((f"{title}, 4 items" for title in titles), values, strict=True)]
-    assert results.number("gauss", Measure("test", "apt_nouns")).gain.mean == 0.1
+    assert results.estimate("gauss", Measure("test", "apt_nouns")).gain.mean == 0.1
     write_results(results)
     table = (experiment.metrics / "results.csv").read_text(encoding="utf-8")
     assert "\ngauss,test,apt_nouns,,,0.6," in table

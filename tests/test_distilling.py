@@ -3,12 +3,11 @@
 import pytest
 from tiny_training import RUN, column, make_experiment
 
-from context_nmt.corpus.binarized import BinarizedCorpus, write_tokens
+from context_nmt.corpus.binarized import BinarizedCorpus, write_ids
 from context_nmt.decoding import distilling
 from context_nmt.decoding.distilling import distill_run
-from context_nmt.files import UserError, read_json, read_lines, write_json
+from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
 from context_nmt.models.averaging import average_run
-from context_nmt.settings.folder import Experiment
 from context_nmt.training.running import train_run
 
 TRAINING = {"maximum_updates": 20, "validate_every": 10}
@@ -51,36 +50,31 @@ def test_every_line_has_its_translation_in_its_place(taught, calls):
     assert not taught.scratch(f"distilled-{RUN}").exists()
 
 
-def test_a_stopped_distillation_goes_on_behind_the_shards_that_are_done(taught, calls, monkeypatch):
-    counted = distilling.translate_ids
+def stopped(experiment, calls, monkeypatch, after, shard):
+    """Press Ctrl-C after so many shards."""
+    translate = distilling.translate_ids
 
     def stop(*given, **more):
-        if len(calls) == 3:
+        if len(calls) == after:
             raise KeyboardInterrupt
-        return counted(*given, **more)
+        return translate(*given, **more)
 
-    monkeypatch.setattr(distilling, "translate_ids", stop)
-    with pytest.raises(KeyboardInterrupt):
-        distill_run(taught, "plain", 1, device="cpu", shard=10)
-    monkeypatch.setattr(distilling, "translate_ids", counted)
+    with monkeypatch.context() as patch:
+        patch.setattr(distilling, "translate_ids", stop)
+        with pytest.raises(KeyboardInterrupt):
+            distill_run(experiment, "plain", 1, device="cpu", shard=shard)
+
+
+def test_a_stopped_distillation_resumes_after_the_finished_shards(taught, calls, monkeypatch):
+    stopped(taught, calls, monkeypatch, 3, shard=10)
     distill_run(taught, "plain", 1, device="cpu", shard=10)
     assert calls == [10] * 5
 
 
-def test_another_search_starts_anew(taught, calls, monkeypatch):
+def test_with_another_search_a_stopped_distillation_starts_from_the_beginning(taught, calls, monkeypatch):
     path = taught.plan("plain", "decoding")
     settings = read_json(path)
-    counted = distilling.translate_ids
-
-    def stop(*given, **more):
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-        return counted(*given, **more)
-
-    monkeypatch.setattr(distilling, "translate_ids", stop)
-    with pytest.raises(KeyboardInterrupt):
-        distill_run(taught, "plain", 1, device="cpu", shard=25)
-    monkeypatch.setattr(distilling, "translate_ids", counted)
+    stopped(taught, calls, monkeypatch, 1, shard=25)
     write_json(path, settings | {"beam": 1})
     distill_run(taught, "plain", 1, device="cpu", shard=25)
     write_json(path, settings)
@@ -93,11 +87,9 @@ def test_a_student_learns_what_the_teacher_says(tmp_path):
     for distilled in (False, True):
         experiment = make_experiment(tmp_path / str(distilled), pairs=50, training=TRAINING)
         if distilled:
-            lines = ["7 7 7"] * 50
-            (experiment.distilled).mkdir(parents=True)
-            (experiment.distilled / "train.yy").write_text("\n".join(lines) + "\n")
+            write_lines(experiment.distilled / "train.yy", ["7 7 7"] * 50)
             vocabulary = BinarizedCorpus(experiment.binarized).target_vocabulary
-            write_tokens(experiment.distilled / "train.yy", experiment.distilled, vocabulary)
+            write_ids(experiment.distilled / "train.yy", experiment.distilled, vocabulary)
         train_run(experiment, "plain", 1, device="cpu", distilled=distilled)
         losses[distilled] = column(experiment, "train_loss")[-1]
     assert losses[True] < losses[False] - 0.5  # 1.5 with six seeds
@@ -106,4 +98,4 @@ def test_a_student_learns_what_the_teacher_says(tmp_path):
 def test_a_student_without_a_distilled_text_is_told_so(tmp_path):
     experiment = make_experiment(tmp_path, pairs=20, training=TRAINING)
     with pytest.raises(UserError, match=r"distilled.train\.yy\.tokens\.npy: no such file"):
-        train_run(Experiment(experiment.folder), "plain", 1, device="cpu", distilled=True)
+        train_run(experiment, "plain", 1, device="cpu", distilled=True)

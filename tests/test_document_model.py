@@ -1,4 +1,4 @@
-"""Models that look at previous sentences: training on documents, decoding them, and starting from other runs."""
+"""Models that look at previous sentences: decoding documents, and training on them."""
 
 import dataclasses
 
@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 from small_models import VOCABULARY, sentences, small_model
+from test_search import same
 from tiny_training import make_experiment
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.previous import document_batches, sentences_before, with_previous
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.files import UserError
 from context_nmt.models.averaging import average_run
-from context_nmt.models.checkpoints import load_run, start_from
-from context_nmt.models.plans import Filling, TrainingPlan
+from context_nmt.models.checkpoints import load_run
+from context_nmt.models.plans import Filling
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.training.batches import pairs_for
 from context_nmt.training.running import train_run
@@ -32,8 +32,10 @@ CONFIGURATIONS = {
 DOCUMENTS = [range(4), range(4, 5), range(5, 11), range(11, 13)]
 
 
-@pytest.fixture(params=CONFIGURATIONS)
+@pytest.fixture(params=[*CONFIGURATIONS, "learned positions"])
 def model(request):
+    if request.param == "learned positions":
+        return small_model(CONFIGURATIONS["joint"], positions="learned", maximum_positions=9)
     return small_model(CONFIGURATIONS[request.param])
 
 
@@ -54,27 +56,17 @@ def test_documents_side_by_side_are_translated_as_one_at_a_time(model):
             model, [texts(1)[n] for n in document], settings, documents=[range(len(document))], device=CPU
         )
     ]
-    assert [[one.tokens for one in found] for found in together] == [[one.tokens for one in found] for found in alone]
-    scores = [[one.score for found in of for one in found] for of in (together, alone)]
-    assert scores[0] == pytest.approx(scores[1], abs=1e-10)
-    small_groups = dataclasses.replace(settings, batch_tokens=20)
-    assert translate_ids(model, texts(1), small_groups, documents=DOCUMENTS, device=CPU, workers=2) == translate_ids(
-        model, texts(1), small_groups, documents=DOCUMENTS, device=CPU, workers=1
+    same(together, alone)
+    settings = dataclasses.replace(settings, batch_tokens=20)
+    shared, own = (
+        translate_ids(model, texts(1), settings, documents=DOCUMENTS, device=CPU, workers=workers) for workers in (2, 1)
     )
-
-
-def test_what_was_translated_before_has_an_effect(model):
-    settings = DecodingSettings(beam=1, maximum_length_offset=3)
-    within = translate_ids(model, texts(1), settings, documents=DOCUMENTS, device=CPU)
-    without = translate_ids(model, texts(1), settings, device=CPU)
-    firsts = {document.start for document in DOCUMENTS}
-    assert all((within[n][0].score == pytest.approx(without[n][0].score, abs=1e-10)) for n in firsts)
-    assert not all(within[n][0].score == pytest.approx(without[n][0].score, abs=1e-6) for n in range(13))
+    assert shared == own
 
 
 def test_a_translation_scores_what_its_document_gives_it(model):
     """Decoding sees, of a document, what a pass over the whole of it sees: each sentence's score is the same."""
-    settings = DecodingSettings(beam=1, length_penalty="none", maximum_length_offset=2)
+    settings = DecodingSettings(beam=1, length_penalty="none", maximum_length_offset=5)
     found = translate_ids(model, texts(1), settings, documents=DOCUMENTS, device=CPU)
     targets = [np.array(one[0].tokens, dtype=np.int64) for one in found]
     before = sentences_before(DOCUMENTS, 13)
@@ -115,15 +107,11 @@ def test_context_is_not_lost_at_the_edge_of_a_batch(model):
         torch.testing.assert_close(alone[0], whole[number], rtol=0, atol=1e-10)
 
 
+SLOT = {"mechanism": "hierarchical_attention", "sentences": 1}
 VARIANTS = {
     "plain": {},
-    "encoder": {"slots": {"encoder_output": {"mechanism": "hierarchical_attention", "sentences": 1}}},
-    "joint": {
-        "slots": {
-            slot: {"mechanism": "hierarchical_attention", "sentences": 1}
-            for slot in ("encoder_output", "decoder_output")
-        }
-    },
+    "encoder": {"slots": {"encoder_output": SLOT}},
+    "joint": {"slots": dict.fromkeys(("encoder_output", "decoder_output"), SLOT)},
 }
 TRAINING = {
     "batch_tokens": 256,
@@ -150,11 +138,6 @@ def learned(tmp_path_factory):
     return experiment
 
 
-def small(experiment, variant):
-    """The plan of a variant's model."""
-    return TrainingPlan.read(experiment.plan(variant, "training")).model
-
-
 def right(experiment, variant):
     """How often the digit of the sentence before, if there is one, is translated rightly."""
     corpus = BinarizedCorpus(experiment.binarized)
@@ -168,57 +151,12 @@ def right(experiment, variant):
 
 @pytest.mark.slow
 def test_it_learns_what_only_the_sentence_before_says(learned):
+    """And the joint model, whose training starts with the weights of the encoder's HAN."""
     assert right(learned, "encoder") > 0.9  # 1 with five seeds, with AVX2 and without; the plain one 0.08
     assert right(learned, "plain") < 0.5
-
-
-@pytest.mark.slow
-def test_the_joint_model_starts_with_the_weights_of_the_encoders_han(learned):
-    corpus = BinarizedCorpus(learned.binarized)
-    model = load_run(learned.model("encoder-1"), CPU, corpus)
     train_run(learned, "joint", 1, device="cpu", start="encoder")
     average_run(learned, "joint", 1)
     assert right(learned, "joint") > 0.9
-    joint = load_run(learned.model("joint-1"), CPU, corpus)
-    with torch.no_grad():
-        for parameter in joint.parameters():
-            parameter.fill_(0.5)
-    start_from(joint, small(learned, "joint"), learned.model("encoder-1") / "model.safetensors", corpus)
-    own = dict(joint.named_parameters())
-    for name, value in model.named_parameters():
-        assert torch.equal(own.pop(name), value), name
-    assert {name.split(".")[0] for name in own} == {"decoder_output"}
-    assert all((value == 0.5).all() for value in own.values())
-
-
-@pytest.mark.slow
-def test_a_start_that_has_more_or_other_parts_is_refused(learned):
-    corpus = BinarizedCorpus(learned.binarized)
-    plain = load_run(learned.model("plain-1"), CPU, corpus)
-    with pytest.raises(UserError, match=r"holds another model; encoder_output\..* is only in one of the two"):
-        start_from(plain, small(learned, "plain"), learned.model("encoder-1") / "model.safetensors", corpus)
-
-
-@pytest.mark.slow
-def test_a_start_with_other_layers_is_refused_though_its_weights_would_fit(learned):
-    corpus = BinarizedCorpus(learned.binarized)
-    model, path = load_run(learned.model("plain-1"), CPU, corpus), learned.model("plain-1") / "model.safetensors"
-    plan = small(learned, "plain")
-    other = dataclasses.replace(plan, model=dataclasses.replace(plan.model, heads=1, dropout=0.5))
-    with pytest.raises(UserError, match=r"has model\.heads 2; what starts from it has 1"):
-        start_from(model, other, path, corpus)
-
-
-@pytest.mark.slow
-def test_without_documents_training_says_what_is_missing(learned):
-    corpus = BinarizedCorpus(learned.binarized)
-    model = load_run(learned.model("encoder-1"), CPU, corpus)
-    (learned.binarized / "training/train.documents").rename(learned.binarized / "elsewhere")
-    try:
-        with pytest.raises(UserError, match=r"train\.documents is missing: the variant looks at previous sentences"):
-            pairs_for(model, corpus, "train", None)
-    finally:
-        (learned.binarized / "elsewhere").rename(learned.binarized / "training/train.documents")
 
 
 def test_what_is_too_long_is_as_if_its_document_had_it_not(tmp_path):

@@ -1,25 +1,26 @@
-"""Runs of models that look at previous sentences: oracle mode, learned positions, what is read again."""
+"""Runs of models that look at previous sentences: oracle mode, what is read again, starts and refusals."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 import torch
-from small_models import VOCABULARY, shake, small_model
+from small_models import shake, small_model
+from test_document_model import CONFIGURATIONS, DOCUMENTS, texts
 from tiny_training import make_experiment
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.previous import sentences_before
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.running import decode_run
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError, read_lines, write_json
 from context_nmt.measures.attention import recording
 from context_nmt.models.building import build
-from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run, model_metadata, save, weights_of
+from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run, model_metadata, save, start_from, weights_of
 from context_nmt.models.kinds.document import DocumentModel
-from context_nmt.models.plans import Filling, TrainingPlan
+from context_nmt.models.plans import TrainingPlan
 from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.training.batches import pairs_for
 
 CPU = torch.device("cpu")
 SLOT = {"mechanism": "hierarchical_attention", "sentences": 2}
@@ -27,9 +28,6 @@ VARIANTS = {
     "encoder": {"slots": {"encoder_output": SLOT}},
     "joint": {"slots": {"encoder_output": SLOT, "decoder_output": SLOT}},
 }
-HAN = (Filling(mechanism="hierarchical_attention", settings={"sentences": 2}),)
-JOINT = {"encoder_output": HAN, "decoder_output": HAN}
-DOCUMENTS = [range(3), range(3, 7)]
 
 
 @pytest.fixture
@@ -38,18 +36,12 @@ def experiment(tmp_path):
     experiment = make_experiment(tmp_path, task="previous", pairs=30, variants=VARIANTS)
     size = len(BinarizedCorpus(experiment.binarized).source_vocabulary)
     for variant in VARIANTS:
-        plan = TrainingPlan.read(experiment.plan(variant, "training")).model
+        plan = plan_of(experiment, variant)
         torch.manual_seed(2)
         model = shake(build(plan, source_vocabulary=size, target_vocabulary=size))
         path = experiment.model(f"{variant}-1") / RUN_WEIGHTS
         save(path, weights_of(model), model_metadata(plan, size, size))
     return experiment
-
-
-def texts(seed, longest=5):
-    """Seven sentences of 1 to `longest` units."""
-    random = np.random.default_rng(seed)
-    return [random.integers(4, VOCABULARY, random.integers(1, longest + 1)) for _ in range(7)]
 
 
 def decoded(experiment, variant, *, reference_context):
@@ -83,31 +75,19 @@ def test_what_looks_at_sources_alone_does_not_read_its_translations_again(experi
     decoded(experiment, "joint", reference_context=False)  # each sentence is a document, and its last one
 
 
-def test_with_learned_positions_a_translation_scores_what_its_document_gives_it():
-    model = small_model(JOINT, positions="learned", maximum_positions=9)
-    settings = DecodingSettings(beam=1, length_penalty="none", maximum_length_offset=20)
-    sources = texts(1, longest=8)  # END takes the ninth position
-    found = translate_ids(model, sources, settings, documents=DOCUMENTS, device=CPU)
-    targets = [np.array(one[0].tokens, dtype=np.int64) for one in found]
-    assert max(map(len, targets)) == 8
-    before = sentences_before(DOCUMENTS, 7)
-    contexts = [[(sources[m], targets[m]) for m in range(n - before[n], n)] for n in range(7)]
-    scores = score_pairs(model, sources, targets, contexts=contexts, device=CPU)
-    assert [one[0].log_probability for one in found] == pytest.approx(scores, abs=1e-9)
-
-
 def test_what_is_longer_than_learned_positions_is_named():
-    model, settings = small_model(JOINT, positions="learned", maximum_positions=9), DecodingSettings()
+    model, settings = small_model(CONFIGURATIONS["joint"], positions="learned", maximum_positions=9), DecodingSettings()
     long = [*texts(2)[:4], np.full(9, 5), *texts(2)[5:]]
+    empty = [()] * (len(long) - 3)
     with pytest.raises(UserError, match=r"^sentence 5 has 9 units.*model\.maximum_positions 9"):
         translate_ids(model, long, settings, documents=DOCUMENTS, device=CPU)
     with pytest.raises(UserError, match=r"^the reference of sentence 5 has 9 units"):
         translate_ids(model, texts(1), settings, documents=DOCUMENTS, references=long, device=CPU)
     for context in ((long[4], long[0]), (long[0], long[4])):
-        contexts = [(), (), ((long[1], long[1]), context), *[()] * 4]
+        contexts = [(), (), ((long[1], long[1]), context), *empty]
         with pytest.raises(UserError, match=r"^a sentence before pair 3 has 9 units"):
             score_pairs(model, texts(1), texts(1), contexts=contexts, device=CPU)
-        unseen = [(), (), (context, *[(long[1], long[1])] * model.reach), *[()] * 4]
+        unseen = [(), (), (context, *[(long[1], long[1])] * model.reach), *empty]
         score_pairs(model, texts(1), texts(1), contexts=unseen, device=CPU)
 
 
@@ -119,7 +99,8 @@ def test_batches_that_are_recorded_fit_with_the_sentences_before_them(experiment
         monkeypatch.setattr(recording, "TOKENS", tokens)
         sizes, total, positions = [], 0.0, 0
         handle = model.register_forward_hook(lambda _, given, __: sizes.append(max(one.numel() for one in given[:2])))
-        for batch in recording.recorded(model, corpus, "valid", ["decoder_output"], DecodingSettings()):
+        analysed = recording.Analysed(model, corpus, "valid", DecodingSettings())
+        for batch in recording.recorded(analysed, ["decoder_output"]):
             total += float((batch.outputs["decoder_output"] * batch.target[..., None]).double().sum())
             positions += int(batch.target.sum())
         handle.remove()
@@ -130,3 +111,40 @@ def test_batches_that_are_recorded_fit_with_the_sentences_before_them(experiment
     assert len(small[0]) > 5
     assert max(small[0]) <= 20
     assert small[1:] == (pytest.approx(whole[1], rel=1e-5), whole[2])
+
+
+def plan_of(experiment, variant):
+    return TrainingPlan.read(experiment.plan(variant, "training")).model
+
+
+def test_a_start_fills_all_parts_that_the_other_run_has(experiment):
+    corpus, path = BinarizedCorpus(experiment.binarized), experiment.model("encoder-1") / RUN_WEIGHTS
+    encoder, joint = (load_run(experiment.model(run), CPU, corpus) for run in ("encoder-1", "joint-1"))
+    with torch.no_grad():
+        for parameter in joint.parameters():
+            parameter.fill_(0.5)
+    start_from(joint, plan_of(experiment, "joint"), path, corpus)
+    own = dict(joint.named_parameters())
+    for name, value in encoder.named_parameters():
+        assert torch.equal(own.pop(name), value), name
+    assert {name.split(".")[0] for name in own} == {"decoder_output"}
+    assert all((value == 0.5).all() for value in own.values())
+
+
+def test_a_start_with_more_parts_or_other_layers_is_refused(experiment):
+    """Also where its weights would fit."""
+    corpus, path = BinarizedCorpus(experiment.binarized), experiment.model("joint-1") / RUN_WEIGHTS
+    model, plan = load_run(experiment.model("encoder-1"), CPU, corpus), plan_of(experiment, "encoder")
+    with pytest.raises(UserError, match=r"decoder_output\..* is only in one of the two"):
+        start_from(model, plan, path, corpus)
+    heads = replace(plan, model=replace(plan.model, heads=1, dropout=0.5))
+    with pytest.raises(UserError, match=r"model\.heads 2.* 1"):
+        start_from(model, heads, path, corpus)
+
+
+def test_without_documents_training_says_what_is_missing(experiment):
+    corpus = BinarizedCorpus(experiment.binarized)
+    model = load_run(experiment.model("encoder-1"), CPU, corpus)
+    (experiment.binarized / "training/train.documents").unlink()
+    with pytest.raises(UserError, match=r"train\.documents is missing"):
+        pairs_for(model, corpus, "train", None)

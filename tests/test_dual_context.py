@@ -1,22 +1,18 @@
 """The Dual Contextual module: the equations written out, the paper's counts, and every kernel size."""
 
-import math
-
 import pytest
 import torch
-from contract import CHECKS, Facts, experiment, small_place
-from small_models import HEADS, WIDTH, shake
+from contract import CHECKS, EXACT, Facts, experiment, small_place
+from small_models import WIDTH, shake, slow_attention
 from torch.testing import assert_close
 
 from context_nmt.mechanisms import dual_context
 from context_nmt.pipeline.planning import plan
 from context_nmt.transformer.attention import LayerContext
 
-EXACT = {"rtol": 0, "atol": 1e-10}
-
 
 def slow(layer, r, mask, before):
-    """Equations 6 to 8, position by position and head by head; r [T, D] holds no padding, mask [T, T]."""
+    """Equations 6 to 8, position by position; r [T, D] has no padding, mask [T, T]."""
     length, size = len(r), layer.local_context.kernel_size
     local = layer.local_context
     l_c = []
@@ -24,30 +20,15 @@ def slow(layer, r, mask, before):
         window = [r[s] if 0 <= s < length else torch.zeros(WIDTH) for s in range(t - before, t - before + size)]
         conv = local.convolution.weight @ torch.cat(window).double() + local.convolution.bias
         l_c.append(local.norm(conv[:WIDTH] * torch.sigmoid(conv[WIDTH:]) + r[t]))
-    h_l = interaction(layer.local_interaction, r, torch.stack(l_c), mask)
-    h_g = interaction(layer.global_interaction, r, r, mask)
-    return torch.stack(
-        [layer.output.weight @ torch.cat(pair) + layer.output.bias for pair in zip(h_l, h_g, strict=True)]
-    )
-
-
-def interaction(unit, queries, memory, mask):
-    q, k, v = unit.query(queries), unit.key(memory), unit.value(memory)
-    size, result = WIDTH // HEADS, []
-    for t in range(len(queries)):
-        heads = []
-        for head in (slice(start, start + size) for start in range(0, WIDTH, size)):
-            seen = [s for s in range(len(memory)) if mask[t, s]]
-            scores = torch.stack([q[t, head] @ k[s, head] / math.sqrt(size) for s in seen]).softmax(0)
-            heads.append(sum(score * v[s, head] for score, s in zip(scores, seen, strict=True)))
-        result.append(torch.cat(heads))
-    return result
+    units = ((layer.local_interaction, torch.stack(l_c)), (layer.global_interaction, r))
+    h = [slow_attention(unit.query(r), unit.key(memory), unit.value(memory), mask) for unit, memory in units]
+    return layer.output(torch.cat(h, dim=-1))
 
 
 @pytest.mark.parametrize("kernel_size", [1, 2, 3, 4, 5, 8])
 @pytest.mark.parametrize("causal", [False, True])
 def test_it_is_what_the_equations_say(kernel_size, causal):
-    place = small_place("decoder_self_attention" if causal else "encoder_self_attention", bias=True)
+    place = small_place("decoder_self_attention" if causal else "encoder_self_attention")
     torch.manual_seed(3)
     layer = shake(dual_context.build(dual_context.Settings(kernel_size=kernel_size), place).double()).eval()
     r = torch.randn(6, WIDTH, dtype=torch.float64)

@@ -14,7 +14,9 @@ from context_nmt.files import (
     UserError,
     iterate_lines,
     read_json,
+    read_json_lines,
     read_lines,
+    read_parallel,
     replacing,
     replacing_folder,
     sha256,
@@ -25,6 +27,13 @@ from context_nmt.files import (
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
+
+
+def half_written(kind, path):
+    """Write a file or folder, and fail."""
+    with kind(path) as temporary:
+        (temporary / "new" if temporary.is_dir() else temporary).write_text("half")
+        raise KeyboardInterrupt
 
 
 def test_a_file_appears_when_it_is_whole(tmp_path):
@@ -38,27 +47,6 @@ def test_a_file_appears_when_it_is_whole(tmp_path):
     assert names(path.parent) == ["file"]
 
 
-def write_half(path):
-    with replacing(path) as temporary:
-        temporary.write_text("half")
-        raise KeyboardInterrupt
-
-
-def test_a_file_that_fails_leaves_nothing(tmp_path):
-    with pytest.raises(KeyboardInterrupt):
-        write_half(tmp_path / "file")
-    assert names(tmp_path) == []
-
-
-def test_a_file_that_fails_leaves_the_earlier_one(tmp_path):
-    path = tmp_path / "file"
-    path.write_text("earlier")
-    with pytest.raises(KeyboardInterrupt):
-        write_half(path)
-    assert path.read_text() == "earlier"
-    assert names(tmp_path) == ["file"]
-
-
 def test_a_folder_appears_when_it_is_whole_and_replaces_all_of_the_earlier_one(tmp_path):
     path = tmp_path / "new" / "folder"
     for number in (1, 2):
@@ -70,26 +58,20 @@ def test_a_folder_appears_when_it_is_whole_and_replaces_all_of_the_earlier_one(t
     assert names(path.parent) == ["folder"]
 
 
-def fill_half(path):
-    with replacing_folder(path) as temporary:
-        (temporary / "file").touch()
-        raise KeyboardInterrupt
-
-
-def test_a_folder_that_fails_leaves_nothing(tmp_path):
+@pytest.mark.parametrize("kind", [replacing, replacing_folder])
+def test_what_fails_leaves_nothing_but_what_was_there(tmp_path, kind):
+    path = tmp_path / "it"
     with pytest.raises(KeyboardInterrupt):
-        fill_half(tmp_path / "folder")
+        half_written(kind, path)
     assert names(tmp_path) == []
-
-
-def test_a_folder_that_fails_leaves_the_earlier_one(tmp_path):
-    path = tmp_path / "folder"
-    path.mkdir()
-    (path / "earlier").touch()
+    earlier = path if kind is replacing else path / "earlier"
+    earlier.parent.mkdir(exist_ok=True)
+    earlier.write_text("earlier")
     with pytest.raises(KeyboardInterrupt):
-        fill_half(path)
-    assert names(path) == ["earlier"]
-    assert names(tmp_path) == ["folder"]
+        half_written(kind, path)
+    assert earlier.read_text() == "earlier"
+    assert names(tmp_path) == ["it"]
+    assert kind is replacing or names(path) == ["earlier"]
 
 
 def test_a_folder_that_vanishes_while_it_is_made_leaves_the_earlier_one(tmp_path):
@@ -129,36 +111,26 @@ def dead():
         return process.pid
 
 
-def test_what_killed_processes_left_is_removed_by_the_next_one(tmp_path, dead):
-    for kind in ("file", "folder"):
-        (tmp_path / f".{kind}.{dead}.partial").mkdir()
-        (tmp_path / f".{kind}.{dead}.partial" / "inside").touch()
-    (tmp_path / f".file.{os.getpid()}.partial").touch()  # an earlier process had this one's number
-    (tmp_path / f".folder.{os.getpid()}.partial").mkdir()
-    (tmp_path / f".other.{dead}.partial").touch()
-    write_json(tmp_path / "file", 1)
-    with replacing_folder(tmp_path / "folder"):
-        pass
-    assert names(tmp_path) == [f".other.{dead}.partial", "file", "folder"]
-
-
-def test_what_a_living_process_writes_stays(tmp_path):
-    with subprocess.Popen(["sleep", "100"]) as process:
-        left = [f".{kind}.{process.pid}.partial" for kind in ("file", "folder")]
-        for name in left:
-            (tmp_path / name).mkdir()
+def test_only_what_killed_processes_left_is_removed_by_the_next_one(tmp_path, dead):
+    with subprocess.Popen(["sleep", "100"]) as living:
+        for number in (dead, living.pid, os.getpid()):  # an earlier process had this one's number
+            (tmp_path / f".file.{number}.partial").touch()
+            (tmp_path / f".folder.{number}.partial").mkdir()
+            (tmp_path / f".folder.{number}.partial/inside").touch()
+        (tmp_path / f".other.{dead}.partial").touch()
         write_json(tmp_path / "file", 1)
         with replacing_folder(tmp_path / "folder"):
             pass
-        process.kill()
-    assert names(tmp_path) == [*left, "file", "folder"]
+        living.kill()
+    kept = (f".file.{living.pid}.partial", f".folder.{living.pid}.partial", f".other.{dead}.partial")
+    assert set(names(tmp_path)) == {*kept, "file", "folder"}
 
 
 def test_a_folder_that_was_killed_in_the_moment_of_its_replacement_comes_back(tmp_path, dead):
     (tmp_path / f".folder.{dead}.earlier").mkdir()
     (tmp_path / f".folder.{dead}.earlier" / "earlier").touch()
     with pytest.raises(KeyboardInterrupt):
-        fill_half(tmp_path / "folder")
+        half_written(replacing_folder, tmp_path / "folder")
     assert names(tmp_path) == ["folder"]
     assert names(tmp_path / "folder") == ["earlier"]
 
@@ -199,42 +171,51 @@ def test_lines_come_back_as_they_were(tmp_path_factory, lines):
 
 
 def test_the_last_line_may_lack_its_line_feed(tmp_path):
-    path = tmp_path / "lines"
-    path.write_bytes(b"one\ntwo")
-    assert read_lines(path) == ["one", "two"]
+    (tmp_path / "lines").write_bytes(b"one\ntwo")
+    assert read_lines(tmp_path / "lines") == ["one", "two"]
 
 
-def test_bytes_that_are_not_utf8_are_named_by_their_line(tmp_path):
-    path = tmp_path / "lines"
-    path.write_bytes("gut\r\nschön\n".encode() + "schön\n".encode("latin-1"))
-    with pytest.raises(UserError) as error:
-        read_lines(path)
-    assert str(error.value) == f"{path}: line 3 is not UTF-8 (invalid start byte at byte 3)"
+@pytest.mark.parametrize(
+    ("reader", "content", "message"),
+    [
+        (read_lines, "gut\r\nschön\n".encode() + "schön\n".encode("latin-1"), "line 3 is not UTF-8"),
+        (read_lines, None, "no such file"),
+        (read_json, None, "no such file"),
+        *((read_json, content, "not JSON") for content in (b"{", b"", b'"\xff"')),
+        (lambda path: list(read_json_lines(path)), b"{}\n{", "line 2 is not JSON"),
+        (lambda path: list(read_json_lines(path)), b"[]", "line 1 is no JSON object"),
+        (read_parallel, b"", "the file is empty"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path, reader, content, message):
+    if content is not None:
+        (tmp_path / "file").write_bytes(content)
+    with pytest.raises(UserError, match=rf"^{tmp_path / 'file'}: {message}"):
+        reader(tmp_path / "file")
 
 
-def test_a_missing_file_is_named(tmp_path):
-    for reader in (read_lines, read_json):
-        with pytest.raises(UserError) as error:
-            reader(tmp_path / "none")
-        assert str(error.value) == f"{tmp_path / 'none'}: no such file"
+def test_parallel_files_have_equal_lengths(tmp_path):
+    for name, lines in (("a", ["1", "2"]), ("b", ["x", "y"]), ("c", ["one"])):
+        write_lines(tmp_path / name, lines)
+    assert read_parallel(tmp_path / "a", tmp_path / "b") == [["1", "2"], ["x", "y"]]
+    with pytest.raises(UserError, match=r"c has 1 lines, .*a has 2"):
+        read_parallel(tmp_path / "a", tmp_path / "c")
 
 
-def test_a_line_break_inside_a_line_is_refused_and_the_earlier_file_stays(tmp_path):
-    path = tmp_path / "lines"
-    write_lines(path, ["earlier"])
-    with pytest.raises(UserError) as error:
-        write_lines(path, ["fine", "two\nlines"])
-    assert str(error.value) == f"{path}: line 2 would hold a line break: 'two\\nlines'"
-    assert read_lines(path) == ["earlier"]
-    assert names(tmp_path) == ["lines"]
-
-
-def test_lines_that_fail_while_they_are_made_leave_the_earlier_file(tmp_path):
-    path = tmp_path / "lines"
-    write_lines(path, ["earlier"])
-    with pytest.raises(ZeroDivisionError):
-        write_lines(path, (str(1 // number) for number in (1, 0)))
-    assert read_lines(path) == ["earlier"]
+@pytest.mark.parametrize(
+    ("write", "given", "error", "message"),
+    [
+        (write_lines, ["fine", "two\nlines"], UserError, r"line 2 would hold a line break: 'two\\nlines'"),
+        (write_lines, (str(1 // number) for number in (1, 0)), ZeroDivisionError, "division"),
+        (write_json, {"a": {1, 2}}, TypeError, "set"),
+    ],
+)
+def test_what_cannot_be_written_leaves_the_earlier_file(tmp_path, write, given, error, message):
+    (tmp_path / "file").write_text("earlier")
+    with pytest.raises(error, match=message):
+        write(tmp_path / "file", given)
+    assert (tmp_path / "file").read_text() == "earlier"
+    assert names(tmp_path) == ["file"]
 
 
 def test_json_comes_back_and_has_one_form(tmp_path):
@@ -244,23 +225,6 @@ def test_json_comes_back_and_has_one_form(tmp_path):
     assert read_json(tmp_path / "one") == value
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     assert (tmp_path / "one").read_bytes().endswith(b"}\n")
-
-
-def test_a_value_that_json_lacks_leaves_the_earlier_file(tmp_path):
-    write_json(tmp_path / "file", 1)
-    with pytest.raises(TypeError):
-        write_json(tmp_path / "file", {"a": {1, 2}})
-    assert read_json(tmp_path / "file") == 1
-    assert names(tmp_path) == ["file"]
-
-
-@pytest.mark.parametrize("content", [b"{", b"", b'"\xff"'])
-def test_what_is_not_json_is_named(tmp_path, content):
-    path = tmp_path / "file"
-    path.write_bytes(content)
-    with pytest.raises(UserError) as error:
-        read_json(path)
-    assert str(error.value).startswith(f"{path}: not JSON (")
 
 
 def test_the_hash_is_of_the_bytes(tmp_path):

@@ -10,20 +10,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "src/context_nmt"
-FLOORS = [
+FLOORS = [  # from the lowest
     {"files", "command_line", "code_closure"},
-    {"settings"},
-    {"corpus"},
-    {"miniature"},
-    {"transformer"},
-    {"mechanisms"},
-    {"models"},
-    {"decoding"},
-    {"training"},
-    {"measures"},
-    {"results"},
-    {"report"},
-    {"pipeline"},
+    *({name} for name in ("settings", "corpus", "miniature", "transformer", "mechanisms", "models", "decoding")),
+    *({name} for name in ("training", "measures", "results", "report", "pipeline")),
     {"commands", "stages"},
     {"__main__"},
 ]
@@ -32,21 +22,8 @@ FLOOR = {package: number for number, packages in enumerate(FLOORS) for package i
 # Training and decoding run on a machine that has these, and not the rest.
 BARE = {"torch", "numpy", "yaml", "typer", "rich", "safetensors"}
 REST = [
-    "compare_mt",
-    "dvc",
-    "jieba",
-    "jinja2",
-    "matplotlib",
-    "nltk",
-    "pydantic",
-    "requests",
-    "ruamel",
-    "sacrebleu",
-    "sacremoses",
-    "scipy",
-    "sklearn",
-    "stop_words",
-    "subword_nmt",
+    *("compare_mt", "dvc", "jieba", "jinja2", "matplotlib", "nltk", "pydantic", "requests", "ruamel", "sacrebleu"),
+    *("sacremoses", "scipy", "sklearn", "stop_words", "subword_nmt"),
 ]
 ON_A_BARE_MACHINE = [
     *(f"corpus/{name}.py" for name in ("vocabulary", "binarized", "batching", "text_chain")),
@@ -167,14 +144,20 @@ for module in {modules!r}:
     )
 
 
-def test_training_averaging_decoding_and_contrasting_run_on_a_bare_machine():
-    stages = ("train", "average", "decode", "contrast")
-    done = import_without(REST, ["context_nmt.pipeline.entry", *(f"stages.{stage}" for stage in stages)])
-    assert done.returncode == 0, done.stderr
-
-
-def test_stages_that_compute_nothing_start_without_torch():
-    done = import_without(["torch"], [f"stages.{stage}" for stage in STAGES_WITHOUT_TORCH])
+@pytest.mark.parametrize(
+    ("blocked", "modules"),
+    [
+        (
+            REST,
+            ["context_nmt.pipeline.entry", *(f"stages.{name}" for name in ("train", "average", "decode", "contrast"))],
+        ),
+        (["torch"], [f"stages.{stage}" for stage in STAGES_WITHOUT_TORCH]),
+        ([*REST, *BARE - {"typer"}], ["context_nmt.commands"]),
+    ],
+    ids=["bare machine", "without torch", "typer alone"],
+)
+def test_stages_and_commands_start_with_few_libraries(blocked, modules):
+    done = import_without(blocked, modules)
     assert done.returncode == 0, done.stderr
 
 
@@ -186,11 +169,6 @@ def test_commands_that_need_no_model_run_without_torch():
     found = sorted(module for module, file in files.items() if file.is_file())
     assert len(found) > len(paths)
     done = import_without(["torch"], found)
-    assert done.returncode == 0, done.stderr
-
-
-def test_all_commands_are_listed_with_typer_alone():
-    done = import_without([*REST, *BARE - {"typer"}], ["context_nmt.commands"])
     assert done.returncode == 0, done.stderr
 
 

@@ -224,24 +224,6 @@ def test_an_archive_that_does_not_fit_is_refused(tmp_path, changes, message):
     assert not (tmp_path / "data/toy").exists()
 
 
-@pytest.mark.parametrize(
-    ("form", "options", "message"),
-    [
-        ("text", {}, "a: give either to"),
-        ("text", {"to": "train"}, "a: 'train' is no SPLIT.LANGUAGE"),
-        ("bcontrast", {}, "a: bcontrast needs to"),
-        ("bcontrast", {"to": "train.en"}, "a: to is 'train.en'; it must be a name without a '.'"),
-        ("tvsub", {"to": "train"}, "a: tvsub has no to"),
-        ("tvsub", {"documents": 0}, "documents is 0; it must be at least 1"),
-        ("bcontrast", {"to": "train", "documents": 1}, "format bcontrast has no documents"),
-        ("chats", {"to": "train"}, "format: "),
-    ],
-)
-def test_an_entry_that_its_format_does_not_know_is_refused(tmp_path, form, options, message):
-    with pytest.raises(UserError, match=f"corpora.toy: {message}"):
-        download(tmp_path, form, "a", {}, **options)
-
-
 def test_chinese_becomes_words(tmp_path):
     assert segment("老师今天去图书馆看书吗\u3002  OK\r") == "老师 今天 去 图书馆 看书 吗 \u3002 OK"
     written = io.BytesIO()

@@ -1,19 +1,16 @@
 """Lexical shortcuts: the equations written out, and every kind of shortcut."""
 
-import math
-
 import pytest
 import torch
-from contract import CHECKS, Facts, experiment
-from small_models import HEADS, WIDTH, shake
+from contract import CHECKS, EXACT, Facts, experiment, small_place
+from small_models import WIDTH, shake, slow_attention
 from torch.testing import assert_close
 
 from context_nmt.mechanisms import lexical_shortcuts as mechanism
 from context_nmt.models.building import build
 from context_nmt.pipeline.planning import plan
-from context_nmt.transformer.attention import LayerContext, Place
+from context_nmt.transformer.attention import LayerContext
 
-EXACT = {"rtol": 0, "atol": 1e-10}
 ENCODER, DECODER, CROSS = mechanism.SLOTS
 
 
@@ -30,17 +27,11 @@ def gated(unit, e, h):
 
 def slow(layer, queries, shortcuts, states, mask):
     """Position by position and head by head, [T, D] each."""
-    keys = [gated(layer.key, e, h) for e, h in zip(shortcuts, states, strict=True)]
-    values = [gated(layer.value, e, h) for e, h in zip(shortcuts, states, strict=True)]
-    output, size = [], WIDTH // HEADS
-    for t, q in enumerate(layer.query(queries)):
-        heads = []
-        for head in (slice(start, start + size) for start in range(0, WIDTH, size)):
-            seen = [s for s in range(len(keys)) if mask[t, s]]
-            weights = torch.stack([q[head] @ keys[s][head] / math.sqrt(size) for s in seen]).softmax(0)
-            heads.append(sum(weight * values[s][head] for weight, s in zip(weights, seen, strict=True)))
-        output.append(layer.output(torch.cat(heads)))
-    return torch.stack(output)
+    keys, values = (
+        torch.stack([gated(unit, e, h) for e, h in zip(shortcuts, states, strict=True)])
+        for unit in (layer.key, layer.value)
+    )
+    return layer.output(slow_attention(layer.query(queries), keys, values, mask))
 
 
 @pytest.mark.parametrize("lexical", [True, False])
@@ -49,18 +40,8 @@ def slow(layer, queries, shortcuts, states, mask):
 @pytest.mark.parametrize("depth", [1, 2, 4])
 def test_it_is_what_the_equations_say(depth, slot, feature_fusion, lexical):
     torch.manual_seed(depth)
-    place = Place(
-        slot=slot,
-        layer=depth,
-        width=WIDTH,
-        feed_forward_width=12,
-        heads=HEADS,
-        bias=True,
-        dropout=0.0,
-        attention_dropout=0.0,
-    )
     settings = mechanism.Settings(feature_fusion=feature_fusion, lexical=lexical)
-    layer = shake(mechanism.build(settings, place).double()).eval()
+    layer = shake(mechanism.build(settings, small_place(slot, layer=depth)).double()).eval()
     queries, *states = torch.randn(5, 4, WIDTH, dtype=torch.float64)
     states = states[:depth]  # embeddings, then the outputs of the layers below
     memory = list(torch.randn(3, 4, WIDTH, dtype=torch.float64)) if slot == CROSS else []

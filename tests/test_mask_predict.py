@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_nmt.decoding.mask_predict import mask_predict
+from context_nmt.decoding.masked_search import mask_predict
 
 MASK, PADDING = 1, 0
 

@@ -1,7 +1,6 @@
 """Every file in `mechanisms/` keeps the contract, and every clause of the contract finds what breaks it."""
 
 import dataclasses
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -34,7 +33,6 @@ from small_models import (
     small_model,
     step_by_step,
 )
-from torch.nn import functional
 from torch.testing import assert_close
 
 from context_nmt.corpus.vocabulary import PADDING
@@ -63,8 +61,7 @@ def dual_context_parameters(place):
 
 def without_the_local_unit(layer, plain):
     """W_z sees the global unit alone, as the plain output map."""
-    for name in ("query", "key", "value"):
-        getattr(layer.global_interaction, name).load_state_dict(getattr(plain, name).state_dict())
+    copy_parts(layer.global_interaction, plain, "query", "key", "value")
     with torch.no_grad():
         layer.output.weight[:, :WIDTH] = 0
         layer.output.weight[:, WIDTH:] = plain.output.weight
@@ -76,24 +73,29 @@ def context_aware_parameters(place):
     return plain_parameters(place) + 2 * place.width**2 + 2 * (2 * place.width + 1)
 
 
+def set_gate(gate, logit):
+    with torch.no_grad():
+        gate[0].weight.zero_()
+        gate[0].bias.fill_(logit)
+
+
+def copy_parts(layer, plain, *names):
+    for name in names:
+        getattr(layer, name).load_state_dict(getattr(plain, name).state_dict())
+
+
 def with_closed_gates(layer, plain):
     """Queries and keys without their context."""
     for name in ("query", "key"):
-        contextualised = getattr(layer, name)
-        contextualised.projection.load_state_dict(getattr(plain, name).state_dict())
-        with torch.no_grad():
-            contextualised.gate[0].weight.zero_()
-            contextualised.gate[0].bias.fill_(-1e4)
-    layer.value.load_state_dict(plain.value.state_dict())
-    layer.output.load_state_dict(plain.output.state_dict())
+        getattr(layer, name).projection.load_state_dict(getattr(plain, name).state_dict())
+        set_gate(getattr(layer, name).gate, -1e4)
+    copy_parts(layer, plain, "value", "output")
 
 
 def with_the_global_gate(layer, plain):
     """The gate lets the whole sentence through, and the window not at all."""
     layer.load_state_dict(plain.state_dict(), strict=False)
-    with torch.no_grad():
-        layer.gate[0].weight.zero_()
-        layer.gate[0].bias.fill_(1e4)
+    set_gate(layer.gate, 1e4)
 
 
 class KeysOfTheRawInput(MultiHeadAttention):
@@ -115,8 +117,7 @@ def shortcut_parameters(place):
 
 def without_shortcuts(layer, plain):
     """Closed gates, and the second half of each fused map sees the layer's input alone."""
-    layer.query.load_state_dict(plain.query.state_dict())
-    layer.output.load_state_dict(plain.output.state_dict())
+    copy_parts(layer, plain, "query", "output")
     for name in ("key", "value"):
         fused, projection = getattr(layer, name), getattr(plain, name)
         with torch.no_grad():
@@ -134,13 +135,7 @@ def hierarchical_parameters(place):
 def with_a_closed_gate(layer, norm):
     """Nothing of the context."""
     layer.output_norm.load_state_dict(norm.state_dict())
-    shut(layer, None)
-
-
-def shut(layer, _):
-    with torch.no_grad():
-        layer.gate[0].weight.zero_()
-        layer.gate[0].bias.fill_(-1e4)
+    set_gate(layer.gate, -1e4)
 
 
 class OutputNorm(Norm):
@@ -187,7 +182,7 @@ FACTS = {
         settings={"cells": 3, "sentences": 2},
         parameters=lambda place: 3 * place.width**2 + place.width,
         equals=output_mechanism(lambda _: Nothing()),
-        neutral=shut,
+        neutral=lambda layer, _: set_gate(layer.gate, -1e4),
         refused=(({"cells": 0}, "cells is 0; it must be at least 1"),),
     ),
     "context_aware_self_attention": Facts(parameters=context_aware_parameters, neutral=with_closed_gates),
@@ -342,7 +337,7 @@ DROPPING = {
 @pytest.mark.parametrize(("name", "slot"), TENANTS)
 def test_dropout_inside_a_mechanism(name, slot, setting):
     mechanism = mechanisms.load(name)
-    place = dataclasses.replace(small_place(slot, bias=False), layer=2, **{setting: 0.5})
+    place = small_place(slot, bias=False, layer=2, **{setting: 0.5})
     layer = shake(mechanism.build(mechanism.Settings(), place))
     states = tuple(torch.randn(1, 5, WIDTH) for _ in range(2))
     seen = states if slot == "cross_attention" else ()
@@ -368,18 +363,3 @@ def test_in_a_step_every_sublayer_has_a_state_of_its_own(recorded):
         assert context.padding.shape == (len(SOURCE), 1)
         assert all(state.shape == (len(SOURCE), 1, WIDTH) for state in context.stack_states + context.stack_inputs)
     assert [context.causal for context in contexts] == [True] * LAYERS + [False] * LAYERS
-
-
-def test_mechanisms_combine():
-    """Another one in each slot at once: the model takes a step of training."""
-    choices = dict(zip(SLOTS, (OneBiasMore, ScaledByTheWholeWidth, DetachedValues), strict=True))
-    built = SimpleNamespace(
-        SLOTS=SLOTS,
-        Settings=multi_head_attention.Settings,
-        build=lambda settings, place: mechanism(choices[place.slot]).build(settings, place),
-    )
-    with installed(built):
-        model = small_model(dict.fromkeys(SLOTS, (Filling(mechanism=NAME),) * LAYERS))
-    for slot in SLOTS:
-        assert [type(sublayer) for sublayer in sublayers(model, slot)] == [choices[slot]] * LAYERS
-    functional.cross_entropy(model.output(model(SOURCE, TARGETS)).flatten(0, 1), TARGETS.flatten()).backward()

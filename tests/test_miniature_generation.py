@@ -7,6 +7,8 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from context_nmt.corpus.catalogue import read_entry
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.files import UserError, read_lines, write_json
 from context_nmt.miniature.generation import generate
-from context_nmt.miniature.lexicon_file import load_lexicon
+from context_nmt.miniature.lexicon import load_lexicon
 from context_nmt.settings.miniature import ContrastiveSettings, MiniatureSettings, ProbingSettings, RateSettings
 from context_nmt.settings.text import SideSettings
 
@@ -43,8 +45,19 @@ def gold(corpus, split):
     return [json.loads(line) for line in read_lines(corpus / f"{split}.gold.jsonl")]
 
 
+def documents(corpus):
+    """The gold records of each training document."""
+    return [list(records) for _, records in groupby(gold(corpus, "train"), key=itemgetter("document"))]
+
+
 def items(corpus, name):
     return [json.loads(line) for line in read_lines(corpus / f"{name}.jsonl")]
+
+
+def replaced(item):
+    """(right, wrong) words of an item that differ, without punctuation."""
+    pairs = zip(re.findall(r"\w+", item["right"].lower()), re.findall(r"\w+", item["wrong"][0].lower()), strict=True)
+    return {pair for pair in pairs if pair[0] != pair[1]}
 
 
 def files(folder):
@@ -93,50 +106,39 @@ def test_documents_are_of_4_to_10_sentences_and_the_index_says_where_they_begin(
 
 
 def test_nothing_that_is_tested_occurs_in_training(corpus):
-    for language in ("en", "de"):
-        training = set(read_lines(corpus / f"train.{language}"))
-        tested = [line for split in ("valid", "test") for line in read_lines(corpus / f"{split}.{language}")]
-        assert not training & {line for line in tested if len(line.split()) > 4}
-    for direction in DIRECTIONS:
-        source, target = direction.split("-")
+    for source, target in (("en", "de"), ("de", "en")):
+        tested = [line for split in ("valid", "test") for line in read_lines(corpus / f"{split}.{target}")]
         for name in ("pronouns", "senses"):
-            tested = items(corpus, f"{name}.{direction}")
-            assert not set(read_lines(corpus / f"train.{source}")) & {item["source"] for item in tested}
-            training = set(read_lines(corpus / f"train.{target}"))
-            candidates = {line for item in tested for line in (item["right"], *item["wrong"])}
-            assert not training & {line for line in candidates if len(line.split()) > 4}
+            tested += [item["source"] for item in items(corpus, f"{name}.{target}-{source}")]
+            translated = items(corpus, f"{name}.{source}-{target}")
+            tested += [line for item in translated for line in (item["right"], *item["wrong"])]
+        training = set(read_lines(corpus / f"train.{target}"))
+        assert training.isdisjoint(line for line in tested if len(line.split()) > 4)
 
 
 def test_trees_have_the_tokens_as_leaves_and_the_tags_above_them(corpus):
     for record in gold(corpus, "test"):
-        leaves = [part for part in record["tree"].replace(")", "").split("(") if " " in part.strip()]
-        assert [tuple(leaf.split()) for leaf in leaves] == list(
-            zip(record["en"]["tags"], record["en"]["tokens"], strict=True)
-        )
+        leaves = re.findall(r"\((\S+) ([^()\s]+)\)", record["tree"])
+        assert leaves == list(zip(record["en"]["tags"], record["en"]["tokens"], strict=True))
         assert record["tree"].count("(") == record["tree"].count(")")
 
 
 def test_the_alignment_covers_all_but_words_that_one_language_alone_needs(corpus):
-    unaligned = {language: Counter() for language in ("en", "de")}
+    unaligned = {"en": set(), "de": set()}
     for record in gold(corpus, "train"):
-        for place, language in enumerate(("en", "de")):
-            aligned = {pair[place] for pair in record["alignment"]}
-            assert aligned <= set(range(len(record[language]["tokens"])))
-            for index, token in enumerate(record[language]["tokens"]):
-                if index not in aligned:
-                    unaligned[language][token] += 1
+        for language, aligned in zip(("en", "de"), zip(*record["alignment"], strict=True), strict=True):
+            tokens = dict(enumerate(record[language]["tokens"]))
+            assert tokens.keys() >= set(aligned)
+            unaligned[language] |= {tokens[place] for place in tokens.keys() - set(aligned)}
     # commas, the articles that the other language leaves out, and "to" before a recipient
-    assert set(unaligned["de"]) <= {","}
-    assert set(unaligned["en"]) <= {",", "to"}
+    assert unaligned["de"] <= {","}
+    assert unaligned["en"] <= {",", "to"}
 
 
 def test_every_pronoun_agrees_with_its_antecedent(corpus):
-    documents = {}
-    for record in gold(corpus, "train"):
-        documents.setdefault(record["document"], []).append(record)
     nominative = {"he": {"er"}, "she": {"sie"}, "they": {"sie"}, "it": {"er", "sie", "es"}}
     seen = Counter()
-    for document in documents.values():
+    for document in documents(corpus):
         for index, record in enumerate(document):
             for pronoun in record["pronouns"]:
                 antecedent = pronoun["antecedent"]
@@ -154,11 +156,8 @@ def test_every_pronoun_agrees_with_its_antecedent(corpus):
 
 def test_ambiguous_words_have_their_cue_where_the_record_says(corpus):
     lexicon = load_lexicon()
-    documents = {}
-    for record in gold(corpus, "train"):
-        documents.setdefault(record["document"], []).append(record)
     seen = Counter()
-    for document in documents.values():
+    for document in documents(corpus):
         for index, record in enumerate(document):
             for use in record["senses"]:
                 noun = lexicon.senses[use["sense"]]
@@ -166,10 +165,8 @@ def test_ambiguous_words_have_their_cue_where_the_record_says(corpus):
                 assert use["word"] in record[use["side"]]["tokens"][use[use["side"]]]
                 assert use["cue_word"]["sentence"] == index - (use["cue"] == "previous")
                 cue = document[use["cue_word"]["sentence"]]["en"]["tokens"][use["cue_word"]["en"]].lower()
-                names = {*noun.sense.cues, *noun.sense.of}
-                words = {word.singular for name in names for word in lexicon.nouns[name].english}
-                words |= {word.plural for name in names for word in lexicon.nouns[name].english}
-                words |= {lexicon.adjectives[name].english for name in noun.sense.adjectives}
+                words = {form for name in noun.cues for word in lexicon.nouns[name].en for form in word.forms.values()}
+                words |= {lexicon.adjectives[name].en for name in noun.adjectives}
                 assert cue in words
                 right = MosesSide(target, SideSettings()).text(" ".join(record[target]["tokens"]))
                 assert use["distractor"] != right
@@ -179,10 +176,10 @@ def test_ambiguous_words_have_their_cue_where_the_record_says(corpus):
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_items_that_need_an_earlier_sentence_have_their_mirror(corpus, direction):
-    for name, pairs in (("pronouns", 60), ("senses", 60)):
+    for name in ("pronouns", "senses"):
         tested = items(corpus, f"{name}.{direction}")
         mirrored = [(item, tested[item["mirror"]]) for item in tested if "mirror" in item]
-        assert len(mirrored) == 2 * pairs
+        assert len(mirrored) == 2 * 60
         assert all("cross" in item["categories"] for item, _ in mirrored)
         for item, mirror in mirrored:
             assert tested[mirror["mirror"]] == item
@@ -191,44 +188,34 @@ def test_items_that_need_an_earlier_sentence_have_their_mirror(corpus, direction
             assert [mirror["right"]] == item["wrong"]
             assert item["context"]["source"] != mirror["context"]["source"]
             assert item["context"]["target"] != mirror["context"]["target"]
-        assert all(not item["context"]["source"] for item in tested if "mirror" not in item)
+        assert not any(item["context"]["source"] for item in tested if "mirror" not in item)
         sources = [item["source"] for item in tested]
-        assert len(sources) - len(set(sources)) == pairs
+        assert len(sources) - len(set(sources)) == 60
         assert all(len(source.split()) > 4 for source in sources)
 
 
 def test_a_wrong_pronoun_differs_in_nothing_but_gender(corpus):
-    genders = [("er", "sie", "es"), ("ihn", "sie", "es"), ("ihm", "ihr")]
+    genders = [{"er", "sie", "es"}, {"ihn", "sie", "es"}, {"ihm", "ihr"}]
     for item in items(corpus, "pronouns.en-de"):
-        pairs = zip(item["right"].split(), item["wrong"][0].split(), strict=True)
-        changed = [tuple(word.lower().strip('".,?') for word in pair) for pair in pairs if pair[0] != pair[1]]
-        assert changed
-        assert all(any({right, wrong} <= set(row) for row in genders) for right, wrong in changed)
+        assert replaced(item)
+        assert all(any(row.issuperset(pair) for row in genders) for pair in replaced(item))
     for item in items(corpus, "pronouns.de-en"):
-        pairs = zip(item["right"].split(), item["wrong"][0].split(), strict=True)
-        changed = {tuple(word.lower().strip('".,?') for word in pair) for pair in pairs if pair[0] != pair[1]}
-        assert changed
-        assert all("it" in pair for pair in changed)
-        assert {word for pair in changed for word in pair} <= {"he", "she", "him", "her", "it"}
+        assert replaced(item)
+        assert all("it" in pair and {"he", "she", "him", "her", "it"}.issuperset(pair) for pair in replaced(item))
 
 
 def test_nothing_else_could_be_meant(corpus):
     nouns = load_lexicon().nouns.values()
-    genders = {word.singular: noun.german[0].gender for noun in nouns for word in noun.english if noun.kind != "person"}
+    genders = {word.lemma: noun.de[0].gender for noun in nouns for word in noun.en if noun.kind != "person"}
     forms = {"er": "masculine", "ihn": "masculine", "sie": "feminine", "es": "neuter"}
     for item in items(corpus, "pronouns.en-de"):
-        words = re.findall(r"\w+", item["source"])
-        others = {genders[word] for word in words if word in genders}
-        pairs = zip(re.findall(r"\w+", item["right"]), re.findall(r"\w+", item["wrong"][0]), strict=True)
+        others = {genders.get(word) for word in re.findall(r"\w+", item["source"])} - {None}
         if "within" in item["categories"]:
-            assert not {forms.get(wrong.lower()) for right, wrong in pairs if right != wrong} & others
+            assert others.isdisjoint(forms.get(wrong) for _, wrong in replaced(item))
         for sentence in item["context"]["source"][1:]:
             assert genders.keys().isdisjoint(re.findall(r"\w+", sentence))
-    times = {phrase.english[-1] for phrase in load_lexicon().time_phrases.values()} | {"today", "yesterday"}
-    documents = {}
-    for record in gold(corpus, "train"):
-        documents.setdefault(record["document"], []).append(record)
-    for document in documents.values():
+    times = {word.en.split()[-1] for word in load_lexicon().adverbs.values() if word.kind == "time"}
+    for document in documents(corpus):
         for record in document:
             tokens = record["en"]["tokens"]
             if tokens[0] == '"':
@@ -298,8 +285,8 @@ def test_german_order_is_free_where_it_is_told_to_be_and_the_bound_keeps_the_sou
         (record["en"]["tokens"][0] in ("On", "In", "At"), record["de"]["tags"][0].startswith("APPR"))
         for record in records
     )
-    assert min(starts.values()) > 0.02 * len(records)
     assert len(starts) == 4
+    assert min(starts.values()) > 0.02 * len(records)
 
 
 def test_too_few_sentences_for_a_task_are_named_and_nothing_is_left(tmp_path):
@@ -311,13 +298,13 @@ def test_too_few_sentences_for_a_task_are_named_and_nothing_is_left(tmp_path):
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("{train: 0}", "generated.miniature.*train is 0; it must be at least 1"),
+        ("{train: 0}", "generated.miniature: train: input should be greater than or equal to 1, not 0"),
         (
             "{rates: {pronoun_cros: 0.1}}",
             "generated.miniature: rates.pronoun_cros: unknown key; did you mean 'pronoun_cross'",
         ),
-        ("{rates: {plural: 1.5}}", "plural is 1.5; it must be in"),
-        ("{rates: {reordered: 0.7}}", "reordered is 0.7; above 0.5 it would be the rule"),
+        ("{rates: {plural: 1.5}}", "rates.plural: input should be less than or equal to 1, not 1.5"),
+        ("{rates: {reordered: 0.7}}", "rates.reordered: input should be less than or equal to 0.5, not 0.7"),
         ("{rates: {distance_1: 0, distance_2: 0, distance_3: 0}}", "distance_1, distance_2, distance_3 are all 0"),
     ],
 )

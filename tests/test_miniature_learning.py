@@ -17,7 +17,7 @@ from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.files import read_lines
 from context_nmt.measures.contrastive import contrast_run
 from context_nmt.miniature import generation
-from context_nmt.miniature.lexicon_file import load_lexicon
+from context_nmt.miniature.lexicon import load_lexicon
 from context_nmt.models.averaging import average_run
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
@@ -78,6 +78,7 @@ def experiment(tmp_path_factory):
     adjectives = {
         name: replace(one, kinds=tuple(kind for kind in one.kinds if kind in KINDS))
         for name, one in lexicon.adjectives.items()
+        if one.cue or KINDS.intersection(one.kinds)
     }
     raw = folder / "data" / "miniature"
     raw.mkdir(parents=True)

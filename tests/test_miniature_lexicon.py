@@ -1,165 +1,136 @@
 """The lexicon of the miniature corpus holds what a grammar needs, and says which entry is wrong."""
 
-import re
 from collections import Counter
 
 import pytest
 
 from context_nmt.files import UserError
-from context_nmt.miniature.lexicon_file import PATH, load_lexicon, read_lexicon
+from context_nmt.miniature.lexicon import PATH, load_lexicon, read_lexicon
 
 LEXICON = load_lexicon()
 TEXT = PATH.read_text(encoding="utf-8")
 NOUNS = [*LEXICON.nouns.values(), *LEXICON.senses.values()]
-AMBIGUOUS = sorted({(noun.sense.side, noun.sense.word) for noun in LEXICON.senses.values() if noun.sense is not None})
 
 
 def test_there_are_as_many_words_as_the_corpus_needs():
-    assert Counter(side for side, _ in AMBIGUOUS) == {"en": 10, "de": 9}
-    assert sum(len(noun.german) > 1 for noun in NOUNS) >= 6
-    assert sum(len(noun.english) > 1 for noun in NOUNS) >= 5
-    assert sum(verb.german.prefix != "" for verb in LEXICON.verbs.values()) >= 8
-    assert {verb.frame for verb in LEXICON.verbs.values() if verb.german.auxiliary == "sein"} == {"intransitive"}
+    assert Counter(noun.side for noun in LEXICON.senses.values()) == {"en": 20, "de": 18}
+    assert sum(len(noun.de) > 1 for noun in NOUNS) >= 6
+    assert sum(len(noun.en) > 1 for noun in NOUNS) >= 5
+    assert sum(verb.de.prefix != "" for verb in LEXICON.verbs.values()) >= 8
+    assert {verb.frame for verb in LEXICON.verbs.values() if verb.de.auxiliary == "sein"} == {"copula", "intransitive"}
 
 
 def test_the_german_genders_of_things_are_balanced():
-    genders = Counter(noun.german[0].gender for noun in LEXICON.nouns.values() if noun.kind != "person")
+    genders = Counter(noun.de[0].gender for noun in LEXICON.nouns.values() if noun.kind != "person")
     assert all(count >= 0.28 * genders.total() for count in genders.values())
 
 
-def test_no_entry_hides_another_of_the_same_name():
-    names = Counter(re.findall(r"^  (\w+): \{", TEXT, re.MULTILINE))
-    sections = ("nouns", "senses", "verbs", "adjectives", "adverbs", "time_phrases", "subordinators", "conjunctions")
-    held = Counter(name for section in (*sections, "numerals", "prepositions") for name in getattr(LEXICON, section))
-    assert names == held
-
-
-@pytest.mark.parametrize(("side", "word"), AMBIGUOUS)
-def test_both_senses_of_a_word_share_it_and_nothing_else(side, word):
-    first, second = [noun for noun in LEXICON.senses.values() if noun.sense is not None and noun.sense.word == word]
-    english = {noun.english[0].singular for noun in (first, second)}
-    german = {tuple(noun.german[0].forms.values()) for noun in (first, second)}
-    assert (len(english), len(german)) == ((1, 2) if side == "en" else (2, 1))
-    for noun, other in ((first, second), (second, first)):
-        assert noun.sense is not None
-        assert (noun.sense.side, noun.sense.word, noun.sense.other) == (side, word, other.name)
-        assert word in {noun.english[0].singular, noun.german[0].lemma}
+@pytest.mark.parametrize("name", LEXICON.senses)
+def test_both_senses_of_a_word_share_it_and_nothing_else(name):
+    noun = LEXICON.senses[name]
+    other = LEXICON.other_sense(noun)
+    assert LEXICON.other_sense(other) is noun
+    assert (noun.side, noun.ambiguous_word) == (other.side, other.ambiguous_word)
+    assert (noun.en == other.en, noun.de == other.de) == (noun.side == "en", noun.side == "de")
 
 
 def test_a_noun_has_all_forms():
-    tables = {noun.german[0].lemma: noun.german[0] for noun in NOUNS}
+    tables = {word.lemma: word for noun in NOUNS for word in noun.de}
     assert tables["Bauer"].forms["accusative", "singular"] == "Bauern"
     assert tables["Buch"].forms["dative", "plural"] == "Büchern"
-    assert LEXICON.nouns["knife"].english[0].plural == "knives"
-    assert LEXICON.nouns["bush"].english[0].plural == "bushes"
-    assert LEXICON.nouns["woman"].gender == "feminine"
-    assert LEXICON.nouns["table"].gender == "neuter"
+    assert [word.lemma for word in LEXICON.nouns["bicycle"].de] == ["Fahrrad", "Rad"]
+    assert [word.forms["plural"] for word in LEXICON.nouns["bicycle"].en] == ["bicycles", "bikes"]
+    assert LEXICON.nouns["knife"].en[0].forms["plural"] == "knives"
+    assert [LEXICON.nouns[name].gender for name in ("woman", "table")] == ["feminine", "neuter"]
 
 
 def test_a_verb_has_all_forms():
-    opening, calling, knowing = (LEXICON.verbs[name].german for name in ("open", "call", "know"))
-    assert (opening.prefix, opening.infinitive, opening.participle) == ("auf", "aufmachen", "aufgemacht")
-    assert opening.finite["present", 2, "singular"] == "machst"
-    assert calling.finite["past", 1, "plural"] == "riefen"
-    assert knowing.finite["present", 1, "singular"] == "weiß"
-    forgetting, carrying = (LEXICON.verbs[name].english for name in ("forget", "carry"))
-    assert (forgetting.participle, forgetting.finite["past", 1, "singular"]) == ("forgotten", "forgot")
-    assert (carrying.finite["present", 3, "singular"], carrying.participle) == ("carries", "carried")
-
-
-def test_modal_verbs_say_what_comes_before_the_infinitive():
-    markers = {name: LEXICON.verbs[name].english.marker for name in ("can", "want", "have")}
-    assert markers == {"can": "", "want": "to", "have": "to"}
-    third = [LEXICON.verbs[name].english.finite["present", 3, "singular"] for name in markers]
-    assert third == ["can", "wants", "has"]
+    opening, giving, calling = (LEXICON.verbs[name] for name in ("open", "give", "call"))
+    assert (opening.de.prefix, opening.de.lemma, opening.de.participle) == ("auf", "aufmachen", "aufgemacht")
+    assert calling.de.finite["past", "plural"] == "riefen"
+    assert (giving.en.participle, giving.en.finite["past", "singular"]) == ("given", "gave")
+    assert (opening.en.participle, LEXICON.verbs["buy"].en.participle) == ("opened", "bought")
+    assert {name: LEXICON.verbs[name].marker for name in ("can", "want", "have")} == {
+        "can": "",
+        "want": "to",
+        "have": "to",
+    }
 
 
 def test_the_object_takes_the_case_of_its_frame():
-    cases = {name: LEXICON.verbs[name].german.case for name in ("buy", "help", "wait", "dream", "give", "sleep")}
-    assert cases == {"buy": "accusative", "help": "dative", "wait": "accusative", "dream": "dative"} | {
-        "give": "accusative",
-        "sleep": "",
-    }
+    cases = {name: LEXICON.verbs[name].case for name in ("buy", "help", "wait", "dream", "give", "sleep")}
+    assert list(cases.values()) == ["accusative", "dative", "accusative", "dative", "accusative", ""]
 
 
 def test_names_are_declined():
-    names = {name.english: name for name in (*LEXICON.first_names, *LEXICON.titled_names)}
-    assert names["Anna"].german["genitive"] == "Annas"
-    assert names["Mr. Weber"].german == {
-        "nominative": "Herr Weber",
-        "accusative": "Herrn Weber",
-        "dative": "Herrn Weber",
-        "genitive": "Herrn Webers",
-    }
-    assert names["Mrs. Weber"].german["genitive"] == "Frau Webers"
+    found = {name.en: list(name.de.values()) for names in LEXICON.names for name in names.declined()}
+    assert found["Anna"] == ["Anna", "Anna", "Anna", "Annas"]
+    assert found["Mr. Weber"] == ["Herr Weber", "Herrn Weber", "Herrn Weber", "Herrn Webers"]
+    assert found["Mrs. Weber"][-1] == "Frau Webers"
 
 
-def test_words_that_yaml_takes_for_switches_are_words():
-    assert LEXICON.prepositions["on"].english == "on"
-
-
-def test_flags_and_groups():
-    assert LEXICON.verbs["see"].neutral
-    assert not LEXICON.verbs["buy"].neutral
+def test_groups_are_kinds_in_the_end_and_switches_of_yaml_are_words():
     assert {"person", "animal", "furniture", "landscape", "place"} <= set(LEXICON.verbs["see"].object)
     assert "person" not in LEXICON.verbs["buy"].object
+    assert LEXICON.prepositions["on"].en == "on"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "changed", "message"),
     [
-        ("en: dog, de", "en: cat, de", "nouns.dog: 'cat' is a word of dog and cat; two with cues may share one"),
-        ("des Hundes", "der Hundes", "nouns.dog: 'der Hund, der Hundes, die Hunde': the articles of a masculine noun"),
-        ("der Hund, des Hundes,", "der Hund,", "nouns.dog: 'der Hund, die Hunde' has 2 forms; needed are 3"),
-        ("dog: {kind: animal,", "dog: {kind: animal, colour: red,", "nouns.dog: a key is 'colour'; allowed are kind"),
-        ("dog: {kind: animal,", "dog: {", "nouns.dog: has no key 'kind'"),
-        ("gender: masculine, en: boy", "gender: male, en: boy", "nouns.boy: gender is 'male'; allowed are masculine"),
+        ("en: dog, de", "en: cat, de", "nouns.cat: 'cat' is a word of dog already"),
         (
-            'en: garden, de: "der Garten, des Gartens, die Gärten", at: {en: in, de: in}}',
-            'en: garden, de: "der Garten, des Gartens, die Gärten"}',
-            "nouns.garden: `at` is for the kind 'place', and needed there",
+            "des Hundes",
+            "der Hundes",
+            "nouns.dog.de: 'der Hund, der Hundes, die Hunde': the articles of a masculine noun",
         ),
-        ("cues: [river, stream, boat]", "cues: [river, stream]", "nouns.bank_shore: needs three cues"),
-        ("cues: [river, stream, boat]", "cues: [river, boat, coin]", "nouns.bank_shore: needs three cues"),
-        ("cues: [river, stream, boat]", "cues: [river, stream, picture]", "nouns.bank_shore: the cue 'picture' is not"),
+        ("der Hund, des Hundes,", "der Hund,", "nouns.dog.de: 'der Hund, die Hunde' has 2 forms; needed are 3"),
+        ('"der Hund, des Hundes, die Hunde"', "5", "nouns.dog.de: 5 is no text"),
+        ("dog: {kind: animal,", "dog: {kind: animal, colour: red,", "nouns.dog.colour: unknown key"),
+        ("dog: {kind: animal,", "dog: {", "nouns.dog.kind: this key is required"),
+        ("dog: {kind: animal,", "cat: {kind: animal,", "not YAML"),
+        ("gender: masculine, en: boy", "gender: male, en: boy", "nouns.boy.gender: "),
+        ('die Gärten", at: {en: in, de: in}}', 'die Gärten"}', "nouns.garden: `at` is for the kind 'place'"),
+        (" / der Postbote, des Postboten", " / die Postbote, der Postboten", "nouns.postman.de: German synonyms"),
+        ("cues: [river, stream, boat]", "cues: [river, stream]", "senses.bank_shore: needs three cues"),
+        ("cues: [river, stream, boat]", "cues: [river, boat, coin]", "senses.bank_shore: needs three cues"),
+        (
+            "cues: [river, stream, boat]",
+            "cues: [river, stream, picture]",
+            "senses.bank_shore: the cue 'picture' is not",
+        ),
         ("cues: [river, stream, boat]", "cues: [river, stream, coin]", "'coin' decides nothing, since"),
-        ("adjectives: [muddy]", "adjectives: [old]", "nouns.bank_shore: 'old' is not an adjective with `cue: true`"),
-        ("das Ufer, des Ufers, die Ufer", "die Bank, der Bank, die Banken", "nouns.bank_shore: 'Bank' is a word of"),
-        (
-            'die Birne, der Birne, die Birnen", of: [lamp',
-            'die Birne, der Birne, die Birner", of: [lamp',
-            "forms tell it",
-        ),
-        (
-            'en: spring, de: "die Quelle',
-            'en: bank, de: "die Quelle',
-            "'bank' is a word of bank_shore and bank_money and spring",
-        ),
-        ('en: bank, de: "das', 'en: edge, de: "das', "nouns.bank_shore: has cues, but shares no word"),
+        ("adjectives: [muddy]", "adjectives: [old]", "senses.bank_shore: 'old' is not an adjective with `cue: true`"),
+        ("das Ufer, des Ufers, die Ufer", "die Bank, der Bank, die Banken", "nouns.bank_money: 'Bank' is a word of"),
+        ('die Birnen", of: [lamp', 'die Birner", of: [lamp', "forms tell it"),
+        ('en: spring, de: "die Quelle', 'en: bank, de: "die Quelle', "'bank' has 3 senses, not two"),
+        ('en: bank, de: "das', 'en: edge, de: "das', "senses.bank_shore: 'edge' has 1 senses, not two"),
         (
             "object: [animal]}\n  catch",
             "object: [beast]}\n  catch",
-            "verbs.feed: 'beast' is neither a kind nor a group",
+            "verbs.feed: 'beast' is no kind of nouns",
         ),
-        ("machte auf", "machte zu", "verbs.open: 'aufmachen, macht auf, machte zu, hat aufgemacht' has two prefixes"),
-        ("hat geschlafen", "war geschlafen", "verbs.sleep: the auxiliary is 'war'; allowed are hat, ist"),
-        ("sleep: {frame: intransitive", "sleep: {frame: transitive", "verbs.sleep: transitive verbs have an object"),
-        ("sleep: {frame: intransitive", "sleep: {frame: verbal", "verbs.sleep: frame is 'verbal'; allowed are intrans"),
-        ("en: laugh,", "en: work,", "verbs.work: 'work' is a word of laugh already"),
         (
-            "preposition: {en: for, de: auf, case: accusative}",
-            "preposition: {en: for}",
-            "verbs.wait: prepositional verbs",
+            "machte auf",
+            "machte zu",
+            "verbs.open.de: 'aufmachen, macht auf, machte zu, hat aufgemacht' has two prefixes",
         ),
+        ("hat geschlafen", "war geschlafen", "verbs.sleep.de: the auxiliary is 'war'; allowed are hat, ist"),
+        ("sleep: {frame: intransitive", "sleep: {frame: transitive", "verbs.sleep: transitive verbs have an object"),
+        ("sleep: {frame: intransitive", "sleep: {frame: verbal", "verbs.sleep.frame: "),
+        ("en: laugh,", "en: work,", "verbs.work: 'work' is a word of laugh already"),
+        ("{en: for, de: auf, case: accusative}", "{en: for}", "verbs.wait: prepositional verbs"),
         ("prepositions: [above, behind, next_to]", "prepositions: [with]", "verbs.hang: 'with' is not a two-way prepo"),
         ("prepositions: [above, behind, next_to]", "prepositions: []", "verbs.hang: `prepositions` is for positional"),
+        ("de: mit, case: dative, ", "de: mit, ", "prepositions.with: needs a case"),
+        ("[old, new, young]", "[old, new, aged]", "contraries: 'aged' is not an adjective"),
         ("en: ugly, de: hässlich", "en: ugly, de: schön", "adjectives.ugly: 'schön' is a word of beautiful already"),
-        ("de: undicht, cue: true", "de: undicht, cue: yes", "adjectives.leaky: cue is 'yes'; allowed are true"),
+        ("de: undicht, cue: true", "de: undicht, cue: often", "adjectives.leaky.cue: "),
         ("de: reich, kinds: [person]", "de: reich", "adjectives.rich: needs kinds, or `cue: true` and no kinds"),
-        ("de: gestern, tenses: [past]", "de: gestern, tenses: [perfect]", "adverbs.yesterday: a tense is 'perfect'"),
-        ("[Anna, Maria", "[Agnes, Maria", "'Agnes': a name on s, x or z has no German genitive on s"),
-        ("numerals:", "numbers:", "has no section 'numerals'"),
+        ("de: gestern, tenses: [past]", "de: gestern, tenses: [perfect]", "adverbs.yesterday.tenses.0: "),
+        ("[Anna, Maria", "[Agnes, Maria", "names.0.names.0: "),
+        ("numerals:", "numbers:", "numbers: unknown key; did you mean 'numerals'"),
         ("groups:", "groups: {", "not YAML"),
     ],
 )

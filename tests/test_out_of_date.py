@@ -1,38 +1,65 @@
 """Whether the results of another experiment are those of the present code and settings."""
 
-from hashlib import md5
-
 import pytest
 import yaml
+from dvc_data.hashfile.hash import file_md5
+from dvc_data.hashfile.hash_info import HashInfo
+from dvc_data.hashfile.tree import Tree
 from made_up_experiment import make_experiment
 
 from context_nmt.report.writing import write_report
 from context_nmt.results.out_of_date import out_of_date
 from context_nmt.settings.layout import run_name
 
-STAGES = {"train": "training", "average": "averaging", "decode": "decoding", "contrast": "training", "analyse": "text"}
+# per stage of a run: a plan that it reads, what it reads of the stages before, what it writes
+STAGES = {
+    "train": ("VARIANT/training", "runs/binarized", "runs/training/RUN"),
+    "average": ("VARIANT", "runs/training/RUN", "runs/models/RUN"),
+    "decode": ("VARIANT/decoding", "runs/models/RUN", "metrics/hypotheses/RUN.zip"),
+    "contrast": ("VARIANT/training", "runs/models/RUN/model.safetensors", "metrics/contrastive/RUN.csv"),
+    "analyse": ("text", "metrics/hypotheses/RUN.zip", "metrics/analyses/RUN.csv"),
+}
 
 
 @pytest.fixture
 def experiment(tmp_path):
-    """An experiment that has run, as DVC would note it; `gauss` is a student."""
+    """An experiment that has run, with the dvc.lock that DVC would write."""
     experiment = make_experiment(tmp_path)
-    stages = {}
+    stages = {
+        "tokenize": entry(experiment, "text", "data/own", "runs/tokenized"),
+        "bpe": entry(experiment, "units", "runs/tokenized", "runs/binarized/training"),
+        "pair": entry(experiment, "text", "metrics/hypotheses", "runs/pairs"),
+    }
     for variant in experiment.settings.variants:
-        stages[f"significance@{variant}"] = entry(experiment, "metrics/plans/text.json")
-        for seed in experiment.settings.seeds:
-            for stage, part in STAGES.items():
-                name = "train_distilled" if (stage, variant) == ("train", "gauss") else stage
-                plan = "metrics/plans/text.json" if part == "text" else f"metrics/plans/{variant}/{part}.json"
-                stages[f"{name}@{run_name(variant, seed)}"] = entry(experiment, plan)
+        pairs, scores = f"runs/pairs/{variant}.json", f"metrics/scores/{variant}"
+        stages[f"significance@{variant}"] = entry(experiment, "text", pairs, scores)
+        for run in (run_name(variant, seed) for seed in experiment.settings.seeds):
+            for stage, names in STAGES.items():
+                parts = (name.replace("VARIANT", variant).replace("RUN", run) for name in names)
+                stages[f"{stage}@{run}"] = entry(experiment, *parts)
     write_lock(experiment, stages)
     return experiment
 
 
-def entry(experiment, *paths):
-    files = {path: md5((experiment.folder / path).read_bytes(), usedforsecurity=False).hexdigest() for path in paths}
-    absent = {"path": "runs/models/lost", "md5": "0"}
-    return {"deps": [*({"path": path, "md5": digest} for path, digest in files.items()), absent]}
+def entry(experiment, plan, dependency, output):
+    path = experiment.metrics / "plans" / plan
+    path = path if path.is_dir() else path.with_suffix(".json")
+    deps = {str(path.relative_to(experiment.folder)): recorded(path), dependency: "same"}
+    return {
+        "deps": [{"path": name, "md5": digest} for name, digest in deps.items()],
+        "outs": [{"path": output, "md5": "same"}],
+    }
+
+
+def recorded(path):
+    """The hash of a file or folder, by DVC itself."""
+    if path.is_file():
+        return file_md5(str(path))
+    tree = Tree()
+    for file in path.iterdir():
+        tree.add((file.name,), None, HashInfo("md5", file_md5(str(file))))
+    tree.digest()
+    return tree.hash_info.value
 
 
 def write_lock(experiment, stages):
@@ -44,23 +71,29 @@ def read_lock(experiment):
     return yaml.safe_load((experiment.folder / "dvc.lock").read_text(encoding="utf-8"))["stages"]
 
 
-def test_what_dvc_has_noted_of_present_files_is_up_to_date(experiment):
+def test_results_of_the_present_files_are_up_to_date(experiment):
     assert out_of_date(experiment) == []
 
 
-def test_another_plan_concerns_its_variant_and_one_of_the_text_all(experiment):
-    plan = experiment.plan("gauss", "decoding")
-    plan.write_text(plan.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-    assert out_of_date(experiment) == ["gauss"]
-    plan = experiment.stage_plan("text")
-    plan.write_text(plan.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-    assert out_of_date(experiment) == list(experiment.settings.variants)
+@pytest.mark.parametrize("plan", ["gauss/training", "gauss/averaging", "gauss/decoding", "units", "text"])
+def test_another_plan_concerns_the_systems_that_read_it(experiment, plan):
+    path = experiment.stage_plan(plan)
+    path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert out_of_date(experiment) == (["gauss"] if "gauss" in plan else list(experiment.settings.variants))
 
 
-@pytest.mark.parametrize("stage", ["train_distilled@gauss-2", "analyse@gauss-1", "significance@gauss"])
-def test_a_stage_that_dvc_has_not_noted_is_out_of_date(experiment, stage):
+@pytest.mark.parametrize("stage", ["train@gauss-2", "analyse@gauss-1", "decode@gauss-1", "significance@gauss"])
+def test_a_stage_that_dvc_has_not_recorded_is_out_of_date(experiment, stage):
     stages = read_lock(experiment)
     del stages[stage]
+    write_lock(experiment, stages)
+    assert out_of_date(experiment) == ["gauss"]
+
+
+@pytest.mark.parametrize("stage", ["train@gauss-2", "average@gauss-1", "decode@gauss-1"])
+def test_a_stage_that_has_run_again_makes_what_comes_after_out_of_date(experiment, stage):
+    stages = read_lock(experiment)
+    stages[stage]["outs"][0]["md5"] = "other"
     write_lock(experiment, stages)
     assert out_of_date(experiment) == ["gauss"]
 

@@ -1,7 +1,6 @@
 """Tables of papers: published numbers that keep their rules, and an experiment's numbers beside them."""
 
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,10 @@ from shown import cells, texts
 from context_nmt.files import UserError, write_json
 from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import DASH, TIMES
-from context_nmt.report.papers.beside import set_beside, set_paper_beside
-from context_nmt.report.papers.entries import entries_of
+from context_nmt.report.papers.comparison import comparisons_of
 from context_nmt.report.papers.published import Each, read_papers
-from context_nmt.report.pictures.papers import draw_entry
+from context_nmt.report.papers.reproduction import reproduce, reproduce_paper
+from context_nmt.report.pictures.papers import draw_comparison
 from context_nmt.results.reading import read_results
 from context_nmt.settings.parameters import read_parameters
 
@@ -84,26 +83,25 @@ def read(tmp_path, **changes):
     return read_papers(folder)["birds"]
 
 
-def entry_of(paper, results):
-    (entry,) = entries_of("birds", paper, [results])
-    return entry
+def comparison_of(paper, results):
+    return comparisons_of("birds", paper, [results])[0]
 
 
 def row_of(paper, results, label="Gauss"):
     """The cells of a row; those of the experiment by "test, sacrebleu" alone."""
-    found = cells(entry_of(paper, results).grid())[label]
+    found = cells(comparison_of(paper, results).grid)[label]
     return {title.removeprefix("birds en-de, seeds 1, 2: "): text for title, text in found.items()}
 
 
 def drawn(paper, results, path):
     """The texts of an entry's picture; None if there is none."""
     path.unlink(missing_ok=True)
-    assert draw_entry(entry_of(paper, results), path) == path.exists()
+    assert draw_comparison(comparison_of(paper, results), path) == path.exists()
     return texts(path) if path.exists() else None
 
 
 def test_the_paper_s_own_test_set_stands_beside_it(tmp_path, results):
-    paper, number = read(tmp_path), results.number("gauss", Measure("test", "sacrebleu"))
+    paper, number = read(tmp_path), results.estimate("gauss", Measure("test", "sacrebleu"))
     assert row_of(paper, results) == {
         "Published: BLEU": "28.0 (+0.7; p < 0.01)",
         "Published: En-Fi": "10.00",
@@ -116,19 +114,19 @@ def test_the_paper_s_own_test_set_stands_beside_it(tmp_path, results):
     assert list(row_of(paper, results, "someone else").values()) == ["20.0", *[DASH] * 6]
     never = row_of(paper, results, "never run")
     assert (never["Published: BLEU"], never["test, sacrebleu"]) == ("28.5 (+0.5)", DASH)
-    assert not any("replica" in note for note in entry_of(paper, results).grid().notes)
+    assert not any("replica" in note for note in comparison_of(paper, results).grid.notes)
     assert paper.citation() == "A. Finch, B. Wren (1999). On birds. Nest. doi 10.1/birds"
 
 
 @pytest.mark.parametrize("change", [{"columns_0": {"test_set": "newstest2014"}}, {"languages": "de-en"}])
 def test_another_test_set_or_direction_is_a_replica(tmp_path, results, change):
     paper = read(tmp_path, **change)
-    assert any(note.startswith("A replica: ") for note in entry_of(paper, results).grid().notes)
+    assert any(note.startswith("A replica: ") for note in comparison_of(paper, results).grid.notes)
     row = row_of(paper, results)
     assert [title for title in row if "sacrebleu" in title] == [
         f"{test}, sacrebleu" for test in ("dev", "test", "both")
     ]
-    gain = results.number("gauss", Measure("both", "sacrebleu")).gain.mean
+    gain = results.estimate("gauss", Measure("both", "sacrebleu")).gain.mean
     assert row["both, sacrebleu"].endswith(f"(+{gain:.2f})")
     assert row["Published: BLEU"] == "28.0 (+0.7; p < 0.01)"
 
@@ -136,11 +134,11 @@ def test_another_test_set_or_direction_is_a_replica(tmp_path, results, change):
 def test_an_experiment_on_the_paper_s_text_has_no_replicas_of_its_other_tables(tmp_path, results):
     paper = read(tmp_path)
     table = paper.tables[0]
-    elsewhere = replace(table, id="Table 2", languages="en-ru")
+    elsewhere = replace(read(tmp_path, languages="en-ru").tables[0], id="Table 2")
     costs = replace(table, id="Table 3", columns=table.columns[2:], rows=tuple(map(without_scores, table.rows)))
-    own = set_paper_beside(replace(paper, tables=(table, elsewhere, costs)), results)
+    own = reproduce_paper(replace(paper, tables=(table, elsewhere, costs)), results)
     assert [(beside.table.id, beside.is_replica) for beside in own] == [("Table 1", False), ("Table 3", False)]
-    other = set_paper_beside(replace(paper, tables=(elsewhere, costs)), results)
+    other = reproduce_paper(replace(paper, tables=(elsewhere, costs)), results)
     assert [(beside.table.id, beside.is_replica) for beside in other] == [("Table 2", True), ("Table 3", True)]
 
 
@@ -167,41 +165,50 @@ def test_a_published_difference_stays_one(tmp_path, results):
 def test_another_baseline_than_the_paper_s_is_named_and_not_drawn(tmp_path):
     variants = PARAMETERS["variants"] | {"gauss": {"baseline": "alone"}}
     results = read_results(evaluate_all(make_experiment(tmp_path, variants=variants)))
-    paper = read(tmp_path)
-    row = row_of(paper, results)
+    row = row_of(read(tmp_path), results)
     assert row["test, sacrebleu"].endswith("(+3.04 to alone)")
     assert row["parameters"] == f"2,000,000 ({TIMES} 0.50 to alone)"
-    assert drawn(paper, results, tmp_path / "birds.svg") is None
+    assert drawn(read(tmp_path), results, tmp_path / "birds.svg") is None
 
 
-def test_settings_that_are_not_the_paper_s_stand_beside_the_label(tmp_path, results):
-    def label(layers, wanted):
-        models = results.models | {"gauss": results.models["gauss"] | {"slots": {"slot": layers, "other": [{}]}}}
-        grid = entry_of(read(tmp_path, rows_2={"settings": wanted}), replace(results, models=models)).grid()
-        return next(row.label for row in grid.rows if row.variant == "gauss")
-
-    assert label([{"window": 9}] * 2, {"window": 9}) == "Gauss"
-    assert label([{"window": 2}] * 2, {"window": 9}) == "Gauss (here: window 2)"
-    several = label([{"window": 2}, {"window": 9, "size": 3}], {"window": 9, "size": 4})
-    assert several == "Gauss (here: window 2, 9; size 3)"
-    assert label([{"window": 2}], {}) == label([{}], {"window": 9}) == "Gauss"
-    paper = read(tmp_path, rows_2={"settings": {}}, rows_3={"settings": {"window": 9}})
-    assert DASH in row_of(paper, results, "never run").values()
+@pytest.mark.parametrize(
+    ("layers", "wanted", "label"),
+    [
+        ([{"window": 9}] * 2, {"window": 9}, "Gauss"),
+        ([{"window": 2}] * 2, {"window": 9}, "Gauss (here: window 2)"),
+        ([{"window": 2}, {"window": 9, "size": 3}], {"window": 9, "size": 4}, "Gauss (here: window 2, 9; size 3)"),
+        ([{"window": 2}], {}, "Gauss"),
+        ([{}], {"window": 9}, "Gauss"),
+    ],
+)
+def test_settings_that_are_not_the_paper_s_are_in_the_label(tmp_path, results, layers, wanted, label):
+    models = results.models | {"gauss": results.models["gauss"] | {"slots": {"slot": layers, "other": [{}]}}}
+    paper = read(tmp_path, rows_2={"settings": wanted}, rows_3={"settings": {"window": 9}})  # which never ran
+    labels = {row.variant: row.label for row in comparison_of(paper, replace(results, models=models)).grid.rows}
+    assert (labels["gauss"], labels["never"]) == (label, "never run")
 
 
 def test_a_table_whose_baselines_alone_ran_has_nothing_yet(tmp_path, results):
-    paper = read(tmp_path, rows_2={"variant": "other"}, rows_3={"variant": "alone", "baseline": "other"})
-    assert row_of(paper, results, "never run")["test, sacrebleu"] != DASH
     paper = read(tmp_path, rows_2={"variant": "other"}, rows_3={"baseline": "other"})
     assert row_of(paper, results, "Transformer")["Reproduced: nothing yet"] == DASH
     assert drawn(paper, results, tmp_path / "birds.svg") is None
+    none = {"baseline": None}
+    assert reproduce(read(tmp_path, rows_2=none, rows_3=none).tables[0], results)  # without baselines, any will do
+    paper = read(tmp_path, rows_1={"variant": None}, rows_2=none | {"variant": None}, rows_3=none)
+    assert reproduce(paper.tables[0], results) is None
 
 
-def test_what_the_analyses_have_measured_is_a_column_like_a_score(tmp_path, results):
-    entropy = {"metric": "locality_entropy", "decimals": 2}
-    assert row_of(read(tmp_path, columns_0=entropy), results)["test, locality_entropy"] == "1.60 ± 0.01 (+0.10)"
-    share = {"metric": "local_share", "layer": 2}
-    assert row_of(read(tmp_path, columns_0=share), results)["test, local_share_2"] == "0.60 ± 0.01"  # no baseline's
+@pytest.mark.parametrize(
+    ("column", "title", "text"),
+    [
+        ({"metric": "locality_entropy", "decimals": 2}, "test, locality_entropy", "1.60 ± 0.01 (+0.10)"),
+        ({"metric": "local_share", "layer": 2}, "test, local_share_2", "0.60 ± 0.01"),  # the baseline has none
+        ({"metric": "cohesion", "decimals": 4}, "test, cohesion", "0.1234 ± 0.0000 (+0.0000)"),
+    ],
+)
+def test_what_the_analyses_have_measured_is_a_column_like_a_score(tmp_path, results, column, title, text):
+    rows = {run: [*rows, *rows_of({"test": {"cohesion": 0.1234}})] for run, rows in results.rows.items()}
+    assert row_of(read(tmp_path, columns_0=column), replace(results, rows=rows))[title] == text
 
 
 @pytest.mark.parametrize(
@@ -245,26 +252,13 @@ def test_a_column_for_each_layer_or_tag_is_one_for_each(tmp_path, results):
     assert all(column.each == Each() for column in columns)
 
 
-def test_a_table_without_baselines_takes_any_system_of_it(tmp_path, results):
-    rows = {"baseline": None}
-    assert set_beside(read(tmp_path, rows_2=rows, rows_3=rows).tables[0], results) is not None
-    paper = read(tmp_path, rows_1={"variant": None}, rows_2={**rows, "variant": None}, rows_3=rows)
-    assert set_beside(paper.tables[0], results) is None
-
-
-def test_a_picture_has_the_gains_of_every_compared_system(tmp_path, results):
-    paper, path = read(tmp_path, columns_0={"test_set": "newstest2014"}), tmp_path / "birds.svg"
-    found = set(drawn(paper, results, path))
+def test_a_picture_has_the_gains_in_scores_of_every_compared_system(tmp_path, results):
+    path = tmp_path / "birds.svg"
+    found = set(drawn(read(tmp_path, columns_0={"test_set": "newstest2014"}), results, path))
     assert {"Table 1: singing", "Gauss", "never run", "published", "birds en-de, seeds 1, 2"} <= found
     assert not {"Transformer", "someone else"} & found
-    before = path.read_bytes()
-    drawn(paper, results, path)
-    assert path.read_bytes() == before
-
-
-def test_bits_are_not_drawn_among_gains_in_bleu(tmp_path, results):
-    columns = {"columns_0": {"metric": "locality_entropy"}, "columns_1": {"metric": "ngram_accuracy", "tag": 3}}
-    assert drawn(read(tmp_path, **columns), results, tmp_path / "birds.svg") is None
+    bits = {"columns_0": {"metric": "locality_entropy"}, "columns_1": {"metric": "ngram_accuracy", "tag": 3}}
+    assert drawn(read(tmp_path, **bits), results, path) is None
 
 
 def test_a_figure_has_a_line_per_system_over_its_columns(tmp_path, results):
@@ -310,12 +304,6 @@ def test_a_figure_on_other_text_has_its_measures_on_one_test_set(tmp_path, resul
     assert not any("Published" in title for title in row)  # so many columns of dashes say nothing
 
 
-def test_shares_have_four_decimals(tmp_path, results):
-    rows = {run: [*rows, *rows_of({"test": {"cohesion": 0.1234}})] for run, rows in results.rows.items()}
-    paper = read(tmp_path, columns_0={"metric": "cohesion", "decimals": 4}, rows_2={"published": {"bleu": 0.2}})
-    assert row_of(paper, replace(results, rows=rows))["test, cohesion"] == "0.1234 ± 0.0000 (+0.0000)"
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -355,71 +343,43 @@ def test_a_broken_rule_is_named(tmp_path, changes, message):
     ],
 )
 def test_a_claim_names_a_table_and_its_rows(tmp_path, claim, message):
+    with pytest.raises(UserError, match="holds no paper"):
+        read_papers(tmp_path)
     claims = [{"says": "louder", "variant": "gauss"} | claim]
     (tmp_path / "birds.yaml").write_text(yaml.safe_dump(PAPER | {"claims": claims}), encoding="utf-8")
     with pytest.raises(UserError, match=message):
         read_papers(tmp_path)
 
 
-def test_a_folder_without_papers_is_refused(tmp_path):
-    with pytest.raises(UserError, match="holds no paper"):
-        read_papers(tmp_path)
-
-
-def test_published_numbers_add_up():
-    """Where a mean is published, it is that of its columns; gains of rows are those of the text."""
-    papers = read_papers()
-    tables = {(name, table.id): table for name, paper in papers.items() for table in paper.tables}
-    first = tables["lexical_shortcuts", "Table 1"]
-    for row in first.rows:
+def test_published_numbers_of_lexical_shortcuts_add_up():
+    tables = {table.id: table for table in read_papers()["lexical_shortcuts"].tables}
+    for row in tables["Table 1"].rows:
         scores = [row.published[f"newstest{year}"] for year in range(2014, 2019)]
         assert sum(scores) / 5 == pytest.approx(row.published["mean"], abs=0.06)
-    for other in ("Table 3", "Table 4"):
-        table = tables["lexical_shortcuts", other]
-        assert table.row(table.rows[0].variant).published.keys() == {"newstest2017", "newstest2018", "mean"}
-    fusion = tables["lexical_shortcuts", "Table 4"].row("lexical_shortcuts_fusion").published
-    assert fusion.items() <= first.row("lexical_shortcuts_fusion").published.items()
-    rows = tables["context_aware_self_attention", "Table 1"].rows
-    assert all(before.published["bleu"] < 28.3 for before in rows)
-    assert [row.published["parameters"] for row in rows] == [88.0, 91.0, 99.0, 95.9, 106.9, 99.0, 106.9, 125.8]
-    speeds = [row.published["decoding"] / row.published["training"] for row in rows]
-    assert all(abs(one - other) < 0.03 for one, other in pairwise(speeds))
+    fusion = tables["Table 4"].row("lexical_shortcuts_fusion").published
+    assert fusion.items() <= tables["Table 1"].row("lexical_shortcuts_fusion").published.items()
 
 
-def test_published_numbers_of_two_tables_agree():
+def test_published_numbers_of_context_aware_cross_attention_agree_between_tables():
     tables = {table.id: table for table in read_papers()["context_aware_cross_attention"].tables}
     for variant in ("transformer_big", "cmlm", "ccan"):
         second, fourth = (tables[name].row(variant).published for name in ("Table 2", "Table 4"))
-        assert {name: second[name] for name in ("en_de", "zh_en")} == {
-            name: fourth[name] for name in ("en_de", "zh_en")
-        }
+        assert (second["en_de"], second["zh_en"]) == (fourth["en_de"], fourth["zh_en"])
     for variant in ("cmlm", "ccan"):
         assert len({tables[f"Table 3, {side}"].row(variant).published["bleu"] for side in ("left", "right")}) == 1
-    own = tables["Table 4"].row("ccan")
-    assert [tables["Table 4"].published_gain(own, column) for column in tables["Table 4"].columns] == [
-        0.4,
-        0.5,
-        0.6,
-        0.5,
-    ]
-    assert set(own.marks) == {"en_de", "zh_en", "ja_en"}
+    gains = [tables["Table 4"].published_gain(tables["Table 4"].row("ccan"), one) for one in tables["Table 4"].columns]
+    assert gains == [0.4, 0.5, 0.6, 0.5]
 
 
 def test_published_scores_of_documents_rise_with_context():
-    """What the text says of them: any context helps; the joint system has the best BLEU, above the cache."""
+    """As the text says, any context helps, and the joint system has the best BLEU."""
     tables = {table.id: table for table in read_papers()["hierarchical_attention"].tables}
     for name in ("Table 1", "Table 4"):
-        table = tables[name]
-        rows = {row.variant: row.published for row in table.rows if row.published}
-        assert set(rows) == {"transformer", "cache_memory", "han_encoder", "han_decoder", "han_joint"}
+        rows = {row.variant: row.published for row in tables[name].rows if row.published}
         for column in ("ted_es_en", "ted_zh_en", "subtitles_es_en", "subtitles_zh_en"):
             assert min(rows, key=lambda variant: rows[variant][column]) == "transformer"
             if name == "Table 1":
                 assert max(rows, key=lambda variant: rows[variant][column]) == "han_joint"
-    joint = tables["Table 1"].row("han_joint")
-    assert [tables["Table 1"].published_gain(joint, column) for column in tables["Table 1"].columns] == [
-        *(1.8, 0.91, 0.92, 1.03, 1.07),
-    ]
 
 
 def test_every_system_of_a_paper_is_a_variant_of_an_experiment():
@@ -437,8 +397,8 @@ def test_the_papers_stand_beside_an_experiment_with_their_systems(tmp_path):
     variants["ccan"] = {"baseline": "cmlm", "test": "sign"}
     experiment = make_experiment(tmp_path, variants=variants, train={"bitext": names}, focus="transformer")
     results = read_results(evaluate_all(experiment))
-    found = {name: entries_of(name, paper, [results]) for name, paper in read_papers().items()}
-    ran = {entry.name: entry for entries in found.values() for entry in entries if entry.blocks}
+    found = {name: comparisons_of(name, paper, [results]) for name, paper in read_papers().items()}
+    ran = {entry.name: entry for entries in found.values() for entry in entries if entry.reproductions}
     assert [name for name in ran if name.endswith("-table-3")] == [
         *("context_aware_self_attention-table-3", "hierarchical_attention-table-3"),  # no small Transformer ran
     ]
@@ -446,12 +406,12 @@ def test_the_papers_stand_beside_an_experiment_with_their_systems(tmp_path):
     assert "context_aware_cross_attention-figure-2a" not in ran  # no system is gated
     assert "lexical_shortcuts-contrawsd" not in ran
     assert {entry.paper for entry in ran.values()} == set(read_papers())
-    assert all(entry.grid().notes[0].startswith("A replica") for entry in ran.values())
-    sizes = ran["lexical_shortcuts-table-5"].grid().numbers().query("variant == 'lexical_shortcuts_fusion'")
+    assert all(entry.grid.notes[0].startswith("A replica") for entry in ran.values())
+    sizes = ran["lexical_shortcuts-table-5"].grid.numbers().query("variant == 'lexical_shortcuts_fusion'")
     published, own = (sizes[sizes.text.str.contains(ratio)].iloc[0] for ratio in ("1.29", "4.00"))
     assert (published.group, published.text, published.value) == ("Published", f"84,053 ({TIMES} 1.29)", 84053)
     assert (own.value, own.difference, own.text) == (4_000_000, 3_000_000, f"4,000,000 ({TIMES} 4.00)")
-    pictures = {name for name, entry in ran.items() if draw_entry(entry, tmp_path / f"{name}.svg")}
+    pictures = {name for name, entry in ran.items() if draw_comparison(entry, tmp_path / f"{name}.svg")}
     assert set(ran) - pictures == {"hierarchical_attention-text", "lexical_shortcuts-table-5"}  # of costs
 
 
@@ -465,12 +425,14 @@ def test_divergences_are_drawn_over_layers_and_over_filter_sizes(tmp_path):
         metrics = (f"{metric}_encoder" for metric in ("divergence", "head_divergence"))
         layers = {f"{metric}{end}": 1 / size for metric in metrics for end in ("", "_1", "_2")}
         results.rows[name, 1].extend(rows_of({"dev": layers, "test": layers}))
-    entries = {entry.table.id: entry for entry in entries_of("dual", read_papers()["dual_contextual"], [results])}
-    by_size = cells(entries["Figure 4b"].grid())["f = 8"]
+    entries = {entry.table.id: entry for entry in comparisons_of("dual", read_papers()["dual_contextual"], [results])}
+    by_size = cells(entries["Figure 4b"].grid)["f = 8"]
     assert {title: text for title, text in by_size.items() if "divergence" in title} == {
         f"birds en-de, seed 1: test, {metric}": "0.125" for metric in ("divergence_encoder", "head_divergence_encoder")
     }
-    assert all(draw_entry(entries[name], tmp_path / f"{name}.svg") for name in ("Figure 3", "Figure 4a", "Figure 4b"))
+    assert all(
+        draw_comparison(entries[name], tmp_path / f"{name}.svg") for name in ("Figure 3", "Figure 4a", "Figure 4b")
+    )
     found = texts(tmp_path / "Figure 4a.svg")
     assert {"f = 2", "f = 3", "f = 8", "encoder layer", "birds en-de, seed 1"} <= set(found)
     assert {"f", "2", "3", "8", "pairs of heads"} <= set(texts(tmp_path / "Figure 4b.svg"))
@@ -480,7 +442,7 @@ def test_speeds_that_are_missing_or_malformed_are_named(tmp_path):
     experiment = evaluate_all(make_experiment(tmp_path))
     broken = {"kind": "autoregressive", "slots": {}, "training": {"mean": 1}}
     write_json(experiment.speeds, SPEEDS | {"variants": {"gauss": broken}})
-    with pytest.raises(UserError, match=r"variants\.json: not what `make speed` writes \(KeyError: 'median'\)"):
+    with pytest.raises(UserError, match=r"variants\.json: .*median"):
         read_results(experiment)
     experiment.speeds.unlink()
     with pytest.raises(UserError, match=r"variants\.json: no such file"):

@@ -237,6 +237,7 @@ def ran(output):
     return [name.removeprefix("dvc.yaml:") for name in re.findall(r"^Running stage '(.*)':", output, re.MULTILINE)]
 
 
+VARIANTS = ("plain", "small", "student", "reader")
 TRAIN = {"student": "train_distilled", "reader": "train_document"}  # others: train
 CODE = "src/dvc.yaml:code"
 FIRST = {"plan", "download@spare", "tokenize", "bpe"}
@@ -315,8 +316,7 @@ def finished(project, folder):
 
 
 def test_one_command_runs_every_stage_and_leaves_the_tables(finished):
-    every = ("plain", "small", "student", "reader")
-    assert set(finished.order) == {CODE} | FIRST | of_run(*every) | of_text(*every) | TAUGHT | PROBED | LAST
+    assert set(finished.order) == {CODE} | FIRST | of_run(*VARIANTS) | of_text(*VARIANTS) | TAUGHT | PROBED | LAST
     results = finished.json("metrics/results.json")
     assert results["small"]["test"]["sacrebleu"]["seeds"] == 1
     assert results["small"]["model"]["parameters"] < results["plain"]["model"]["parameters"]
@@ -444,22 +444,27 @@ def test_editing_the_teacher_runs_it_and_its_students_and_the_comparisons_with_i
     assert stages >= {"distill@plain", "pair"} | of_text("plain", "student", "reader", "small")
 
 
-def test_editing_a_student_leaves_its_teacher_alone(finished):
-    finished.edit("training: {maximum_sentence_length: 30}", "training: {maximum_sentence_length: 29}")
-    expected = {f"{stage}@student-1" for stage in ("train_distilled", "average", "decode")}
-    assert finished.repro("decode") == {"plan"} | expected
+STUDENT = {f"{stage}@student-1" for stage in ("train_distilled", "average", "decode")}
+SEARCHES = {f"{stage}@{name}-1" for stage in ("average", "decode") for name in ("small", "student")}
 
 
-def test_editing_the_search_trains_nothing(finished):
-    finished.edit("small: {", "small: {decoding: {beam: 1}, ")
-    finished.edit("iterations: 3", "iterations: 2")
-    stages = {f"{stage}@{name}-1" for stage in ("average", "decode") for name in ("small", "student")}
-    assert finished.repro("decode") == {"plan"} | stages
-
-
-def test_a_new_test_set_trains_nothing(finished):
-    finished.edit("tests: [valid, test]", "tests: [valid, test, later]")
-    assert finished.repro("train", "train_document") == {"plan", "tokenize", "bpe", "average@plain-1"}
+@pytest.mark.parametrize(
+    ("edits", "targets", "expected"),
+    [
+        ({"training: {maximum_sentence_length: 30}": "training: {maximum_sentence_length: 29}"}, ["decode"], STUDENT),
+        ({"small: {": "small: {decoding: {beam: 1}, ", "iterations: 3": "iterations: 2"}, ["decode"], SEARCHES),
+        (
+            {"tests: [valid, test]": "tests: [valid, test, later]"},
+            ["train", "train_document"],
+            {"tokenize", "bpe", "average@plain-1"},
+        ),
+    ],
+    ids=["a student", "searches", "a test set"],
+)
+def test_an_edit_runs_again_what_it_concerns_and_nothing_else(finished, edits, targets, expected):
+    for old, new in edits.items():
+        finished.edit(old, new)
+    assert finished.repro(*targets) == {"plan"} | expected
 
 
 def test_another_launcher_runs_nothing_again(finished):
@@ -478,17 +483,10 @@ def test_comments_docstrings_and_layout_run_the_code_stage_alone(finished):
     assert finished.repro() == {CODE}
 
 
-def test_changed_decoding_trains_what_validates_by_bleu_and_nothing_else(finished):
-    finished.change("decoding/search.py")
-    stages = finished.repro("train", "train_distilled", "train_document", "decode")
-    assert trainings(stages) == {"train@small-1"}
-    assert stages >= {CODE, "plan", "distill@plain"} | {f"decode@{name}-1" for name in ("plain", "student", "reader")}
-
-
 def test_a_new_key_of_params_yaml_trains_and_decodes_nothing(finished):
     targets = ("train", "train_distilled", "decode", "contrast", "significance")
     finished.repro(*targets)
-    path = finished.folder / "src/context_nmt/settings/experiment.py"
+    path = finished.folder / "src/context_nmt/settings/parameters.py"
     text = path.read_text()
     path.write_text(text.replace("    focus: str\n", "    focus: str\n    colour: str = 'blue'\n"))
     assert path.read_text() != text
@@ -496,24 +494,22 @@ def test_a_new_key_of_params_yaml_trains_and_decodes_nothing(finished):
 
 
 @pytest.mark.parametrize(
-    ("path", "expected"),
+    ("path", "trained", "decoded"),
     [
-        ("mechanisms/hierarchical_attention.py", {"train_document@reader-1"}),
-        # decoding knows all kinds, and `small` validates by BLEU
-        ("models/kinds/masked.py", {"train_distilled@student-1", "train@small-1"}),
+        # `small` validates by BLEU, and decoding knows all kinds of models
+        ("decoding/search.py", {"train@small-1"}, True),
+        ("mechanisms/hierarchical_attention.py", {"train_document@reader-1"}, False),
+        ("models/kinds/masked.py", {"train_distilled@student-1", "train@small-1"}, True),
+        # the same weights come out
+        ("training/losses.py", {f"{TRAIN.get(name, 'train')}@{name}-1" for name in VARIANTS}, False),
     ],
 )
-def test_a_changed_mechanism_or_kind_of_model_trains_the_variants_that_use_it(finished, path, expected):
+def test_changed_code_runs_again_what_uses_it_and_nothing_else(finished, path, trained, decoded):
     finished.change(path)
-    assert trainings(finished.repro("train", "train_distilled", "train_document")) == expected
-
-
-def test_changed_training_trains_all(finished):
-    finished.change("training/losses.py")
-    stages = finished.repro("train", "train_distilled", "train_document")
-    expected = {f"{TRAIN.get(name, 'train')}@{name}-1" for name in ("plain", "small", "student", "reader")}
-    assert trainings(stages) == expected
-    assert "distill@plain" not in stages  # the same weights came out
+    stages = finished.repro("train", "train_distilled", "train_document", "decode")
+    assert trainings(stages) == trained
+    assert ("distill@plain" in stages) == decoded
+    assert not decoded or stages >= {f"decode@{name}-1" for name in VARIANTS}
 
 
 def test_a_new_mechanism_trains_the_variants_that_use_it_and_no_other(finished):

@@ -1,4 +1,4 @@
-"""A variant's entry in params.yaml becomes what each layer is filled with, or an error that names the key."""
+"""A variant of params.yaml becomes plans: its recipe and what fills each layer, or an error that names the key."""
 
 import sys
 
@@ -14,12 +14,12 @@ from context_nmt.files import UserError, read_json, write_json
 from context_nmt.models import mechanisms
 from context_nmt.models.plans import VALIDATION, Filling, ModelPlan, TrainingPlan
 from context_nmt.pipeline.planning import PLAIN, plan, write_plans
-from context_nmt.settings.checking import read_settings
+from context_nmt.settings.checking import read_plan
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.evaluation import SentenceProbePlan, SignificanceSettings, WordClassifierSettings
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.text import TextPlan, UnitPlan
-from context_nmt.settings.training import AveragingSettings
+from context_nmt.settings.training import AveragingSettings, ScheduleSettings
 
 MADE_UP = """
 from dataclasses import dataclass
@@ -75,24 +75,18 @@ def slot_refusal(slot="encoder_self_attention", **entry):
     return message.removeprefix(start)
 
 
-def test_all_layers_are_filled_alike():
-    assert fillings(kernel_size=3) == (made_up(3), made_up(3))
-
-
-def test_a_list_gives_a_value_per_layer():
-    assert fillings(kernel_size=[3, 5], gate=False) == (made_up(3, gate=False), made_up(5, gate=False))
-
-
 @pytest.mark.parametrize(
-    ("layers", "kernels", "expected"),
+    ("entry", "expected"),
     [
-        ([2], 3, (FILLING, made_up(3))),
-        ([1], [3], (made_up(3), FILLING)),
-        ([2, 1], [3, 5], (made_up(5), made_up(3))),
+        ({"kernel_size": 3}, (made_up(3), made_up(3))),
+        ({"kernel_size": [3, 5], "gate": False}, (made_up(3, gate=False), made_up(5, gate=False))),
+        ({"layers": [2], "kernel_size": 3}, (FILLING, made_up(3))),
+        ({"layers": [1], "kernel_size": [3]}, (made_up(3), FILLING)),
+        ({"layers": [2, 1], "kernel_size": [3, 5]}, (made_up(5), made_up(3))),
     ],
 )
-def test_layers_picks_some(layers, kernels, expected):
-    assert fillings(layers=layers, kernel_size=kernels) == expected
+def test_layers_picks_some_and_a_list_gives_a_value_per_layer(entry, expected):
+    assert fillings(**entry) == expected
 
 
 def test_each_stack_has_its_own_number_of_layers():
@@ -111,50 +105,38 @@ def test_slots_that_are_left_out_are_plain():
     }
 
 
-def test_an_unknown_mechanism_is_told_those_on_disk():
-    assert slot_refusal(mechanism="made_op") == ".mechanism: no mechanism 'made_op'; there are made_up, " + PLAIN
-    assert slot_refusal(mechanism="__init__") == ".mechanism: no mechanism '__init__'; there are made_up, " + PLAIN
-    assert slot_refusal(layers=[1]) == ".mechanism: this key is required; there are made_up, " + PLAIN
-
-
-def test_a_slot_that_the_mechanism_does_not_fit_is_refused():
-    assert slot_refusal("decoder_self_attention", mechanism="made_up", kernel_size=3) == (
-        ".mechanism: made_up does not fit this slot; it accepts encoder_self_attention, cross_attention"
-    )
-
-
-def test_an_unknown_slot_is_refused():
-    message = refusal({"slots": {"encoder_attention": {"mechanism": "made_up"}}})
-    assert message.startswith("params.yaml: variants.one.slots.encoder_attention")
-    assert "'decoder_self_attention', 'cross_attention', 'encoder_output' or 'decoder_output'" in message
-
-
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
+        ({"mechanism": "made_op"}, "no mechanism 'made_op'; there are made_up, " + PLAIN),
+        ({"mechanism": "__init__"}, "no mechanism '__init__'; there are made_up, " + PLAIN),
+        ({"layers": [1]}, "this key is required; there are made_up, " + PLAIN),
         (
-            {"kernel_sise": 3},
-            ".kernel_sise: unknown key; did you mean 'kernel_size'? (known: mechanism, layers, kernel_size, gate)",
-        ),
-        (
-            {"kernel_size": 3, "layer": [1]},
-            ".layer: unknown key; did you mean 'layers'? (known: mechanism, layers, kernel_size, gate)",
-        ),
-        ({}, ": kernel_size: this key is required"),
-        ({"kernel_size": "three"}, ": kernel_size: input should be a valid integer, not 'three'"),
-        ({"kernel_size": [3, 0]}, ": kernel_size is 0; it must be at least 1"),
-        (
-            {"kernel_size": [3, 5, 7]},
-            ".kernel_size: a list gives one value per layer: 2 are needed, 3 given ([3, 5, 7])",
-        ),
-        (
-            {"kernel_size": [3, 5], "layers": [2]},
-            ".kernel_size: a list gives one value per layer: 1 are needed, 2 given ([3, 5])",
+            {"slot": "decoder_self_attention", "mechanism": "made_up", "kernel_size": 3},
+            "made_up does not fit this slot; it accepts encoder_self_attention, cross_attention",
         ),
     ],
 )
-def test_a_wrong_setting_is_named(entry, message):
-    assert slot_refusal(mechanism="made_up", **entry) == message
+def test_a_wrong_mechanism_is_told_what_is_allowed(entry, message):
+    assert slot_refusal(**entry) == f".mechanism: {message}"
+
+
+@pytest.mark.parametrize(
+    ("entry", "key", "words"),
+    [
+        ({"kernel_sise": 3}, "kernel_sise", ["did you mean 'kernel_size'?", "mechanism, layers, kernel_size, gate"]),
+        ({"kernel_size": 3, "layer": [1]}, "layer", ["did you mean 'layers'?"]),
+        ({}, "kernel_size", ["required"]),
+        ({"kernel_size": "three"}, "kernel_size", ["integer", "not 'three'"]),
+        ({"kernel_size": [3, 0]}, "", ["kernel_size is 0", "at least 1"]),
+        ({"kernel_size": [3, 5, 7]}, "kernel_size", ["[3, 5, 7]", "3 values", "here 2"]),
+        ({"kernel_size": [3, 5], "layers": [2]}, "kernel_size", ["[3, 5]", "2 values", "here 1"]),
+    ],
+)
+def test_a_wrong_setting_is_named(entry, key, words):
+    message = slot_refusal(mechanism="made_up", **entry)
+    assert message.startswith(f".{key}: " if key else ": ")
+    assert all(word in message for word in words), message
 
 
 @pytest.mark.parametrize("layers", [[], [3], [0], [-1, 1], [1, 1], 2, "1", [[1]], [True], ["1"], None])
@@ -172,11 +154,13 @@ def test_entries_of_one_slot_fill_layers_of_their_own():
         assert plan(one, "one").training.model.slots["encoder_self_attention"] == (FILLING, made_up(3))
 
 
-def test_entries_that_share_a_layer_are_refused():
+def test_entries_that_share_a_layer_and_a_wrong_one_of_a_list_are_named():
+    entries = [{"mechanism": PLAIN, "layers": [1]}, {"mechanism": "made_upp", "layers": [2]}]
+    message = refusal({"slots": {"encoder_self_attention": entries}})
+    assert message.startswith("params.yaml: variants.one.slots.encoder_self_attention[1].mechanism: no mechanism")
     entries = [{"mechanism": "made_up", "kernel_size": 3, "layers": [2]}, {"mechanism": PLAIN}]
     assert refusal({"slots": {"encoder_self_attention": entries}}) == (
-        "params.yaml: variants.one.slots.encoder_self_attention[1].layers: another entry of this slot fills [2], too;"
-        " give each its own layers"
+        "params.yaml: variants.one.slots.encoder_self_attention[1].layers: another entry of this slot fills [2], too"
     )
 
 
@@ -188,10 +172,80 @@ def test_what_is_no_entry_is_refused(given):
     )
 
 
-def test_a_wrong_entry_of_a_list_is_named():
-    entries = [{"mechanism": "made_up", "kernel_size": 3, "layers": [1]}, {"mechanism": "made_upp", "layers": [2]}]
-    message = refusal({"slots": {"encoder_self_attention": entries}})
-    assert message.startswith("params.yaml: variants.one.slots.encoder_self_attention[1].mechanism: no mechanism")
+def test_a_variant_overrides_the_recipe_key_by_key():
+    recipe = {
+        "training": {"batch_tokens": 77, "keep_last": 9, "schedule": {"kind": "cosine", "warmup": 5, "factor": 2.0}},
+        "decoding": {"beam": 3},
+    }
+    changes = {
+        "model": {"width": 16, "norm": "post"},
+        "training": {"maximum_updates": 11, "schedule": {"warmup": 7}},
+        "averaging": {"count": 8},
+        "decoding": {"length_penalty": "none"},
+    }
+    settings = experiment(more=recipe, **changes)
+    one, plain = plan(settings, "one"), plan(settings, "plain")
+    assert (one.training.model.model.width, one.training.model.model.norm) == (16, "post")
+    assert one.training.model.model.heads == plain.training.model.model.heads
+    assert (one.training.training.maximum_updates, one.training.training.batch_tokens) == (11, 77)
+    assert one.training.training.schedule == ScheduleSettings(kind="cosine", warmup=7, factor=2.0)
+    assert one.averaging == AveragingSettings(select="last", count=8)
+    assert one.decoding == DecodingSettings(beam=3, length_penalty="none")
+
+    assert (plain.training.model.model, plain.training.training) == (settings.model, settings.training)
+    assert (plain.averaging, plain.decoding) == (settings.averaging, settings.decoding)
+
+
+@pytest.mark.parametrize(
+    ("variant", "words"),
+    [
+        # wrong alone
+        ({"model": {"widht": 16}}, [".model.widht", "did you mean 'width'?"]),
+        ({"model": {"width": 9}}, [".model", "width is 9", "heads (2)"]),
+        ({"training": {"schedule": {"warmup": 0}}}, [".training.schedule.warmup", "1, not 0"]),
+        ({"training": {"schedule": 7}}, [".training.schedule", "not 7"]),
+        # wrong together
+        ({"averaging": {"count": 6}}, ["averaging.count is 6", "training.keep_last keeps only 5"]),
+        ({"training": {"keep_last": 4}}, ["averaging.count is 5", "training.keep_last keeps only 4"]),
+        ({"averaging": {"select": "best", "count": 1}}, ["averaging.count is 1", "training.keep_best keeps only 0"]),
+        ({"decoding": {"n_best": 3, "beam": 2}}, ["decoding.n_best is 3", "autoregressive", "decoding.beam (2)"]),
+        (
+            {"model": {"kind": "masked"}, "decoding": {"n_best": 3, "length_beam": 2}},
+            ["decoding.n_best is 3", "masked", "decoding.length_beam (2)"],
+        ),
+        ({"decoding": {"reference_context": True}}, ["decoding.reference_context is true", "slot"]),
+        (
+            {"model": {"kind": "masked"}, "slots": {"encoder_output": {"mechanism": "cache_memory"}}},
+            ["slots.encoder_output", "model.kind is masked"],
+        ),
+        (
+            {"model": {"positions": "learned", "maximum_positions": 256}},
+            ["training.maximum_sentence_length is 256", "at most 255", "model.maximum_positions (256)"],
+        ),
+        ({"model": {"kind": "masked", "maximum_positions": 257}}, ["training.maximum_sentence_length", "at most 255"]),
+        (
+            {"training": {"schedule": {"kind": "cosine", "warmup": 20}, "maximum_updates": 20}},
+            ["training.schedule.warmup is 20", "training.maximum_updates (20)"],
+        ),
+    ],
+)
+def test_a_wrong_change_is_named(variant, words):
+    message = refusal(variant)
+    assert message.startswith("params.yaml: variants.one")
+    assert all(word in message for word in words), message
+
+
+def test_two_vocabularies_do_not_share_a_table():
+    separate = {"units": {"joint": False}}
+    with pytest.raises(UserError, match=r"model\.tying is all, but units\.joint is false"):
+        plan(experiment(more=separate), "one")
+    untied = plan(experiment(more=separate, model={"tying": "decoder"}), "one")
+    assert untied.training.model.model.tying == "decoder"
+
+
+def test_as_many_checkpoints_as_are_kept_can_be_averaged():
+    variant = {"averaging": {"select": "best", "count": 2}, "training": {"keep_best": 2, "keep_last": 0}}
+    assert plan(experiment(**variant), "one").averaging.count == 2
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path):
@@ -242,37 +296,40 @@ def test_a_training_plan_has_the_digests_of_what_it_loads_by_name_and_of_nothing
         assert code == {name: digests[name] for name in expected}
 
 
-def test_what_other_stages_are_told_is_written(tmp_path):
-    written = write_experiment(tmp_path)
+def test_the_plans_of_all_variants_and_stages_are_written(tmp_path):
+    written = write_experiment(tmp_path, decoding={"beam": 1}, averaging={"count": 2})
     parameters = yaml.safe_load(written.parameters.read_text())
     parameters["download"] = ["miniature", "multi30k"]
     written.parameters.write_text(yaml.safe_dump(parameters))
     write_plans(written)
     settings = written.settings
-    text = read_settings(TextPlan, written.stage_plan("text"))
+    text = read_plan(TextPlan, written.stage_plan("text"))
     assert (text.corpus, text.text) == (settings.corpus, settings.text)
-    assert read_settings(UnitPlan, written.stage_plan("units")).units == settings.units
-    assert read_settings(SignificanceSettings, written.stage_plan("significance")) == settings.significance
+    assert read_plan(UnitPlan, written.stage_plan("units")).units == settings.units
+    assert read_plan(SignificanceSettings, written.stage_plan("significance")) == settings.significance
     classifier = settings.probing.sentence_classifier
-    assert read_settings(SentenceProbePlan, written.stage_plan("probe_sentences")).classifier == classifier
-    assert read_settings(WordClassifierSettings, written.stage_plan("probe_words")) == settings.probing.word_classifier
+    assert read_plan(SentenceProbePlan, written.stage_plan("probe_sentences")).classifier == classifier
+    assert read_plan(WordClassifierSettings, written.stage_plan("probe_words")) == settings.probing.word_classifier
+    for variant in ("plain", "one"):
+        expected = plan(settings, variant)
+        assert TrainingPlan.read(written.plan(variant, "training")) == expected.training
+        assert DecodingSettings(**read_json(written.plan(variant, "decoding"))) == expected.decoding
+        assert AveragingSettings(**read_json(written.plan(variant, "averaging"))) == expected.averaging
     for corpus, module in {"miniature": "miniature.generation", "multi30k": "corpus.formats.text"}.items():
         assert read_data_plan(written.data_plan(corpus)) == read_entry(tmp_path / "data/params.yaml", corpus)
         assert list(read_json(written.data_plan(corpus))["code"]) == [f"context_nmt.{module}"]
 
 
-def test_the_plans_of_all_variants_are_written(tmp_path):
-    written = write_experiment(tmp_path, decoding={"beam": 1}, averaging={"count": 2})
-    write_plans(written)
-    for variant in ("plain", "one"):
-        expected = plan(written.settings, variant)
-        assert TrainingPlan.read(written.plan(variant, "training")) == expected.training
-        assert DecodingSettings(**read_json(written.plan(variant, "decoding"))) == expected.decoding
-        assert AveragingSettings(**read_json(written.plan(variant, "averaging"))) == expected.averaging
-
-
 def test_where_one_variant_is_wrong_no_plan_is_written(tmp_path):
     written = write_experiment(tmp_path, decoding={"beam": 0})
-    with pytest.raises(UserError, match=r"^params\.yaml: variants\.one\.decoding"):
+    with pytest.raises(UserError, match=r"params\.yaml: variants\.one\.decoding\.beam"):
         write_plans(written)
     assert not written.metrics.exists()
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"training": {"schedule": {}, "colour": 1}}', '{"training": 7}'])
+def test_a_file_that_is_no_plan_is_refused(tmp_path, text):
+    path = tmp_path / "training.json"
+    path.write_text(text)
+    with pytest.raises(UserError, match="not the plan of a training"):
+        TrainingPlan.read(path)

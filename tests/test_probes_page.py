@@ -109,7 +109,7 @@ def test_without_probes_the_page_says_what_to_do(tmp_path):
     write_tables(experiment)
     page = (experiment.reports / "pages/probes.md").read_text(encoding="utf-8")
     for kind in ("sentences", "words"):
-        assert f"No variant stands under probing.{kind} of params.yaml." in page
+        assert f"probing.{kind} in params.yaml" in page
     assert not list((experiment.reports / "pages/figures").glob("*probes.svg"))
 
 

@@ -10,7 +10,7 @@ from context_nmt.files import UserError, read_lines, write_lines
 from context_nmt.measures.evaluated import Evaluated
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.scores import score_rows
-from context_nmt.results.comparisons import evaluate_variant
+from context_nmt.results.evaluation import evaluate_variant
 from context_nmt.settings.text import CorpusSettings, TextSettings
 
 FURTHER, RAW_FURTHER = (  # as `gauss` errs
@@ -54,7 +54,7 @@ def test_further_references_are_tokenised_and_nothing_else(tmp_path):
     found = {path.name for path in (tmp_path / "tokens").glob("test.*")}
     assert found == {"test.en", "test.en.cased", "test.de", "test.de.cased", "test.de.1.cased", "test.de.2.cased"}
     write_lines(tmp_path / "raw/test.de.2", ["Nur einer."])
-    with pytest.raises(UserError, match=r"test\.de\.2 has 1 lines and test has 2; they must be parallel"):
+    with pytest.raises(UserError, match=r"test\.en has 2 lines and .*test\.de\.2 has 1; they must be"):
         tokenize_corpus(tmp_path / "raw", tmp_path / "tokens", corpus, TextSettings())
 
 

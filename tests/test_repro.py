@@ -161,10 +161,6 @@ def test_one_at_a_time(project):
     assert log(project) == ["first", "one", "two", "last"]
 
 
-def test_a_number_of_jobs_that_is_none_is_refused(project):
-    assert finish(start(project, "", "--jobs", "0")) == (1, ["error: JOBS is 0; it must be at least 1"])
-
-
 CHAINED = {
     "stages": {
         "text": {"cmd": "echo text >> log; cat words > text", "deps": ["words"], "outs": ["text"]},

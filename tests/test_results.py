@@ -26,14 +26,15 @@ from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import BOUND, TESTS, TEXT, Measure
 from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
 from context_nmt.report.cells import DASH
-from context_nmt.report.pages.inside import inside_page
+from context_nmt.report.pages.analyses import analyses_page as inside_page
 from context_nmt.report.pages.results import BEST, results_page
 from context_nmt.report.writing import write_tables
-from context_nmt.results.comparisons import evaluate_variant
-from context_nmt.results.numbers import t_interval
-from context_nmt.results.reading import read_results, write_focus
+from context_nmt.results.estimates import t_interval
+from context_nmt.results.evaluation import evaluate_variant
+from context_nmt.results.reading import read_results
 from context_nmt.results.significance import compare
 from context_nmt.results.table import is_score, places
+from context_nmt.results.writing import write_focus
 from context_nmt.settings.evaluation import SignificanceSettings
 
 pytestmark = pytest.mark.slow
@@ -160,21 +161,31 @@ def test_t_interval_of_known_values():
 
 
 def test_differences_only_where_there_is_a_baseline(results):
-    gain = results.number("gauss", BLEU).gain
+    gain = results.estimate("gauss", BLEU).gain
     assert gain.mean > 5
     assert gain.interval[0] < gain.mean < gain.interval[1]
     assert gain.p < 0.01
-    assert results.number("gauss", Measure("test", "chrf")).gain.p is None
-    assert results.number("gauss", Measure("both", "sacrebleu")).gain.p is None
-    assert results.number("alone", BLEU).gain is None
+    assert results.estimate("gauss", Measure("test", "chrf")).gain.p is None
+    assert results.estimate("gauss", Measure("both", "sacrebleu")).gain.p is None
+    assert results.estimate("alone", BLEU).gain is None
 
 
 def test_marks_need_significance_with_every_seed(results, tmp_path):
-    assert results.number("gauss", Measure("dev", "sacrebleu")).gain.p == pytest.approx(2 * 0.5**9)
+    assert results.estimate("gauss", Measure("dev", "sacrebleu")).gain.p == pytest.approx(2 * 0.5**9)
     other = evaluate_all(make_experiment(tmp_path))
     change(other.scores("gauss-2"), Measure("dev", "p_sign", tag="sacrebleu"), value=0.03)
     marked = {test: scores_table(read_results(other), test)["Gauss | half"]["sacrebleu"] for test in ("dev", "test")}
     assert (marked["dev"][-3:], marked["test"][-3:]) == (" †)", " ‡)")
+
+
+def test_a_difference_needs_equal_signatures_and_its_p_a_test_with_every_seed(tmp_path):
+    experiment = evaluate_all(make_experiment(tmp_path))
+    change(experiment.scores("gauss-2"), Measure("test", "chrf"), signature="another|version")
+    change(experiment.scores("gauss-2"), Measure("test", "p_sign", tag="sacrebleu"), signature="alone|better:9")
+    results = read_results(experiment)
+    assert results.estimate("gauss", Measure("test", "chrf")).gain is None
+    gain = results.estimate("gauss", BLEU).gain
+    assert (gain.mean > 5, gain.p) == (True, None)
 
 
 @pytest.mark.parametrize("metric", ["sacrebleu", *(f"bleu_{name}" for name in TOKENS)])
@@ -184,7 +195,7 @@ def test_the_tested_metric_has_the_mark_and_no_other(tmp_path, metric):
     changes = {"variants": variants, "train": {"bitext": list(variants)}, "significance": settings, "seeds": [1]}
     experiment = evaluate_all(make_experiment(tmp_path, **changes))
     results = read_results(experiment)
-    tested = [one for one in results.measures if getattr(results.number("gauss", one).gain, "p", None) is not None]
+    tested = [one for one in results.measures if getattr(results.estimate("gauss", one).gain, "p", None) is not None]
     assert tested == [Measure("dev", metric), Measure("test", metric)]
     evaluated, tokenized = Evaluated(tmp_path), metric != "sacrebleu"
     lines, references = read_test(evaluated, "gauss-1", "test", tokenized=tokenized)
@@ -208,7 +219,7 @@ def test_seeds_that_disagree_on_who_is_better_get_no_mark(tmp_path):
     p_values = results.p_values("again", measured)["bootstrap"]
     assert len(p_values) == 2
     assert max(p_values) < 0.05
-    assert results.number("again", measured).gain.p == 1.0
+    assert results.estimate("again", measured).gain.p == 1.0
 
 
 def test_a_bootstrap_that_never_loses_is_as_small_as_its_resamples_allow(tmp_path):
@@ -216,7 +227,7 @@ def test_a_bootstrap_that_never_loses_is_as_small_as_its_resamples_allow(tmp_pat
     settings = {"metric": "sacrebleu", "resamples": 25, "seed": 1}
     experiment = evaluate_all(make_experiment(tmp_path, variants=variants, significance=settings, seeds=[1]))
     results = read_results(experiment)
-    gain = results.number("gauss", Measure("dev", "sacrebleu")).gain
+    gain = results.estimate("gauss", Measure("dev", "sacrebleu")).gain
     assert (gain.p, gain.interval) == (1 / 25, None)
     scores, tested = tables(results_page(results), "dev")
     assert scores["gauss"]["sacrebleu"].endswith(" †)")
@@ -229,8 +240,10 @@ def test_tests_against_another_baseline_do_not_count(tmp_path):
     evaluate_all(make_experiment(tmp_path))
     variants = PARAMETERS["variants"] | {"gauss": {"baseline": "alone", "test": "sign"}}
     results = read_results(make_experiment(tmp_path, variants=variants))
-    gain = results.number("gauss", BLEU).gain
-    assert gain.mean == pytest.approx(results.number("gauss", BLEU).mean - results.number("alone", BLEU).mean, abs=1e-3)
+    gain = results.estimate("gauss", BLEU).gain
+    assert gain.mean == pytest.approx(
+        results.estimate("gauss", BLEU).mean - results.estimate("alone", BLEU).mean, abs=1e-3
+    )
     assert gain.p is None
     assert results.p_values("gauss", BLEU) == {"bootstrap": [], "sacrebleu": [], "sign": []}
 
@@ -322,12 +335,12 @@ def test_contrastive_sets_stand_beside_the_test_sets(tmp_path):
 
 
 def test_measures_of_analyses_have_means_and_differences_as_scores_have(results):
-    number = results.number("gauss", Measure("dev", "locality_entropy", 2))
+    number = results.estimate("gauss", Measure("dev", "locality_entropy", 2))
     assert (number.mean, number.deviation, number.seeds) == (2.1, 0.0141, 2)
     assert (number.gain.mean, number.gain.p) == (0.1, None)
-    assert results.number("gauss", Measure("dev", "local_share", 1)).gain is None  # the Transformer has no gate
-    assert results.number("alone", Measure("dev", "locality_entropy")) is None
-    assert results.number("gauss", Measure("both", "locality_entropy")) is None  # a group has no analyses
+    assert results.estimate("gauss", Measure("dev", "local_share", 1)).gain is None  # the Transformer has no gate
+    assert results.estimate("alone", Measure("dev", "locality_entropy")) is None
+    assert results.estimate("gauss", Measure("both", "locality_entropy")) is None  # a group has no analyses
     assert places(results, "dev", ["locality_entropy"], "layer") == [1, 2]
     assert places(results, "dev", ["ngram_accuracy"], "tag") == [str(n) for n in range(1, 11)]
     assert not any("locality_entropy" in name for name in scores_table(results)["Transformer"])

@@ -9,13 +9,11 @@ import time
 
 import pytest
 import torch
-import yaml
 from tiny_training import RUN, column, make_experiment, scripted, train
 
 from context_nmt.decoding import validation
 from context_nmt.files import UserError, locked
 from context_nmt.models.averaging import average_run
-from context_nmt.pipeline.planning import write_plans
 from context_nmt.settings.folder import Experiment
 from context_nmt.training import running, trainer
 from context_nmt.training.running import train_run
@@ -100,18 +98,19 @@ def test_what_comes_after_a_kill_is_not_trained_twice(tmp_path, monkeypatch):
     assert digests(experiment) == whole
 
 
-def run(experiment):
-    train_run(experiment, "plain", 1, device="cpu")
+def run(experiment, seed=1):
+    train_run(experiment, "plain", seed, device="cpu")
 
 
 def counted_updates(monkeypatch, stop_at=None):
     """The numbers of the updates as they are made; the first time that `stop_at` comes, Ctrl-C is pressed."""
-    numbers = []
+    numbers, pressed = [], []
     update = trainer.Updater.update
 
     def watched(self, number, batches):
         numbers.append(number)
-        if numbers.count(stop_at) == 1 and number == stop_at:
+        if number == stop_at and not pressed:
+            pressed.append(number)
             raise KeyboardInterrupt
         return update(self, number, batches)
 
@@ -129,42 +128,23 @@ def stopped(folder, monkeypatch, **changes):
     return experiment, updates
 
 
-def change_setting(experiment):
-    settings = yaml.safe_load(experiment.parameters.read_text())
-    settings["training"]["label_smoothing"] = 0.2
-    experiment.parameters.write_text(yaml.safe_dump(settings))
-    write_plans(Experiment(experiment.folder))
-
-
-def change_data(experiment):
-    tokens = experiment.binarized / "training/train.xx.tokens.npy"
-    content = bytearray(tokens.read_bytes())
-    content[-2] ^= 1
-    tokens.write_bytes(bytes(content))
-
-
-@pytest.mark.parametrize("change", [change_setting, change_data])
-def test_another_setting_or_text_starts_anew(tmp_path, monkeypatch, change):
+def test_another_plan_text_seed_or_code_starts_from_the_beginning(tmp_path, monkeypatch):
+    """A stopped training is resumed by itself alone."""
     experiment, updates = stopped(tmp_path, monkeypatch)
-    change(experiment)
-    updates.append(5)  # the next 5 is not the first
+    plan, tokens = experiment.plan("plain", "training"), experiment.binarized / "training/train.xx.tokens.npy"
+    for path, old, new in ((plan, b'"label_smoothing": 0.1', b'"label_smoothing": 0.2'), (tokens, None, None)):
+        content = path.read_bytes()
+        path.write_bytes(content.replace(old, new) if old else content[:-2] + bytes([content[-2] ^ 1, content[-1]]))
+        assert path.read_bytes() != content
+        run(experiment)
+        path.write_bytes(content)
+    run(experiment, seed=2)
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "digest_of_module", lambda name: f"other than that of {name}")
+        run(experiment)
+    assert updates == [1, 2, 3, 4, 5, 6] * 4
     run(experiment)
-    assert updates[1:] == [1, 2, 3, 4, 5, 6]
-
-
-def test_another_seed_starts_anew(tmp_path, monkeypatch):
-    experiment, updates = stopped(tmp_path, monkeypatch)
-    updates.append(5)
-    train_run(experiment, "plain", 2, device="cpu")
-    assert updates[1:] == [1, 2, 3, 4, 5, 6]
-
-
-def test_other_code_starts_anew(tmp_path, monkeypatch):
-    experiment, updates = stopped(tmp_path, monkeypatch)
-    monkeypatch.setattr(running, "digest_of_module", lambda name: f"other than that of {name}")
-    updates.append(5)
-    run(experiment)
-    assert updates[1:] == [1, 2, 3, 4, 5, 6]
+    assert updates[24:] == [5, 6]
 
 
 def test_early_stopping_goes_on_with_what_it_knew(tmp_path, monkeypatch):

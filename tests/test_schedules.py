@@ -5,7 +5,7 @@ import math
 import pytest
 
 from context_nmt.settings.training import ScheduleSettings
-from context_nmt.training.schedules import learning_rate
+from context_nmt.training.updating import learning_rate
 
 
 def rates(schedule, *updates, width=512, maximum_updates=100_000):

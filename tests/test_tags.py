@@ -22,34 +22,27 @@ def experiment(tmp_path, monkeypatch):
     return made
 
 
-def write_gold(experiment, tokens):
-    records = [{"en": {"tokens": row, "tags": tags}} for row, tags in zip(tokens, GOLD, strict=True)]
-    experiment.corpus.mkdir(parents=True, exist_ok=True)
-    write_lines(experiment.corpus / "valid.gold.jsonl", map(json.dumps, records))
+def write_gold(experiment, *tokens):
+    sides = [{"tokens": row, "tags": tags} for row, tags in zip(tokens, GOLD, strict=True)]
+    write_lines(experiment.corpus / "valid.gold.jsonl", [json.dumps({"en": side}) for side in sides])
 
 
 def test_gold_tags_come_first(experiment):
-    write_gold(experiment, TOKENS)
+    write_gold(experiment, *TOKENS)
     found = find_tags(experiment, "valid", "en")
     assert (found.name, found.sentences) == ("gold-tags", GOLD)
     assert found.universal() == [["NOUN", "VERB", "NOUN", "SYM"], ["NOUN", "VERB", "SYM"]]
-
-
-def test_gold_tags_of_other_tokens_are_not_taken(experiment):
-    write_gold(experiment, [["Anne", *TOKENS[0][1:]], TOKENS[1]])
-    assert find_tags(experiment, "valid", "en").sentences == [["FW"] * 4, ["FW"] * 3]
-
-
-def test_english_is_tagged_by_nltk_and_german_is_not(experiment):
-    found = find_tags(experiment, "valid", "en")
-    assert found.name == f"nltk-{nltk.__version__}-perceptron-tagger"
-    assert found.universal() == [["X"] * 4, ["X"] * 3]
     assert find_tags(experiment, "valid", "de") is None
 
 
-def test_there_are_none_without_the_tagger_s_data(experiment, monkeypatch):
-    def without_data(_):
-        raise LookupError
-
+def test_english_without_gold_tags_of_its_tokens_is_tagged_by_nltk(experiment, monkeypatch):
+    write_gold(experiment, ["Anne", *TOKENS[0][1:]], TOKENS[1])
+    found = find_tags(experiment, "valid", "en")
+    assert (found.name, found.sentences) == (f"nltk-{nltk.__version__}-perceptron-tagger", [["FW"] * 4, ["FW"] * 3])
+    assert found.universal() == [["X"] * 4, ["X"] * 3]
     monkeypatch.setattr(nltk, "pos_tag_sents", without_data)
     assert find_tags(experiment, "valid", "en") is None
+
+
+def without_data(_):
+    raise LookupError

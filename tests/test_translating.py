@@ -14,38 +14,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from small_models import small_plan
+from test_search import same
 
 from context_nmt.corpus.hypotheses import read_hypotheses
-from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
-from context_nmt.decoding.running import decode_run, decoded_lines, translate_text
-from context_nmt.decoding.search import Hypothesis, beam_search
+from context_nmt.corpus.vocabulary import BEGIN, END
+from context_nmt.decoding.running import decode_run, translate_text
 from context_nmt.decoding.translating import batches, translate_ids
-from context_nmt.files import UserError, read_lines, write_json, write_lines
+from context_nmt.files import UserError, decoded_lines, read_lines, write_json, write_lines
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
 from context_nmt.models.kinds.autoregressive import TranslationModel
-from context_nmt.models.plans import Filling, ModelPlan
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.folder import Experiment
-from context_nmt.settings.model import ModelSettings
 from context_nmt.settings.text import SideSettings, UnitSettings
 
 VOCABULARY = 17
 ROOT = Path(__file__).parents[1]
 CPU = torch.device("cpu")
-SLOTS = ("encoder_self_attention", "decoder_self_attention", "cross_attention")
-
-
-def small_plan(**settings: object) -> ModelPlan:
-    sizes = {"width": 8, "feed_forward_width": 16, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
-    plain = (Filling(mechanism="multi_head_attention"),) * 2
-    return ModelPlan(model=ModelSettings(**(sizes | {"tying": "none"} | settings)), slots=dict.fromkeys(SLOTS, plain))
 
 
 def small_model(**settings: object) -> TranslationModel:
     torch.manual_seed(5)
-    model = build(small_plan(**settings), source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
+    model = build(small_plan(tying="none", **settings), source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
     torch.nn.init.normal_(model.output.weight)  # so that distributions are peaked, and END comes now and then
     return model.double()
 
@@ -60,14 +51,6 @@ def random_sentences(count: int, longest: int = 9) -> list[np.ndarray]:
     return [random.integers(4, VOCABULARY, random.integers(0, longest + 1)).astype(np.uint16) for _ in range(count)]
 
 
-def same(found: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> None:
-    assert [[one.tokens for one in sentence] for sentence in found] == [
-        [one.tokens for one in sentence] for sentence in expected
-    ]
-    for one, other in zip(itertools.chain(*found), itertools.chain(*expected), strict=True):
-        assert one.score == pytest.approx(other.score, abs=1e-10)
-
-
 @pytest.mark.parametrize("beam", [1, 4])
 def test_a_sentence_alone_is_as_in_a_batch_and_the_order_is_kept(model: TranslationModel, beam: int) -> None:
     sentences = random_sentences(30)
@@ -75,34 +58,6 @@ def test_a_sentence_alone_is_as_in_a_batch_and_the_order_is_kept(model: Translat
     alone = [translate_ids(model, [sentence], settings, device=CPU)[0] for sentence in sentences]
     assert len({hypotheses[0].tokens for hypotheses in alone}) > 8  # the model looks at its source
     same(translate_ids(model, sentences, settings, device=CPU), alone)
-
-
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-def test_cached_steps_equal_decoding_the_whole_prefix(positions: str) -> None:
-    model = small_model(positions=positions, maximum_positions=40).eval()
-    source = torch.tensor([[5, 9, 4, END, PADDING, PADDING], [7, 8, 16, 10, 6, END], [END, *[PADDING] * 5]])
-
-    def uncached(tokens: Tensor, state: dict) -> tuple[Tensor, dict]:
-        source, prefix = state["sentences"], torch.cat([state["hypotheses"], tokens[:, None]], dim=1)
-        states = model.decode(prefix, model.encode(source.repeat_interleave(len(tokens) // len(source), dim=0)))
-        return model.output(states[:, -1]), {"sentences": source, "hypotheses": prefix}
-
-    options = {
-        "batch": 3,
-        "beam": 4,
-        "length_penalty": "gnmt",
-        "weight": 0.6,
-        "maximum_lengths": torch.tensor([12, 15, 9]),
-        "n_best": 4,
-        "begin": BEGIN,
-        "end": END,
-        "forbidden": (PADDING, BEGIN),
-    }
-    with torch.inference_mode():
-        cached = beam_search(model.step, model.start(model.encode(source)), **options)
-        whole = beam_search(uncached, {"sentences": source, "hypotheses": torch.zeros(3, 0).long()}, **options)
-    assert max(len(one.tokens) for one in itertools.chain(*cached)) > 5
-    same(cached, whole)
 
 
 def never_ending(model: TranslationModel) -> TranslationModel:
@@ -125,13 +80,9 @@ def test_learned_positions_end_a_translation_and_refuse_a_source() -> None:
         translate_ids(model, [np.array([4]), np.array([4] * 9)], DecodingSettings(), device=CPU)
 
 
-def test_no_sentences(model: TranslationModel) -> None:
-    assert translate_ids(model, [], DecodingSettings(), device=CPU) == []
-
-
 def test_batches_hold_every_sentence_once_within_the_limit() -> None:
     lengths = np.array([3, 0, 50, 7, 7, 1, 0, 12])
-    cut = list(batches(lengths, 48, 2))
+    cut = batches(lengths, np.zeros(8, dtype=np.int64), 48, 2)
     assert sorted(np.concatenate(cut).tolist()) == list(range(8))
     assert cut[0].tolist() == [2]  # too long for any batch
     for batch in cut[1:]:
@@ -161,7 +112,7 @@ def experiment(tmp_path: Path) -> Experiment:
     """One run `small-1` of single precision, and a binarized corpus with the test sets first and second."""
     experiment = Experiment(tmp_path)
     torch.manual_seed(5)
-    plan = small_plan()
+    plan = small_plan(tying="none")
     model = build(plan, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
     save(experiment.model("small-1") / RUN_WEIGHTS, weights_of(model), model_metadata(plan, VOCABULARY, VOCABULARY))
     training, tests = (experiment.binarized / name for name in ("training", "tests"))
@@ -276,6 +227,6 @@ def test_a_beam_given_by_hand_is_used(run_folder: Path) -> None:
 
 def test_lines_end_at_line_feeds_only() -> None:
     text = "one\r\n\ntwo\u2028and\x85more\nlast".encode()
-    assert list(decoded_lines(io.BytesIO(text))) == ["one\r", "", "two\u2028and\x85more", "last"]
+    assert list(decoded_lines(io.BytesIO(text), "standard input")) == ["one\r", "", "two\u2028and\x85more", "last"]
     with pytest.raises(UserError, match="standard input: line 2 is not UTF-8"):
-        list(decoded_lines(io.BytesIO(b"one\n\xff\n")))
+        list(decoded_lines(io.BytesIO(b"one\n\xff\n"), "standard input"))

@@ -1,5 +1,4 @@
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,21 +10,21 @@ from context_nmt.files import UserError, write_lines
 units = st.text(st.characters(exclude_characters=" \n", codec="utf-8"), min_size=1)
 
 
-def test_special_units_come_first_and_the_rest_by_falling_count_then_name() -> None:
+def test_special_units_come_first_and_the_rest_by_falling_count_then_name():
     vocabulary = Vocabulary.build({"b": 2, "a": 2, "c": 5, "</s>": 9})
     assert vocabulary.units == ("<pad>", "<s>", "</s>", "<unk>", "c", "a", "b")
     assert (PADDING, BEGIN, END, UNKNOWN) == (0, 1, 2, 3)
     assert Vocabulary.build({"b": 2, "a": 2, "c": 5}, size=2).units[4:] == ("c", "a")
 
 
-def test_text_cannot_spell_a_special_unit() -> None:
+def test_text_cannot_spell_a_special_unit():
     vocabulary = Vocabulary.build(Counter(["a", "<pad>", "</s>"]))
     assert vocabulary.ids("a </s> <pad> <unk> new") == [4, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN]
     assert vocabulary.text([4, END]) == "a </s>"
 
 
 @given(st.lists(units))
-def test_known_units_come_back(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
+def test_known_units_come_back(tmp_path_factory, words):
     words = [word for word in words if not word.startswith("<")]
     vocabulary = Vocabulary.build(Counter(words))
     assert vocabulary.text(vocabulary.ids(" ".join(words))) == " ".join(words)
@@ -34,7 +33,7 @@ def test_known_units_come_back(tmp_path_factory: pytest.TempPathFactory, words: 
     assert Vocabulary.load(path) == vocabulary
 
 
-def test_counts_split_at_spaces_only(tmp_path: Path) -> None:
+def test_counts_split_at_spaces_only(tmp_path):
     write_lines(tmp_path / "text", ["a  b a", "", "b\u2028c \u00a0"])
     assert count_units(tmp_path / "text") == {"a": 2, "b": 1, "b\u2028c": 1, "\u00a0": 1}
 
@@ -46,7 +45,7 @@ def test_counts_split_at_spaces_only(tmp_path: Path) -> None:
         (["<pad>", "<s>", "</s>", "<unk>", "a", "a"], "twice"),
     ],
 )
-def test_a_file_that_is_no_vocabulary_is_refused(tmp_path: Path, lines: list[str], message: str) -> None:
+def test_a_file_that_is_no_vocabulary_is_refused(tmp_path, lines, message):
     write_lines(tmp_path / "vocabulary.txt", lines)
     with pytest.raises(UserError, match=message):
         Vocabulary.load(tmp_path / "vocabulary.txt")

@@ -1,92 +1,49 @@
-"""Decoding in several processes: the same bytes as in one, and what happens when something ends early."""
+"""Work in several processes: the same results as in one, and what happens when something ends early."""
 
 import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
-from pathlib import Path
+from multiprocessing import active_children, parent_process
 
 import numpy as np
 import pytest
 import torch
 from test_translating import CPU, random_sentences, small_model
 
+from context_nmt.corpus import workers
+from context_nmt.corpus.workers import in_parallel
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.decoding.workers import side_by_side, usable
+from context_nmt.decoding.workers import usable
 from context_nmt.files import UserError
 from context_nmt.settings.decoding import DecodingSettings
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_the_number_of_workers_changes_nothing(precision: str) -> None:
-    """Equal to the last bit, log-probabilities included, whatever the number of threads around them."""
+def test_the_number_of_workers_changes_nothing(precision):
+    """Translations are equal to the last bit, log-probabilities included, for any number of threads, too."""
     model = small_model().float()
     settings = DecodingSettings(beam=4, n_best=4, batch_tokens=100, maximum_length_offset=8, precision=precision)
     sentences = random_sentences(40)
     one = translate_ids(model, sentences, settings, device=CPU, workers=1)
     assert one == translate_ids(model, sentences, settings, device=CPU, workers=2)
-    assert one == translate_ids(model, sentences, settings, device=CPU, workers=3)
     before = torch.get_num_threads()
     torch.set_num_threads(before + 1)
     try:
-        assert one == translate_ids(model, sentences, settings, device=CPU, workers=2)
+        assert one == translate_ids(model, sentences, settings, device=CPU, workers=3)
         assert torch.get_num_threads() == before + 1
     finally:
         torch.set_num_threads(before)
 
 
-def test_work_is_done_in_other_processes_only_where_there_are_several_jobs() -> None:
-    assert dict(side_by_side(lambda job: os.getpid(), 1, 8)) == {0: os.getpid()}
-    assert dict(side_by_side(lambda job: os.getpid(), 3, 1)) == dict.fromkeys(range(3), os.getpid())
-    assert list(side_by_side(lambda job: job, 0, 8)) == []
-    answers = dict(side_by_side(lambda job: (job**2, os.getpid(), torch.get_num_threads()), 20, 3))
-    assert {job: square for job, (square, _, _) in answers.items()} == {job: job**2 for job in range(20)}
-    assert os.getpid() not in {process for _, process, _ in answers.values()}
-
-
-def test_as_many_workers_as_threads() -> None:
+def test_decoding_uses_as_many_workers_as_threads():
     assert usable(CPU) == torch.get_num_threads()
     assert usable(torch.device("cuda")) == 1
 
 
-def test_a_free_worker_takes_the_next_job(tmp_path: Path) -> None:
-    """The first job lasts until all others are done, which only the other worker can do; the last two may cross."""
-
-    def work(job: int) -> int:
-        deadline = time.monotonic() + 30
-        while job == 0 and len(list(tmp_path.iterdir())) < 5 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        (tmp_path / str(job)).touch()
-        return job
-
-    order = [job for job, _ in side_by_side(work, 6, 2)]
-    assert order in ([1, 2, 3, 4, 5, 0], [1, 2, 3, 4, 0, 5])
-
-
-def test_an_error_in_a_worker_is_an_error_here() -> None:
-    def work(job: int) -> int:
-        if job == 3:
-            raise UserError("job 3 is wrong")
-        return job
-
-    with pytest.raises(UserError, match=r"^job 3 is wrong$"):
-        list(side_by_side(work, 9, 2))
-
-
-def test_a_worker_that_dies_is_named() -> None:
-    def work(job: int) -> int:
-        if job == 1:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return job
-
-    with pytest.raises(UserError, match="exit status -9; was memory short"):
-        list(side_by_side(work, 4, 2))
-
-
-def test_a_model_that_diverged_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_model_that_diverged_is_named(capfd):
     model = small_model()
     torch.nn.init.constant_(model.output.weight, torch.nan)
     settings = DecodingSettings(batch_tokens=20)
@@ -95,30 +52,114 @@ def test_a_model_that_diverged_is_named(capfd: pytest.CaptureFixture[str]) -> No
     assert capfd.readouterr() == ("", "")  # no traceback of a worker
 
 
+def test_results_come_in_order_from_other_processes_if_there_are_several():
+    here = os.getpid()
+    results = list(in_parallel(lambda item: (item, os.getpid()), range(50), 3))
+    assert [item for item, _ in results] == list(range(50))
+    assert here not in {process for _, process in results}
+    assert list(in_parallel(lambda item: os.getpid(), range(3), 1)) == [here] * 3
+    assert list(in_parallel(lambda item: item, [], 2)) == []
+
+
+def test_few_chunks_are_handled_in_this_process(monkeypatch):
+    monkeypatch.setattr(workers, "CHUNK", 3)
+    for count, chunks in ((50, [3] * 16 + [2]), (9, [3, 3, 3])):
+        results = list(workers.map_chunks(lambda chunk: (os.getpid(), chunk), range(count), processes=2))
+        assert [item for _, chunk in results for item in chunk] == list(range(count))
+        assert [len(chunk) for _, chunk in results] == chunks
+        assert (os.getpid() in {process for process, _ in results}) == (count == 9)
+
+
+def test_without_fork_one_process_does_the_work(monkeypatch):
+    monkeypatch.setattr(workers, "CAN_FORK", False)
+    assert list(in_parallel(lambda item: os.getpid(), range(3), 2)) == [os.getpid()] * 3
+
+
+def test_a_free_worker_takes_the_next_item(tmp_path):
+    """The first item lasts until all others are done, which only the other worker can do; the last two may cross."""
+
+    def work(item):
+        deadline = time.monotonic() + 30
+        while item == 0 and len(list(tmp_path.iterdir())) < 5 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        (tmp_path / str(item)).touch()
+        return item
+
+    order = list(in_parallel(work, range(6), 2, ordered=False))
+    assert order in ([1, 2, 3, 4, 5, 0], [1, 2, 3, 4, 0, 5])
+
+
+def refuse(item):
+    raise UserError(f"{item} is too many")
+
+
+def kill(item):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def interrupt_the_parent(item):
+    parent = parent_process()
+    assert parent is not None
+    os.kill(parent.pid or 0, signal.SIGINT)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize(
+    ("end", "error", "message"),
+    [
+        (refuse, UserError, "30 is too many"),
+        (kill, UserError, "killed, perhaps because memory ran out; use less"),
+        (interrupt_the_parent, KeyboardInterrupt, "^$"),
+    ],
+)
+def test_what_ends_one_process_ends_all(end, error, message, ordered):
+    def work(item):
+        if item == 30:
+            end(item)
+        return item
+
+    with pytest.raises(error, match=message):
+        list(in_parallel(work, range(10_000), 2, ordered=ordered, advice="; use less"))
+    assert active_children() == []
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_workers_leave_ctrl_c_to_the_first_process():
+    assert list(in_parallel(lambda item: os.kill(os.getpid(), signal.SIGINT), range(9), 2)) == [None] * 9
+
+
 ENDLESS = """
 import os, time
-from context_nmt.decoding.workers import side_by_side
-def work(job):
+from context_nmt.corpus.workers import in_parallel
+def work(item):
     os.write(1, b"%d\\n" % os.getpid())  # in one piece: two workers write
-    while True:
-        time.sleep({pause})
-        if {pause} < 1:
-            return job
-for _ in side_by_side(work, 10**9, 2):
-    pass
+    time.sleep(1000)
+list(in_parallel(work, range(99), 2))
 """
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("ctrl_c")
-@pytest.mark.parametrize(("ended_by", "pause"), [(signal.SIGINT, 1000), (signal.SIGTERM, 0.01), (signal.SIGKILL, 0.01)])
-def test_no_worker_stays_behind(ended_by: signal.Signals, pause: float) -> None:
-    """On Ctrl-C they are ended in mid-work; when the parent is killed, they end after the present job."""
-    program = textwrap.dedent(ENDLESS.format(pause=pause))
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as parent:
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_no_worker_stays_when_the_first_process_ends(ended_by):
+    command = [sys.executable, "-c", ENDLESS]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as parent:
         assert parent.stdout is not None
-        workers: set[int] = set()
-        while len(workers) < 2:
-            workers.add(int(parent.stdout.readline()))
+        working: set[int] = set()
+        while len(working) < 2:
+            working.add(int(parent.stdout.readline()))
         parent.send_signal(ended_by)
-        parent.communicate(timeout=60)  # returns when nobody is left who could write
+        parent.communicate(timeout=60)  # returns when no process is left that could write
+
+
+def test_the_program_starts_on_systems_without_fork():
+    program = (
+        "import os, sys\n"
+        "sys.modules['fcntl'] = None\n"
+        "del os.fork, os.sched_getaffinity\n"
+        "import context_nmt.commands\n"
+        "from context_nmt.corpus import workers\n"
+        "assert not workers.CAN_FORK and workers.usable_cores() >= 1\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,8 +1,8 @@
-"""Which project code a module runs: the closure of its imports, hashed so that comments and layout do not count.
+"""The project code that a module runs: the closure of its imports, hashed so that comments and layout do not count.
 
 A stage depends on src/code/STAGE.json, which the code stage writes: every module that the stage can import, with the
-packages above it, and the data files of these packages. What is loaded by name is in src/code/loaded_by_name.json, from
-which plans take what they choose.
+packages above it, and the data files of these packages. Modules that are loaded by name are in
+src/code/loaded_by_name.json, from which plans copy those that they name.
 """
 
 import ast
@@ -24,47 +24,47 @@ LOADED_BY_NAME = (  # below src/context_nmt
     "decoding/validation.py",
 )
 NAMED = "loaded_by_name.json"
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 DATA = (".yaml", ".css", ".j2")  # suffixes of package data
 
 OLD = (
-    "src/code/ is not of the present code ({files}), so DVC cannot know what has changed; run"
+    "src/code/ is not up to date ({files}), so DVC cannot know what has changed; run"
     " `dvc repro src/dvc.yaml` in {root}, then the plan stage of the experiment, or use `make repro`, which does both"
 )
-Digests = dict[str, str]  # path from the project's root -> digest of what it does
+Digests = dict[str, str]  # path from the project's root -> digest of its content
 
 
 def write_code_files(root: Path) -> None:
     """Write src/code/STAGE.json for every file in stages/, and src/code/loaded_by_name.json."""
     with replacing_folder(root / "src/code") as folder:
-        for stage in stages_with_code_file(root):
-            write_json(folder / f"{stage}.json", stage_closure(root, stage))
-        write_json(folder / NAMED, named_digests(root))
+        for name, digests in _code_files(root).items():
+            write_json(folder / name, digests)
 
 
 def old_code_files(root: Path) -> list[str]:
-    """The files of src/code/ that are not of the code as it is now."""
-    now: dict[str, Digests] = {f"{stage}.json": stage_closure(root, stage) for stage in stages_with_code_file(root)}
-    now[NAMED] = named_digests(root)
-    return [name for name, digests in now.items() if read_json(root / "src/code" / name) != digests]
+    """Return the files of src/code/ that are not up to date."""
+    return [name for name, digests in _code_files(root).items() if read_json(root / "src/code" / name) != digests]
+
+
+def _code_files(root: Path) -> dict[str, Digests]:
+    """Return what src/code/ should contain; the stage that writes it has no file."""
+    files = {f"{stage}.json": stage_closure(root, stage) for stage in stages(root) if stage != "code"}
+    package = root / "src/context_nmt"
+    paths = [path for pattern in LOADED_BY_NAME for path in sorted(package.glob(pattern)) if path.stem != "__init__"]
+    modules = (".".join(path.relative_to(root / "src").with_suffix("").parts) for path in paths)
+    return files | {NAMED: {module: digest_of_module(module, root) for module in modules}}
 
 
 def check_code(root: Path, stage: str, by_name: Digests) -> None:
-    """Raise UserError unless src/code/STAGE.json, and the digests of a plan, are those of the code as it is now."""
+    """Raise UserError unless src/code/STAGE.json and the digests of a plan are those of the current code."""
     old = [] if read_json(root / "src/code" / f"{stage}.json") == stage_closure(root, stage) else [f"{stage}.json"]
     old += [module for module, noted in by_name.items() if noted != digest_of_module(module, root)]
     if old:
         raise UserError(OLD.format(files=", ".join(old), root=root.resolve()))
 
 
-def named_digests(root: Path) -> Digests:
-    """The digest of each module that is loaded by name, with what it imports."""
-    package = root / "src/context_nmt"
-    paths = [path for pattern in LOADED_BY_NAME for path in sorted(package.glob(pattern)) if path.stem != "__init__"]
-    return {module_name(root, path): digest(closure(root, path)) for path in paths}
-
-
 def named_digest(root: Path, module: str) -> str:
-    """The digest of a module that is loaded by name; raises UserError for one that has none."""
+    """Return the digest of a module that is loaded by name; raises UserError for one that has none."""
     digests = read_json(root / "src/code" / NAMED)
     if module not in digests:
         raise UserError(
@@ -76,22 +76,17 @@ def named_digest(root: Path, module: str) -> str:
 
 
 def stages(root: Path) -> list[str]:
-    """The names of the stages: the files of stages/."""
+    """Return the names of the stages: the files of stages/."""
     return sorted(path.stem for path in (root / "stages").glob("*.py") if not path.stem.startswith("_"))
 
 
-def stages_with_code_file(root: Path) -> list[str]:
-    """All stages but the one that writes these files."""
-    return [name for name in stages(root) if name != "code"]
-
-
 def stage_closure(root: Path, stage: str) -> Digests:
-    """What `python stages STAGE` runs."""
+    """Return the closure of `python stages STAGE`."""
     return closure(root, root / "stages/__init__.py", root / "stages" / f"{stage}.py")
 
 
 def closure(root: Path, *files: Path) -> Digests:
-    """The digests of these files, of all that they import of the project, and of the data of their packages."""
+    """Return the digests of these files, of all that they import of the project, and of the data of their packages."""
     found: Digests = {}
     waiting = list(files)
     while waiting:
@@ -107,30 +102,21 @@ def closure(root: Path, *files: Path) -> Digests:
     return dict(sorted(found.items()))
 
 
-def digest(digests: Digests) -> str:
-    """One digest of many."""
+def digest_of_module(name: str, root: Path = ROOT) -> str:
+    """Return one digest of a module, given its `__name__`, and of its imports."""
+    digests = closure(root, root / "src" / f"{name.replace('.', '/')}.py")
     return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def digest_of_module(name: str, root: Path = ROOT) -> str:
-    """The digest of a module, given its `__name__`, with what it imports."""
-    return digest(closure(root, root / "src" / f"{name.replace('.', '/')}.py"))
-
-
-def module_name(root: Path, path: Path) -> str:
-    """src/context_nmt/files.py -> context_nmt.files."""
-    return ".".join(path.relative_to(root / "src").with_suffix("").parts)
-
-
 def _imported(root: Path, path: Path) -> Iterator[Path]:
-    """The project's files that importing a file, or running its functions, can import."""
+    """Yield the project's files that a file imports, also inside its functions."""
     for module in _imported_names(path):
         place = root / "src" / Path(*module.split("."))
         yield from (file for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file())
 
 
 def _packages_above(root: Path, path: Path) -> Iterator[Path]:
-    """The __init__.py of each package that a file of src/ is in: importing it runs them."""
+    """Yield the __init__.py of each package around a file of src/: importing the file runs them."""
     if path.is_relative_to(root / "src"):
         yield from (file for parent in path.parents if (file := parent / "__init__.py").is_file())
 
@@ -149,7 +135,7 @@ def _imported_names(path: Path) -> tuple[str, ...]:
 
 
 def _package_data(init: Path) -> Iterator[Path]:
-    """The data files of a package, and those in folders below it that are no packages."""
+    """Yield the data files of a package, and those in its folders that are no packages."""
     for path in sorted(init.parent.iterdir()):
         if path.is_dir() and not (path / "__init__.py").exists():
             yield from (file for file in sorted(path.rglob("*")) if file.suffix in DATA)
@@ -172,7 +158,7 @@ def _parsed(path: Path) -> ast.Module:
 
 
 def _canonical(node: object) -> object:
-    """A syntax tree as lists and strings, without docstrings and empty fields, which differ between Pythons."""
+    """Turn a syntax tree into lists and strings, without docstrings and empty fields, which differ between Pythons."""
     if isinstance(node, list):
         return [_canonical(item) for item in node]
     if not isinstance(node, ast.AST):
@@ -180,10 +166,6 @@ def _canonical(node: object) -> object:
     fields = {name: value for name, value in ast.iter_fields(node) if value not in (None, [])}
     if isinstance(node, ast.Constant):
         fields = {"value": node.value}  # without the kind, which says u"" for ""
-    elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _documented(node):
+    elif isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
         fields["body"] = node.body[1:]
     return [type(node).__name__, {name: _canonical(value) for name, value in sorted(fields.items())}]
-
-
-def _documented(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return ast.get_docstring(node, clean=False) is not None

@@ -1,7 +1,6 @@
 """Files that appear whole or not at all, lines that end at "\\n" only, and content hashes."""
 
 import errno
-import fcntl
 import glob
 import hashlib
 import json
@@ -15,7 +14,7 @@ from typing import Any
 
 
 class UserError(Exception):
-    """Something that the user gave and can mend; command lines print it on one line and exit with 1."""
+    """An input error that the user can fix; command lines print it on one line and exit with 1."""
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -23,50 +22,77 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path that becomes `path` when the block succeeds and vanishes when it does not.
+    """Yield a temporary path that becomes `path` if the block succeeds and is removed if it fails.
 
-    What a killed process has left of the same file is removed first. Raises UserError when the disk is full.
+    Removes what killed processes have left of the same file. Raises UserError if the disk is full.
     """
     if path.is_dir():
         raise UserError(f"{path}: is a folder; a file is to be written there")
+    with _partial(path) as temporary:
+        yield temporary
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)  # some libraries write files that only their owner may read
+        temporary.replace(path)
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Yield a temporary folder that replaces `path` if the block succeeds and is removed if it fails.
+
+    Removes what killed processes have left of the same folder. Raises UserError if the disk is full.
+    """
+    with _partial(path) as temporary:
+        temporary.mkdir()
+        yield temporary
+        earlier = temporary.with_suffix(".earlier")
+        try:
+            if path.exists():
+                path.replace(earlier)  # at once; removing it in place would leave half a folder for a while
+            temporary.replace(path)
+        finally:
+            if earlier.exists() and not path.exists():
+                earlier.replace(path)
+            shutil.rmtree(earlier, ignore_errors=True)
+
+
+@contextmanager
+def _partial(path: Path) -> Iterator[Path]:
+    """Yield a path next to `path` for a file or folder, which does not outlast the block."""
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        with _full_disk_named(path):
-            yield temporary
-            with temporary.open("rb") as written:
-                os.fsync(written.fileno())
-        temporary.chmod(0o666 & ~_file_mode_mask())  # some libraries write files that only their owner may read
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def _full_disk_named(path: Path) -> Iterator[None]:
-    try:
-        yield
+        yield temporary
     except OSError as error:
         if error.errno not in FULL:
             raise
-        named = re.sub(r"\.([^/]+)\.\d+\.partial\b", r"\1", str(path))
+        named = re.sub(r"\.([^/]+)\.\d+\.partial\b", r"\1", str(path))  # it may be in a folder that is not whole yet
         raise UserError(f"{named}: cannot be written ({error.strerror}); make room and run this again") from None
+    finally:
+        _remove(temporary)
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove what processes of this machine that were killed have left of a file or folder, or put it back."""
+    """Remove what killed processes of this machine have left of a file or folder, or put it back."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
         found = re.fullmatch(r"\.(\d+)\.(partial|earlier)", left.name.removeprefix(f".{path.name}"))
         if found is None or _is_another_process(int(found[1])):
             continue
-        with suppress(FileNotFoundError):  # another process does the same
-            if found[2] == "earlier" and not path.exists():
+        if found[2] == "earlier" and not path.exists():
+            with suppress(FileNotFoundError):  # another process has put it back
                 left.replace(path)
-            elif left.is_dir():
-                shutil.rmtree(left)
-            else:
-                left.unlink()
+        else:
+            _remove(left)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _is_another_process(number: int) -> bool:
@@ -79,33 +105,13 @@ def _is_another_process(number: int) -> bool:
     return number != os.getpid()
 
 
-def _file_mode_mask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-@contextmanager
-def replacing_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder that replaces `path` when the block succeeds and vanishes when it does not.
-
-    What a killed process has left of the same folder is removed first. Raises UserError when the disk is full.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_leftovers(path)
-    temporary, earlier = (path.with_name(f".{path.name}.{os.getpid()}.{kind}") for kind in ("partial", "earlier"))
-    temporary.mkdir()
-    try:
-        with _full_disk_named(path):
-            yield temporary
-        if path.exists():
-            path.replace(earlier)  # at once; removing it in place would leave half a folder for a while
-        temporary.replace(path)
-    finally:
-        if earlier.exists() and not path.exists():
-            earlier.replace(path)
-        shutil.rmtree(temporary, ignore_errors=True)
-        shutil.rmtree(earlier, ignore_errors=True)
+def decoded_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
+    """Yield lines of UTF-8 without "\\n"; raises UserError with `name` and the number of a line that is not UTF-8."""
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield line.removesuffix(b"\n").decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UserError(f"{name}: line {number} is not UTF-8 ({error.reason} at byte {error.start})") from None
 
 
 def iterate_lines(path: Path) -> Iterator[str]:
@@ -116,11 +122,7 @@ def iterate_lines(path: Path) -> Iterator[str]:
     if not path.is_file():
         raise UserError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
     with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                yield line.removesuffix(b"\n").decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise UserError(f"{path}: line {number} is not UTF-8 ({error.reason} at byte {error.start})") from None
+        yield from decoded_lines(file, str(path))
 
 
 def read_lines(path: Path) -> list[str]:
@@ -131,7 +133,7 @@ def read_lines(path: Path) -> list[str]:
 def write_lines(path: Path, lines: Iterable[str]) -> int:
     """Write lines, each ended by "\\n", whole or not at all, and return their number.
 
-    Raises UserError for a line that itself holds "\\n": it would shift all lines behind it.
+    Raises UserError for a line that contains "\\n", which would shift all lines after it.
     """
     count = 0
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
@@ -154,9 +156,7 @@ def read_json(path: Path) -> Any:
 
 def write_json(path: Path, value: Any) -> None:
     """Write one JSON value with sorted keys, whole or not at all."""
-    with replacing(path) as temporary:
-        text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
-        temporary.write_text(text + "\n", encoding="utf-8")
+    write_lines(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False).split("\n"))
 
 
 def sha256(path: Path) -> str:
@@ -168,6 +168,8 @@ def sha256(path: Path) -> str:
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold a lock that ends with the process, however it ends; raises UserError if another process holds it."""
+    import fcntl  # not on Windows
+
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+", encoding="utf-8") as file:
         try:
@@ -182,7 +184,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Read one JSON object per line; raises UserError with the line's number."""
+    """Yield the JSON object of each line; raises UserError with the number of a line that is not one."""
     for number, line in enumerate(iterate_lines(path), start=1):
         try:
             record = json.loads(line)

@@ -11,21 +11,22 @@ def check(
         Path, typer.Argument(metavar="ROOT", help="The project's folder: dvc.yaml, params.yaml, experiments/.")
     ] = Path(),
     only: Annotated[
-        Path | None, typer.Option(help="The folder of the one experiment that is about to run; its corpus, too.")
+        Path | None, typer.Option(help="Check only this experiment, by folder or name, and its corpus.")
     ] = None,
 ) -> None:
-    """Check that all experiments can run, or that one can (its models are then left to the plan stage).
+    """Check that all experiments can run, or that one can.
 
-    Every experiments/NAME/dvc.yaml is the root's, byte for byte; every params.yaml holds known keys with allowed
-    values; and every variant's model can be built, with the mechanisms in its slots (no weights, no data).
+    Each experiments/NAME/dvc.yaml must be equal to the root's, each params.yaml must have known keys with allowed
+    values, and the model of each variant must be possible to build (without weights or data). With --only, models are
+    left to the plan stage, and the corpus must be there or under download.
 
     Reads
 
         dvc.yaml, params.yaml    in ROOT and in every experiments/NAME
-        data/params.yaml         the corpora that can be generated or downloaded
-        src/, stages/            the code, of which src/code/ must be
+        data/params.yaml         corpora that can be generated or downloaded
+        src/, stages/            the code, which src/code/ must match
         .dvc/config, .dvcignore  in every experiments/NAME
-        data/CORPUS              in the experiment that is about to run
+        data/CORPUS              in the folder of --only
 
     Writes
 

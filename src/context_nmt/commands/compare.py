@@ -9,10 +9,10 @@ import typer
 def compare(
     system: Annotated[Path, typer.Option(help="The system's output, one sentence per line.")],
     baseline: Annotated[Path, typer.Option(help="The baseline's output.")],
-    reference: Annotated[list[Path], typer.Option(help="A reference; give the option again for further ones.")],
+    reference: Annotated[list[Path], typer.Option(help="A reference; repeat the option for more.")],
     output: Annotated[Path, typer.Option(help="The JSON file to write.")],
     tokenized: Annotated[
-        bool, typer.Option("--tokenized", help="The files hold tokens: compare them as they are.")
+        bool, typer.Option("--tokenized", help="The files are tokenized: compare them as they are.")
     ] = False,
     metric: Annotated[
         str | None,
@@ -20,8 +20,10 @@ def compare(
             help="sacrebleu (raw text); bleu_tokenized, bleu_compound_split or bleu_lowercased (--tokenized)."
         ),
     ] = None,
-    resamples: Annotated[int, typer.Option(help="How often the test set is drawn again.")] = 1000,
-    sample_ratio: Annotated[float, typer.Option(help="Size of a resample; compare-mt's own default is 0.5.")] = 1.0,
+    resamples: Annotated[int, typer.Option(help="How many times the test set is resampled.")] = 1000,
+    sample_ratio: Annotated[
+        float, typer.Option(help="Size of a resample relative to the test set; compare-mt's default is 0.5.")
+    ] = 1.0,
     seed: Annotated[int, typer.Option(help="Fixes the resamples.")] = 12345,
 ) -> None:
     """Test whether two translations differ by more than chance.
@@ -32,7 +34,7 @@ def compare(
 
     Reads
 
-        the files that the options name
+        the files named by the options
 
     Writes
 
@@ -45,7 +47,7 @@ def compare(
         context-nmt compare --system new.de --baseline old.de \\
             --reference test.de --output comparison.json
     """
-    from context_nmt.results.comparisons import compare_files, file_settings, format_comparison
+    from context_nmt.results.file_comparison import compare_files, file_settings, format_comparison
 
     settings = file_settings(
         tokenized=tokenized, metric=metric, resamples=resamples, sample_ratio=sample_ratio, seed=seed

@@ -18,14 +18,14 @@ def describe(
 ) -> None:
     """Show the size of a corpus, and how much context it needs.
 
-    Sizes, lengths and what is also in training need the text alone. The miniature has more: rates of pronouns,
+    Sizes, lengths and the overlap with the training set need only the text. The miniature has more: rates of pronouns,
     ambiguous words and clauses, sizes of contrastive sets and probing tasks, and the scores of SPLIT.bound.LANGUAGE,
-    translations whose only errors are words that nobody could choose without earlier sentences.
+    translations whose only errors are words that cannot be chosen without earlier sentences.
 
     Reads
 
         CORPUS/SPLIT.LANGUAGE      text, one sentence per line
-        CORPUS/SPLIT.gold.jsonl    what is known of each sentence of the miniature
+        CORPUS/SPLIT.gold.jsonl    annotation of each sentence of the miniature
 
     Writes
 
@@ -49,15 +49,17 @@ def describe(
 
 def sample(
     corpus: Folder,
-    split: Annotated[str, typer.Option(help="Which of its splits.")] = "test",
-    documents: Annotated[int, typer.Option(help="How many documents; without boundaries, how many sentences.")] = 10,
-    seed: Annotated[int, typer.Option(help="Fixes which documents.")] = 1,
+    split: Annotated[str, typer.Option(help="The split to show.")] = "test",
+    documents: Annotated[
+        int, typer.Option(help="Number of documents; of sentences if the corpus has no documents.")
+    ] = 10,
+    seed: Annotated[int, typer.Option(help="Seed of the random choice.")] = 1,
     output: Annotated[Path | None, typer.Option(help="Write Markdown to this file instead of printing it.")] = None,
 ) -> None:
     """Show documents in both languages side by side.
 
-    Which ones is drawn at random. Where gold annotation says so, pronouns are marked with their antecedent and how many
-    sentences lie between, and ambiguous words with their sense, their cue and the translation that is wrong.
+    The documents are drawn at random. With gold annotation, pronouns are marked with their antecedent and its distance
+    in sentences, and ambiguous words with their sense, their cue and the wrong translation.
 
     Reads
 
@@ -89,17 +91,17 @@ def download(
 ) -> None:
     """Download or generate a corpus, without an experiment.
 
-    An experiment makes its own: the entries that its params.yaml names under download. The environment variable
-    DATA_MIRROR, a folder or the start of a URL, is looked at first.
+    An experiment makes its own corpora: the entries under download in its params.yaml. The environment variable
+    DATA_MIRROR, a folder or the start of a URL, is tried first.
 
     Reads
 
-        data/params.yaml           addresses, checksums and formats; sizes and rates of what is generated
+        data/params.yaml           addresses, checksums, formats; sizes and rates of generated corpora
 
     Writes
 
-        data/NAME/                 SPLIT.LANGUAGE and what else the corpus has
-        data/checksums.json        checksums of files of which data/params.yaml has none
+        data/NAME/                 SPLIT.LANGUAGE and other files of the corpus
+        data/checksums.json        checksums that data/params.yaml lacks
 
     For example
 

@@ -7,18 +7,19 @@ import typer
 
 
 def describe(
-    parameters: Annotated[
-        Path, typer.Argument(metavar="PARAMETERS", help="The params.yaml whose variants are described.")
-    ] = Path("params.yaml"),
+    parameters: Annotated[Path, typer.Argument(metavar="PARAMETERS", help="The params.yaml with the variants.")] = Path(
+        "params.yaml"
+    ),
     vocabulary: Annotated[
-        int | None, typer.Option(help="Units per side; without it those of the experiment's binarized corpus.")
+        int | None,
+        typer.Option(min=1, help="Units per side. Default: the vocabularies of the experiment's binarized corpus."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Show the parameters, FLOPs and mechanisms of each variant.
 
-    Shows parameters in all and by part, FLOPs per target token (training: forward and backward pass over a sentence
-    pair of 25 and 25 units), and what fills each slot of each layer. Nothing is trained.
+    Shows parameters in total and by part, FLOPs per target token (training: forward and backward pass over a sentence
+    pair of 25 and 25 units), and the mechanism in each slot of each layer. Nothing is trained.
 
     Reads
 
@@ -35,6 +36,6 @@ def describe(
 
         context-nmt describe params.yaml --vocabulary 3000
     """
-    from context_nmt.pipeline.descriptions import print_descriptions, vocabulary_sizes
+    from context_nmt.pipeline.descriptions import print_descriptions
 
-    print_descriptions(parameters, vocabulary_sizes(parameters, vocabulary), as_json=as_json)
+    print_descriptions(parameters, vocabulary, as_json=as_json)

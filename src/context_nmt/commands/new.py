@@ -7,32 +7,32 @@ import typer
 
 
 def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the new folder in experiments/.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new folder in experiments/.")],
     like: Annotated[
         str | None,
         typer.Option(
-            help="The experiment to start from, '.' for the default one; without it, the default one for its corpus,"
-            " multi30k-en-de for another."
+            help="The experiment to start from; '.' is the default one. Default: '.' for generated corpora,"
+            " multi30k-en-de for others."
         ),
     ] = None,
-    corpus: Annotated[str | None, typer.Option(help="Folder in data/; without it, that of LIKE.")] = None,
-    source: Annotated[str | None, typer.Option(help="Source language: the ending of its files, like en.")] = None,
-    target: Annotated[str | None, typer.Option(help="Target language: the ending of its files, like de.")] = None,
+    corpus: Annotated[str | None, typer.Option(help="Folder in data/. Default: the corpus of LIKE.")] = None,
+    source: Annotated[str | None, typer.Option(help="Source language, as in the names of its files: en.")] = None,
+    target: Annotated[str | None, typer.Option(help="Target language, as in the names of its files: de.")] = None,
 ) -> None:
     """Start a new experiment with the recipe of an existing one.
 
-    It has the variants of the existing one, too; runs and results are its own. A corpus that is not that of LIKE has
-    the splits train, valid and test: change that in params.yaml.
+    The new experiment has the same variants, but its own runs and results. For a corpus other than that of LIKE, the
+    splits are called train, valid and test; change this in params.yaml if needed.
 
     Reads
 
         dvc.yaml                        the pipeline
-        experiments/LIKE/params.yaml    recipe and variants; './' if LIKE is '.'
+        experiments/LIKE/params.yaml    recipe and variants; ./params.yaml if LIKE is '.'
 
     Writes
 
         experiments/NAME/dvc.yaml       a copy
-        experiments/NAME/params.yaml    that of LIKE, with what the options say
+        experiments/NAME/params.yaml    that of LIKE, changed by the options
         experiments/NAME/.dvc/config    makes the folder a DVC repository with the project's cache; .dvcignore
         experiments/NAME/data/CORPUS    a link to data/CORPUS, if the corpus is your own
 

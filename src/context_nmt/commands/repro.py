@@ -9,16 +9,14 @@ import typer
 def repro(
     experiment: Annotated[
         Path,
-        typer.Argument(
-            metavar="EXPERIMENT", help="Its folder, or its name in experiments/; without it, the current folder."
-        ),
+        typer.Argument(metavar="EXPERIMENT", help="Its folder, or its name in experiments/."),
     ] = Path(),
     jobs: Annotated[
-        int | None, typer.Option(help="Stages at a time. Default: the number of cores; 1 where there is a GPU.")
+        int | None, typer.Option(min=1, help="Stages at a time. Default: the number of cores; 1 where there is a GPU.")
     ] = None,
     allow_missing: Annotated[
         bool,
-        typer.Option("--allow-missing", help="Leave what only the cache lacks, unless a stage that runs needs it."),
+        typer.Option("--allow-missing", help="Do not make missing files again, unless a stage that runs needs them."),
     ] = False,
 ) -> None:
     """Run the stages of an experiment that are not up to date.
@@ -28,19 +26,19 @@ def repro(
     is set, is each one's share of the cores. A stage that fails, or Ctrl-C, stops the others; run the command again to
     go on.
 
-    What is missing is made again, so a clone without the DVC cache trains all. With --allow-missing, it trains only new
-    variants and seeds, and those that they start or learn from.
+    Missing files are made again, so a clone without the DVC cache trains everything. With --allow-missing, it trains
+    only new variants and seeds, and those they start or learn from.
 
     Reads
 
         EXPERIMENT/dvc.yaml, params.yaml    the pipeline and its parameters
-        EXPERIMENT/data/CORPUS/             the text, which may be generated first
+        EXPERIMENT/data/CORPUS/             the text, which is downloaded or generated first if it is under download
 
     Writes
 
         EXPERIMENT/metrics/, reports/       results
         EXPERIMENT/runs/                    large files, also in the DVC cache
-        EXPERIMENT/dvc.lock                 what has been run
+        EXPERIMENT/dvc.lock                 the stages that have run
 
     For example
 

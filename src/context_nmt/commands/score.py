@@ -8,11 +8,11 @@ import typer
 
 def score(
     hypothesis: Annotated[Path, typer.Option(help="The system's output, one sentence per line.")],
-    reference: Annotated[list[Path], typer.Option(help="A reference; give the option again for further ones.")],
+    reference: Annotated[list[Path], typer.Option(help="A reference; repeat the option for more.")],
     output: Annotated[Path, typer.Option(help="The JSON file to write.")],
-    source: Annotated[Path | None, typer.Option(help="The source; it is checked, and not scored.")] = None,
+    source: Annotated[Path | None, typer.Option(help="The source; it is only checked.")] = None,
     tokenized: Annotated[
-        bool, typer.Option("--tokenized", help="The files hold tokens: score them as they are.")
+        bool, typer.Option("--tokenized", help="The files are tokenized: score them as they are.")
     ] = False,
     language: Annotated[str, typer.Option(help="Target language, for the Moses tokenizer and pronouns.")] = "en",
     reference_alignment: Annotated[
@@ -31,17 +31,17 @@ def score(
 
     Raw text gives `sacrebleu` (13a) and `chrf` of the text itself, and of its Moses tokens `bleu_tokenized` (as
     multi-bleu.perl), `bleu_compound_split` (as tensor2tensor's get_ende_bleu) and `bleu_lowercased`.
-    With --tokenized the last three are computed on the files' own tokens; `sacrebleu` and `chrf` are then left out,
-    because they are defined on raw text.
+    With --tokenized the last three are computed on the files' own tokens; `sacrebleu` and `chrf`, which are defined on
+    raw text, are left out.
 
     With both alignments, `apt_pronouns` is the share, from 0 to 1, of the reference's pronouns that the translation has
-    at the word that they are linked to through the source, and `apt_nouns` that of its nouns. The links may come from
-    any aligner; with several references they are those of the first. The list of pronouns is English or German by
-    --language, or your own; nouns are found by NLTK's English tagger if its data is installed.
+    at the word linked to them through the source; `apt_nouns` is the same for nouns. The links may come from any
+    aligner; with several references they are for the first. The list of pronouns is English or German, by --language,
+    or your own; nouns are found by NLTK's English tagger if its data is installed.
 
     Reads
 
-        the files that the options name
+        the files named by the options
 
     Writes
 
@@ -54,11 +54,18 @@ def score(
         context-nmt score --hypothesis output.de --reference test.de \\
             --language de --output scores.json
     """
-    from context_nmt.measures.file_words import word_files
     from context_nmt.measures.files import format_scores, score_files
 
-    words = word_files(reference_alignment, hypothesis_alignment, pronouns, nouns)
     scores = score_files(
-        hypothesis, reference, source=source, tokenized=tokenized, language=language, output=output, words=words
+        hypothesis,
+        reference,
+        source=source,
+        tokenized=tokenized,
+        language=language,
+        output=output,
+        reference_alignment=reference_alignment,
+        hypothesis_alignment=hypothesis_alignment,
+        pronouns=pronouns,
+        nouns=nouns,
     )
     typer.echo(format_scores(scores))

@@ -12,18 +12,17 @@ def show(
     ],
     seed: Annotated[int, typer.Argument(metavar="SEED", help="The seed of the run.")],
     output: Annotated[Path, typer.Option(help="The page to write.")],
-    test: Annotated[str, typer.Option(help="A test set that has documents.")] = "test",
-    document: Annotated[int, typer.Option(help="Which of its documents, from 1.")] = 1,
+    test: Annotated[str, typer.Option(help="A test set with documents.")] = "test",
+    document: Annotated[int, typer.Option(help="The number of the document, from 1.")] = 1,
     sentences: Annotated[
-        int, typer.Option(min=1, help="At most so many, the first ones; each takes about 50 KB.")
+        int, typer.Option(min=1, help="At most this many, from the first; each takes about 50 KB.")
     ] = 50,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
 ) -> None:
-    """Write a page that shows where a document model looked.
+    """Write a page that shows where a document model looks.
 
-    Translates one document of a test set. The page shows for each word which previous sentences it looked at, and which
-    words there, with source and reference; pronouns are open. Call it in the experiment's folder; params.yaml is not
-    read.
+    Translates one document of a test set. For each word, the page shows which previous sentences, and which words in
+    them, the model looked at, with source and reference; pronouns are unfolded. Run it in the experiment's folder.
 
     Reads
 
@@ -33,13 +32,13 @@ def show(
 
     Writes
 
-        --output                               one HTML file that needs no other
+        --output                               one HTML file that needs no other file
 
     For example
 
         context-nmt show han_encoder 1 --document 3 --output document.html
     """
-    from context_nmt.report.looks.document import show_document
+    from context_nmt.report.attention_page import show_document
     from context_nmt.settings.layout import Layout
 
     show_document(

@@ -17,9 +17,9 @@ def translate(
 ) -> None:
     """Translate plain text with a trained model.
 
-    The whole chain is in the run's folder, which can be copied elsewhere: normalisation, tokenization, truecasing and
-    BPE as in training, the averaged model, its search settings, and the way back to plain text. A document model takes
-    the lines between empty ones as a document.
+    The run's folder has all that is needed and can be copied elsewhere: normalisation, tokenization, truecasing and BPE
+    as in training, the averaged model, its search settings, and the way back to plain text. For a document model, empty
+    lines separate documents.
 
     Reads
 
@@ -30,7 +30,7 @@ def translate(
 
     Writes
 
-        standard output         their translations; an empty line stays empty
+        standard output         translations; an empty line stays empty
 
     For example
 

@@ -1,4 +1,4 @@
-"""Batches of sentence pairs of like length, bounded by their number of tokens."""
+"""Batches of sentence pairs of similar length, bounded by their number of tokens."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,10 @@ Indices = NDArray[np.int64]
 def length_batches(
     source_lengths: Indices, target_lengths: Indices, *, tokens: int, random: np.random.Generator | None = None
 ) -> list[Indices]:
-    """Cut the pairs, sorted by length, into batches of at most `tokens` on the longer side, padding included.
+    """Split the pairs, sorted by length, into batches of at most `tokens` on the longer side, padding included.
 
-    With `random`, pairs of equal length and the batches come in random order. A pair longer than `tokens` is a batch
-    of its own.
+    With `random`, pairs of equal length and the batches are in random order. A pair longer than `tokens` is a batch of
+    its own.
     """
     ties = np.arange(len(source_lengths)) if random is None else random.permutation(len(source_lengths))
     order = np.lexsort((ties, source_lengths, target_lengths))
@@ -34,7 +34,7 @@ def length_batches(
 
 
 def pad(sentences: list[NDArray[np.integer]], *, first: int | None = None, last: int | None = None) -> Indices:
-    """Stack sentences of ids as [B, T], with `first` before and `last` behind each, padded on the right."""
+    """Stack sentences of ids as [B, T], with `first` before and `last` after each, padded on the right."""
     before = [] if first is None else [first]
     after = [] if last is None else [last]
     width = max(len(sentence) for sentence in sentences) + len(before) + len(after)

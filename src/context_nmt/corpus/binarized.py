@@ -1,8 +1,8 @@
-"""Subword text as memory-mapped arrays of ids, and what training reads of it without a params.yaml.
+"""Subword text as memory-mapped arrays of ids, which training reads without a params.yaml.
 
-training/                     all that a training reads: a new test set leaves it as it is
+training/                     all files that trainings read: a new test set does not change them
     corpus.json               {"source", "target": languages; "train", "validation": splits}
-    vocabulary.LANGUAGE.txt   one unit a line, its id is the line's number from 0
+    vocabulary.LANGUAGE.txt   one unit per line; its id is the line's number from 0
     SPLIT.…                   training and validation set, see below
 tests/                        all other splits
     corpus.json               {"tests", "contrastive": splits; the validation set may be one of the tests}
@@ -12,9 +12,8 @@ tests/                        all other splits
 """
 
 from array import array
-from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
@@ -32,67 +31,50 @@ Ids = NDArray[np.integer[Any]]
 def binarize(subwords: Path, destination: Path, corpus: CorpusSettings, units: UnitSettings) -> None:
     """Write the folder `destination` from the files `subwords/SPLIT.LANGUAGE`, whole or not at all.
 
-    The vocabulary of a side holds the units of its training text, or of both sides' together if `units.joint`.
+    The vocabulary of a side has the units of its training text, or of both sides' together if `units.joint`.
     Raises UserError for missing files, for sides of unequal length and for documents that do not fit them.
     """
     sides = (corpus.source, corpus.target)
     counts = [count_units(subwords / f"{corpus.train}.{language}") for language in sides]
     if units.joint:
         counts = [counts[0] + counts[1]] * 2
-    seen = (corpus.train, corpus.validation)
-    others = tuple(dict.fromkeys(name for name in (*corpus.tests, *corpus.contrastive) if name not in seen))
+    size = units.words if units.kind == "words" else None
+    vocabularies = [Vocabulary.build(side_counts, size) for side_counts in counts]
     with replacing_folder(destination) as folder:
-        training, tests = folder / "training", folder / "tests"
-        training.mkdir()
-        tests.mkdir()
-        for language, side_counts in zip(sides, counts, strict=True):
-            vocabulary = Vocabulary.build(side_counts, units.words if units.kind == "words" else None)
-            vocabulary.save(training / f"vocabulary.{language}.txt")
-            for split in (*seen, *others):
-                write_tokens(subwords / f"{split}.{language}", training if split in seen else tests, vocabulary)
-        names = {"source": corpus.source, "target": corpus.target, "train": seen[0], "validation": seen[1]}
-        write_json(training / "corpus.json", names)
-        write_json(tests / "corpus.json", {"tests": list(corpus.tests), "contrastive": list(corpus.contrastive)})
+        for part in ("training", "tests"):
+            (folder / part).mkdir()
+        for language, vocabulary in zip(sides, vocabularies, strict=True):
+            vocabulary.save(folder / f"training/vocabulary.{language}.txt")
+        names = {"source": corpus.source, "target": corpus.target}
+        names |= {"train": corpus.train, "validation": corpus.validation}
+        write_json(folder / "training/corpus.json", names)
+        write_json(folder / "tests/corpus.json", {"tests": corpus.tests, "contrastive": corpus.contrastive})
         written = BinarizedCorpus(folder)
-        for split in (*seen, *others):
-            into = training if split in seen else tests
+        for split in dict.fromkeys((corpus.train, corpus.validation, *corpus.tests, *corpus.contrastive)):
+            into = written.folder_of(split)
+            for language, vocabulary in zip(sides, vocabularies, strict=True):
+                write_ids(subwords / f"{split}.{language}", into, vocabulary)
             copy_documents(subwords, into, split, len(written.parallel(split)[0]))
 
 
-def write_tokens(text: Path, folder: Path, vocabulary: Vocabulary) -> None:
+def write_ids(text: Path, folder: Path, vocabulary: Vocabulary) -> None:
     """Write the ids of a file of units into `folder`, under the file's name."""
     lengths = (sum(map(bool, line.split(" "))) for line in iterate_lines(text))
     offsets = np.frombuffer(array("q", accumulate(lengths, initial=0)), dtype=np.int64)
     ids = chain.from_iterable(map(vocabulary.ids, iterate_lines(text)))
     kind = np.uint16 if len(vocabulary) < 2**16 else np.int32
-    _write_array(folder / f"{text.name}.offsets.npy", np.int64, len(offsets), [offsets])
-    _write_array(folder / f"{text.name}.tokens.npy", kind, int(offsets[-1]), _blocks(ids, kind))
-
-
-def _blocks(ids: Iterator[int], kind: type) -> Iterator[Ids]:
-    block: Ids
-    while len(block := np.fromiter(islice(ids, _BLOCK), dtype=kind)):
-        yield block
-
-
-def _write_array(path: Path, kind: type, length: int, blocks: Iterable[Ids]) -> None:
-    """Write an array as np.save does; np.save itself, and a memory map, fail in strange ways when the disk is full."""
-    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(kind)), "fortran_order": False, "shape": (length,)}
-    with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        for block in blocks:
-            file.write(block.data)
-
-
-_BLOCK = 2**20  # ids on their way to the disk
+    for name, numbers in (("offsets", offsets), ("tokens", np.fromiter(ids, kind, count=offsets[-1]))):
+        # As np.save does, which raises no OSError with an error number if the disk is full.
+        with (folder / f"{text.name}.{name}.npy").open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(numbers))
+            file.write(numbers.data)
 
 
 class TokenFile:
-    """The sentences of one file as arrays of ids; only what is read comes into memory."""
+    """The sentences of one file as arrays of ids; only sentences that are used come into memory."""
 
     def __init__(self, folder: Path, name: str):
-        self._tokens = _open(folder / f"{name}.tokens.npy")
-        self._offsets = _open(folder / f"{name}.offsets.npy")
+        self._tokens, self._offsets = (_open(folder / f"{name}.{part}.npy") for part in ("tokens", "offsets"))
         if len(self._offsets) == 0 or self._offsets[-1] != len(self._tokens):
             raise UserError(f"{folder / name}.tokens.npy and .offsets.npy do not belong together; binarize again")
 
@@ -100,7 +82,7 @@ class TokenFile:
         return len(self._offsets) - 1
 
     def __getitem__(self, number: int) -> Ids:
-        """Give the ids of one sentence [T], without END."""
+        """Return the ids of one sentence [T], without END."""
         if not 0 <= number < len(self):
             raise IndexError(f"sentence {number} of {len(self)}")
         return self._tokens[self._offsets[number] : self._offsets[number + 1]]
@@ -120,8 +102,8 @@ def _open(path: Path) -> NDArray[Any]:
 class BinarizedCorpus:
     """A folder that `binarize` wrote; raises UserError for one that it did not.
 
-    The text folder of a run is one with names and vocabularies alone. `training_target` is a folder with another target
-    side of the training set: translations of its source.
+    The text folder of a run has names and vocabularies only. `training_target` is a folder with another target side of
+    the training set: translations of its source.
     """
 
     def __init__(self, folder: Path, *, training_target: Path | None = None):
@@ -141,11 +123,6 @@ class BinarizedCorpus:
     def contrastive(self) -> tuple[str, ...]:
         return tuple(read_json(self.folder / "tests" / "corpus.json")["contrastive"])
 
-    def names(self) -> dict[str, Any]:
-        """Languages and splits, for a run's text folder."""
-        splits = {"train": self.train, "validation": self.validation, "tests": self.tests}
-        return {"source": self.source, "target": self.target, **splits, "contrastive": self.contrastive}
-
     @cached_property
     def source_vocabulary(self) -> Vocabulary:
         return Vocabulary.load(self.training_folder / f"vocabulary.{self.source}.txt")
@@ -155,7 +132,7 @@ class BinarizedCorpus:
         return Vocabulary.load(self.training_folder / f"vocabulary.{self.target}.txt")
 
     def training_files(self) -> list[Path]:
-        """What a training reads: vocabularies, and the training and validation sets with their documents."""
+        """Return the files that a training reads: vocabularies, and both its sets with their documents."""
         splits = (self.train, self.validation)
         files = [path for split in splits for path in sorted(self.training_folder.glob(f"{split}.*.npy"))]
         if self.training_target is not None:
@@ -168,10 +145,10 @@ class BinarizedCorpus:
     def side(self, split: str, language: str) -> TokenFile:
         """Open the sentences of one side; raises UserError for an unknown split or language."""
         translated = self.training_target if (split, language) == (self.train, self.target) else None
-        return TokenFile(translated or self._folder_of(split), f"{split}.{language}")
+        return TokenFile(translated or self.folder_of(split), f"{split}.{language}")
 
     def parallel(self, split: str) -> tuple[TokenFile, TokenFile]:
-        """Open source and target of a split; raises UserError when their numbers of sentences differ."""
+        """Open source and target of a split; raises UserError if their numbers of sentences differ."""
         source, target = self.side(split, self.source), self.side(split, self.target)
         if len(source) != len(target):
             counts = f"{len(source)} in {self.source}, {len(target)} in {self.target}"
@@ -179,11 +156,12 @@ class BinarizedCorpus:
         return source, target
 
     def documents(self, split: str) -> list[range] | None:
-        """Give the numbers of each document's sentences; None for a split without boundaries.
+        """Return the numbers of each document's sentences; None for a split without boundaries.
 
         Raises UserError for boundaries that do not fit its number of sentences.
         """
-        return read_documents(self._folder_of(split), split, len(self.side(split, self.source)))
+        return read_documents(self.folder_of(split), split, len(self.side(split, self.source)))
 
-    def _folder_of(self, split: str) -> Path:
+    def folder_of(self, split: str) -> Path:
+        """Return the folder of a split's files."""
         return self.training_folder if split in (self.train, self.validation) else self.folder / "tests"

@@ -1,4 +1,4 @@
-"""data/params.yaml: which corpora can be generated or downloaded."""
+"""The entries of data/params.yaml: corpora that can be generated or downloaded."""
 
 import re
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from context_nmt.settings import Checked, require
 from context_nmt.settings.checking import check, read_yaml
 from context_nmt.settings.miniature import MiniatureSettings
 
-SACREBLEU = "sacrebleu://"  # in front of the name of a test set that the sacrebleu package downloads
+SACREBLEU = "sacrebleu://"  # starts the address of a file that the sacrebleu package downloads
 
 
 @dataclass(frozen=True, kw_only=True)
 class DownloadFile(Checked):
-    """One file of the network."""
+    """One file to download."""
 
     url: str
     sha256: str | None  # of the file as it is downloaded; null: recorded at the first download
@@ -51,19 +51,18 @@ class SacrebleuSet(Checked):
 
     @property
     def files(self) -> list[DownloadFile]:
-        """Source and reference under addresses that `fetch` knows; a mirror holds them as SPLIT.LANGUAGE."""
-        addresses = {
-            f"{self.split}.{language}": f"{SACREBLEU}{self.name}/{self.pair}" for language in self.pair.split("-")
-        }
-        return [DownloadFile(url=f"{address}/{name}", sha256=None, to=name) for name, address in addresses.items()]
+        """Source and reference; a mirror has them as SPLIT.LANGUAGE."""
+        names = [f"{self.split}.{language}" for language in self.pair.split("-")]
+        address = f"{SACREBLEU}{self.name}/{self.pair}"
+        return [DownloadFile(url=f"{address}/{name}", sha256=None, to=name) for name in names]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusEntry(Checked):
-    """Where one corpus comes from; texts that go into one file stand in it in the order of the entry.
+    """Where one corpus comes from; texts with the same `to` are joined in the order of the entry.
 
-    `text` is for texts, packed with gzip or not, and tar and zip archives of them; each other format is that of one
-    corpus, see the file of its name in `corpus/formats`.
+    `text` is for texts, compressed with gzip or not, and tar and zip archives of them. Each other format is specific to
+    one corpus, see the module of its name in `corpus/formats`.
     """
 
     format: Literal["text", "bcontrast", "contrawsd", "discourse_mt", "tvsub"]
@@ -71,24 +70,19 @@ class CorpusEntry(Checked):
     homepage: str
     files: tuple[DownloadFile, ...] = ()
     sacrebleu: tuple[SacrebleuSet, ...] = ()
-    documents: int | None = None  # tvsub: only so many training documents, from the first on
+    documents: int | None = None  # tvsub: number of training documents to keep, from the first
 
     def __post_init__(self) -> None:
-        for file in self.files:
+        needs_to = "needs" if self.format != "tvsub" else "has no"
+        for name, file in ((file.name, file) for file in self.files):
             if self.format == "text":
-                require(
-                    (file.to is None) == bool(file.members),
-                    f"{file.name}: give either to (a text) or members (an archive)",
-                )
-                for name in file.outputs:
-                    require("." in name, f"{file.name}: {name!r} is no SPLIT.LANGUAGE")
+                require((file.to is None) == bool(file.members), f"{name}: give either to or members (of an archive)")
+                for output in file.outputs:
+                    require("." in output, f"{name}: {output!r} is no SPLIT.LANGUAGE")
             else:
-                require(not file.members, f"{file.name}: format {self.format} has no members")
-                needed = self.format != "tvsub"
-                require(
-                    (file.to is not None) == needed, f"{file.name}: {self.format} {'needs' if needed else 'has no'} to"
-                )
-                require("." not in (file.to or ""), f"{file.name}: to is {file.to!r}; it must be a name without a '.'")
+                require(not file.members, f"{name}: format {self.format} has no members")
+                require((file.to is not None) == (needs_to == "needs"), f"{name}: {self.format} {needs_to} to")
+                require("." not in (file.to or ""), f"{name}: to is {file.to!r}; it must be a name without a '.'")
         require(self.documents is None or self.format == "tvsub", f"format {self.format} has no documents")
         require(self.documents is None or self.documents >= 1, f"documents is {self.documents}; it must be at least 1")
         names = [file.name for file in self.files]
@@ -97,15 +91,14 @@ class CorpusEntry(Checked):
 
 
 def read_catalogue(parameters: Path) -> dict[str, dict[str, Any]]:
-    """The entries under `generated` and `corpora`, unchecked."""
+    """Return the entries under `generated` and `corpora`, unchecked."""
     data = read_yaml(parameters) or {}
     return {"generated": data.get("generated") or {}, "corpora": data.get("corpora") or {}}
 
 
 def read_entry(parameters: Path, corpus: str) -> CorpusEntry | MiniatureSettings:
     """Read and check one entry of data/params.yaml; raises UserError."""
-    catalogue = read_catalogue(parameters)
-    generated, corpora = catalogue["generated"], catalogue["corpora"]
+    generated, corpora = read_catalogue(parameters).values()
     if corpus not in (*generated, *corpora):
         raise UserError(f"{parameters}: no corpus {corpus!r}; there are {', '.join((*generated, *corpora))}")
     where = f"{parameters}: {'generated' if corpus in generated else 'corpora'}.{corpus}"

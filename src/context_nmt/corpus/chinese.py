@@ -1,14 +1,13 @@
-"""Chinese raw text to words, by jieba: its default dictionary, and its hidden Markov model for words not in there."""
+"""Segments raw Chinese text into words with jieba: its default dictionary, and its HMM for words not in it."""
 
 import sys
-from collections.abc import Iterable, Iterator
 from functools import cache
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 from context_nmt.command_line import run
 from context_nmt.corpus.workers import map_lines
-from context_nmt.files import UserError
+from context_nmt.files import decoded_lines
 
 
 @cache
@@ -30,16 +29,8 @@ def segment(line: str) -> str:
 
 def segment_stream(source: IO[bytes], destination: IO[bytes]) -> None:
     """Segment UTF-8 text line by line, split at "\\n" only; raises UserError for a line that is not UTF-8."""
-    for line in map_lines(segment, _lines(source)):
+    for line in map_lines(segment, decoded_lines(source, "standard input")):
         destination.write(line.encode() + b"\n")
-
-
-def _lines(source: Iterable[bytes]) -> Iterator[str]:
-    for number, line in enumerate(source, start=1):
-        try:
-            yield line.decode()
-        except UnicodeDecodeError as error:
-            raise UserError(f"standard input: line {number} is not UTF-8 ({error.reason})") from None
 
 
 def main() -> None:

@@ -1,30 +1,28 @@
-"""Contrastive sets: for each source sentence a right translation and wrong ones, which a system is to tell apart.
+"""Contrastive sets: for each source sentence a right translation and wrong ones, which a system should tell apart.
 
-A set is a file `NAME.SOURCE-TARGET.jsonl` of raw text with one item a line:
+A set is a file `NAME.SOURCE-TARGET.jsonl` of raw text with one item per line:
 
     {"source": "It was old.", "right": "Er war alt.", "wrong": ["Sie war alt."], "categories": ["cross"],
      "context": {"source": ["I saw the table."], "target": ["Ich sah den Tisch."]}, "mirror": 17}
 
-`source`, `right` and `wrong` are required. `context` is the sentences before, oldest first. `mirror` is the line, from
+`source`, `right` and `wrong` are required. `context` has the sentences before, oldest first. `mirror` is the line, from
 0, of the item with the same source and candidates of which another one is right.
 
-Its distinct pairs of a source and a candidate go through the text stages as a parallel text of the set's name, and
-behind them the distinct pairs that stand in contexts. `NAME.items.json` says which of them belong to an item, as line
-numbers from 0:
+The text stages process the distinct pairs of a source and a candidate, and after them the distinct pairs of all
+contexts, as a parallel text of the set's name. `NAME.items.json` has each item's pairs, as line numbers from 0:
 
     {"sha256": of the set, "items": [{"categories": ["cross"], "right": 0, "wrong": [1], "context": [2]}]}
 
 So each pair is scored once, and of two candidates in an item and its mirror a system without context gets exactly one
-half.
+half right.
 """
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from context_nmt.files import UserError, iterate_lines, sha256
+from context_nmt.files import UserError, read_json_lines, sha256
 from context_nmt.settings import Checked, require
 from context_nmt.settings.checking import check
 
@@ -43,10 +41,6 @@ class Context(Checked):
         require(lengths[0] == lengths[1], f"source has {lengths[0]} sentences and target {lengths[1]}")
         for text in (*self.source, *self.target):
             require("\n" not in text, f"{text!r} is not one line of text")
-
-    @property
-    def pairs(self) -> list[Pair]:
-        return list(zip(self.source, self.target, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,25 +61,33 @@ class ContrastiveItem(Checked):
                 require(text.strip() != "" and "\n" not in text, f"{name} is {text!r}; it must be one line of text")
         for name, given in {"wrong": self.wrong, "categories": self.categories}.items():
             require(len(set(given)) == len(given), f"{name} repeats one: {list(given)}")
-        require(self.right not in self.wrong, f"right stands among wrong, too: {self.right!r}")
-        for category in self.categories:
-            require(
-                re.fullmatch(r"\w[\w.-]*", category) is not None and category != "all",
-                f"categories: {category!r} names a metric; it must be letters, digits, _, . and -, and not 'all'",
-            )
-            require(not category.endswith("_normalized"), f"categories: {category!r} must not end in '_normalized'")
+        require(self.right not in self.wrong, f"right is also in wrong: {self.right!r}")
+        for category in self.categories:  # it names a metric
+            named = f"categories: {category!r}"
+            require(re.fullmatch(r"\w[\w.-]*", category) is not None, f"{named} must be letters, digits, _, . and -")
+            require(category != "all", f"{named} is reserved for all items")
+            require(not category.endswith("_normalized"), f"{named} must not end in '_normalized'")
+
+    def is_mirror_of(self, other: "ContrastiveItem") -> bool:
+        """Whether another one of the same candidates for the same source is right."""
+        same = self.source == other.source and {self.right, *self.wrong} == {other.right, *other.wrong}
+        return same and self.right != other.right
 
 
 def read_contrastive_set(path: Path) -> tuple[list[Pair], dict[str, Any]]:
-    """Read a set as its distinct pairs and what `NAME.items.json` holds.
+    """Read a set as its distinct pairs and the content of `NAME.items.json`.
 
-    Raises UserError, with the line's number from 1, for a line that is no item or whose mirror is none.
+    Raises UserError, with the line's number from 1, for a line that is no item or has a wrong mirror.
     """
-    items = [_parse(line, f"{path}: line {number}") for number, line in enumerate(iterate_lines(path), start=1)]
+    lines = enumerate(read_json_lines(path), start=1)
+    items = [check(ContrastiveItem, values, where=f"{path}: line {number}") for number, values in lines]
     if not items:
         raise UserError(f"{path}: the file is empty")
     for number, item in enumerate(items):
-        if item.mirror is not None and not _is_mirror(items, number):
+        if item.mirror is None:
+            continue
+        other = items[item.mirror] if item.mirror in range(len(items)) else item
+        if other.mirror != number or not item.is_mirror_of(other):
             raise UserError(
                 f"{path}: line {number + 1}: mirror is {item.mirror}, but line {item.mirror + 1} is no item that has"
                 f" the same source and candidates, another right one, and {number} as its mirror"
@@ -100,22 +102,6 @@ def read_contrastive_set(path: Path) -> tuple[list[Pair], dict[str, Any]]:
         for item in items
     ]
     for entry, item in zip(entries, items, strict=True):
-        entry["context"] = [numbers.setdefault(pair, len(numbers)) for pair in item.context.pairs]
+        context = zip(item.context.source, item.context.target, strict=True)
+        entry["context"] = [numbers.setdefault(pair, len(numbers)) for pair in context]
     return list(numbers), {"sha256": sha256(path), "items": entries}
-
-
-def _parse(line: str, where: str) -> ContrastiveItem:
-    try:
-        values = json.loads(line)
-    except ValueError as error:
-        raise UserError(f"{where}: not JSON ({error})") from None
-    return check(ContrastiveItem, values, where=where)
-
-
-def _is_mirror(items: list[ContrastiveItem], number: int) -> bool:
-    item = items[number]
-    if item.mirror is None or not 0 <= item.mirror < len(items):
-        return False
-    other = items[item.mirror]
-    same = item.source == other.source and {item.right, *item.wrong} == {other.right, *other.wrong}
-    return same and item.right != other.right and other.mirror == number

@@ -1,34 +1,49 @@
-"""Makes a corpus of data/params.yaml: a folder of plain text, `CORPUS/SPLIT.LANGUAGE`.
+"""Makes a corpus of data/params.yaml: a folder of plain text, `CORPUS/SPLIT.LANGUAGE`, and `CORPUS/SPLIT.documents`.
 
-Where it is known which document a sentence is of, `CORPUS/SPLIT.documents` says so, see `corpus.documents`. Formats and
-the generator are loaded by name, so that a change of one makes only its own corpora again.
+Formats and the generator are loaded by name, so that a change to one makes only its own corpora again.
 """
 
 import importlib
+import math
 import shutil
 import tarfile
 import zipfile
 import zlib
-from collections import defaultdict
+from http import HTTPStatus
+from itertools import groupby
 from pathlib import Path
 
-from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
-from context_nmt.corpus.fetching import fetch
-from context_nmt.files import FULL, UserError, iterate_lines, locked, read_json, replacing_folder
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+
+from context_nmt.command_line import progress
+from context_nmt.corpus.catalogue import SACREBLEU, CorpusEntry, DownloadFile
+from context_nmt.files import (
+    FULL,
+    UserError,
+    iterate_lines,
+    locked,
+    read_json,
+    replacing_folder,
+    sha256,
+    write_json,
+)
 from context_nmt.settings.checking import check
 from context_nmt.settings.miniature import MiniatureSettings
 
 BROKEN = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
 GENERATOR = "context_nmt.miniature.generation"
+CHUNK = 2**16  # bytes: the most that is lost when a download breaks off
 
 
 def code_of(entry: CorpusEntry | MiniatureSettings) -> str:
-    """The module that is loaded by name for an entry."""
+    """Return the module that is loaded by name for an entry."""
     return GENERATOR if isinstance(entry, MiniatureSettings) else f"context_nmt.corpus.formats.{entry.format}"
 
 
 def read_data_plan(path: Path) -> CorpusEntry | MiniatureSettings:
-    """Read what the plan stage says of one corpus; raises UserError for a corpus without a plan."""
+    """Read the plan stage's file about one corpus; raises UserError for a corpus without a plan."""
     if not path.is_file():
         known = sorted(found.stem.removeprefix("data.") for found in path.parent.glob("data.*.json"))
         raise UserError(f"{path}: no such plan; params.yaml has under download: {', '.join(known) or 'nothing'}")
@@ -43,10 +58,9 @@ def make_corpus(
 ) -> None:
     """Make the folder `destination` from its entry in data/params.yaml, whole or not at all.
 
-    `mirror`, a folder or the start of a URL, is looked at first, for MIRROR/CORPUS/NAME-OF-THE-FILE. Files that were
-    fetched, and the part of one that broke off, stay in `.downloads` next to the folder until the corpus is complete.
-    Raises UserError for what cannot be fetched or unpacked, for another checksum than expected, and for languages of a
-    split that differ in their number of lines.
+    Each file is looked for in `mirror`, a folder or the start of a URL, first: MIRROR/CORPUS/FILENAME. Until the corpus
+    is complete, downloads, whole or not, stay in `.downloads` next to the folder. Raises UserError for a file that
+    cannot be fetched or unpacked, a wrong checksum, and languages of a split that differ in their number of lines.
     """
     if isinstance(entry, MiniatureSettings):
         importlib.import_module(GENERATOR).generate(entry, destination)
@@ -56,9 +70,14 @@ def make_corpus(
     with locked(downloads / ".lock"), replacing_folder(destination) as folder:
         for file in (*entry.files, *(file for test in entry.sacrebleu for file in test.files)):
             places = [f"{mirror.rstrip('/')}/{corpus}/{file.name}"] if mirror else []
-            fetch([*places, file.url], downloads / file.name, file.sha256, checksums)
+            _fetch([*places, file.url], downloads / file.name, file.sha256, checksums)
             _unpack(downloads / file.name, file, folder, entry)
-        _check_parallel(folder, corpus)
+        paths = sorted(path for path in folder.iterdir() if path.suffix not in (".documents", ".jsonl"))
+        for _, files in groupby(paths, lambda path: path.name.partition(".")[0]):
+            counts = {path.name: sum(1 for _ in iterate_lines(path)) for path in files}
+            if len(set(counts.values())) > 1:
+                listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+                raise UserError(f"{corpus}: the languages of a split differ in their number of lines: {listed}")
         shutil.rmtree(downloads, ignore_errors=True)
 
 
@@ -75,12 +94,95 @@ def _unpack(path: Path, file: DownloadFile, folder: Path, entry: CorpusEntry) ->
         raise UserError(f"{file.url}: is not of format {entry.format} ({error})") from None
 
 
-def _check_parallel(folder: Path, corpus: str) -> None:
-    counts: dict[str, dict[str, int]] = defaultdict(dict)
-    for path in sorted(folder.iterdir()):
-        if path.suffix not in (".documents", ".jsonl"):
-            counts[path.name.partition(".")[0]][path.name] = sum(1 for _ in iterate_lines(path))
-    for files in counts.values():
-        if len(set(files.values())) > 1:
-            listed = ", ".join(f"{name} {count}" for name, count in files.items())
-            raise UserError(f"{corpus}: the languages of a split differ in their number of lines: {listed}")
+def _fetch(places: list[str], path: Path, expected: str | None, checksums: Path) -> None:
+    """Fetch a file from the first place that has it; the last place is its address.
+
+    Without an expected sha256, that in `checksums` is expected, or else recorded there. A download that broke off
+    resumes where it ended, also in a later run. Raises UserError.
+    """
+    address, part = places[-1], path.with_name(f"{path.name}.part")
+    expected = expected or _recorded(checksums).get(address)
+    if expected is not None and path.is_file() and sha256(path) == expected:
+        return
+    failures = []
+    for place in places:
+        begun = part.exists()
+        try:
+            _retrieve(place, part, resume=expected is not None)
+            if begun and sha256(part) != expected:  # the part was of another file
+                part.unlink()
+                _retrieve(place, part, resume=True)
+            break
+        except (OSError, urllib3.exceptions.HTTPError) as error:  # those of requests are OSErrors
+            if isinstance(error, OSError) and error.errno in FULL:
+                raise
+            failures.append(f"{place}: {' '.join(str(error).split())}")
+    else:
+        raise UserError("nothing could be fetched from " + "; ".join(failures))
+    got = sha256(part)
+    if expected not in (None, got):
+        part.unlink()
+        raise UserError(f"{place}: its sha256 is {got}, expected is {expected}")
+    part.replace(path)
+    if expected is None:
+        print(f"{address}: sha256 {got} is recorded in {checksums}; later downloads must match it")
+        write_json(checksums, _recorded(checksums) | {address: got})
+
+
+def _recorded(checksums: Path) -> dict[str, str]:
+    return read_json(checksums) if checksums.is_file() else {}
+
+
+def _retrieve(place: str, part: Path, *, resume: bool) -> None:
+    """Bring a file to `part`; with `resume`, which needs a checksum, its rest is appended to what `part` has."""
+    if not resume:
+        part.unlink(missing_ok=True)
+    if place.startswith(SACREBLEU):
+        place = _sacrebleu_file(*place.removeprefix(SACREBLEU).rsplit("/", 2))
+    if "://" not in place:
+        shutil.copyfile(place, part)
+        return
+    retries = urllib3.Retry(total=4, backoff_factor=0.5, status_forcelist=(429, 500, 502, 503, 504))
+    with requests.Session() as session:
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, HTTPAdapter(max_retries=retries))
+        while True:
+            begun = _size(part)
+            try:
+                _append_rest(session, place, part)
+                return
+            except (requests.ConnectionError, urllib3.exceptions.HTTPError):
+                if not resume or _size(part) <= begun:
+                    raise
+
+
+def _append_rest(session: requests.Session, place: str, part: Path) -> None:
+    begun = _size(part)
+    # A server that compresses a file for the transfer would change the bytes that are checked.
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={begun}-"} if begun else {})
+    with session.get(place, stream=True, timeout=60, headers=headers) as response:
+        if begun and response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            return  # there is no rest; the checksum tells whether this is the whole file
+        response.raise_for_status()
+        size = response.headers.get("Content-Length")
+        chunks = response.raw.stream(CHUNK, decode_content=False)
+        continued = response.status_code == HTTPStatus.PARTIAL_CONTENT  # not every server knows ranges
+        with part.open("ab" if continued else "wb", buffering=0) as file:
+            for chunk in progress(chunks, place.rpartition("/")[2], math.ceil(int(size) / CHUNK) if size else None):
+                file.write(chunk)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _sacrebleu_file(name: str, pair: str, output: str) -> str:
+    """Return the path of a test set's source or first reference in sacrebleu's folder, downloading it if needed."""
+    from sacrebleu.utils import get_reference_files, get_source_file
+
+    try:
+        if output.endswith("." + pair.split("-")[0]):
+            return str(get_source_file(name, pair))
+        return str(get_reference_files(name, pair)[0])
+    except (Exception, SystemExit) as error:  # sacrebleu raises bare Exceptions, and exits without a network
+        raise OSError(f"sacrebleu: {error}") from None

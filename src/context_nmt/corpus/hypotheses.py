@@ -1,44 +1,48 @@
-"""The translations of a run's test sets: one small file in git, a zip of TEST.txt, whose lines are Moses tokens.
+"""The translations of a run's test sets: one small file in git, a zip of TEST.txt with Moses tokens.
 
-Raw text follows from tokens (`MosesSide.text`) and is made where it is scored.
+Raw text is made from tokens where it is scored, see `MosesSide.text`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 from context_nmt.files import UserError, replacing
 
-OLDEST = (1980, 1, 1, 0, 0, 0)  # that a zip can say; the same lines give the same file at any time
+OLDEST = (1980, 1, 1, 0, 0, 0)  # date in a zip; with a fixed one the same lines always give the same file
 
 
 def write_hypotheses(path: Path, tests: Mapping[str, Iterable[str]]) -> None:
     """Write the lines of tokens of every test set."""
     with replacing(path) as temporary, ZipFile(temporary, "w") as archive:
         for test, lines in tests.items():
-            member = ZipInfo(f"{test}.txt", OLDEST)
             text = "".join(f"{line}\n" for line in lines)
-            archive.writestr(member, text.encode("utf-8"), ZIP_DEFLATED, compresslevel=9)
+            archive.writestr(ZipInfo(f"{test}.txt", OLDEST), text.encode(), ZIP_DEFLATED, compresslevel=9)
 
 
-def read_hypotheses(path: Path, test: str) -> list[str]:
-    """Read the lines of one test set; raises UserError for a missing or broken file, and one without this test set."""
+@contextmanager
+def _opened(path: Path) -> Iterator[ZipFile]:
     if not path.is_file():
         raise UserError(f"{path}: no such file; the decode stage writes it")
     try:
         with ZipFile(path) as archive:
-            text = archive.read(f"{test}.txt").decode("utf-8")
-    except KeyError:
-        raise UserError(f"{path}: has no translations of {test}; decode again") from None
+            yield archive
     except (BadZipFile, UnicodeDecodeError, EOFError) as error:
         raise UserError(f"{path}: not a zip of UTF-8 text ({error})") from None
+
+
+def read_hypotheses(path: Path, test: str) -> list[str]:
+    """Read the lines of one test set; raises UserError for a missing or broken file, and one without this test set."""
+    with _opened(path) as archive:
+        if f"{test}.txt" not in archive.namelist():
+            raise UserError(f"{path}: has no translations of {test}; decode again")
+        text = archive.read(f"{test}.txt").decode()
     return text.removesuffix("\n").split("\n") if text else []
 
 
 def digests(path: Path) -> dict[str, str]:
-    """The SHA-256 of every test set's text, which does not depend on how it was compressed."""
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; the decode stage writes it")
-    with ZipFile(path) as archive:
+    """Return the SHA-256 of every test set's text, which does not depend on the compression."""
+    with _opened(path) as archive:
         return {name: sha256(archive.read(name)).hexdigest() for name in archive.namelist()}

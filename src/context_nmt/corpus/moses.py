@@ -1,18 +1,18 @@
 """Raw text to Moses tokens and back (sacremoses).
 
-A language is named by its file suffix. Where Moses knows none of that name, sacremoses falls back to English
-abbreviations and to the rules that hold for every language. It does not segment Chinese or Japanese: a script does.
+A language is named by its file suffix. For a name that Moses does not know, sacremoses uses English abbreviations and
+the rules that hold for every language. It does not segment Chinese or Japanese; a script can.
 Tokens are not escaped: "&" stays "&", never "&amp;", so that detokenized text and references need no unescaping.
-A token holds no white space of any kind, and tokens stand between single spaces.
+A token contains no white space of any kind; single spaces separate tokens.
 """
 
 import re
 import shlex
 import subprocess
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer, MosesTokenizer, MosesTruecaser
 
@@ -21,7 +21,7 @@ from context_nmt.settings.text import SideSettings
 
 
 class _Normalizer(MosesPunctNormalizer):  # type: ignore[misc]
-    """Moses' normalizer, which asks once whether any of its 40 rules applies to a line: mostly none does."""
+    """Moses' normalizer, which first checks whether any of its 40 rules applies to a line: mostly none does."""
 
     def __init__(self, language: str):
         super().__init__(language)
@@ -34,7 +34,7 @@ class _Normalizer(MosesPunctNormalizer):  # type: ignore[misc]
 
 
 class _Tokenizer(MosesTokenizer):  # type: ignore[misc]
-    """Moses' tokenizer, which does not gather all letters of Unicode anew at every full stop."""
+    """Moses' tokenizer, which does not collect all letters of Unicode again for every full stop."""
 
     def __init__(self, language: str):
         super().__init__(language)
@@ -48,7 +48,7 @@ class _Tokenizer(MosesTokenizer):  # type: ignore[misc]
 
 
 class MosesSide:
-    """One language's way from raw lines to tokens and back, without truecasing."""
+    """Tokenizes and detokenizes one language, without truecasing."""
 
     def __init__(self, language: str, settings: SideSettings):
         self.language = language
@@ -58,63 +58,51 @@ class MosesSide:
         self._detokenizer = MosesDetokenizer(language)
 
     def prepared(self, lines: Iterable[str]) -> Iterable[str]:
-        """Give the raw lines as the side's script maps them; raises UserError for a script that fails."""
+        """Map raw lines with the side's script, if it has one; raises UserError for a script that fails."""
         return lines if self.settings.script is None else run_script(self.settings.script, lines)
 
     def tokens(self, line: str) -> str:
-        """Turn a prepared line into a line of tokens.
-
-        Pre-tokenized text passes through; of each run of white space one space stays.
-        """
-        return " ".join(self._tokenize(line).split())
-
-    def _tokenize(self, line: str) -> str:
-        if self.settings.pretokenized:
-            return line
-        if self.settings.normalize_punctuation:
-            line = self._normalizer.normalize(line)
-        hyphens = self.settings.aggressive_hyphens
-        tokens: str = self._tokenizer.tokenize(line, aggressive_dash_splits=hyphens, return_str=True, escape=False)
-        return tokens
+        """Turn a prepared line into a line of tokens; in pre-tokenized text only white space changes."""
+        if not self.settings.pretokenized:
+            if self.settings.normalize_punctuation:
+                line = self._normalizer.normalize(line)
+            hyphens = self.settings.aggressive_hyphens
+            line = self._tokenizer.tokenize(line, aggressive_dash_splits=hyphens, return_str=True, escape=False)
+        return " ".join(line.split())
 
     def text(self, line: str) -> str:
-        """Turn a line of tokens into raw text; what a script did to the raw text is not undone."""
-        if self.settings.pretokenized:
-            return line
-        text: str = self._detokenizer.detokenize(line.split(), unescape=False)
-        return text
+        """Turn a line of tokens into raw text; changes by a script are not undone."""
+        return line if self.settings.pretokenized else str(self._detokenizer.detokenize(line.split(), unescape=False))
 
 
 def run_script(command: str, lines: Iterable[str]) -> Iterator[str]:
-    """Yield what a command, run without a shell, prints for lines on its standard input: one line for each.
+    """Yield the lines that a command, run without a shell, prints for lines on its standard input: one line for each.
 
-    Raises UserError when it cannot be run, fails, or prints another number of lines.
+    Raises UserError if it cannot be run, fails, or prints another number of lines.
     """
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as complaints:
-        expected = printed = 0
+    with TemporaryFile() as given, TemporaryFile() as printed:
+        expected = 0
         for line in lines:
             given.write(line.encode() + b"\n")
             expected += 1
         given.seek(0)
         try:
             arguments = shlex.split(command)
-            with subprocess.Popen(arguments, stdin=given, stdout=subprocess.PIPE, stderr=complaints) as process:
-                assert process.stdout is not None
-                for output in process.stdout:
-                    yield output.removesuffix(b"\n").decode()
-                    printed += 1
+            subprocess.run(arguments, stdin=given, stdout=printed, stderr=subprocess.PIPE, check=True)
+            printed.seek(0)
+            if (count := sum(1 for _ in printed)) != expected:
+                raise ValueError(f"{count} lines printed for {expected} lines given")
+            printed.seek(0)
+            yield from (line.removesuffix(b"\n").decode() for line in printed)
+        except subprocess.CalledProcessError as error:
+            last = error.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+            raise UserError(f"text script {command!r}: exit status {error.returncode} {last}".rstrip()) from None
         except (OSError, ValueError, IndexError) as error:
             raise UserError(f"text script {command!r}: {error}") from None
-        if process.returncode != 0:
-            complaints.seek(0)
-            last = complaints.read().decode(errors="replace").strip().rpartition("\n")[2]
-            raise UserError(f"text script {command!r}: exit status {process.returncode} {last}".rstrip())
-        if printed != expected:
-            raise UserError(f"text script {command!r}: {printed} lines printed for {expected} lines given")
 
 
 class _Truecaser(MosesTruecaser):  # type: ignore[misc]
-    """Moses' truecaser on tokens as they are: its own reading of "<b c>" as one XML tag changes their number."""
+    """Moses' truecaser without its treatment of "<b c>" as one XML tag, which changes the number of tokens."""
 
     split_xml = staticmethod(str.split)
 
@@ -123,7 +111,7 @@ class Truecaser:
     """Casing statistics of a training text, by Moses' rules.
 
     At the start of a sentence a word takes its most frequent casing; elsewhere a casing seen in training stays.
-    The model is stored as JSON: sacremoses' own file depends on the order of the text where counts are equal.
+    The model is stored as JSON: with equal counts, sacremoses' own file depends on the order of the text.
     """
 
     def __init__(self, best: dict[str, str], known: Iterable[str]):
@@ -133,7 +121,7 @@ class Truecaser:
 
     @classmethod
     def learn(cls, casings: Counter[str]) -> "Truecaser":
-        """Take the most frequent casing of each word, and know the other ones that occur; ties go to lower case."""
+        """Take the most frequent casing of each word, and know the others that occur; lower case wins ties."""
         best: dict[str, str] = {}
         known = []
         for token in sorted(casings, key=lambda token: (-casings[token], token.swapcase(), token)):
@@ -148,8 +136,7 @@ class Truecaser:
     @classmethod
     def load(cls, path: Path) -> "Truecaser":
         """Read what `save` wrote."""
-        model = read_json(path)
-        return cls(model["best"], model["known"])
+        return cls(**read_json(path))
 
     def truecase(self, line: str) -> str:
         """Truecase a line of tokens."""

@@ -1,4 +1,4 @@
-"""Batches of sentences together with those before them in their documents."""
+"""Batches of sentences with the sentences before them in their documents."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from context_nmt.corpus.batching import Indices
 
 
 def sentences_before(documents: list[range] | None, count: int) -> Indices:
-    """How many sentences stand before each of `count` in its document; without documents none."""
+    """Return how many sentences of its document precede each of `count` sentences; without documents none [N]."""
     before = np.zeros(count, dtype=np.int64)
     for document in documents or ():
         before[document.start : document.stop] = np.arange(len(document))
@@ -14,10 +14,9 @@ def sentences_before(documents: list[range] | None, count: int) -> Indices:
 
 
 def with_previous(numbers: Indices, before: Indices, *, sentences: int, reach: int) -> tuple[Indices, Indices]:
-    """Rows of a batch: the sentences of these numbers, then others, up to `reach` before them, in their order.
+    """Return the rows of a batch: the sentences of these numbers, then others, up to `reach` before them, in order.
 
-    Also returns [rows, `sentences`]: in which rows the sentences before each stand, oldest first, or -1 where there is
-    none.
+    Also return the rows [rows, `sentences`] of the sentences before each, oldest first; -1 if there is none.
     """
     offsets = np.arange(reach + 1)
     needed = np.unique((numbers[:, None] - offsets)[offsets <= before[numbers][:, None]])
@@ -39,11 +38,11 @@ def document_batches(
     tokens: int,
     random: np.random.Generator | None = None,
 ) -> list[Indices]:
-    """Cut documents, one behind the other, into batches of at most `tokens` on the longer side, padding included.
+    """Split documents, one after the other, into batches of at most `tokens` on the longer side, padding included.
 
-    What is counted has the up to `reach` sentences that a batch needs from before its first one. With `random`, the
-    documents and the batches come in random order; sentences never do. A sentence that does not fit together with those
-    before it is alone with them.
+    `tokens` includes the up to `reach` sentences before its first one that a batch needs. With `random`, documents and
+    batches are in random order, but never sentences. A sentence that does not fit together with those before it is
+    alone with them.
     """
     lengths = np.maximum(source_lengths, target_lengths)
     batches: list[Indices] = []

@@ -1,4 +1,4 @@
-"""Several references of a test set: `SPLIT.LANGUAGE`, and further ones `SPLIT.LANGUAGE.1`, `SPLIT.LANGUAGE.2`, …."""
+"""The references of a test set: `SPLIT.LANGUAGE`, and further ones `SPLIT.LANGUAGE.1`, `SPLIT.LANGUAGE.2`, …."""
 
 from glob import escape
 from pathlib import Path
@@ -7,7 +7,7 @@ from context_nmt.files import UserError
 
 
 def reference_names(folder: Path, split: str, language: str) -> list[str]:
-    """Give the names of a test set's references, the first first; raises UserError for a gap in the numbers."""
+    """Return the names of a test set's references in their order; raises UserError for a gap in the numbers."""
     first = f"{split}.{language}"
     endings = [path.name.removeprefix(f"{first}.") for path in folder.glob(f"{escape(first)}.*")]
     numbers = sorted(int(ending) for ending in endings if ending.isdecimal())

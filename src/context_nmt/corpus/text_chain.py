@@ -1,41 +1,39 @@
-"""The way from raw text to a model's units and back, from the files in a run's own folder.
+"""From raw text to a model's units and back, with the files in a run's own folder.
 
-    moses.json  truecaser.LANGUAGE.json                      of the tokenize stage
-    units.json  codes.joint or codes.LANGUAGE  vocabulary.LANGUAGE   of the bpe stage
-    corpus.json  vocabulary.LANGUAGE.txt                     of the bpe stage
+    moses.json  truecaser.LANGUAGE.json                              from the tokenize stage
+    units.json  codes.joint or codes.LANGUAGE  vocabulary.LANGUAGE   from the bpe stage
+    corpus.json  vocabulary.LANGUAGE.txt                             from the bpe stage
 
-Importing this module imports no text tools: training copies the files, and runs without them.
+This module imports the text tools only when a `TextChain` is made: training, which copies the files, runs without them.
 """
 
 import shutil
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from pathlib import Path
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.hypotheses import write_hypotheses
-from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.corpus.workers import map_lines
 from context_nmt.files import UserError, iterate_lines, read_json, write_json
 from context_nmt.settings.text import SideSettings
 
 
 def copy_text_files(tokenized: Path, subwords: Path, binarized: Path, destination: Path) -> None:
-    """Copy what `TextChain` needs into the folder `destination`; raises UserError for a folder that lacks it."""
-    names = BinarizedCorpus(binarized)
-    languages = (names.source, names.target)
+    """Copy the files that `TextChain` needs into the folder `destination`; raises UserError for a missing one."""
+    corpus = BinarizedCorpus(binarized)
     required = [tokenized / "moses.json", subwords / "units.json"]
-    required += [names.training_folder / f"vocabulary.{language}.txt" for language in languages]
     optional = [subwords / "codes.joint"]
-    for language in languages:
-        optional += [tokenized / f"truecaser.{language}.json"]
+    for language in (corpus.source, corpus.target):
+        required.append(corpus.training_folder / f"vocabulary.{language}.txt")
+        optional.append(tokenized / f"truecaser.{language}.json")
         optional += [subwords / f"codes.{language}", subwords / f"vocabulary.{language}"]
     destination.mkdir(parents=True, exist_ok=True)
     for path in required + [path for path in optional if path.is_file()]:
         if not path.is_file():
             raise UserError(f"{path}: no such file")
         shutil.copyfile(path, destination / path.name)
-    write_json(destination / "corpus.json", names.names())
+    parts = [read_json(folder / "corpus.json") for folder in (corpus.training_folder, binarized / "tests")]
+    write_json(destination / "corpus.json", parts[0] | parts[1])
 
 
 class TextChain:
@@ -46,25 +44,15 @@ class TextChain:
         from context_nmt.corpus.subwords import Segmenter
 
         self.corpus = BinarizedCorpus(folder)
-        sides = read_json(folder / "moses.json")
         self._moses: list[MosesSide] = []
         self._truecasers: list[Truecaser | None] = []
         self._segmenters: list[Segmenter] = []
-        for role in ("source", "target"):
-            language = sides[role].pop("language")
-            settings = SideSettings(**sides[role])
-            truecaser = Truecaser.load(folder / f"truecaser.{language}.json") if settings.truecase else None
-            self._moses.append(MosesSide(language, settings))
-            self._truecasers.append(truecaser)
+        sides = read_json(folder / "moses.json")
+        for side in (sides["source"], sides["target"]):
+            language = side.pop("language")
+            self._moses.append(MosesSide(language, SideSettings(**side)))
+            self._truecasers.append(Truecaser.load(folder / f"truecaser.{language}.json") if side["truecase"] else None)
             self._segmenters.append(Segmenter(folder, language))
-
-    @cached_property
-    def source_vocabulary(self) -> Vocabulary:
-        return self.corpus.source_vocabulary
-
-    @cached_property
-    def target_vocabulary(self) -> Vocabulary:
-        return self.corpus.target_vocabulary
 
     def source_subwords(self, lines: Iterable[str]) -> list[str]:
         """Turn raw source lines into lines of units; raises UserError for a script that fails."""
@@ -84,9 +72,9 @@ class TextChain:
 
 
 def write_tokens(text: Path, binarized: Path, decoded: Path, destination: Path) -> None:
-    """Write the tokens of the `TEST.subwords.txt` of every test set, see hypotheses.py.
+    """Write the zip of hypotheses.py from the TEST.subwords.txt of every test set in the folder `decoded`.
 
-    `text` is a run's folder for `TextChain`. Raises UserError when a line is missing or too many.
+    `text` is a run's folder for `TextChain`. Raises UserError for a missing line or one too many.
     """
     chain = TextChain(text)
     corpus = BinarizedCorpus(binarized)

@@ -1,4 +1,4 @@
-"""Units and their ids: the numbers that a model sees."""
+"""Units and their ids, the numbers that a model reads."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -9,8 +9,8 @@ from pathlib import Path
 from context_nmt.files import UserError, iterate_lines, read_lines, write_lines
 
 PADDING, BEGIN, END, UNKNOWN = range(4)
-MASK = BEGIN  # of masked language models, whose targets do not begin with BEGIN
-JOINER = "@@"  # ends a unit that its word goes on behind
+MASK = BEGIN  # of masked language models, whose targets do not start with BEGIN
+JOINER = "@@"  # ends a unit within a word
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 
 
@@ -22,22 +22,22 @@ class Vocabulary:
 
     @classmethod
     def build(cls, counts: Mapping[str, int], size: int | None = None) -> "Vocabulary":
-        """Order the units by falling count, then by name; only the `size` first ones if it is given."""
+        """Order the units by falling count, then by name; keep only the first `size` if it is given."""
         ordered = sorted(counts.keys() - set(SPECIALS), key=lambda unit: (-counts[unit], unit))
         return cls(SPECIALS + tuple(ordered[:size]))
 
     @classmethod
     def load(cls, path: Path) -> "Vocabulary":
-        """Read one unit a line; raises UserError for a file that repeats one or lacks the special ones."""
+        """Read one unit per line; raises UserError for a file with duplicates or without the special units."""
         units = tuple(read_lines(path))
         if units[: len(SPECIALS)] != SPECIALS:
             raise UserError(f"{path}: a vocabulary starts with the lines {' '.join(SPECIALS)}, not {units[:4]}")
         if len(set(units)) != len(units):
-            raise UserError(f"{path}: {len(units) - len(set(units))} units stand in it twice")
+            raise UserError(f"{path}: {len(units) - len(set(units))} units occur twice")
         return cls(units)
 
     def save(self, path: Path) -> None:
-        """Write one unit a line: an id is a line's number, from 0."""
+        """Write one unit per line: an id is a line's number, from 0."""
         write_lines(path, self.units)
 
     def __len__(self) -> int:
@@ -45,26 +45,26 @@ class Vocabulary:
 
     @cached_property
     def _ids(self) -> dict[str, int]:
-        # A text that spells out "</s>" means the characters: it is unknown, and never ends a sentence.
+        # "</s>" in a text means these characters: it is unknown, and never ends a sentence.
         return {unit: number for number, unit in enumerate(self.units) if number >= len(SPECIALS)}
 
     def ids(self, line: str) -> list[int]:
-        """Give the ids of a line's units, which stand between spaces; no END behind them."""
+        """Return the ids of a line's units, which spaces separate, without END."""
         return [self._ids.get(unit, UNKNOWN) for unit in line.split(" ") if unit]
 
     def text(self, ids: Iterable[int]) -> str:
-        """Give the line that the ids stand for, special units included."""
+        """Return the line of units with these ids, special units included."""
         return " ".join(self.units[number] for number in ids)
 
 
 def join_units(line: str) -> str:
-    """Put the words of a line of BPE units together again; a line may end within a word."""
+    """Join the BPE units of a line into words; a line may end within a word."""
     units = filter(None, line.split(" "))
     return "".join(unit[: -len(JOINER)] if unit.endswith(JOINER) else unit + " " for unit in units).removesuffix(" ")
 
 
 def count_units(path: Path) -> Counter[str]:
-    """Count how often each unit stands in a file; units stand between spaces."""
+    """Count the units of a file, which spaces separate."""
     counts: Counter[str] = Counter()
     for line in iterate_lines(path):
         counts.update(filter(None, line.split(" ")))

@@ -1,15 +1,14 @@
-"""Text work in several processes: in order, and with the same result for any number of them."""
+"""Work in several processes, with the same result for any number of them."""
 
 import os
 import signal
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import chain, islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import active_children, get_context, parent_process
 from typing import Any, TypeVar
 
 from context_nmt.files import UserError
@@ -17,46 +16,59 @@ from context_nmt.files import UserError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-CHUNK = 1000  # lines: about 0.1 s of work, beside which handing them over costs little
-FEW = 4  # chunks that are done before workers would have started
+CAN_FORK = hasattr(os, "fork")  # not on Windows, where all work is done in one process
+CHUNK = 1000  # lines: about 0.1 s of work, compared with which sending them to a worker costs little
+FEW = 4  # chunks that one process handles before workers would have started
 MOST = 16  # workers; more would wait for the process that reads and writes
 
 
 def usable_cores() -> int:
-    """The number of cores that this process may use."""
-    return len(os.sched_getaffinity(0))
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_parallel(
+    work: Callable[[Item], Result], items: Iterable[Item], workers: int, *, ordered: bool = True, advice: str = ""
+) -> Iterator[Result]:
+    """Yield `work(item)` for each item: in their order, or else as soon as each is done.
+
+    The workers are forked, so `work` may hold a model or be a closure: it is neither copied nor pickled. Only a few
+    items are in memory at a time. Raises what `work` raises, and UserError with `advice` if a worker is killed.
+    """
+    if workers <= 1 or not CAN_FORK:
+        yield from map(work, items)
+        return
+    items, others = iter(items), set(active_children())
+    executor = ProcessPoolExecutor(workers, get_context("fork"), _start, (work,))
+    pending: list[Future[Result]] = []
+    try:
+        pending.extend(executor.submit(_run, item) for item in islice(items, 2 * workers))
+        while pending:
+            done = pending[0] if ordered else next(as_completed(pending))
+            pending.remove(done)
+            pending.extend(executor.submit(_run, item) for item in islice(items, 1))
+            yield done.result()
+        executor.shutdown()
+    except BaseException as error:  # also Ctrl-C, and a caller that stops early
+        running = [future for future in pending if not future.cancel()]
+        if wait(running, timeout=1).not_done:  # killing a worker that sends a result could block this process
+            for worker in set(active_children()) - others:
+                worker.kill()
+        executor.shutdown()
+        if isinstance(error, BrokenProcessPool):
+            raise UserError(f"a worker process was killed, perhaps because memory ran out{advice}") from None
+        raise
 
 
 def map_chunks(
     work: Callable[[list[Item]], Result], items: Iterable[Item], processes: int | None = None
 ) -> Iterator[Result]:
-    """Yield what `work` makes of each chunk of the items, in their order; each usable core has a process.
-
-    Few chunks are in memory at a time. `work` goes to each process once; few items need none.
-    Raises what `work` raises, and UserError when a process is killed.
-    """
+    """Yield `work(chunk)` for each chunk of the items, in their order, with a worker per core; see `in_parallel`."""
     iterator = iter(items)
-    chunks: Iterator[list[Item]] = iter(lambda: list(islice(iterator, CHUNK)), [])
+    chunks = iter(lambda: list(islice(iterator, CHUNK)), [])
     first = list(islice(chunks, FEW))
-    chunks = chain(first, chunks)
-    processes = min(processes or usable_cores(), MOST) if len(first) == FEW else 1
-    if processes == 1:
-        yield from map(work, chunks)
-        return
-    # A server that has loaded the text tools forks the processes: they start at once, whatever runs in this one.
-    context = get_context("forkserver")
-    context.set_forkserver_preload(["context_nmt.corpus.moses"])
-    executor = ProcessPoolExecutor(processes, context, _start, (work,))
-    try:
-        pending = deque(executor.submit(_run, chunk) for chunk in islice(chunks, 2 * processes))
-        while pending:
-            result = pending.popleft().result()
-            pending.extend(executor.submit(_run, chunk) for chunk in islice(chunks, 1))
-            yield result
-    except BrokenProcessPool:
-        raise UserError("a process that worked on the text was killed, perhaps for want of memory") from None
-    finally:
-        executor.shutdown(cancel_futures=True)
+    workers = min(processes or usable_cores(), MOST) if len(first) == FEW else 1
+    return in_parallel(work, chain(first, chunks), workers)
 
 
 def map_lines(function: Callable[[str], str], lines: Iterable[str]) -> Iterator[str]:
@@ -68,18 +80,9 @@ def _map(function: Callable[[str], str], lines: list[str]) -> list[str]:
     return list(map(function, lines))
 
 
-_work: Callable[[list[Any]], Any]
-
-
-def _start(work: Callable[[list[Any]], Any]) -> None:
-    global _work
-    _work = work
-    follow_parent()
-
-
 def follow_parent() -> None:
-    """Let this process leave Ctrl-C to the one that started it, and end when that one is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
+    """Make this process ignore Ctrl-C, which its parent handles, and end when its parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
 
 
@@ -87,8 +90,17 @@ def _leave_with_parent() -> None:
     parent = parent_process()
     assert parent is not None
     parent.join()
-    os._exit(1)  # the first process was killed: nobody waits for a result
+    os._exit(1)
 
 
-def _run(chunk: list[Any]) -> Any:
-    return _work(chunk)
+_work: Callable[[Any], Any]
+
+
+def _start(work: Callable[[Any], Any]) -> None:
+    global _work
+    _work = work
+    follow_parent()
+
+
+def _run(item: Any) -> Any:
+    return _work(item)

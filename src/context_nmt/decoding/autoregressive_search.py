@@ -1,27 +1,74 @@
-"""Beam search with a translation model, from a decoding state of it."""
+"""Beam search with a translation model: of sentences, or of documents sentence by sentence."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
+from context_nmt.corpus.batching import pad
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
-from context_nmt.decoding.in_batches import Lengths
+from context_nmt.decoding.in_batches import Lengths, Text, split_documents
 from context_nmt.decoding.search import Hypothesis, beam_search
 from context_nmt.models.kinds.autoregressive import DecodingState, TranslationModel
+from context_nmt.models.kinds.document import DocumentModel, KnownSentences, merged, source_states
 from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.transformer.sentence_context import SentenceContext
 
 
-def search(
-    model: TranslationModel, source: Tensor, lengths: Lengths, settings: DecodingSettings
+def search_sentences(
+    model: TranslationModel, text: Text, batch: Lengths, settings: DecodingSettings
 ) -> list[list[Hypothesis]]:
-    """Source ids [B, S] of sentences of `lengths` [B] units -> the n_best best translations of each."""
-    return search_from(model, model.start(model.encode(source)), lengths, settings)
+    """Return the n_best best translations of each sentence, best first; a batch is the numbers of its sentences."""
+    return _search(model, model.start(model.encode(text.ids(batch))), text.lengths[batch], settings)
 
 
-def search_from(
+def search_documents(
+    model: DocumentModel, text: Text, batch: Lengths, settings: DecodingSettings
+) -> list[list[Hypothesis]]:
+    """Return the same for a batch of whole documents: their first sentences are translated together, then the second.
+
+    Later sentences see the best translation of a sentence, read once more from BEGIN, or with `text.references` its
+    reference; where no mechanism after the decoder looks at translations, they are not read.
+    """
+    documents = split_documents(batch, text.before)
+    found: dict[int, list[Hypothesis]] = {}
+    before: list[deque[KnownSentences]] = [deque(maxlen=model.sentences) for _ in documents]
+    longest = max(map(len, documents))
+    for place in range(longest):
+        running = [number for number, document in enumerate(documents) if place < len(document)]
+        numbers = np.array([documents[number][place] for number in running])
+        source = text.ids(numbers)
+        context = _context(model, [before[number] for number in running])
+        alone = model.encode_alone(source)
+        memory = model.with_context(alone, context)
+        best = _search(model, model.start(memory, context), text.lengths[numbers], settings)
+        found.update(zip(numbers.tolist(), best, strict=True))
+        if place + 1 == longest:
+            break  # no sentence looks back at these
+        read: list[NDArray[np.integer[Any]]] = [np.array(one[0].tokens, dtype=np.int64) for one in best]
+        if text.references is not None:
+            read = [text.references[number] for number in numbers]
+        known = KnownSentences(source_states(source, alone))
+        if model.decoder_output is not None:
+            targets = torch.from_numpy(pad(read, first=BEGIN)).to(source.device)
+            known = model.remembered(source, alone, memory, targets)
+        for row, number in enumerate(running):
+            before[number].append(_row(known, row, int(text.lengths[numbers[row]]) + 1, len(read[row]) + 1))
+    return [found[number] for number in batch.tolist()]
+
+
+def _search(
     model: TranslationModel, state: DecodingState, lengths: Lengths, settings: DecodingSettings
 ) -> list[list[Hypothesis]]:
-    """The same from the state before the first step."""
+    """Search from the state before the first step, given the lengths [B] of the sources."""
+    maximum = (settings.maximum_length_ratio * lengths).astype(np.int64) + settings.maximum_length_offset
+    if model.target_embedding.positions is not None:
+        maximum = np.minimum(maximum, model.target_embedding.positions.num_embeddings - 1)
     return beam_search(
         model.step,
         state,
@@ -29,7 +76,7 @@ def search_from(
         beam=settings.beam,
         length_penalty=settings.length_penalty,
         weight=settings.length_penalty_weight,
-        maximum_lengths=_maximum_lengths(model, lengths, settings).to(model.output.weight.device),
+        maximum_lengths=torch.from_numpy(maximum).to(model.output.weight.device),
         n_best=settings.n_best,
         stop=settings.stop,
         begin=BEGIN,
@@ -38,9 +85,32 @@ def search_from(
     )
 
 
-def _maximum_lengths(model: TranslationModel, lengths: Lengths, settings: DecodingSettings) -> Tensor:
-    """Units before END: ratio * source length + offset, as far as the model has positions."""
-    maximum = (settings.maximum_length_ratio * lengths).astype(np.int64) + settings.maximum_length_offset
-    if model.target_embedding.positions is not None:
-        maximum = np.minimum(maximum, model.target_embedding.positions.num_embeddings - 1)
-    return torch.from_numpy(maximum)
+def _row(known: KnownSentences, row: int, source: int, target: int) -> KnownSentences:
+    """Return one sentence, [T, …] and without its padding, given its lengths."""
+
+    def first(length: int) -> Callable[[list[Tensor]], Tensor]:
+        return lambda tensors: tensors[0][row, :length].clone()
+
+    return KnownSentences(merged([known.source], first(source)), known.target and merged([known.target], first(target)))
+
+
+def _context(model: DocumentModel, before: list[deque[KnownSentences]]) -> SentenceContext:
+    """Return the context of B sentences; some have fewer previous ones than the model looks at, or none."""
+    rows = [known for sentences in before for known in sentences]
+    if not rows:
+        return model.nothing_before(len(before))
+    previous = torch.full((len(before), model.sentences), -1, device=rows[0].source.words.device)
+    first = 0
+    for row, sentences in enumerate(before):
+        count = len(sentences)
+        previous[row, model.sentences - count :] = torch.arange(first, first + count)
+        first += count
+
+    def stacked(tensors: list[Tensor]) -> Tensor:
+        return pad_sequence(tensors, batch_first=True)  # with PADDING, no word and states of 0
+
+    targets = [known.target for known in rows if known.target is not None]
+    known = KnownSentences(
+        merged([known.source for known in rows], stacked), merged(targets, stacked) if targets else None
+    )
+    return known.before(previous)

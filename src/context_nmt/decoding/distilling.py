@@ -1,14 +1,13 @@
-"""Sequence-level distillation (Kim and Rush 2016): a teacher's translations take the place of the training target."""
+"""Sequence-level distillation (Kim and Rush 2016): a teacher's translations replace the training target."""
 
 import hashlib
 import json
 import shutil
 import sys
 import time
-from pathlib import Path
 
 from context_nmt.code_closure import digest_of_module
-from context_nmt.corpus.binarized import BinarizedCorpus, write_tokens
+from context_nmt.corpus.binarized import BinarizedCorpus, write_ids
 from context_nmt.decoding.running import read_settings
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import usable
@@ -24,22 +23,20 @@ SHARD = 10_000  # sentences; a kill loses no more than one shard
 def distill_run(experiment: Layout, teacher: str, seed: int, *, device: str, shard: int = SHARD) -> None:
     """Translate the training source with a run into `runs/distilled`: the same number of lines in the same order.
 
-    The search is the teacher's own. Shards that are done stay in `runs/scratch` until all are, and a killed
-    distillation goes on behind them. Where torchrun started several processes, they share the work.
+    The search is the teacher's own. Finished shards stay in `runs/scratch` until all are finished, and a killed
+    distillation resumes after them. Where torchrun started several processes, they share the work.
     """
     path = experiment.plan(teacher, "decoding")
     settings, corpus, run = read_settings(path), BinarizedCorpus(experiment.binarized), run_name(teacher, seed)
     where = device_named(device)
     model = load_run(experiment.model(run), where, corpus)
     source = corpus.side(corpus.train, corpus.source)
-    files = [
-        path,
-        experiment.plan(teacher, "training"),
-        experiment.model(run) / RUN_WEIGHTS,
-        *sorted(corpus.training_folder.glob("vocabulary.*.txt")),
-    ]
-    files += sorted(corpus.training_folder.glob(f"{corpus.train}.{corpus.source}.*.npy"))
-    scratch = experiment.scratch(f"distilled-{run}") / _fingerprint(files, shard)
+    read = [path, experiment.plan(teacher, "training"), experiment.model(run) / RUN_WEIGHTS]
+    for files in ("vocabulary.*.txt", f"{corpus.train}.{corpus.source}.*.npy"):
+        read += sorted(corpus.training_folder.glob(files))
+    # The translations depend on these, the code and where shards are cut: other ones have another scratch folder.
+    dependencies = json.dumps([shard, digest_of_module(__name__), *map(sha256, read)])
+    scratch = experiment.scratch(f"distilled-{run}") / hashlib.sha256(dependencies.encode()).hexdigest()[:16]
     shards = [scratch / f"{start:010d}.txt" for start in range(0, len(source), shard)]
     with processes(where) as group:
         began, missing = time.monotonic(), [path for path in shards if not path.is_file()]
@@ -64,14 +61,7 @@ def distill_run(experiment: Layout, teacher: str, seed: int, *, device: str, sha
     name = f"{corpus.train}.{corpus.target}"
     with replacing_folder(experiment.distilled) as folder:
         write_lines(folder / name, (line for path in shards for line in iterate_lines(path)))
-        write_tokens(folder / name, folder, corpus.target_vocabulary)
+        write_ids(folder / name, folder, corpus.target_vocabulary)
         write_json(folder / "distilled.json", {"teacher": run, "sentences": len(source)})
         BinarizedCorpus(experiment.binarized, training_target=folder).parallel(corpus.train)
     shutil.rmtree(experiment.scratch(f"distilled-{run}"))
-
-
-def _fingerprint(files: list[Path], shard: int) -> str:
-    """Name what translations depend on: model, search, text, code, and where shards are cut."""
-    return hashlib.sha256(json.dumps([shard, digest_of_module(__name__), *map(sha256, files)]).encode()).hexdigest()[
-        :16
-    ]

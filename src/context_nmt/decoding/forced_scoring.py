@@ -29,7 +29,7 @@ from context_nmt.models.processes import Processes
 
 Context = Sequence[tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]]  # pairs of ids
 
-UNITS = 1024  # of a batch with its contexts, padding included, on the longer side: its logits are in memory at once
+UNITS = 1024  # of a batch with its contexts, padding included, on the longer side; all its logits are in memory
 
 
 def score_pairs(
@@ -45,20 +45,19 @@ def score_pairs(
 ) -> list[float]:
     """Return the log-probability of every target given its source, in nats: the sum over its units and END.
 
-    A masked model has no such probability. It gives the pseudo-log-likelihood (Salazar et al. 2020): the
+    A masked model has no such probability. Its score is the pseudo-log-likelihood (Salazar et al. 2020): the
     log-probability of the length, and of each unit given all others.
 
-    `contexts` has the pairs before each, oldest first, for a model that looks at previous sentences. Equal pairs, with
-    equal contexts, are scored once, so that they tie exactly; rounding within a batch would tell them apart.
+    `contexts` has the pairs before each, oldest first, for a model that looks at previous sentences. Equal pairs with
+    equal contexts are scored once, so that they tie exactly: within a batch, rounding would differ.
     See `in_batches` for the other arguments. Raises UserError for a sentence longer than the model's learned positions.
     """
-    sentences, reach = model.sentences, model.reach
-    source_lengths, target_lengths = lengths_of(sources), lengths_of(targets)
-    check_positions(model.source_embedding.positions, source_lengths, "the source of pair")
+    target_lengths = lengths_of(targets)
+    check_positions(model.source_embedding.positions, lengths_of(sources), "the source of pair")
     check_positions(model.target_embedding.positions, target_lengths, "the target of pair")
     if contexts is None or not model.in_documents:
         contexts = [()] * len(sources)
-    seen = [context[max(0, len(context) - reach) :] for context in contexts]
+    seen = [context[max(0, len(context) - model.reach) :] for context in contexts]
     for side, embedding in enumerate((model.source_embedding, model.target_embedding)):
         longest = [max((len(pair[side]) for pair in context), default=0) for context in seen]
         check_positions(embedding.positions, np.array(longest, dtype=np.int64), "a sentence before pair")
@@ -72,7 +71,7 @@ def score_pairs(
         last = np.cumsum([len(documents[number]) for number in batch]) - 1
         pairs = [pair for number in batch for pair in documents[number]]
         before = np.concatenate([np.arange(len(documents[number])) for number in batch])
-        rows, previous = with_previous(last, before, sentences=sentences, reach=reach)
+        rows, previous = with_previous(last, before, sentences=model.sentences, reach=model.reach)
         read = [pairs[row] for row in rows]
         inputs = pad([target for _, target in read], first=BEGIN)
         labels = pad([targets[number] for number in batch], last=END)
@@ -80,8 +79,8 @@ def score_pairs(
         ids = (pad([source for source, _ in read], last=END), inputs, labels, previous)
         return SCORES[type(model)](model, *(torch.from_numpy(one).to(device) for one in ids)).tolist()
 
-    units = [len(document) * (1 + max(len(ids) for pair in document for ids in pair)) for document in documents]
-    with_contexts = np.array(units, dtype=np.int64)[distinct]
+    units = [len(documents[n]) * (1 + max(len(ids) for pair in documents[n] for ids in pair)) for n in distinct]
+    with_contexts = np.array(units, dtype=np.int64)
     cut = length_batches(with_contexts, with_contexts, tokens=UNITS)
     longest_first = [distinct[batch] for batch in reversed(cut)]  # so that memory runs out at once if it does
     with evaluating(model):
@@ -91,20 +90,21 @@ def score_pairs(
     return [found[number] for number in equal]
 
 
-def _log_probabilities(model: TranslationModel, source: Tensor, inputs: Tensor, labels: Tensor, _: Tensor) -> Tensor:
-    """Source ids [B, S], target ids with BEGIN in front and with END behind [B, T] -> [B]."""
-    return -_losses(model.output(model(source, inputs)), labels).sum(1)
+def _log_probabilities(
+    model: TranslationModel, source: Tensor, inputs: Tensor, labels: Tensor, previous: Tensor
+) -> Tensor:
+    """Source ids [B, S], target ids with BEGIN and with END [B, T], rows of previous sentences [B, K] -> [B].
 
-
-def _in_documents(model: DocumentModel, source: Tensor, inputs: Tensor, labels: Tensor, previous: Tensor) -> Tensor:
-    """The same of the first rows, as many as there are labels; `previous` has those of the sentences before, [B, K]."""
-    return -_losses(model.output(model(source, inputs, previous)[: len(labels)]), labels).sum(1)
+    Rows without labels only come before others.
+    """
+    states, _ = model.predict(source, inputs, previous)
+    return -_losses(model.output(states[: len(labels)]), labels).sum(1)
 
 
 def _pseudo_log_likelihoods(
     model: MaskedLanguageModel, source: Tensor, inputs: Tensor, labels: Tensor, _: Tensor
 ) -> Tensor:
-    """The same; the inputs are of no use here."""
+    """The same from the labels alone, see `score_pairs`."""
     memory, lengths = model.encode_with_length(source)
     count, longest = labels.shape
     one = torch.eye(longest, dtype=torch.bool, device=labels.device)  # row i masks unit i
@@ -123,6 +123,6 @@ def _losses(logits: Tensor, labels: Tensor) -> Tensor:
 
 SCORES: dict[type, Callable[[Any, Tensor, Tensor, Tensor, Tensor], Tensor]] = {
     TranslationModel: _log_probabilities,
-    DocumentModel: _in_documents,
+    DocumentModel: _log_probabilities,
     MaskedLanguageModel: _pseudo_log_likelihoods,
 }

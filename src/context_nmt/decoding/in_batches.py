@@ -1,8 +1,9 @@
-"""Work on batches of sentences with a model: shared by processes, with a progress bar."""
+"""Process batches of sentences with a model: shared by several processes, with a progress bar."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -10,9 +11,12 @@ import torch
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from torch import nn
+from torch import Tensor, nn
 
-from context_nmt.decoding.workers import gathered, one_thread, side_by_side
+from context_nmt.corpus.batching import pad
+from context_nmt.corpus.vocabulary import END
+from context_nmt.corpus.workers import in_parallel
+from context_nmt.decoding.workers import gathered, one_thread
 from context_nmt.files import UserError
 from context_nmt.models.processes import Processes
 
@@ -20,10 +24,11 @@ Lengths = NDArray[np.int64]
 Result = TypeVar("Result")
 
 ALONE = Processes()
+SHORT_OF_MEMORY = "; a smaller decoding.batch_tokens needs less, and with OMP_NUM_THREADS=1 there are no workers"
 
 
 class Sentences(Protocol):
-    """A list of arrays of ids without END, or a token file."""
+    """A list of arrays of ids without END, or a TokenFile."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, number: int, /) -> NDArray[np.integer[Any]]: ...
@@ -32,6 +37,26 @@ class Sentences(Protocol):
 def lengths_of(sentences: Sentences) -> Lengths:
     """The number of units of every sentence [N], without END."""
     return np.array([len(sentences[number]) for number in range(len(sentences))], dtype=np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text:
+    """Sentences to translate, with their documents."""
+
+    sentences: Sentences
+    lengths: Lengths  # of the sentences, without END
+    before: Lengths  # how many sentences of its document precede each
+    references: Sentences | None  # what later sentences see instead of translations
+    device: torch.device
+
+    def ids(self, batch: Lengths) -> Tensor:
+        """Return the sentences of a batch [B, S], END after each."""
+        return torch.from_numpy(pad([self.sentences[number] for number in batch], last=END)).to(self.device)
+
+
+def split_documents(numbers: Lengths, before: Lengths) -> list[Lengths]:
+    """Split the numbers of sentences where a document begins; see `Text.before`."""
+    return np.split(numbers, np.flatnonzero(before[numbers] == 0)[1:]) if len(numbers) else []
 
 
 def in_batches(
@@ -43,24 +68,26 @@ def in_batches(
     workers: int | None,
     processes: Processes,
 ) -> dict[int, Result]:
-    """Return what `work` makes of each sentence, by its number; a batch is the numbers of its sentences.
+    """Return the result of `work` for each sentence, by its number; a batch is the numbers of its sentences.
 
-    `progress` names the work in a bar on standard error, which goes by `lengths`; without it nothing is shown.
+    `progress` is the name of a progress bar on standard error, measured in `lengths`; without it nothing is shown.
     `workers` processes share the work, with one thread each, and the result does not depend on their number; without
-    it, this process works alone, with the threads that it has. Where torchrun started several `processes`, each takes
-    its part of the batches and gets the results of all.
+    it, this process works alone, with all its threads. Where torchrun started several `processes`, each takes its part
+    of the batches and gets the results of all.
     """
     own = processes.share(batches)
     results: dict[int, Result] = {}
-    with nullcontext() if workers is None else one_thread(), _Bar(progress, lengths, own) as bar:
-        for job, found in side_by_side(lambda job: work(own[job]), len(own), workers or 1):
-            results.update(zip(own[job].tolist(), found, strict=True))
-            bar.advance(own[job])
+    with nullcontext() if workers is None else one_thread(), _bar(progress, lengths, own) as advance:
+        count = min(workers or 1, len(own))
+        done = in_parallel(lambda batch: (batch, work(batch)), own, count, ordered=False, advice=SHORT_OF_MEMORY)
+        for batch, found in done:
+            results.update(zip(batch.tolist(), found, strict=True))
+            advance(batch)
     return gathered(results, processes)
 
 
 def check_positions(positions: nn.Embedding | None, lengths: Lengths, name: str) -> None:
-    """Raise UserError for a sentence that is longer than the learned positions, if a model has such."""
+    """Raise UserError for a sentence that is longer than a model's learned positions, if it has them."""
     if positions is not None and len(lengths) and lengths.max() >= positions.num_embeddings:
         raise UserError(
             f"{name} {lengths.argmax() + 1} has {lengths.max()} units, but the model was trained with"
@@ -70,7 +97,7 @@ def check_positions(positions: nn.Embedding | None, lengths: Lengths, name: str)
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Turn dropout and gradients off for a while."""
+    """Turn dropout and gradients off within a block."""
     was_training = model.training
     model.eval()
     try:
@@ -80,40 +107,36 @@ def evaluating(model: nn.Module) -> Iterator[None]:
         model.train(was_training)
 
 
-class _Bar:
-    """A progress bar in source tokens, which tell the time left better than sentences do; at the end, one line."""
+@contextmanager
+def _bar(name: str | None, lengths: Lengths, work: list[Lengths]) -> Iterator[Callable[[Lengths], None]]:
+    """Show a progress bar in source tokens, which predict the time left better than sentences do; at the end, one line.
 
-    def __init__(self, name: str | None, lengths: Lengths, work: list[Lengths]) -> None:
-        self.name, self.lengths, self.done, self.since = name, lengths, 0, time.perf_counter()
-        count = sum(map(len, work))
-        self.progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn(f"{{task.fields[done]:,}}/{count:,} sentences, {{task.fields[speed]:,.1f}} sentences/s"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            transient=True,
-            disable=name is None,
-        )
-        self.task = self.progress.add_task(name or "", total=sum(map(self._tokens, work)), done=0, speed=0.0)
+    Yield a function that counts one batch.
+    """
+    done, since, count = 0, time.perf_counter(), sum(map(len, work))
 
-    def __enter__(self) -> "_Bar":
-        self.progress.start()
-        return self
+    def speed() -> float:
+        return done / max(1e-9, time.perf_counter() - since)
 
-    def __exit__(self, kind: object, *_: object) -> None:
-        self.progress.stop()
-        if self.name is not None and kind is None:
-            line = f"{self.name}: {self.done:,} sentences, {self._speed():,.1f} sentences/s"
-            self.progress.console.print(line, highlight=False, markup=False, soft_wrap=True)
+    def tokens(batch: Lengths) -> int:
+        return int((lengths[batch] + 1).sum())
 
-    def advance(self, batch: Lengths) -> None:
-        """Count one batch, given as the numbers of its sentences."""
-        self.done += len(batch)
-        self.progress.update(self.task, advance=self._tokens(batch), done=self.done, speed=self._speed())
+    def advance(batch: Lengths) -> None:
+        nonlocal done
+        done += len(batch)
+        progress.update(task, advance=tokens(batch), done=done, speed=speed())
 
-    def _tokens(self, batch: Lengths) -> int:
-        return int((self.lengths[batch] + 1).sum())
-
-    def _speed(self) -> float:
-        return self.done / max(1e-9, time.perf_counter() - self.since)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn(f"{{task.fields[done]:,}}/{count:,} sentences, {{task.fields[speed]:,.1f}} sentences/s"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=name is None,
+    ) as progress:
+        task = progress.add_task(name or "", total=sum(map(tokens, work)), done=0, speed=0.0)
+        yield advance
+    if name is not None:
+        line = f"{name}: {done:,} sentences, {speed():,.1f} sentences/s"
+        progress.console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Linear maps as decoding needs them: their weights are converted once, for many small products."""
+"""Faster linear maps for decoding: their weights are converted once, for many small products."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,19 +8,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-ROWS = 64  # of the products that oneDNN chooses a layout for
+ROWS = 64  # of the products for which oneDNN chooses a layout
 
 
 @contextmanager
 def prepared(model: nn.Module, precision: Literal["fp32", "bf16"]) -> Iterator[None]:
-    """Without gradients and for a while, multiply by weights in oneDNN's layout on a CPU, and in bf16 where asked.
+    """Within a block without gradients, multiply by weights in oneDNN's layout on a CPU, and in the given precision.
 
-    With 60 rows the layout makes products a quarter faster, from 73 to 100 GFLOP/s a core in fp32. Attention, norms and
+    With 60 rows the layout raises the speed of products from 73 to 100 GFLOP/s a core in fp32. Attention, norms and
     sums stay in fp32: for one query, PyTorch's attention in bf16 takes four times as long on a CPU.
     """
     maps = [module for module in model.modules() if type(module) is nn.Linear]
     for module in maps:
-        module.__dict__["forward"] = _forward(module, precision)  # the module stays: hooks, and who reads its weights
+        module.__dict__["forward"] = _forward(module, precision)  # the module stays, with its hooks and weights
     try:
         yield
     finally:
@@ -39,7 +39,7 @@ def _forward(module: nn.Linear, precision: Literal["fp32", "bf16"]) -> Callable[
 
 
 def _has_layout(weight: Tensor) -> bool:
-    """Whether oneDNN takes such weights; the operators are those that torch.compile uses."""
+    """Return whether oneDNN takes such weights; torch.compile uses the same operators."""
     if weight.device.type != "cpu" or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
         return False
     if weight.dtype == torch.bfloat16:

@@ -1,12 +1,12 @@
-"""Mask-predict with a masked language model: several lengths for each sentence, side by side."""
+"""Mask-predict (Ghazvininejad et al. 2019, section 4) with a masked language model, of several lengths per sentence."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from context_nmt.corpus.vocabulary import END, MASK, PADDING
-from context_nmt.decoding.mask_predict import mask_predict
+from context_nmt.decoding.in_batches import Lengths, Text
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.files import UserError
 from context_nmt.models.kinds.masked import MaskedLanguageModel
@@ -14,54 +14,57 @@ from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.transformer.layers import Memory
 
 SHORTEST = 2  # a unit and END, as in Mask-Predict
-CHUNK = 1024  # positions whose logits exist at a time
+CHUNK = 1024  # positions whose logits are in memory at once
+
+# Targets [N, T] and which of their positions are wanted, bool [N, T] with M of them -> the best unit of each [M], and
+# its natural log-probability [M].
+Predict = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
-def search(model: MaskedLanguageModel, source: Tensor, settings: DecodingSettings) -> list[list[Hypothesis]]:
-    """Source ids [B, S] -> for each sentence a hypothesis per length, best mean log-probability first.
+def search(
+    model: MaskedLanguageModel, text: Text, batch: Lengths, settings: DecodingSettings
+) -> list[list[Hypothesis]]:
+    """Return a hypothesis per length for each sentence, best mean log-probability first.
 
-    The lengths are the most probable ones, `settings.length_beam` of them, END included. Of the prediction every END is
-    left out, wherever it stands.
+    The lengths are the `settings.length_beam` most probable ones, END included. Every predicted END is left out of the
+    hypothesis, wherever it is.
     """
-    tried = _try(model, source, settings)
-    scores = tried.sums / tried.lengths
+    lengths, tokens, sums = _hypotheses(model, text.ids(batch), settings)
+    scores = sums / lengths
     return [
         [
-            Hypothesis(_without_specials(tried.tokens[row, k]), float(tried.sums[row, k]), float(scores[row, k]))
+            Hypothesis(
+                tuple(unit for unit in tokens[row, k].tolist() if unit not in (END, PADDING)),
+                float(sums[row, k]),
+                float(scores[row, k]),
+            )
             for k in scores[row].argsort(descending=True, stable=True)[: settings.n_best].tolist()
         ]
-        for row in range(len(source))
+        for row in range(len(batch))
     ]
 
 
 def best_lengths(model: MaskedLanguageModel, source: Tensor, settings: DecodingSettings) -> Tensor:
     """Source ids [B, S] -> the lengths [B] of the best hypotheses, END included."""
-    tried = _try(model, source, settings)
-    best = (tried.sums / tried.lengths).argmax(1, keepdim=True)
-    return tried.lengths.gather(1, best)[:, 0]
+    lengths, _, sums = _hypotheses(model, source, settings)
+    best = (sums / lengths).argmax(1, keepdim=True)
+    return lengths.gather(1, best)[:, 0]
 
 
-@dataclass(frozen=True)
-class Tried:
-    """A hypothesis for each of K lengths."""
-
-    lengths: Tensor  # [B, K]
-    tokens: Tensor  # [B, K, T]
-    sums: Tensor  # [B, K] of log-probabilities
-
-
-def _try(model: MaskedLanguageModel, source: Tensor, settings: DecodingSettings) -> Tried:
+def _hypotheses(
+    model: MaskedLanguageModel, source: Tensor, settings: DecodingSettings
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Source ids [B, S] -> K lengths [B, K], their hypotheses [B, K, T], and sums of log-probabilities [B, K]."""
     memory, logits = model.encode_with_length(source)
     if logits.isnan().any():
         raise UserError("the model's output is not a number; did its training diverge?")
     lengths = logits.topk(min(settings.length_beam, logits.size(1) - 1)).indices.clamp(min=SHORTEST)
     tokens, log_probabilities = predict(model, memory, lengths.flatten(), settings.iterations)
-    sums = log_probabilities.sum(1).view(lengths.shape)
-    return Tried(lengths, tokens.view(*lengths.shape, -1), sums)
+    return lengths, tokens.view(*lengths.shape, -1), log_probabilities.sum(1).view(lengths.shape)
 
 
 def predict(model: MaskedLanguageModel, memory: Memory, lengths: Tensor, iterations: int) -> tuple[Tensor, Tensor]:
-    """Lengths [B * K], K in a row for each sentence -> units and log-probabilities of the targets [B * K, T]."""
+    """Lengths [B * K], those of a sentence next to each other -> units and log-probabilities [B * K, T]."""
     return mask_predict(
         lambda targets, wanted: _best(model, memory, targets, wanted),
         lengths,
@@ -72,7 +75,7 @@ def predict(model: MaskedLanguageModel, memory: Memory, lengths: Tensor, iterati
 
 
 def _best(model: MaskedLanguageModel, memory: Memory, targets: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
-    """The best unit and its log-probability at the wanted positions; neither padding nor the mask is one."""
+    """Return the best unit and its log-probability at the wanted positions; neither padding nor the mask is one."""
     states = model.decode(targets, memory)[wanted]  # [M, D]
     units, log_probabilities = [], []
     for chunk in torch.split(states, CHUNK):
@@ -84,5 +87,24 @@ def _best(model: MaskedLanguageModel, memory: Memory, targets: Tensor, wanted: T
     return torch.cat(units), torch.cat(log_probabilities)
 
 
-def _without_specials(tokens: Tensor) -> tuple[int, ...]:
-    return tuple(unit for unit in tokens.tolist() if unit not in (END, PADDING))
+def mask_predict(
+    predict: Predict, lengths: Tensor, *, iterations: int, mask: int, padding: int
+) -> tuple[Tensor, Tensor]:
+    """Lengths of targets [N], END included -> their units [N, T] and log-probabilities [N, T], 0 after the end.
+
+    The first iteration predicts all units; iteration t of T, from 0, masks floor(length * (1 - t / T)) units again, one
+    at least: those with the lowest log-probability when they were last predicted.
+    """
+    real = torch.arange(int(lengths.max()), device=lengths.device) < lengths[:, None]
+    tokens = torch.where(real, mask, padding)
+    certainty = torch.zeros(tokens.shape, device=lengths.device)
+    chosen = real
+    for iteration in range(iterations):
+        if iteration:
+            count = (lengths * (iterations - iteration) // iterations).clamp(min=1)
+            ranks = certainty.masked_fill(~real, torch.inf).argsort(dim=1, stable=True).argsort(dim=1)
+            chosen = ranks < count[:, None]
+        units, log_probabilities = predict(tokens.masked_fill(chosen, mask), chosen)
+        tokens = tokens.masked_scatter(chosen, units)
+        certainty = certainty.masked_scatter(chosen, log_probabilities.to(certainty.dtype))
+    return tokens, certainty

@@ -1,6 +1,6 @@
-"""Noisy parallel decoding (Gu et al. 2018): a masked model has a candidate per length, and a teacher chooses.
+"""Noisy parallel decoding (Gu et al. 2018): a masked model has a candidate per length, and a teacher chooses one.
 
-The teacher's log-probability of a candidate is divided by its units, END included: the sum would choose short ones.
+The teacher's log-probability of a candidate is divided by its units, END included: the sum would prefer short ones.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ def rescore_ids(
     workers: int | None = None,
     processes: Processes = ALONE,
 ) -> list[Hypothesis]:
-    """Return the teacher's choice for every sentence; of equals the one that the model itself prefers.
+    """Return the teacher's choice for every sentence; of equals the one that the model ranks higher.
 
     See `in_batches` for `progress`, `workers` and `processes`. Raises UserError for a model that has no candidates of
     several lengths, a teacher that has no log-probabilities, and sentences or candidates too long for either.

@@ -1,4 +1,4 @@
-"""Translates the test sets of an experiment, or plain text, with a trained run."""
+"""Translate the test sets of an experiment, or plain text, with a trained run."""
 
 import dataclasses
 import json
@@ -17,7 +17,7 @@ from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import usable
-from context_nmt.files import UserError, read_json, replacing_folder, write_lines
+from context_nmt.files import UserError, decoded_lines, read_json, replacing_folder, write_lines
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
@@ -30,7 +30,8 @@ LONG = 1000  # units; attention takes the square of a line's length
 def decode_run(experiment: Layout, variant: str, seed: int, *, device: str) -> bool:
     """Translate every test set of the binarized corpus with one run, into `runs/decoded/RUN`, whole or not at all.
 
-    Where torchrun started several processes, they share the work and the first writes; returns whether this one is it.
+    Where torchrun started several processes, they share the work and the first writes. Return whether this is the
+    first.
     """
     settings = read_settings(experiment.plan(variant, "decoding"))
     corpus = BinarizedCorpus(experiment.binarized)
@@ -98,8 +99,8 @@ def read_settings(path: Path) -> DecodingSettings:
 def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: int | None, device: str) -> None:
     """Translate UTF-8 text with the run in `folder`, from raw text to raw text, one line per line.
 
-    A line without words stays empty: what the model makes of nothing is for a test set's scores, not for a reader. A
-    model that looks at previous sentences takes the lines between such ones as a document.
+    A line without words stays empty; only test sets have a model's translation of nothing. For a model that looks at
+    previous sentences, empty lines separate documents.
     Raises UserError for a folder without a run, a beam that is not positive and input that is not UTF-8.
     """
     if not (folder / RUN_WEIGHTS).is_file():
@@ -114,8 +115,8 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
     where = device_named(device)
     chain = TextChain(folder / "text")
     model = load_run(folder, where, chain.corpus)
-    subwords = chain.source_subwords(list(decoded_lines(source)))
-    sentences = [np.array(chain.source_vocabulary.ids(line), dtype=np.int64) for line in subwords]
+    subwords = chain.source_subwords(list(decoded_lines(source, "standard input")))
+    sentences = [np.array(chain.corpus.source_vocabulary.ids(line), dtype=np.int64) for line in subwords]
     for number, sentence in enumerate(sentences, start=1):
         if len(sentence) > LONG:
             print(f"note: line {number} has {len(sentence)} units, which takes long and much memory", file=sys.stderr)
@@ -129,25 +130,14 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
         workers=usable(where),
     )
     best = (found[0].tokens if len(sentence) else () for sentence, found in zip(sentences, results, strict=True))
-    units = [chain.target_vocabulary.text(tokens) for tokens in best]
+    units = [chain.corpus.target_vocabulary.text(tokens) for tokens in best]
     for line in chain.target_text(chain.target_tokens(units)):
         target.write(line.encode("utf-8") + b"\n")
     target.flush()
 
 
 def paragraphs(sentences: list[NDArray[np.int64]]) -> list[range]:
-    """The documents of a text, between empty lines, which belong to none and are one each."""
+    """Return the documents of a text: what empty lines separate, and each empty line."""
     empty = [len(sentence) == 0 for sentence in sentences]
     starts = [number for number in range(len(empty)) if number == 0 or empty[number] or empty[number - 1]]
     return [range(start, end) for start, end in pairwise([*starts, len(sentences)])]
-
-
-def decoded_lines(source: BinaryIO) -> Iterator[str]:
-    """Yield the lines of standard input, split at "\\n" only; raises UserError with the number of a broken one."""
-    for number, line in enumerate(source, start=1):
-        try:
-            yield line.removesuffix(b"\n").decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise UserError(
-                f"standard input: line {number} is not UTF-8 ({error.reason} at byte {error.start})"
-            ) from None

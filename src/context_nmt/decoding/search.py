@@ -1,9 +1,9 @@
-"""Beam search over a step function and an opaque state: it knows no model and no mechanism.
+"""Beam search with a step function and an opaque state: it knows no model and no mechanism.
 
 Letters: B sentences still searched, K beam, V vocabulary. Each step keeps the K best continuations; those that end in
-END are finished, the others live on, and the next step fills all K slots again from them. K = 1 is greedy search.
-|Y|, a hypothesis's length, counts its END. Maximum lengths do not: a hypothesis that has reached its maximum length can
-only go on with END, and pays for it.
+END are finished, the others are live, and the next step fills all K slots again from them. K = 1 is greedy search.
+|Y|, a hypothesis's length, counts its END. Maximum lengths do not: a hypothesis of maximum length can only be continued
+with END, at the cost of its log-probability.
 """
 
 from collections.abc import Callable, Collection
@@ -15,7 +15,6 @@ from torch import Tensor
 
 from context_nmt.files import UserError
 
-Tree = TypeVar("Tree")
 Length = TypeVar("Length", float, Tensor)
 State = dict[str, Any]  # "sentences": a tree with B rows, "hypotheses": a tree with B * K rows, K in a row per sentence
 Step = Callable[[Tensor, State], tuple[Tensor, State]]  # tokens [B * K], state -> logits [B * K, V], next state
@@ -34,24 +33,19 @@ class Hypothesis:
     score: float  # the log-probability divided by the length penalty
 
 
-def reorder(tree: Tree, indices: Tensor) -> Tree:
+def reorder(tree: Any, indices: Tensor) -> Any:
     """Take rows `indices` of every tensor (batch first) in a tree of dicts, lists, tuples and dataclasses.
 
-    Ints and None pass.
+    Ints and None stay as they are; other values raise a TypeError.
     """
-    taken: Tree = _reorder(tree, indices)
-    return taken
-
-
-def _reorder(tree: Any, indices: Tensor) -> Any:
     if isinstance(tree, Tensor):
         return tree.index_select(0, indices)
     if isinstance(tree, dict):
-        return {key: _reorder(value, indices) for key, value in tree.items()}
+        return {key: reorder(value, indices) for key, value in tree.items()}
     if isinstance(tree, list | tuple):
-        return type(tree)(_reorder(value, indices) for value in tree)
+        return type(tree)(reorder(value, indices) for value in tree)
     if is_dataclass(tree) and not isinstance(tree, type):
-        return replace(tree, **{field.name: _reorder(getattr(tree, field.name), indices) for field in fields(tree)})
+        return replace(tree, **{field.name: reorder(getattr(tree, field.name), indices) for field in fields(tree)})
     if tree is None or isinstance(tree, int):
         return tree
     raise TypeError(
@@ -105,11 +99,15 @@ def beam_search(
         if sums.isnan().any():
             raise UserError("the model's output is not a number; did its training diverge?")
         parents, words = best // width, units.view(continued.shape).gather(1, best)
-        tokens = torch.cat([_take(tokens, parents), words[:, :, None]], dim=2)
+        before = tokens.gather(1, parents[:, :, None].expand(-1, -1, length))
+        tokens = torch.cat([before, words[:, :, None]], dim=2)
 
         ended = (words == end) & (sums > IMPOSSIBLE)
         scores = torch.where(ended, sums / penalty(length_penalty, weight, float(length)), IMPOSSIBLE)
-        _collect(found, sentences, ended, tokens, sums, scores)
+        owners = sentences[:, None].expand_as(ended)
+        values = (of[ended].tolist() for of in (owners, tokens, sums, scores))
+        for sentence, ids, log_probability, score in zip(*values, strict=True):
+            found[sentence].append(Hypothesis(tuple(ids[1:-1]), log_probability, score))
         finished = torch.cat([finished, scores], dim=1).topk(n_best).values
         sums = sums.masked_fill(ended, IMPOSSIBLE)
 
@@ -130,9 +128,9 @@ def beam_search(
 
 
 def _log_probabilities(logits: Tensor, forbidden: Collection[int], end: int, at_maximum: Tensor) -> Tensor:
-    """Normalise [B * K, V] over the whole vocabulary, then rule out what may not be produced.
+    """Normalise [B * K, V] over the whole vocabulary, then rule out forbidden units.
 
-    Sentences at their maximum length [B] may only end.
+    Only END can follow in sentences at their maximum length [B].
     """
     precision = torch.promote_types(logits.dtype, torch.float32)
     log_probabilities = logits.log_softmax(dim=-1, dtype=precision)
@@ -145,10 +143,10 @@ def _log_probabilities(logits: Tensor, forbidden: Collection[int], end: int, at_
 
 
 def _best(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the `count` best [N, count] of each row of scores [N, V] and where they are; all if V is smaller.
+    """Return the `count` best [N, count] of each row of scores [N, V] and their indices; all if V is smaller.
 
-    The best are in those `count` chunks that have the highest maxima. Looking there only takes a quarter of the time
-    that `topk` takes for 8000 units on a CPU.
+    The best are in the `count` chunks with the highest maxima. To search these alone takes a quarter of the time of
+    `topk` for 8000 units on a CPU.
     """
     rows, size = scores.shape
     chunks = size // CHUNK
@@ -157,23 +155,8 @@ def _best(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
         return values, indices
     maxima = scores[:, : chunks * CHUNK].reshape(rows, chunks, CHUNK).amax(2)
     within = torch.arange(CHUNK, device=scores.device)
-    behind = torch.arange(chunks * CHUNK, size, device=scores.device)
+    rest = torch.arange(chunks * CHUNK, size, device=scores.device)
     places = (maxima.topk(count).indices[:, :, None] * CHUNK + within).flatten(1)
-    places = torch.cat([places, behind.expand(rows, -1)], dim=1)
+    places = torch.cat([places, rest.expand(rows, -1)], dim=1)
     values, indices = scores.gather(1, places).topk(count)
     return values, places.gather(1, indices)
-
-
-def _take(tokens: Tensor, parents: Tensor) -> Tensor:
-    """Hypotheses [B, K, T] by their slots [B, K]."""
-    return tokens.gather(1, parents[:, :, None].expand(-1, -1, tokens.shape[2]))
-
-
-def _collect(
-    found: list[list[Hypothesis]], sentences: Tensor, ended: Tensor, tokens: Tensor, sums: Tensor, scores: Tensor
-) -> None:
-    """Append the hypotheses that ended [B, K] to those found for their sentences."""
-    row, _ = ended.nonzero(as_tuple=True)
-    values = sentences[row].tolist(), tokens[ended].tolist(), sums[ended].tolist(), scores[ended].tolist()
-    for sentence, units, log_probability, score in zip(*values, strict=True):
-        found[sentence].append(Hypothesis(tuple(units[1:-1]), log_probability, score))

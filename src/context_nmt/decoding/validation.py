@@ -10,10 +10,10 @@ from context_nmt.settings.decoding import DecodingSettings
 def validation_bleu(model: Model, corpus: BinarizedCorpus) -> float:
     """BLEU of the validation set on its tokens as they are before BPE (truecased): greedy, or of the best length.
 
-    Unknown words stay `<unk>`. It steers training and is no result: those come from the significance stage, with their
-    signatures. The variant's search settings have no part in it.
+    Unknown words stay `<unk>`. The score steers training and is no result; the significance stage computes results,
+    with their signatures. The variant's search settings do not matter.
     """
-    import sacrebleu  # only where a recipe asks for this; training needs it for nothing else
+    import sacrebleu  # training needs it for nothing else
 
     source, target = corpus.parallel(corpus.validation)
     device = next(model.parameters()).device

@@ -1,1 +1,1 @@
-"""One run -> rows: what is measured of it and of its translations."""
+"""Measures one run and its translations, and writes the results as rows."""

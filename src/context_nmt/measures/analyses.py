@@ -7,26 +7,22 @@ from context_nmt.decoding.running import read_settings
 from context_nmt.decoding.workers import gathered
 from context_nmt.files import read_lines, read_parallel
 from context_nmt.measures.attention.divergence import divergence
-from context_nmt.measures.attention.gates import Tagged, gates
+from context_nmt.measures.attention.gates import gates
 from context_nmt.measures.attention.locality import locality
-from context_nmt.measures.attention.tagged_words import tagged_words
-from context_nmt.measures.bleu_by_iterations import bleu_by_iterations
-from context_nmt.measures.bleu_by_length import bleu_by_length
+from context_nmt.measures.attention.recording import Analysed
+from context_nmt.measures.bleu_breakdowns import bleu_by_iterations, bleu_by_length, ngram_accuracy
 from context_nmt.measures.evaluated import Evaluated
-from context_nmt.measures.ngram_accuracy import ngram_accuracy
-from context_nmt.measures.parts_of_speech import find_tags
+from context_nmt.measures.parts_of_speech import find_tags, tagged_words
 from context_nmt.measures.rows import Row, write_rows
 from context_nmt.measures.scores import read_test
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
-from context_nmt.models.model import Model
 from context_nmt.models.processes import processes
-from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.layout import run_name
 
 
 def analyse_run(experiment: Evaluated, variant: str, seed: int, *, device: str) -> None:
-    """Write what is read off a run's model, and off its translations, for each test set.
+    """Write the analyses of a run's model and of its translations, for each test set.
 
     Where torchrun started several processes, they share the test sets and the first writes. Raises UserError for
     missing files, line counts that differ and sentences longer than the model's learned positions.
@@ -35,47 +31,28 @@ def analyse_run(experiment: Evaluated, variant: str, seed: int, *, device: str) 
     where = device_named(device)
     model = load_run(experiment.model(run), where, corpus)
     settings = read_settings(experiment.plan(variant, "decoding"))
-    found = {}
     with processes(where) as group:
-        for test in group.share(list(corpus.tests)):
-            of_model = _of_model(experiment, corpus, model, test, settings)
-            found[test] = [*of_model, *_of_output(experiment, corpus, run, model, test, settings)]
-        found = gathered(found, group)
+        own = group.share(list(corpus.tests))
+        rows = {test: list(_rows(experiment, run, Analysed(model, corpus, test, settings))) for test in own}
+        found = gathered(rows, group)
     if group.first:
         write_rows(experiment.analyses(run), run, (row for test in corpus.tests for row in found[test]))
 
 
-def _of_model(
-    experiment: Evaluated, corpus: BinarizedCorpus, model: Model, test: str, settings: DecodingSettings
-) -> Iterator[Row]:
-    tagged = {
-        side: words
-        for side, language in (("source", corpus.source), ("target", corpus.target))
-        if (words := _tagged(experiment, test, language)) is not None
-    }
-    yield from locality(model, corpus, test, settings)
-    yield from divergence(model, corpus, test, settings)
-    yield from gates(model, corpus, test, settings, tagged)
-
-
-def _tagged(experiment: Evaluated, test: str, language: str) -> Tagged | None:
-    tags = find_tags(experiment, test, language)
-    if tags is None:
-        return None
-    lines = read_lines(experiment.subwords / f"{test}.{language}")
-    return [tagged_words(line.split(), own) for line, own in zip(lines, tags.universal(), strict=True)]
-
-
-def _of_output(
-    experiment: Evaluated, corpus: BinarizedCorpus, run: str, model: Model, test: str, settings: DecodingSettings
-) -> Iterator[Row]:
+def _rows(experiment: Evaluated, run: str, analysed: Analysed) -> Iterator[Row]:
+    corpus, test = analysed.corpus, analysed.test
+    tagged = {}
+    for side, language in (("source", corpus.source), ("target", corpus.target)):
+        if tags := find_tags(experiment, test, language):
+            lines = zip(read_lines(experiment.subwords / f"{test}.{language}"), tags.universal(), strict=True)
+            tagged[side] = [tagged_words(line.split(), own) for line, own in lines]
+    yield from locality(analysed)
+    yield from divergence(analysed)
+    yield from gates(analysed, tagged)
     hypotheses, references = read_test(experiment, run, test, tokenized=True)
     yield from ngram_accuracy(test, hypotheses, references[0])
     hypotheses, references = read_test(experiment, run, test, tokenized=False)
     (sources,) = read_parallel(experiment.tokenized / f"{test}.{corpus.source}")
     units = corpus.side(test, corpus.source).lengths.tolist()
     yield from bleu_by_length(test, hypotheses, references, units, [len(line.split()) for line in sources])
-    text = experiment.model(run) / "text"
-    yield from bleu_by_iterations(
-        model, corpus, test, settings, text=text, hypotheses=hypotheses, references=references
-    )
+    yield from bleu_by_iterations(analysed, experiment.model(run) / "text", hypotheses, references)

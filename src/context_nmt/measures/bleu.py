@@ -16,6 +16,7 @@ import sacrebleu
 import sacremoses
 
 Score = dict[str, Any]  # {"score": float, "signature": str}
+Texts = Sequence[Sequence[str]]  # a hypothesis and references, or references: lists of parallel lines
 
 COMPOUND = re.compile(r"(\S)-(\S)")
 MOSES_HYPHEN = "@-@"  # what aggressive hyphen splitting leaves: already split
@@ -28,53 +29,50 @@ def split_compounds(line: str) -> str:
 
 
 def bleu_metric(name: str) -> sacrebleu.BLEU:
-    """The sacrebleu metric behind `sacrebleu` (raw text) or one of the tokenised scores."""
+    """Return the metric of `sacrebleu` (raw text) or of one of the tokenised scores."""
     if name == "sacrebleu":
-        return sacrebleu.BLEU(force=True)  # `score_files` says itself where text looks tokenised
+        return sacrebleu.BLEU(force=True)  # `score_files` warns about tokenised text itself
     return sacrebleu.BLEU(tokenize="none", smooth_method="none", lowercase=name == "bleu_lowercased", force=True)
 
 
-def score_raw(hypothesis: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, Score]:
-    """Scores that are defined on raw, detokenised text."""
+def score_sacrebleu(hypothesis: Sequence[str], references: Texts) -> Score:
+    """Return `sacrebleu` alone."""
+    return _score(bleu_metric("sacrebleu"), hypothesis, references)
+
+
+def score_raw(hypothesis: Sequence[str], references: Texts) -> dict[str, Score]:
+    """Return the scores that are defined on raw, detokenised text."""
     return {
         "sacrebleu": score_sacrebleu(hypothesis, references),
         "chrf": _score(sacrebleu.CHRF(), hypothesis, references),
     }
 
 
-def score_sacrebleu(hypothesis: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
-    """`sacrebleu` alone."""
-    return _score(bleu_metric("sacrebleu"), hypothesis, references)
-
-
-def score_tokenized(hypothesis: Sequence[str], references: Sequence[Sequence[str]], *, text: str) -> dict[str, Score]:
-    """Scores that are defined on tokens; `text` says in the signature where the tokens come from."""
+def score_tokenized(hypothesis: Sequence[str], references: Texts, *, text: str) -> dict[str, Score]:
+    """Return the scores that are defined on tokens; `text` says in the signature where the tokens come from."""
     split = [[split_compounds(line) for line in lines] for lines in (hypothesis, *references)]
+    metric, lowercased = bleu_metric("bleu_tokenized"), bleu_metric("bleu_lowercased")
     return {
-        "bleu_tokenized": _score(bleu_metric("bleu_tokenized"), hypothesis, references, text=text),
-        "bleu_compound_split": _score(
-            bleu_metric("bleu_compound_split"), split[0], split[1:], text=text, compounds="split"
-        ),
-        "bleu_lowercased": _score(bleu_metric("bleu_lowercased"), hypothesis, references, text=text),
+        "bleu_tokenized": _score(metric, hypothesis, references, text=text),
+        "bleu_compound_split": _score(metric, split[0], split[1:], text=text, compounds="split"),
+        "bleu_lowercased": _score(lowercased, hypothesis, references, text=text),
     }
 
 
-def score_raw_and_tokenized(
-    hypothesis: Sequence[str], references: Sequence[Sequence[str]], *, language: str
-) -> dict[str, Score]:
-    """All scores of raw text; those on tokens see it through the Moses tokenizer of `language`."""
+def score_raw_and_tokenized(hypothesis: Sequence[str], references: Texts, *, language: str) -> dict[str, Score]:
+    """Return all scores of raw text; those on tokens see it through the Moses tokenizer of `language`."""
     tokens = [moses_tokens(lines, language) for lines in (hypothesis, *references)]
     text = f"moses-{language}-sacremoses-{version('sacremoses')}"
     return score_raw(hypothesis, references) | score_tokenized(tokens[0], tokens[1:], text=text)
 
 
 def moses_tokens(lines: Sequence[str], language: str) -> list[str]:
-    """Moses tokens of raw lines, cased, hyphens kept."""
+    """Return the Moses tokens of raw lines, cased, hyphens kept."""
     tokenizer = sacremoses.MosesTokenizer(language)
     return [tokenizer.tokenize(line, return_str=True, escape=False) for line in lines]
 
 
-def _score(metric: Any, hypothesis: Sequence[str], references: Sequence[Sequence[str]], **notes: str) -> Score:
+def _score(metric: Any, hypothesis: Sequence[str], references: Texts, **notes: str) -> Score:
     score = metric.corpus_score(hypothesis, references).score
     signature = "|".join([str(metric.get_signature()), *(f"{key}:{value}" for key, value in notes.items())])
     return {"score": round(score, 4), "signature": signature}

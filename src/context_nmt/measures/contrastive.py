@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import UserError, read_json, replacing_folder, write_lines
@@ -39,96 +38,84 @@ def contrast_run(experiment: Layout, variant: str, seed: int, *, device: str) ->
     from context_nmt.models.devices import device_named
     from context_nmt.models.processes import processes
 
-    sets = {}
+    judged = {}
     where = device_named(device)
     model = load_run(experiment.model(run), where, corpus)
     with processes(where) as group:
         for name in corpus.contrastive:
-            index = experiment.tokenized / f"{name}.items.json"
             sources, targets = corpus.parallel(name)
-            wanted = candidates(index, len(sources))
+            items = read_items(experiment.tokenized / f"{name}.items.json", len(sources))
+            candidates = items.candidates()
             summed = score_pairs(
                 model,
-                [sources[number] for _, number in wanted],
-                [targets[number] for _, number in wanted],
-                contexts=[[(sources[one], targets[one]) for one in context] for context, _ in wanted],
+                [sources[number] for _, number in candidates],
+                [targets[number] for _, number in candidates],
+                contexts=[[(sources[one], targets[one]) for one in context] for context, _ in candidates],
                 device=where,
                 progress=f"{run} {name}" if group.first else None,
                 workers=usable(where),
                 processes=group,
             )
-            scores = dict(zip(wanted, summed, strict=True))
-            means = {one: score / (len(targets[one[1]]) + 1) for one, score in scores.items()}  # END included
-            sets[name] = judge(index, {SUMMED: scores, NORMALIZED: means})
+            sums = dict(zip(candidates, summed, strict=True))
+            means = {one: score / (len(targets[one[1]]) + 1) for one, score in sums.items()}  # END included
+            judged[name] = (items, {SUMMED: items.margins(sums), NORMALIZED: items.margins(means)})
     if not group.first:
         return
     with replacing_folder(experiment.contrastive_outcomes(run)) as folder:
-        for name, judged in sets.items():
-            write_lines(folder / f"{name}.tsv", judged.outcomes())
-    write_rows(experiment.contrastive(run), run, (row for name, judged in sets.items() for row in judged.rows(name)))
+        for name, (_, margins) in judged.items():
+            write_lines(folder / f"{name}.tsv", outcome_lines(margins))
+    rows = (row for name, (items, margins) in judged.items() for row in items.rows(name, margins))
+    write_rows(experiment.contrastive(run), run, rows)
 
 
 @dataclass(frozen=True)
-class Judged:
-    """The items of one set, with their margins: the right candidate's score less that of the best wrong one."""
+class Items:
+    """The items of one contrastive set."""
 
     sha256: str
+    candidates_of: list[list[Candidate]]  # of each item, the right one first
     categories: list[set[str]]  # of each item
-    margins: dict[str, list[float]]  # of each item, in nats, by metric
 
-    def rows(self, name: str) -> Iterator[Row]:
-        """Yield accuracies of the set `name` by category, in per cent, and how many items each has."""
+    def candidates(self) -> list[Candidate]:
+        """Return the distinct candidates of all items."""
+        return list(dict.fromkeys(one for item in self.candidates_of for one in item))
+
+    def margins(self, scores: dict[Candidate, float]) -> list[float]:
+        """Return each item's margin: the right candidate's score, in nats, less that of the best wrong one."""
+        return [scores[right] - max(scores[one] for one in wrong) for right, *wrong in self.candidates_of]
+
+    def rows(self, name: str, margins: dict[str, list[float]]) -> Iterator[Row]:
+        """Yield accuracies of the set `name` by category, in per cent, and the items of each; margins by metric."""
         for category in sorted(set().union(*self.categories)):
             own = [number for number, categories in enumerate(self.categories) if category in categories]
             yield row(name, "items", len(own), tag=category, of=TEXT)
-            for metric, margins in self.margins.items():
+            for metric, of_items in margins.items():
                 score = "mean-over-units" if metric == NORMALIZED else "sum"
-                accuracy = round(100 * fmean(outcome(margins[number]) for number in own), 4)
+                accuracy = round(100 * fmean(outcome(of_items[number]) for number in own), 4)
                 signature = f"items:{len(own)}|log-probability:{score}|ties:0.5|set:{self.sha256[:16]}"
                 yield row(name, metric, accuracy, tag=category, signature=signature)
 
-    def outcomes(self) -> Iterator[str]:
-        """Yield a table, its columns apart by tabs: for each line of the set, from 1, the outcomes and margins."""
-        yield "\t".join(COLUMNS)
-        for line, margins in enumerate(zip(*self.margins.values(), strict=True), start=1):
-            cells = [f"{outcome(margin):g}\t{margin:.6g}" for margin in margins]
-            yield "\t".join([str(line), *cells])
 
-
-def candidates(index: Path, pairs: int) -> list[Candidate]:
-    """Give the distinct candidates of the items of `SET.items.json`.
-
-    Raises UserError if the set has not that many `pairs`.
-    """
-    items = read_json(index)["items"]
+def read_items(index: Path, pairs: int) -> Items:
+    """Read `SET.items.json`; raises UserError if the set does not have that many `pairs`."""
+    content = read_json(index)
+    items = content["items"]
     if any("context" not in item for item in items):
         raise UserError(f"{index}: says nothing of contexts; run the text stages again")
-    found = [candidate for item in items for candidate in _of_item(item)]
-    expected = 1 + max(number for context, candidate in found for number in (*context, candidate))
+    found = [[(tuple(item["context"]), number) for number in (item["right"], *item["wrong"])] for item in items]
+    expected = 1 + max(number for item in found for context, own in item for number in (*context, own))
     if pairs != expected:
         raise UserError(f"{index}: has {expected} pairs, but there are {pairs}; run the text stages again")
-    return list(dict.fromkeys(found))
+    return Items(content["sha256"], found, [{ALL, *item["categories"]} for item in items])
 
 
-def _of_item(item: dict[str, Any]) -> list[Candidate]:
-    """The right one first."""
-    return [(tuple(item["context"]), number) for number in (item["right"], *item["wrong"])]
-
-
-def judge(index: Path, scores: dict[str, dict[Candidate, float]]) -> Judged:
-    """Judge the items of `SET.items.json` by the scores of their candidates."""
-    entries = read_json(index)
-    items = [_of_item(item) for item in entries["items"]]
-    return Judged(
-        sha256=entries["sha256"],
-        categories=[{ALL, *item["categories"]} for item in entries["items"]],
-        margins={
-            metric: [given[right] - max(given[one] for one in wrong) for right, *wrong in items]
-            for metric, given in scores.items()
-        },
-    )
+def outcome_lines(margins: dict[str, list[float]]) -> Iterator[str]:
+    """Yield a table, its columns apart by tabs: for each item, from 1, its outcomes and margins by metric."""
+    yield "\t".join(COLUMNS)
+    for line, of_item in enumerate(zip(*margins.values(), strict=True), start=1):
+        yield "\t".join([str(line), *(f"{outcome(margin):g}\t{margin:.6g}" for margin in of_item)])
 
 
 def outcome(margin: float) -> float:
-    """1 for a right candidate that is ahead, one half for a tie, else 0."""
+    """Return 1 if the right candidate is ahead, one half for a tie, else 0."""
     return 1.0 if margin > 0 else 0.5 if margin == 0 else 0.0

@@ -1,22 +1,22 @@
-"""An experiment as its evaluation sees it: what text there is, and how it became tokens."""
+"""The folder of an experiment, and the settings that the stages read which score and analyse translations."""
 
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from context_nmt.files import UserError, read_json
-from context_nmt.settings.checking import read_settings
+from context_nmt.settings.checking import read_plan
 from context_nmt.settings.layout import Layout
 from context_nmt.settings.text import TextPlan
 
 
 class Evaluated(Layout):
-    """A folder with metrics/plans/text.json; no other key of params.yaml concerns these stages."""
+    """A folder with metrics/plans/text.json; these stages read no other key of params.yaml."""
 
     @cached_property
     def settings(self) -> TextPlan:
-        """What the plan stage has written; raises UserError."""
-        return read_settings(TextPlan, self.stage_plan("text"))
+        """Read the corpus and text settings that the plan stage wrote; raises UserError."""
+        return read_plan(TextPlan, self.stage_plan("text"))
 
     @property
     def corpus(self) -> Path:
@@ -24,7 +24,7 @@ class Evaluated(Layout):
         return self.data(self.settings.corpus.name)
 
     def read_pairs(self, variant: str) -> tuple[list[int], dict[str, Any]]:
-        """The seeds of a variant, and its pairs; raises UserError for a variant that has none."""
+        """Return the seeds and pairs of a variant, see `write_pairs`; raises UserError for a variant without pairs."""
         path = self.pairs(variant)
         if not path.is_file():
             known = ", ".join(sorted(found.stem for found in path.parent.glob("*.json")))

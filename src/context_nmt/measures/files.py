@@ -8,8 +8,21 @@ from pathlib import Path
 from sacremoses.corpus import NonbreakingPrefixes
 
 from context_nmt.files import UserError, read_parallel, write_json
-from context_nmt.measures.bleu import Score, score_raw_and_tokenized, score_tokenized
-from context_nmt.measures.file_words import WordFiles, score_words
+from context_nmt.measures.bleu import Score, Texts, score_raw_and_tokenized, score_tokenized
+from context_nmt.measures.discourse.word_accuracy import (
+    PRONOUNS,
+    listed,
+    read_alignments,
+    tagged_nouns,
+    usual_pronouns,
+    word_accuracy,
+)
+
+ABSENT = {
+    "apt_pronouns": f"there is a list of pronouns for {', '.join(PRONOUNS)} and none for {{language}}; give --pronouns",
+    "apt_nouns": "NLTK has no tagger for {language} here (the English one is `nltk.download`'s"
+    " averaged_perceptron_tagger_eng); give --nouns",
+}
 
 
 def score_files(
@@ -20,38 +33,44 @@ def score_files(
     tokenized: bool,
     language: str,
     output: Path,
-    words: WordFiles | None = None,
+    reference_alignment: Path | None = None,
+    hypothesis_alignment: Path | None = None,
+    pronouns: Path | None = None,
+    nouns: Path | None = None,
 ) -> dict[str, Score]:
     """Score one file against its references and write {metric: {"score", "signature"}}; see `scores`.
 
-    With `words`, the accuracies of pronouns and nouns stand beside, of tokens and against the first reference. The
-    source has to have as many lines as the others, and the tokens that the alignments name: no metric here reads it.
+    Alignments of the source with the first reference and with the hypothesis add the accuracies of pronouns and nouns,
+    which are those of the lists or, without them, the usual ones. The source must have as many lines as the others, and
+    the tokens that the alignments name; no metric here reads it.
     Raises UserError for missing or empty files, line counts that differ, a hypothesis without any text, a language
-    that is no code, and alignments that are wrong or those of raw text.
+    that is no code, and alignments that are wrong, incomplete or of raw text.
     """
-    if words and not tokenized:
+    lists = {"apt_pronouns": pronouns, "apt_nouns": nouns}
+    alignments = [path for path in (reference_alignment, hypothesis_alignment) if path]
+    if len(alignments) == 1 or (any(lists.values()) and not alignments):
+        raise UserError("pronouns and nouns need both --reference-alignment and --hypothesis-alignment")
+    if alignments and not tokenized:
         raise UserError("--reference-alignment and --hypothesis-alignment count tokens: give tokens, and --tokenized")
     if re.fullmatch(r"[a-z]{2,3}(-\w+)?", language) is None:
         raise UserError(f"--language is {language!r}; it must be a language's code, like de")
-    paths = [hypothesis, *references, *([source] if source else [])]
-    lines = read_parallel(*paths)
-    system, targets = lines[0], lines[1 : 1 + len(references)]
+    system, *targets = read_parallel(hypothesis, *references, *([source] if source else []))
+    sources = targets.pop() if source else None
     if not any(line.strip() for line in system):
         raise UserError(f"{hypothesis}: all lines are empty")
-    if not tokenized:
-        _note_doubts(hypothesis, system, language)
     if tokenized:
         scores = score_tokenized(system, targets, text="as-given")
-        if words:
-            scores |= score_words(words, system, targets, lines[-1] if source else None, language=language)
+        if alignments:
+            scores |= _score_words(alignments, lists, system, targets, sources, language)
     else:
+        _note_doubts(hypothesis, system, language)
         scores = score_raw_and_tokenized(system, targets, language=language)
     write_json(output, scores)
     return scores
 
 
 def _note_doubts(hypothesis: Path, lines: Sequence[str], language: str) -> None:
-    """Say on standard error what may not be meant; the scores are computed all the same."""
+    """Warn on standard error of a likely mistake; the scores are computed all the same."""
     if language not in NonbreakingPrefixes().available_langs.values():
         print(f"note: Moses has no rules for the language {language!r}; English ones are used", file=sys.stderr)
     spaced = sum(line.endswith(" .") for line in lines)
@@ -60,10 +79,36 @@ def _note_doubts(hypothesis: Path, lines: Sequence[str], language: str) -> None:
         print(f"note: {found}; if this text is tokenised, give --tokenized", file=sys.stderr)
 
 
+def _score_words(
+    alignments: list[Path],
+    lists: dict[str, Path | None],
+    hypotheses: Sequence[str],
+    references: Texts,
+    sources: Sequence[str] | None,
+    language: str,
+) -> dict[str, Score]:
+    """Score the pronouns and nouns of the first reference; notes left-out ones on standard error."""
+    reference = references[0]
+    texts = zip(alignments, (reference, hypotheses), strict=True)
+    links = [read_alignments(path, text, sources) for path, text in texts]
+    alignment = "as-given" + (f", reference 1 of {len(references)}" if len(references) > 1 else "")
+    scores = {}
+    for name, usual in (("apt_pronouns", usual_pronouns), ("apt_nouns", tagged_nouns)):
+        path = lists[name]
+        words = listed(reference, path) if path else usual(reference, language)
+        if words is None:
+            print(f"note: no {name}, for {ABSENT[name].format(language=language)}", file=sys.stderr)
+        elif score := word_accuracy(words, reference, hypotheses, *links, alignment=alignment):
+            scores[name] = score
+        else:
+            print(f"note: no {name}, for no such word of the reference is linked to the source", file=sys.stderr)
+    return scores
+
+
 def format_scores(scores: dict[str, Score]) -> str:
-    """A small table of metric, score and signature, with what was counted."""
+    """Return a small table of metric, score, signature and counts."""
     return "\n".join(
         f"{name:<20} {score['score']:6.{4 if name.startswith('apt_') else 2}f}  {score['signature']}"
-        + "".join(f" {what.replace('_', ' ')} {count}" for what, count in score.get("counts", {}).items())
+        + "".join(f" {case.replace('_', ' ')} {count}" for case, count in score.get("counts", {}).items())
         for name, score in scores.items()
     )

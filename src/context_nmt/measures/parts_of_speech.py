@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from context_nmt.corpus.vocabulary import JOINER
 from context_nmt.files import read_json_lines, read_parallel
 from context_nmt.measures.evaluated import Evaluated
 
 # The twelve universal tags of Petrov et al. (2012), SYM for their ".", by the tags of the Penn Treebank and of STTS.
-# Of STTS, what stands before a noun is a determiner, but for possessives, which are pronouns in the Penn Treebank, too.
+# STTS tags before a noun are determiners, except possessives, which are pronouns in the Penn Treebank, too.
 UNIVERSAL = {
     "VERB": "VB VBD VBG VBN VBP VBZ MD VVFIN VVIMP VVINF VVIZU VVPP VAFIN VAIMP VAINF VAPP VMFIN VMINF VMPP",
     "NOUN": "NN NNS NNP NNPS NE",
@@ -33,14 +35,14 @@ class Tags:
     sentences: list[list[str]]
 
     def universal(self) -> list[list[str]]:
-        """The same as universal tags; those that are not known are X."""
+        """Return the same as universal tags; unknown ones are X."""
         return [[UNIVERSAL_OF.get(tag, "X") for tag in tags] for tags in self.sentences]
 
 
 def find_tags(experiment: Evaluated, split: str, language: str) -> Tags | None:
-    """Tag a tokenised split: by its gold tags if they are those of the same tokens, English else by NLTK's tagger.
+    """Return the gold tags of a tokenised split if its tokens have any, else those of NLTK's tagger for English.
 
-    None where neither is there.
+    Returns None where neither exists.
     """
     (lines,) = read_parallel(experiment.tokenized / f"{split}.{language}.cased")
     tokens = [line.split() for line in lines]
@@ -52,10 +54,10 @@ def find_tags(experiment: Evaluated, split: str, language: str) -> Tags | None:
 
 
 def tagged_by_nltk(sentences: Sequence[Sequence[str]], language: str) -> Tags | None:
-    """Tag tokens by NLTK's tagger; None for another language than English or without the tagger's data."""
+    """Tag tokens with NLTK's tagger; None for a language other than English or without the tagger's data."""
     if language != "en":
         return None
-    import nltk  # gold tags do without its second of importing
+    import nltk  # takes a second, and gold tags do not need it
 
     try:
         tagged = nltk.pos_tag_sents(sentences)
@@ -63,3 +65,25 @@ def tagged_by_nltk(sentences: Sequence[Sequence[str]], language: str) -> Tags | 
         return None
     name = f"nltk-{nltk.__version__}-perceptron-tagger"
     return Tags(name, [[tag for _, tag in sentence] for sentence in tagged])
+
+
+class TaggedWord(NamedTuple):
+    """The units of a word, from `start` up to but not including `end`, counted from 0."""
+
+    start: int
+    end: int
+    tag: str
+
+
+def tagged_words(units: Sequence[str], tags: Sequence[str]) -> list[TaggedWord]:
+    """Combine a sentence's units with the tags of its words; empty if their numbers of words differ."""
+    spans = word_spans(units)
+    if len(spans) != len(tags):
+        return []
+    return [TaggedWord(start, end, tag) for (start, end), tag in zip(spans, tags, strict=True)]
+
+
+def word_spans(units: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the places, start and end, of the units of each word of a sentence."""
+    ends = [end for end, unit in enumerate(units, start=1) if not unit.endswith(JOINER) or end == len(units)]
+    return list(zip([0, *ends], ends, strict=False))

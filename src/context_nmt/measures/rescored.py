@@ -21,20 +21,20 @@ from context_nmt.settings.layout import rescored_name, run_name
 def rescore_run(experiment: Evaluated, variant: str, seed: int, judge: str, *, device: str) -> None:
     """Write the translations that `judge`, the teacher's run, chooses for every test set, and their scores.
 
-    They lie where those of any run do, see `rescored_name`. Where torchrun started several processes, they share the
-    work and the first writes. Raises UserError for unknown names, missing files, other vocabularies, and models of the
-    wrong kind.
+    Their files have the run's name and `rescored`, see `rescored_name`. Where torchrun started several processes, they
+    share the work and the first writes. Raises UserError for unknown names, missing files, other vocabularies, and
+    models of the wrong kind.
     """
     run = run_name(variant, seed)
     settings = read_settings(experiment.plan(variant, "decoding"))
     corpus, where = BinarizedCorpus(experiment.binarized), device_named(device)
-    model, judging = (load_run(experiment.model(name), where, corpus) for name in (run, judge))
+    model, teacher = (load_run(experiment.model(name), where, corpus) for name in (run, judge))
     results = {}
     with processes(where) as group:
         for test in corpus.tests:
             results[test] = rescore_ids(
                 model,
-                judging,
+                teacher,
                 corpus.side(test, corpus.source),
                 settings,
                 device=where,

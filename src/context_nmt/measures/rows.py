@@ -8,13 +8,13 @@ from pathlib import Path
 from context_nmt.files import UserError, replacing
 
 COLUMNS = ("run", "test_set", "metric", "layer", "tag", "value", "signature")
-# What is in the column `run` of numbers that are of no run, but of the test set that runs are measured on.
-BOUND = "bound"  # the best score that a system can have that sees one sentence at a time
+# Values of the column `run` for numbers that do not belong to a run but to the test set.
+BOUND = "bound"  # the best score that a system can reach that sees one sentence at a time
 HUMAN = "human"  # of the reference
-CHANCE = "chance"  # of a classifier that always gives the most frequent class
+CHANCE = "chance"  # of a classifier that always chooses the most frequent class
 TEXT = "text"  # of the test set itself: how many sentences, items or words
-TESTS = ("bootstrap", "sacrebleu", "sign")  # of a difference; rows have their p-values as p_TEST
 NO_RUNS = (BOUND, HUMAN, CHANCE, TEXT)
+TESTS = ("bootstrap", "sacrebleu", "sign")  # of a difference; rows have their p-values as p_TEST
 
 
 @dataclass(frozen=True, order=True)
@@ -38,16 +38,9 @@ class Row:
 
 
 def row(
-    test_set: str,
-    metric: str,
-    value: float,
-    *,
-    layer: int | None = None,
-    tag: str = "",
-    signature: str = "",
-    of: str = "",
+    test_set: str, metric: str, value: float, layer: int | None = None, tag: str = "", signature: str = "", of: str = ""
 ) -> Row:
-    """A row with a measure of these parts."""
+    """Return a row with a measure of these parts."""
     return Row(Measure(test_set, metric, layer, tag), value, signature, of)
 
 
@@ -59,23 +52,20 @@ def write_rows(path: Path, run: str, rows: Iterable[Row]) -> None:
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        for one in rows:
-            measure = one.measure
-            layer = "" if measure.layer is None else measure.layer
-            writer.writerow(
-                (one.of or run, measure.test_set, measure.metric, layer, measure.tag, one.value, one.signature)
-            )
+        for one in rows:  # the writer leaves a cell of None empty
+            of = one.measure
+            writer.writerow((one.of or run, of.test_set, of.metric, of.layer, of.tag, one.value, one.signature))
 
 
 def in_order(measure: Measure) -> tuple[object, ...]:
-    """A key to sort by: metric, layer, tag; what has no layer or tag first, and numbers by their size."""
+    """Return a key to sort by: metric, layer, tag; first without a layer or tag, and numbers by size."""
     layer = -1 if measure.layer is None else measure.layer
     number = int(measure.tag) if measure.tag.isdecimal() else 0
     return measure.metric, layer, number, measure.tag
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """Read what `write_rows` has written; raises UserError for a missing file or one of other columns."""
+    """Read the file that `write_rows` wrote; raises UserError for a missing file or one with other columns."""
     if not path.is_file():
         raise UserError(f"{path}: no such file")
     with path.open(encoding="utf-8", newline="") as file:
@@ -83,7 +73,6 @@ def read_rows(path: Path) -> Iterator[Row]:
         if tuple(lines.fieldnames or ()) != COLUMNS:
             raise UserError(f"{path}: its columns are {lines.fieldnames}; they must be {', '.join(COLUMNS)}")
         for one in lines:
-            layer = int(one["layer"]) if one["layer"] else None
+            measure = Measure(one["test_set"], one["metric"], int(one["layer"]) if one["layer"] else None, one["tag"])
             of = one["run"] if one["run"] in NO_RUNS else ""
-            measure = Measure(one["test_set"], one["metric"], layer, one["tag"])
             yield Row(measure, float(one["value"]), one["signature"], of)

@@ -16,29 +16,28 @@ from context_nmt.settings.text import TextPlan
 
 
 def score_rows(experiment: Evaluated, run: str) -> Iterator[Row]:
-    """Yield the scores of one run, those of groups of test sets included.
+    """Yield the scores of one run, and their means over groups of test sets.
 
     Raises UserError for missing files and line counts that differ.
     """
-    settings = experiment.settings
-    scores = {test: _score_test(experiment, run, test) for test in settings.corpus.tests}
-    for group, members in settings.corpus.groups.items():
-        scores[group] = _mean([scores[member] for member in members], members)
-    for name, found in scores.items():
+    corpus = experiment.settings.corpus
+    scores = {test: _score_test(experiment, run, test) for test in corpus.tests}
+    for test, found in scores.items():
         for metric, score in found.items():
-            yield row(name, metric, score["score"], signature=score["signature"])
-    for test in settings.corpus.tests:
-        yield from _against_bound(experiment, test, scores[test]["sacrebleu"])
+            yield row(test, metric, score["score"], signature=score["signature"])
+        yield from _against_bound(experiment, test, found["sacrebleu"])
+    for group, members in corpus.groups.items():
+        for metric, first in scores[members[0]].items():
+            mean = round(fmean(scores[member][metric]["score"] for member in members), 4)
+            yield row(group, metric, mean, signature=f"mean of {', '.join(members)}: {first['signature']}")
 
 
 def read_test(experiment: Evaluated, run: str, test: str, *, tokenized: bool) -> tuple[list[str], list[list[str]]]:
-    """The run's output and the references of one test set, as tokens in their original case or as raw text."""
+    """Return the run's output and the references of one test set, as tokens in their original case or as raw text."""
     target = experiment.settings.corpus.target
     names = reference_names(experiment.corpus, test, target)
-    if tokenized:
-        references = read_parallel(*(experiment.tokenized / f"{name}.cased" for name in names))
-    else:
-        references = read_parallel(*(experiment.corpus / name for name in names))
+    folder, suffix = (experiment.tokenized, ".cased") if tokenized else (experiment.corpus, "")
+    references = read_parallel(*(folder / f"{name}{suffix}" for name in names))
     hypothesis = read_hypotheses(experiment.hypotheses(run), test)
     if len(hypothesis) != len(references[0]):
         raise UserError(
@@ -51,34 +50,30 @@ def read_test(experiment: Evaluated, run: str, test: str, *, tokenized: bool) ->
 
 
 def _score_test(experiment: Evaluated, run: str, test: str) -> dict[str, Score]:
-    hypothesis, references = read_test(experiment, run, test, tokenized=False)
-    scores = score_raw(hypothesis, references)
-    hypothesis, references = read_test(experiment, run, test, tokenized=True)
-    return scores | score_tokenized(hypothesis, references, text=text_of_tokens(experiment.settings))
+    raw = score_raw(*read_test(experiment, run, test, tokenized=False))
+    text = text_of_tokens(experiment.settings)
+    return raw | score_tokenized(*read_test(experiment, run, test, tokenized=True), text=text)
 
 
-def _against_bound(experiment: Evaluated, test: str, score: Score) -> list[Row]:
-    """What an oracle that sees one sentence at a time reaches, and how much of that the run does, in per cent."""
+def _against_bound(experiment: Evaluated, test: str, score: Score) -> Iterator[Row]:
+    """Yield the score of an oracle that sees one sentence at a time, and the per cent of it that the run reaches."""
     target = experiment.settings.corpus.target
     bound = experiment.corpus / f"{test}.bound.{target}"
     if not bound.is_file():
-        return []
+        return
     guesses = read_lines(bound)
     references = [read_lines(experiment.corpus / name) for name in reference_names(experiment.corpus, test, target)]
     if len(guesses) != len(references[0]):
         raise UserError(f"{bound} has {len(guesses)} lines for {len(references[0])} sentences")
-    best = score_sacrebleu(guesses, references)
-    if best["score"] == 0:
+    best, signature = score_sacrebleu(guesses, references).values()
+    if best == 0:
         raise UserError(f"{bound} scores 0 sacrebleu: it is no translation of the test set")
-    share, signature = round(100 * score["score"] / best["score"], 4), best["signature"]
-    return [
-        row(test, "sacrebleu", best["score"], signature=signature, of=BOUND),
-        row(test, "sacrebleu_of_bound", share, signature=f"percent|{signature}"),
-    ]
+    yield row(test, "sacrebleu", best, signature=signature, of=BOUND)
+    yield row(test, "sacrebleu_of_bound", round(100 * score["score"] / best, 4), signature=f"percent|{signature}")
 
 
 def text_of_tokens(settings: TextPlan) -> str:
-    """What the tokenize stage did to the target side, for the signature."""
+    """Return the steps that made the tokens of the target side, for signatures."""
     side = settings.text.target
     steps = {
         "script": side.script is not None,
@@ -88,13 +83,3 @@ def text_of_tokens(settings: TextPlan) -> str:
         "aggressive-hyphens": side.aggressive_hyphens and not side.pretokenized,
     }
     return "+".join(name for name, done in steps.items() if done)
-
-
-def _mean(scores: list[dict[str, Score]], members: tuple[str, ...]) -> dict[str, Score]:
-    return {
-        metric: {
-            "score": round(fmean(score[metric]["score"] for score in scores), 4),
-            "signature": f"mean of {', '.join(members)}: {scores[0][metric]['signature']}",
-        }
-        for metric in scores[0]
-    }

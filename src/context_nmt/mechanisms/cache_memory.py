@@ -1,6 +1,6 @@
-"""A continuous cache of translated words behind the decoder (Tu et al., TACL 2018), the baseline of Miculicich et al.
+"""A continuous cache of translated words after the decoder (Tu et al., TACL 2018), the baseline of Miculicich et al.
 
-The paper's letters, for a position t with decoder state s_t and what its cross-attention gave, c_t:
+The paper's letters, for a position t with decoder state s_t and output of the cross-attention c_t:
 
     (c_i, s_i)                                          a cell for each of the last words that were translated
     m_t   = sum_i softmax_i(c_t c_i) s_i                key matching, value reading
@@ -8,9 +8,9 @@ The paper's letters, for a position t with decoder state s_t and what its cross-
     out   = (1 - lam) s_t + lam m_t
 
 A sentence's words enter the cache when it is complete. A word that is in the cache gets the mean of its cell and the
-new c and s; a new one takes the cell of the word that was used the longest time ago. Two simplifications: only
-`sentences` previous ones are looked at, so that what a cell was before them is forgotten, and a word that lost its cell
-and comes back has its earlier uses again. Gradients stop at the cells. Without a previous sentence out = s_t.
+new c and s; a new one takes the cell of the least recently used word. Two simplifications: the cache is filled from the
+last `sentences` sentences only, so that older content of a cell is forgotten, and a word that lost its cell and returns
+has its earlier uses again. Gradients stop at the cells. Without a previous sentence out = s_t.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Settings(Checked):
 
 
 def build(settings: Settings, place: Place) -> "CacheMemory":
-    """Build the module behind the decoder."""
+    """Build the module after the decoder."""
     return CacheMemory(settings, place)
 
 
@@ -55,7 +55,7 @@ class CacheMemory(nn.Module):
         """[B, T, D] -> [B, T, D]."""
         keys, values, filled = self._cells(context)
         crossed = context.own_crossed
-        assert crossed is not None  # behind a decoder
+        assert crossed is not None  # after a decoder
         some = filled.any(-1)[:, None, None]
         with torch.autocast("cuda" if states.is_cuda else "cpu", enabled=False):  # sums over D, unscaled
             precise = torch.promote_types(crossed.dtype, torch.float32)
@@ -67,12 +67,12 @@ class CacheMemory(nn.Module):
         return torch.where(some, (1 - gate) * states + gate * read, states)
 
     def _cells(self, context: SentenceContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Keys and values [B, M, D] of the M positions before, and which of them end in a cell, bool [B, M]."""
+        """Return keys and values [B, M, D] of the M previous positions, and which of them are cells, bool [B, M]."""
         state = {} if context.state is None else context.state
         if "keys" not in state:
             target = context.target
-            assert target is not None  # behind a decoder
-            # what each position produced; the last one of a sentence ended it, and BEGIN is no word
+            assert target is not None  # after a decoder
+            # the words that positions produced; the last one of a sentence ended it, and BEGIN is no word
             words, real = (
                 one.roll(-1, dims=-1)[:, -self.sentences :].flatten(1) for one in (target.inputs, target.words)
             )
@@ -86,13 +86,13 @@ class CacheMemory(nn.Module):
 def cells(words: Tensor, real: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Ids [B, M] in the order of their use, and which are real -> shares [B, M, M], and which are cells [B, M].
 
-    A cell is the last use of one of the `count` words that were used last. Row i of the shares mixes the uses of word
-    i: the last one is half of it, the one before a quarter, and so on to the first two, which have equal shares.
+    A cell is the last use of one of the `count` most recently used words. Row i of the shares mixes the uses of word i:
+    the last use has a half, the one before a quarter, and so on to the first two, which have equal shares.
     """
     same = (words[:, :, None] == words[:, None]) & real[:, :, None] & real[:, None]  # [B, M, M]
-    later = same.triu(1).sum(-1)  # uses of the word behind each position
+    later = same.triu(1).sum(-1)  # later uses of each position's word
     last = real & (later == 0)
-    newer = last.flip(1).cumsum(1).flip(1) - last.int()  # words whose last use comes behind this one
+    newer = last.flip(1).cumsum(1).flip(1) - last.int()  # words whose last use is later than this one
     first = same.tril(-1).sum(-1) == 0
     share = 0.5 ** (later + (~first).int())  # of a position in its word's cell
     return same * share[:, None], last & (newer < count)

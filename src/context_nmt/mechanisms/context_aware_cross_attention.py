@@ -77,11 +77,11 @@ class ContextAwareCrossAttention(nn.Module):
         return self.weights(gate * psi.softmax(-1) + (1 - gate) * local)
 
     def _near(self, psi: Tensor, context: LayerContext) -> Tensor:
-        """Which source positions are at most `window` from the centre, bool [B, H or 1, T, S]."""
+        """Return which source positions are at most `window` from the centre, bool [B, H or 1, T, S]."""
         positions = torch.arange(psi.size(-1), device=psi.device)
         if self.center == "alignment":
             center = psi.argmax(-1, keepdim=True)
-        else:  # behind the end of a shorter source, its end
+        else:  # after the end of a shorter source, its end
             first = _steps_before(context)
             rows = torch.arange(first, first + psi.size(-2), device=psi.device)[:, None]
             center = rows.minimum(context.mask.sum(-1, keepdim=True) - 1)
@@ -96,7 +96,7 @@ class ContextAwareCrossAttention(nn.Module):
 
 
 def _steps_before(context: LayerContext) -> int:
-    """How many positions decoding has left behind."""
+    """Return the number of earlier decoding steps."""
     if context.state is None:
         return 0
     context.state["position"] = 1 + context.state.get("position", -1)

@@ -1,6 +1,6 @@
 """Context-aware self-attention (Yang et al., AAAI 2019): queries and keys see the sentence as a whole and lower layers.
 
-The paper's letters, for layer l, whose input X_l is what its queries are projected from (under pre-norm, normalised):
+The paper's letters, for layer l, whose queries are projected from its input X_l (under pre-norm, normalised):
 
     Q = X_l W_Q + b_Q               K likewise; V is never contextualised
     C_Q = c U_Q                     c the context, U without a bias                                       eq. 5
@@ -77,7 +77,7 @@ class ContextAwareSelfAttention(nn.Module):
         return self.output(merge_heads(self.attend(heads, keys, values, context.mask)))
 
     def _context(self, context: LayerContext) -> Tensor:
-        """The context c of each position, [B, T, C]; [B, 1, C] where it is the same for all."""
+        """Return the context c of each position, [B, T, C]; [B, 1, C] where it is the same for all."""
         parts = []
         if self.layers_of_means:
             parts.append(_mean(torch.cat(context.stack_inputs[-self.layers_of_means :], dim=-1), context))
@@ -114,7 +114,7 @@ class Contextualised(nn.Module):
 
 
 def _mean(states: Tensor, context: LayerContext) -> Tensor:
-    """The mean of [B, T, C] over the real tokens, [B, 1, C]; over those up to each position, [B, T, C], if causal."""
+    """States [B, T, C] -> their mean over real tokens [B, 1, C]; if causal, up to each position [B, T, C]."""
     if context.state is not None:
         context.state["sum"] = states + context.state.get("sum", 0)
         context.state["count"] = 1 + context.state.get("count", 0)

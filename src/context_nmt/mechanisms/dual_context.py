@@ -10,9 +10,9 @@ positions themselves. The paper's letters, for layer input r (it is post-norm; u
     h_g    = FI_g(queries, keys and values r)
     zhat   = [h_l; h_g] W_z + b_z                   the residual and norm around it are the layer's          eq. 8, 9
 
-The window is centred, an even one reaching one further to the right (a = (f - 1) // 2); in a causal decoder it ends at
-t. That both units have projections of their own and no output map is the reading closest to the parameters that the
-paper counts: 12.6 million in six layers, where it says 12.7.
+The window is centred, and one of even size extends one position further to the right (a = (f - 1) // 2); in a causal
+decoder it ends at t. Of all readings, separate projections for both units without an output map come closest to the
+parameters that the paper counts: 12.6 million in six layers, where it says 12.7.
 """
 
 from dataclasses import dataclass
@@ -102,7 +102,7 @@ class LocalContext(nn.Module):
         return self.norm(inputs + self.dropout(rhat))
 
     def _with_earlier(self, inputs: Tensor, state: State) -> Tensor:
-        """The inputs of the last f - 1 steps before those of this one, [B, f, D]."""
+        """Return the inputs of the last f - 1 steps and of this one, [B, f, D]."""
         earlier = state.get("inputs")
         if earlier is None:
             earlier = inputs.new_zeros(len(inputs), self.kernel_size - 1, inputs.size(-1))

@@ -10,7 +10,7 @@ The paper's letters, for a position t with state h_t and previous sentences j = 
     out = LN_out((1 - lam) h_t + lam d_t)                                                            eq. 8
 
 The paper has lam on h_t and no b; this is its code, which differs in names only. Norms divide by the sample's standard
-deviation plus 1e-6, as OpenNMT's. A previous sentence without a known word counts as missing. Without any of them
+deviation plus 1e-6, as OpenNMT's do. A previous sentence without a known word counts as missing. Without any of them
 out = LN_out(h_t); the code then averages arbitrary words (`bypass: false`). Unless settings say otherwise, gradients
 stop at the context and at both queries, as in the code.
 """
@@ -43,7 +43,7 @@ class Settings(Checked):
     """Which sentences, and which of their states."""
 
     sentences: int = 3  # k
-    # Behind the decoder: its states, the encoder's, or what the last cross-attention gave. Behind the encoder: source.
+    # After the decoder: its states, the encoder's, or the last cross-attention's output. After the encoder: source.
     context: Literal["target", "source", "alignment"] | None = None  # None: target
     detach_context: bool = True
     detach_query: bool = True
@@ -54,11 +54,9 @@ class Settings(Checked):
 
 
 def build(settings: Settings, place: Place) -> "HierarchicalAttention":
-    """Build the module behind one stack; raises UserError for a `context` behind the encoder."""
+    """Build the module after one stack; raises UserError for a `context` after the encoder."""
     if place.slot == "encoder_output" and settings.context is not None:
-        raise UserError(
-            f"context is {settings.context}; behind the encoder there is the source alone, leave the key out"
-        )
+        raise UserError(f"context is {settings.context}; after the encoder only the source is known, leave the key out")
     return HierarchicalAttention(settings, place)
 
 
@@ -106,18 +104,18 @@ class HierarchicalAttention(nn.Module):
         return self.output_norm(mixed)
 
     def _context(self, context: SentenceContext) -> tuple[Tensor, Tensor]:
-        """The states [B, k, S, D] and which of them are of words [B, k, S]."""
+        """Return the states [B, k, S, D] and which of them are of words [B, k, S]."""
         source, target = context.source, context.target
         if self.of == "source":
             memory, words = source.states, source.words
         else:
-            assert target is not None  # behind a decoder
+            assert target is not None  # after a decoder
             memory, words = target.crossed if self.of == "alignment" else target.states, target.words
         memory, words = memory[:, -self.sentences :], words[:, -self.sentences :]
         return self.context_norm(memory.detach() if self.settings.detach_context else memory), words
 
     def _of_words(self, queries: Tensor, memory: Tensor, mask: Tensor, seen: Tensor, state: State | None) -> Tensor:
-        """Each sentence as each position sees it, [B, k, T, D]."""
+        """Return each sentence as each position sees it, [B, k, T, D]."""
         attention, count = self.word_attention, memory.size(1)
         state = {} if state is None else state
         if "keys" not in state:
@@ -128,7 +126,7 @@ class HierarchicalAttention(nn.Module):
         return self.word_output_norm(attended.unflatten(0, (-1, count)))
 
     def _of_sentences(self, queries: Tensor, summaries: Tensor, mask: Tensor, seen: Tensor) -> Tensor:
-        """The sentences as each position sees them together, [B, T, D]."""
+        """Return all sentences as each position sees them, [B, T, D]."""
         attention, length = self.sentence_attention, queries.size(1)
         heads = (attention.query(self.sentence_norm(queries)) * seen).flatten(0, 1)[:, None]  # [B * T, 1, D]
         summaries = summaries.transpose(1, 2).flatten(0, 1)  # [B * T, k, D]
@@ -138,7 +136,7 @@ class HierarchicalAttention(nn.Module):
 
 
 class ProjectedAttention(nn.Module):
-    """Multi-head attention; `query`, `key` and `value` are the caller's to apply."""
+    """Multi-head attention; the caller applies `query`, `key` and `value`."""
 
     def __init__(self, place: Place) -> None:
         super().__init__()

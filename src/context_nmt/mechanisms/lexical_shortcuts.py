@@ -42,7 +42,7 @@ class Settings(Checked):
 
     feature_fusion: bool = False
     lexical: bool = True  # from the embeddings; else from the layer before the last
-    official_residual: bool = False  # add to the normalised input, as the authors' code does and the paper does not say
+    official_residual: bool = False  # add to the normalised input, as the authors' code does; not in the paper
 
 
 def build(settings: Settings, place: Place) -> "LexicalShortcuts":
@@ -106,7 +106,7 @@ class Gate(nn.Module):
 
 
 class SeparateProjections(nn.Module):
-    """E and H, each with a map of its own, eq. 5 to 8."""
+    """E and H, each with its own map, eq. 5 to 8."""
 
     def __init__(self, place: Place) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ class SeparateProjections(nn.Module):
 
 
 class FusedProjection(nn.Module):
-    """Both projections from E and H side by side, eq. 13 and 14."""
+    """Both projections from the concatenation of E and H, eq. 13 and 14."""
 
     def __init__(self, place: Place) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The plain attention (Vaswani et al. 2017, section 3.2.2), which fills every slot that a variant leaves out."""
+"""The plain attention (Vaswani et al. 2017, section 3.2.2), which fills every slot that a variant does not name."""
 
 from dataclasses import dataclass
 

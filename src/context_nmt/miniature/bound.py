@@ -1,24 +1,23 @@
 """What a sentence does not tell, and the best guess of somebody who sees nothing else.
 
-A sentence-level system cannot know the gender of "it" whose noun stands in an earlier sentence, the sense of an
-ambiguous noun whose cue does, nor which of two synonyms a text uses. The oracle knows everything else and fills these
-words with the choice most frequent in training. Where the order of German is free, it keeps the source's order. It sees
-of a pronoun nothing but its form and case, and not that "er sah ihn" must be two: a system that learns what verbs and
+A sentence-level system cannot know the gender of "it" whose noun is in an earlier sentence, the sense of an ambiguous
+noun whose cue is, nor which of two synonyms a text uses. The oracle knows everything else and fills these words with
+the choice most frequent in training. Where the order of German is free, it keeps the source's order. It sees of a
+pronoun nothing but its form and case, and not that "er sah ihn" must be two: a system that learns what verbs and
 adjectives mostly say of people can get a little further from German (from English, they tell nothing).
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from context_nmt.miniature import english_morphology, german_morphology
-from context_nmt.miniature.clauses import Vocabulary
-from context_nmt.miniature.gold import other_sense
+from context_nmt.miniature.english_morphology import PRONOUNS
+from context_nmt.miniature.german_morphology import form
+from context_nmt.miniature.lexicon import Vocabulary
 from context_nmt.miniature.meaning import Entity, NounPhrase, PrepositionalPhrase, Sentence, Wording
 from context_nmt.miniature.realising import Realised
 
 Question = tuple[str, str]  # ("pronoun", "it nominative"), ("sense", "bank"), ("synonym", "picture")
-Counts = Counter[tuple[Question, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +36,22 @@ class Oracle:
     def __init__(self, vocabulary: Vocabulary, source: str):
         self._vocabulary = vocabulary
         self._source, self._target = source, "de" if source == "en" else "en"
-        self._counts: Counts = Counter()
+        self._counts: Counter[tuple[Question, str]] = Counter()
 
     def learn(self, sentence: Sentence, realised: Realised) -> None:
         """Count what a training sentence leaves open."""
-        self._counts.update((open_.question, open_.answer) for open_ in self.undecided(sentence, realised))
+        self._counts.update((open_.question, open_.answer) for open_ in self._undecided(sentence, realised))
 
     def guesses(self, sentence: Sentence, realised: Realised) -> dict[Entity | NounPhrase, Wording]:
-        """What the oracle takes the undecided words of a sentence for; ties go to the first in the alphabet."""
+        """Return a wording for each undecided word of a sentence; ties go to the first in the alphabet."""
         wordings: dict[Entity | NounPhrase, Wording] = {}
-        for open_ in self.undecided(sentence, realised):
+        for open_ in self._undecided(sentence, realised):
             best = min(open_.answers, key=lambda answer: (-self._counts[open_.question, answer], answer))
             wordings |= dict.fromkeys(open_.mentions, open_.answers[best])
         return wordings
 
-    def undecided(self, sentence: Sentence, realised: Realised) -> Iterator[Undecided]:
-        """Yield what the sentence does not tell."""
+    def _undecided(self, sentence: Sentence, realised: Realised) -> Iterator[Undecided]:
+        """Yield the questions that a sentence leaves open."""
         pronouns: dict[Entity, list[NounPhrase]] = {}
         named: set[Entity] = set()
         for phrase, _ in realised.mentions():
@@ -65,17 +64,21 @@ class Oracle:
                 yield from self._pronoun(sentence, entity.wording, phrases)
         for use in sentence.ambiguities:
             wording = use.phrase.entity.wording
-            sense = wording.noun.sense
-            if use.position == "previous" and sense and sense.side == self._source:
-                other = other_sense(self._vocabulary.lexicon, wording)
+            if use.position == "previous" and wording.noun.side == self._source:
+                other = Wording.usual(self._vocabulary.lexicon.other_sense(wording.noun))
                 answers = {wording.noun.name: wording, other.noun.name: other}
-                yield Undecided(("sense", sense.word), wording.noun.name, (use.phrase.entity,), answers)
+                question = ("sense", wording.noun.ambiguous_word)
+                yield Undecided(question, wording.noun.name, (use.phrase.entity,), answers)
         for entity in sorted(named, key=lambda entity: entity.wording.noun.name):
-            if entity.name is None:
-                yield from self._synonyms(entity)
+            wording = entity.wording
+            synonyms = getattr(wording.noun, self._target)
+            if entity.name is None and len(synonyms) > 1:
+                answers = {noun.lemma: replace(wording, plural=False, **{self._target: noun}) for noun in synonyms}
+                right = getattr(wording, self._target).lemma
+                yield Undecided(("synonym", wording.noun.name), right, (entity,), answers)
 
     def _pronoun(self, sentence: Sentence, wording: Wording, phrases: list[NounPhrase]) -> Iterator[Undecided]:
-        """Whatever has the same pronouns in the source, and fits the words around them, could be meant."""
+        """Yield what pronouns leave open: all that has the same ones in the source and fits the words around."""
         roles = [(case, kinds) for phrase, case, kinds in _roles(sentence) if phrase in phrases]
         if len(roles) < len(phrases):  # whose hat, who said so: always people
             return
@@ -94,39 +97,27 @@ class Oracle:
     def _fits(self, wording: Wording, roles: list[tuple[str, ...]]) -> bool:
         if wording.is_person:
             return all("person" in kinds for kinds in roles)
-        gender = wording.german.gender
         return any(
             all(noun.kind in kinds for kinds in roles)
             for noun in self._vocabulary.things
-            if wording.plural or noun.german[0].gender == gender
+            if wording.plural or noun.de[0].gender == wording.de.gender
         )
-
-    def _synonyms(self, entity: Entity) -> Iterator[Undecided]:
-        wording = entity.wording
-        noun = wording.noun
-        if self._source == "en" and len(noun.german) > 1:
-            answers = {german.lemma: Wording(noun, wording.english, german) for german in noun.german}
-            yield Undecided(("synonym", noun.name), wording.german.lemma, (entity,), answers)
-        if self._source == "de" and len(noun.english) > 1:
-            answers = {english.singular: Wording(noun, english, wording.german) for english in noun.english}
-            yield Undecided(("synonym", noun.name), wording.english.singular, (entity,), answers)
 
 
 def _roles(sentence: Sentence) -> Iterator[tuple[NounPhrase, str, tuple[str, ...]]]:
-    """Yield noun phrases with their case and the kinds of nouns that may stand in their place."""
+    """Yield noun phrases with their case and the kinds of nouns that may take their place."""
     for clause in sentence.clauses():
         if clause.subject:
             kinds = clause.verb.subject
-            if clause.predicate:
-                fitting = [set(adjective.kinds) for adjective in clause.predicate.adjectives]
-                kinds = tuple(sorted(set.intersection(*fitting)))
+            if clause.adjectives:
+                kinds = tuple(sorted(set.intersection(*(set(adjective.kinds) for adjective in clause.adjectives))))
             if clause.modal:
                 kinds = tuple(kind for kind in kinds if kind in clause.modal.subject)
             yield clause.subject, "nominative", kinds
         if clause.indirect:
             yield clause.indirect, "dative", ("person",)
         if clause.object:
-            yield clause.object, clause.verb.german.case, clause.verb.object
+            yield clause.object, clause.verb.case, clause.verb.object
         if clause.argument and clause.verb.frame == "prepositional":  # "über ihn": things would be "darüber"
             yield clause.argument.noun_phrase, clause.argument.case, ("person",)
         if isinstance(clause.place, PrepositionalPhrase) and clause.place.noun_phrase.form == "pronoun":
@@ -134,10 +125,8 @@ def _roles(sentence: Sentence) -> Iterator[tuple[NounPhrase, str, tuple[str, ...
 
 
 def _pronouns(wording: Wording, language: str, cases: list[str]) -> str:
-    """The pronouns of an entity in some cases, in one language."""
+    """Return the pronouns of an entity in some cases, in one language."""
     if language == "de":
-        forms = [german_morphology.personal_pronoun(3, wording.number, wording.german.gender, case) for case in cases]
-    else:
-        roles = ["subject" if case == "nominative" else "object" for case in cases]
-        forms = [english_morphology.personal_pronoun(3, wording.number, wording.noun.gender, role) for role in roles]
-    return " ".join(forms)
+        return " ".join([form("personal", wording.de.gender, wording.number, case) for case in cases])
+    forms = PRONOUNS["plural" if wording.plural else wording.noun.gender]
+    return " ".join([forms["subject" if case == "nominative" else "object"] for case in cases])

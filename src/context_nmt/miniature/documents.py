@@ -6,15 +6,9 @@ part of a place ("under the table") or an attribute ("of the river"); "he" and "
 
 from collections.abc import Sequence
 
-from context_nmt.miniature.lexicon import Noun
-from context_nmt.miniature.meaning import (
-    Ambiguity,
-    Clause,
-    Entity,
-    NounPhrase,
-    Sentence,
-)
+from context_nmt.miniature.meaning import Ambiguity, Entity, NounPhrase, Sentence
 from context_nmt.miniature.telling import Telling
+from context_nmt.miniature.words import Noun
 from context_nmt.settings.miniature import CUES, DISTANCES, EPISODES
 
 SHORTEST, LONGEST = 4, 10  # sentences of a document
@@ -23,133 +17,119 @@ SHORTEST, LONGEST = 4, 10  # sentences of a document
 class Document(Telling):
     """One document in the making: episodes of one to a few sentences."""
 
-    def introduce(self, thing: Entity, *, neutral: bool = False) -> NounPhrase:
-        """A sentence that speaks of a thing for the first time."""
-        if not neutral and self._clauses.chance(self._rates.subordinate):
-            clause = self._with_subordinate(thing)
-            self._add(clause, plain=True)
-            return _target(clause)
-        # A whole group could be a cue of its own.
-        subject = self._mention(self._one_of_the_cast()) if neutral else self._subject()
-        target = self._introduced(thing, subject, plain=neutral)
-        clause = self._does_to(target, subject, neutral=neutral)
-        if not neutral and clause.verb.frame != "directional":
+    def introduce(self, thing: Entity) -> None:
+        """Speak of a thing for the first time."""
+        if self._chance(self._rates.subordinate):
+            self._add(self._with_subordinate(thing), plain=True)
+            return
+        subject = self._subject()
+        target = self._introduced(thing, subject)
+        clause = self._acts_on(target, subject)
+        if clause.verb.frame != "directional":
             self._add_relative(target)
-        self._clauses.decorate(clause, place=False, spoken_of=True)
-        if target.relative:  # what stood behind it would belong to it
+        self._decorate(clause, place=False, spoken_of=True)
+        if target.relative:  # what followed it would belong to it
             clause.fronted = "time" if clause.time else None
-        elif not neutral:
+        else:
             self._companion(clause)
-        self._add(clause, plain=neutral)
-        return target
+        self._add(clause)
 
     def refer(self, thing: Entity) -> None:
-        """A sentence with a pronoun for a thing of an earlier sentence."""
+        """Refer to a thing of an earlier sentence by a pronoun."""
         pronoun = NounPhrase(thing, "pronoun")
-        if self._vocabulary.adjectives[thing.wording.noun.kind] and self._clauses.chance(0.55):
-            clause = self._clauses.decorate(self._state(pronoun))
+        if self._vocabulary.adjectives[thing.wording.noun.kind] and self._chance(0.55):
+            clause = self._decorate(self._state_or_owner(pronoun))
         else:
-            clause = self._clauses.decorate(self._does_to(pronoun, self._mention(self._one_of_the_cast())))
-        if clause.tense in ("present", "past") and self._clauses.chance(self._rates.coordinated):
-            again = NounPhrase(thing, "pronoun")
-            other = self._clauses.does_to(self._mention(self._one_of_the_cast()), again, neutral=True)
-            self._coordinate(clause, other)
+            clause = self._decorate(self._acts_on(pronoun, self._somebody()))
+        if clause.tense in ("present", "past") and self._chance(self._rates.coordinated):
+            again = self._does_to(self._somebody(), NounPhrase(thing, "pronoun"), neutral=True)
+            self._coordinate(clause, again)
         else:
             self._add(clause)
 
     def pronoun_cross(self) -> None:
-        """A thing, sentences about people, and a pronoun for the thing."""
+        """Speak of a thing, then of people, then of the thing again by a pronoun."""
         thing = self._thing()
         self.introduce(thing)
-        distance = 1 + self._weighted(DISTANCES)
-        for _ in range(distance - 1):
+        for _ in range(self._weighted(DISTANCES)):
             self.people()
         self.refer(thing)
 
     def pronoun_within(self) -> None:
-        """A thing and its pronoun in one sentence."""
+        """Speak of a thing, and of it again by a pronoun in the same sentence."""
         thing = self._thing()
-        subject = self._mention(self._one_of_the_cast())
+        subject = self._somebody()
         target = self._introduced(thing, subject)
         pronoun = NounPhrase(thing, "pronoun")
-        if self._clauses.chance(0.5):
-            clause = self._does_to(target, subject)
-            if self._clauses.chance(0.5):
-                clause.subordinate = self._state(pronoun)
+        if self._chance(0.5):
+            clause = self._acts_on(target, subject)
+            if self._chance(0.5):
+                clause.subordinate = self._state_or_owner(pronoun)
             else:
-                clause.subordinate = self._does_to(pronoun, self._mention(self._one_of_the_cast()))
+                clause.subordinate = self._acts_on(pronoun, self._somebody())
             clause.subordinator = self._subordinator()
             self._add(clause)
         else:
-            first = self._clauses.decorate(self._does_to(target, subject), place=False, spoken_of=True)
-            if self._clauses.chance(0.6):
-                second = self._does_to(pronoun, self._mention(self._one_of_the_cast(but=subject.entity)))
+            first = self._decorate(self._acts_on(target, subject), place=False, spoken_of=True)
+            if self._chance(0.6):
+                second = self._acts_on(pronoun, self._somebody(but=subject.entity))
             else:
-                second = self._state(pronoun)
+                second = self._state_or_owner(pronoun)
             self._coordinate(first, second)
 
     def sense(self) -> None:
-        """An ambiguous noun, with its cue beside it, in another clause, or in the sentence before."""
-        noun = self._clauses.one(list(self._vocabulary.lexicon.senses.values()))
+        """Use an ambiguous noun with its cue next to it, in another clause, or in the sentence before."""
+        noun = self._one(list(self._lexicon.senses.values()))
         position = CUES[self._weighted(CUES)].removeprefix("cue_")
         if self.misleads(noun):
-            return self.people()
-        thing = self._clauses.entity(noun)
-        if position == "beside":
-            self.sense_beside(thing)
-        elif position == "far":
-            self.sense_far(thing)
-        else:
+            self.people()
+            return
+        thing = self._entity(noun)
+        if position == "previous":
             self.sense_previous(thing, self._cue(noun))
+        else:
+            getattr(self, f"sense_{position}")(thing)
         # "it" would be the nearer one: no other thing, and not what there is none of.
         phrase = self.sentences[-1].ambiguities[0].phrase
-        if self._clauses.chance(0.3) and position != "far" and phrase.form != "negative":
+        if self._chance(0.3) and position != "far" and phrase.form != "negative":
             self.refer(thing)
-        return None
 
     def misleads(self, noun: Noun) -> bool:
-        """Tell whether the document has said the word already, or what decides for one of its senses."""
-        assert noun.sense is not None
-        other = self._vocabulary.lexicon.senses[noun.sense.other]
-        assert other.sense is not None
-        return not self._used.isdisjoint({noun.name, other.name, *noun.sense.cues, *other.sense.cues})
+        """Tell whether the document has used the word already, or a cue for one of its senses."""
+        other = self._lexicon.other_sense(noun)
+        return not self._used.isdisjoint({noun.name, other.name, *noun.cues, *other.cues})
 
     def _cue(self, noun: Noun) -> Entity:
-        assert noun.sense is not None
-        return self._clauses.entity(self._vocabulary.lexicon.nouns[self._clauses.one(noun.sense.cues)])
+        return self._entity(self._lexicon.nouns[self._one(noun.cues)])
 
     def sense_beside(self, thing: Entity) -> None:
-        """The sandy bank, the bank of the river."""
-        sense = thing.wording.noun.sense
-        assert sense is not None
-        phrase = NounPhrase(thing, "definite")
-        if sense.adjectives and self._clauses.chance(0.5):
-            name = self._clauses.one(sense.adjectives)
-            phrase.adjectives = (self._vocabulary.lexicon.adjectives[name],)
-            phrase.form = self._clauses.one(("definite", "indefinite"))
+        """Use an ambiguous noun with its cue next to it: the muddy bank, the bank of the river."""
+        noun, phrase = thing.wording.noun, NounPhrase(thing, "definite")
+        if noun.adjectives and self._chance(0.5):
+            phrase.adjectives = (self._lexicon.adjectives[self._one(noun.adjectives)],)
+            phrase.form = self._one(("definite", "indefinite"))
             cue = (phrase, "adjective 0")
         else:
-            noun = self._vocabulary.lexicon.nouns[self._clauses.one(sense.of)]
-            phrase.attribute = NounPhrase(self._clauses.entity(noun), "definite")
+            phrase.attribute = NounPhrase(self._entity(self._lexicon.nouns[self._one(noun.of)]), "definite")
             cue = (phrase.attribute, "noun")
-        clause = self._clauses.does_to(self._mention(self._one_of_the_cast()), phrase, neutral=True)
-        self._add(self._clauses.decorate(clause, place=False), ambiguities=[Ambiguity(phrase, "beside", cue)])
+        clause = self._does_to(self._somebody(), phrase, neutral=True)
+        self._add(self._decorate(clause, place=False), ambiguities=[Ambiguity(phrase, "beside", cue)])
 
     def sense_far(self, thing: Entity) -> None:
-        """When she saw the river, he looked for the bank; or the other way round."""
-        cue = NounPhrase(self._cue(thing.wording.noun), self._clauses.one(("definite", "indefinite")))
-        phrase = NounPhrase(thing, self._clauses.one(("definite", "indefinite")))
-        first, second = (cue, phrase) if self._clauses.chance(0.5) else (phrase, cue)
+        """Use one with its cue in another clause: when she saw the river, he looked for the bank."""
+        cue = NounPhrase(self._cue(thing.wording.noun), self._one(("definite", "indefinite")))
+        phrase = NounPhrase(thing, self._one(("definite", "indefinite")))
+        first, second = (cue, phrase) if self._chance(0.5) else (phrase, cue)
         clauses = [
-            self._clauses.does_to(self._mention(person), target, neutral=True)
+            self._does_to(self._mention(person), target, neutral=True)
             for person, target in zip(self._cast, (first, second), strict=True)
         ]
         ambiguity = Ambiguity(phrase, "far", (cue, "noun"))
-        if self._clauses.chance(0.5):
-            self._finish(Sentence(clauses[0], self._clauses.conjunction(), clauses[1], ambiguities=(ambiguity,)))
+        if self._chance(0.5):
+            self._finish(Sentence(clauses[0], self._conjunction(), clauses[1], ambiguities=(ambiguity,)))
             return
         subordinator = self._subordinator()
-        if self._clauses.chance(0.4):
+        if self._chance(0.4):
             subordinate, main = clauses
             main.fronted = "subordinate"
         else:
@@ -158,27 +138,23 @@ class Document(Telling):
         self._finish(Sentence(main, ambiguities=(ambiguity,)))
 
     def sense_previous(self, thing: Entity, cue: Entity) -> None:
-        """She saw the river. He looked for the bank."""
-        mention = self.introduce(cue, neutral=True)
-        phrase = NounPhrase(thing, self._clauses.one(("definite", "indefinite")))
-        clause = self._clauses.does_to(self._mention(self._one_of_the_cast()), phrase, neutral=True)
+        """Use one with its cue in the sentence before: She saw the river. He looked for the bank."""
+        subject = self._somebody()  # a whole group could be a cue of its own
+        mention = NounPhrase(cue, "indefinite" if self._chance(0.5) else "definite")
+        clause = self._does_to(subject, mention, neutral=True)
+        self._add(self._decorate(clause, place=False, spoken_of=True), plain=True)
+        phrase = NounPhrase(thing, self._one(("definite", "indefinite")))
+        clause = self._does_to(self._somebody(), phrase, neutral=True)
         ambiguity = Ambiguity(phrase, "previous", (mention, "noun"))
-        self._add(self._clauses.decorate(clause, place=False), plain=True, ambiguities=[ambiguity])
+        self._add(self._decorate(clause, place=False), plain=True, ambiguities=[ambiguity])
 
     def _weighted(self, names: Sequence[str]) -> int:
         weights = [getattr(self._rates, name) for name in names]
         return self._random.choices(range(len(names)), weights)[0]
 
     def plan(self) -> list[Sentence]:
-        """A whole document of 4 to 10 sentences."""
+        """Return a whole document of 4 to 10 sentences."""
         length = self._random.randint(SHORTEST, LONGEST)
         while len(self.sentences) < length:
             getattr(self, EPISODES[self._weighted(EPISODES)])()
         return self.sentences[:LONGEST]
-
-
-def _target(clause: Clause) -> NounPhrase:
-    if clause.object:
-        return clause.object
-    assert clause.argument is not None
-    return clause.argument.noun_phrase

@@ -1,129 +1,100 @@
 """The meaning of a sentence as an English constituency tree, with the Penn Treebank's labels and Moses' tokens."""
 
-from context_nmt.miniature.english_morphology import indefinite_article, personal_pronoun
-from context_nmt.miniature.english_verbs import finite_tag, verbs
-from context_nmt.miniature.lexicon import Adverb, TimePhrase
-from context_nmt.miniature.meaning import (
-    Clause,
-    NounPhrase,
-    Predicate,
-    PrepositionalPhrase,
-    Sentence,
-    Wording,
-    Wordings,
-)
-from context_nmt.miniature.trees import Leaf, Node
+from context_nmt.miniature.english_morphology import PRONOUNS, indefinite_article
+from context_nmt.miniature.grammar import Grammar, Leaf, Node, leaf, node, predicate_words
+from context_nmt.miniature.meaning import Clause, NounPhrase, PrepositionalPhrase, Sentence
+from context_nmt.miniature.words import english_verb
 
-Tree = Node | Leaf  # a constituent
+Trees = tuple[Node | Leaf, ...]  # constituents
 
+HAVE, DO = english_verb("have, had").finite, english_verb("do, did").finite
+STEMS_BEFORE_NOT = {"will": "wo", "can": "ca"}
 TAGS_IN_PREPOSITIONS = {"to": "TO", "front": "NN"}  # next to, in front of
 DETERMINERS = {"definite": "the", "negative": "no", "demonstrative": "this"}
 
 
-class English:
-    """English words for sentences; `wordings` are the entities that are called by another noun than their own."""
-
-    def __init__(self, wordings: Wordings):
-        self._wordings = wordings
+class English(Grammar):
+    """English words for sentences."""
 
     def sentence(self, sentence: Sentence) -> Node:
-        """The tree of a sentence, without a capital at its start."""
+        """Return the tree of a sentence, without a capital at its start."""
         if sentence.question:
-            top = self._question(sentence)
+            label, parts = "SQ", self._question(sentence.clause)
         elif sentence.speaker:
-            top = self._speech(sentence, sentence.speaker)
+            label, parts = "SINV", self._speech(sentence, sentence.speaker)
         else:
-            top = self._statement(sentence)
-        return Node("ROOT", (top,))
+            label, parts = "S", self._statement(sentence)
+        stop = leaf(".", "?" if sentence.question else ".", sentence, "stop")
+        return node("ROOT", node(label, *parts, stop))
 
-    def _statement(self, sentence: Sentence) -> Node:
-        opening = (Leaf("CC", sentence.opening.english, ((sentence, "opening"),)),) if sentence.opening else ()
-        stop = Leaf(".", ".", ((sentence, "stop"),))
-        if sentence.second is None or sentence.conjunction is None:
-            return Node("S", (*opening, *self._clause(sentence.clause), stop))
-        first = Node("S", self._clause(sentence.clause))
-        second = Node("S", self._clause(sentence.second))
-        comma = Leaf(",", ",", ((sentence, "comma"),))
-        conjunction = Leaf("CC", sentence.conjunction.english, ((sentence, "conjunction"),))
-        return Node("S", (*opening, first, comma, conjunction, second, stop))
+    def _statement(self, sentence: Sentence) -> Trees:
+        parts = self._clause(sentence.clause)
+        if sentence.second and sentence.conjunction:
+            comma = leaf(",", ",", sentence, "comma")
+            conjunction = leaf("CC", sentence.conjunction.en, sentence, "conjunction")
+            parts = (Node("S", parts), comma, conjunction, Node("S", self._clause(sentence.second)))
+        return (leaf("CC", sentence.opening.en, sentence, "opening"), *parts) if sentence.opening else parts
 
-    def _speech(self, sentence: Sentence, speaker: NounPhrase) -> Node:
+    def _speech(self, sentence: Sentence, speaker: NounPhrase) -> Trees:
         assert sentence.speaking is not None
         tense, number = sentence.speaking_tense, self._number(speaker)
-        word = sentence.speaking.english.finite[tense, 3, number]
-        said = Leaf(finite_tag(tense, number), word, ((sentence, "said"),))
-        return Node(
-            "SINV",
-            (
-                Leaf("``", '"', ((sentence, "open"),)),
-                Node("S", self._clause(sentence.clause)),
-                Leaf(",", ",", ((sentence, "comma"),)),
-                Leaf("''", '"', ((sentence, "close"),)),
-                Node("VP", (said,)),
-                self._noun_phrase(speaker, "subject"),
-                Leaf(".", ".", ((sentence, "stop"),)),
-            ),
+        said = leaf(_finite_tag(tense, number), sentence.speaking.en.finite[tense, number], sentence, "said")
+        return (
+            leaf("``", '"', sentence, "open"),
+            Node("S", self._clause(sentence.clause)),
+            leaf(",", ",", sentence, "comma"),
+            leaf("''", '"', sentence, "close"),
+            node("VP", said),
+            self._noun_phrase(speaker, "subject"),
         )
 
-    def _question(self, sentence: Sentence) -> Node:
-        clause = sentence.clause
+    def _question(self, clause: Clause) -> Trees:
         assert clause.subject is not None
-        finite, rest = verbs(clause, self._number(clause.subject), support=True)
-        subject = self._noun_phrase(clause.subject, "subject")
-        stop = Leaf(".", "?", ((sentence, "stop"),))
-        return Node("SQ", (*finite, subject, *_nested(rest, self._complements(clause)), stop))
+        finite, rest = _verbs(clause, self._number(clause.subject), support=True)
+        return (*finite, self._noun_phrase(clause.subject, "subject"), *_nested(rest, self._complements(clause)))
 
-    def _clause(self, clause: Clause) -> tuple[Tree, ...]:
-        """What is fronted, the subject and the verb phrase."""
+    def _clause(self, clause: Clause) -> Trees:
+        """Return what is fronted, the subject and the verb phrase."""
         assert clause.subject is not None
+        front: Trees = ()
+        if clause.fronted:
+            subordinate = clause.fronted == "subordinate"
+            first = self._subordinate(clause) if subordinate else self._adverbial(clause, clause.fronted)
+            front = (first,) if first.label == "ADVP" else (first, leaf(",", ",", clause, "front"))
         subject = self._noun_phrase(clause.subject, "subject")
-        return (*self._front(clause), subject, *self._predicate(clause, self._number(clause.subject)))
+        return (*front, subject, *self._predicate(clause, self._number(clause.subject)))
 
-    def _front(self, clause: Clause) -> tuple[Tree, ...]:
-        comma = Leaf(",", ",", ((clause, "front"),))
-        if clause.fronted == "subordinate":
-            return self._subordinate(clause), comma
-        if clause.fronted is None:
-            return ()
-        front = self._adverbial(clause, clause.fronted)
-        return (front,) if front.label == "ADVP" else (front, comma)
-
-    def _predicate(self, clause: Clause, number: str) -> tuple[Tree, ...]:
-        """The verb phrase; "often" stands before a verb and "wants to", and behind an auxiliary or "be"."""
-        finite, rest = verbs(clause, number, support=clause.negated)
+    def _predicate(self, clause: Clause, number: str) -> Trees:
+        """Return the verb phrase; "often" precedes a verb and "wants to", and follows an auxiliary or "be"."""
+        finite, rest = _verbs(clause, number, support=clause.negated)
         often = (self._adverbial(clause, "frequency"),) if clause.frequency else ()
-        wants = clause.modal is not None and clause.modal.english.marker and not clause.negated
+        wants = clause.modal is not None and clause.modal.marker and not clause.negated
+        complements = _nested(rest, self._complements(clause))
         if often and not wants and (rest or clause.verb.frame == "copula"):
-            return (Node("VP", (*finite, *often, *_nested(rest, self._complements(clause)))),)
-        return (*often, Node("VP", (*finite, *_nested(rest, self._complements(clause)))))
+            return (node("VP", *finite, *often, *complements),)
+        return (*often, node("VP", *finite, *complements))
 
-    def _complements(self, clause: Clause) -> tuple[Tree, ...]:
-        """What follows the verbs."""
-        parts: list[Tree] = []
+    def _complements(self, clause: Clause) -> Trees:
+        """Return what follows the verbs."""
         direct, indirect = clause.object, clause.indirect
         if indirect and direct and direct.form == "pronoun":
-            recipient = self._noun_phrase(indirect, "object")
-            to = Leaf("TO", "to", ((indirect, "to"),))
-            parts += [self._noun_phrase(direct, "object"), Node("PP", (to, recipient))]
+            to = leaf("TO", "to", indirect, "to")
+            parts = [self._noun_phrase(direct, "object"), node("PP", to, self._noun_phrase(indirect, "object"))]
         else:
-            parts += [self._noun_phrase(phrase, "object") for phrase in (indirect, direct) if phrase]
-        word = clause.verb.english.preposition
+            parts = [self._noun_phrase(phrase, "object") for phrase in (indirect, direct) if phrase]
+        word = clause.verb.preposition.en
         if word and clause.verb.frame != "prepositional":  # looked FOR, also in "that he looked for": German has none
-            preposition = Leaf("TO" if word == "to" else "IN", word, ((clause, "verb"),))
-            parts = [Node("PP", (preposition, *parts))]
-        if clause.predicate:
-            parts.append(_adjective_phrase(clause.predicate))
+            parts = [node("PP", leaf("TO" if word == "to" else "IN", word, clause, "verb"), *parts)]
+        if clause.adjectives:
+            parts.append(node("ADJP", *predicate_words(clause, "en", "and", ("RB", "CC", "JJ"))))
         if clause.argument:
             parts.append(self._prepositional_phrase(clause.argument))
         if clause.complement:
-            that = Leaf("IN", "that", ((clause, "that"),))
-            parts.append(Node("SBAR", (that, Node("S", self._clause(clause.complement)))))
-        if clause.manner:
-            parts.append(self._adverbial(clause, "manner"))
-        if clause.place and clause.fronted != "place":
-            parts.append(self._adverbial(clause, "place"))
-        if clause.time and clause.fronted != "time":
-            parts.append(self._adverbial(clause, "time"))
+            that = leaf("IN", "that", clause, "that")
+            parts.append(node("SBAR", that, Node("S", self._clause(clause.complement))))
+        for role in ("manner", "place", "time"):
+            if getattr(clause, role) and clause.fronted != role:
+                parts.append(self._adverbial(clause, role))
         if clause.subordinate and clause.fronted != "subordinate":
             parts.append(self._subordinate(clause))
         return tuple(parts)
@@ -131,119 +102,110 @@ class English:
     def _subordinate(self, clause: Clause) -> Node:
         assert clause.subordinator is not None
         assert clause.subordinate is not None
-        word = clause.subordinator.english
-        parts = ((clause, "subordinator"),)
-        when = Node("WHADVP", (Leaf("WRB", word, parts),)) if word == "when" else Leaf("IN", word, parts)
-        return Node("SBAR", (when, Node("S", self._clause(clause.subordinate))))
+        when = clause.subordinator.en == "when"
+        opening = leaf("WRB" if when else "IN", clause.subordinator.en, clause, "subordinator")
+        return node("SBAR", node("WHADVP", opening) if when else opening, Node("S", self._clause(clause.subordinate)))
 
     def _adverbial(self, clause: Clause, role: str) -> Node:
-        """What a clause says of its time, place, frequency or manner."""
-        adverbial: Adverb | TimePhrase | PrepositionalPhrase = getattr(clause, role)
+        """Return what a clause says of its time, place, frequency or manner."""
+        adverbial = getattr(clause, role)
         if isinstance(adverbial, PrepositionalPhrase):
             return self._prepositional_phrase(adverbial)
-        part = ((clause, role),)
-        if isinstance(adverbial, Adverb):
-            return Node("ADVP", (Leaf("RB", adverbial.english, part),))
-        before = ((clause, f"{role} preposition"),)
-        preposition, *article, noun = adverbial.english
-        articles = [Leaf("DT", word, before) for word in article]
-        tag = "NNP" if noun.istitle() else "NN"
-        return Node("PP", (Leaf("IN", preposition, before), Node("NP", (*articles, Leaf(tag, noun, part)))))
+        *before, noun = adverbial.en.split()
+        if not before:
+            return node("ADVP", leaf("RB", noun, clause, role))
+        tags = zip(("IN", "DT"), before, strict=False)
+        preposition, *article = [leaf(tag, word, clause, f"{role} preposition") for tag, word in tags]
+        head = leaf("NNP" if noun.istitle() else "NN", noun, clause, role)
+        return node("PP", preposition, node("NP", *article, head))
 
     def _prepositional_phrase(self, phrase: PrepositionalPhrase) -> Node:
-        words = phrase.preposition.english.split()
-        part = ((phrase, "preposition"),)
-        prepositions = [Leaf(TAGS_IN_PREPOSITIONS.get(word, "IN"), word, part) for word in words]
-        return Node("PP", (*prepositions, self._noun_phrase(phrase.noun_phrase, "object")))
-
-    def _number(self, phrase: NounPhrase) -> str:
-        return "plural" if phrase.other else self._wording(phrase).number
-
-    def _wording(self, phrase: NounPhrase) -> Wording:
-        return self._wordings.get(phrase) or self._wordings.get(phrase.entity) or phrase.entity.wording
+        words = phrase.preposition.en.split()
+        prepositions = [leaf(TAGS_IN_PREPOSITIONS.get(word, "IN"), word, phrase, "preposition") for word in words]
+        return node("PP", *prepositions, self._noun_phrase(phrase.noun_phrase, "object"))
 
     def _noun_phrase(self, phrase: NounPhrase, role: str) -> Node:
         if phrase.other:
-            conjunction = Leaf("CC", "and", ((phrase, "and"),))
-            return Node("NP", (self._single(phrase, role), conjunction, self._noun_phrase(phrase.other, role)))
+            conjunction = leaf("CC", "and", phrase, "and")
+            return node("NP", self._single(phrase, role), conjunction, self._noun_phrase(phrase.other, role))
         return self._single(phrase, role)
 
     def _single(self, phrase: NounPhrase, role: str) -> Node:
         wording = self._wording(phrase)
-        head = ((phrase, "noun"),)
-        number = wording.number
         if phrase.form == "pronoun":
-            word = personal_pronoun(3, number, wording.noun.gender, role)
-            return Node("NP", (Leaf("PRP", word, head),))
+            forms = PRONOUNS["plural" if wording.plural else wording.noun.gender]
+            return node("NP", leaf("PRP", forms[role], phrase, "noun"))
         if phrase.form == "name":
-            return Node("NP", self._name(phrase))
-        noun = wording.english.plural if wording.plural else wording.english.singular
-        adjectives = [
-            Leaf("JJ", adjective.english, ((phrase, f"adjective {place}"),))
-            for place, adjective in enumerate(phrase.adjectives)
-        ]
-        following = adjectives[0].word if adjectives else noun
-        core = Node(
-            "NP",
-            (
-                *self._determiner(phrase, following),
-                *adjectives,
-                Leaf("NNS" if number == "plural" else "NN", noun, head),
-            ),
-        )
+            return node("NP", *_name(phrase))
+        adjectives = [leaf("JJ", word.en, phrase, f"adjective {place}") for place, word in enumerate(phrase.adjectives)]
+        noun = leaf("NNS" if wording.plural else "NN", wording.en.forms[wording.number], phrase, "noun")
+        core = node("NP", *self._determiner(phrase, [*adjectives, noun][0].word), *adjectives, noun)
         if phrase.attribute:
-            of = Leaf("IN", "of", ((phrase.attribute, "of"),))
-            core = Node("NP", (core, Node("PP", (of, self._noun_phrase(phrase.attribute, "object")))))
-        return Node("NP", (core, self._relative(phrase, phrase.relative, wording))) if phrase.relative else core
+            of = leaf("IN", "of", phrase.attribute, "of")
+            core = node("NP", core, node("PP", of, self._noun_phrase(phrase.attribute, "object")))
+        return node("NP", core, self._relative(phrase, phrase.relative)) if phrase.relative else core
 
-    def _name(self, phrase: NounPhrase) -> tuple[Leaf, ...]:
-        name = phrase.entity.name
-        assert name is not None
-        words = name.english.split()
-        return tuple(Leaf("NNP", word, ((phrase, f"name {place}"),)) for place, word in enumerate(words))
-
-    def _determiner(self, phrase: NounPhrase, following: str) -> tuple[Tree, ...]:
-        parts = ((phrase, "determiner"),)
-        if phrase.form == "possessive":
-            assert phrase.possessor is not None
+    def _determiner(self, phrase: NounPhrase, following: str) -> Trees:
+        if phrase.possessor:
             if phrase.possessor.form == "name":
-                return (
-                    Node("NP", (*self._name(phrase.possessor), Leaf("POS", "'s", ((phrase.possessor, "name 0"),)))),
-                )
-            gender = self._wording(phrase.possessor).noun.gender
-            his = personal_pronoun(3, "singular", gender, "possessive")
-            return (Leaf("PRP$", his, (*parts, (phrase.possessor, "noun"))),)
+                return (node("NP", *_name(phrase.possessor), leaf("POS", "'s", phrase.possessor, "name 0")),)
+            his = PRONOUNS[self._wording(phrase.possessor).noun.gender]["possessive"]
+            return (Leaf("PRP$", his, ((phrase, "determiner"), (phrase.possessor, "noun"))),)
         if phrase.numeral:
-            return (Leaf("CD", phrase.numeral.english, parts),)
-        if phrase.form == "indefinite":
-            return () if self._wording(phrase).plural else (Leaf("DT", indefinite_article(following), parts),)
-        return (Leaf("DT", DETERMINERS[phrase.form], parts),)
+            return (leaf("CD", phrase.numeral.en, phrase, "determiner"),)
+        if phrase.form == "indefinite" and self._wording(phrase).plural:
+            return ()
+        article = DETERMINERS.get(phrase.form) or indefinite_article(following)
+        return (leaf("DT", article, phrase, "determiner"),)
 
-    def _relative(self, phrase: NounPhrase, clause: Clause, wording: Wording) -> Node:
-        who = phrase.relative_role == "subject" and wording.is_person
-        parts = ((phrase, "relative"),)
-        pronoun = Node("WHNP", (Leaf("WP", "who", parts) if who else Leaf("WDT", "that", parts),))
-        if phrase.relative_role == "subject":
-            number = wording.number
-            return Node("SBAR", (pronoun, Node("S", self._predicate(clause, number))))
-        return Node("SBAR", (pronoun, Node("S", self._clause(clause))))
+    def _relative(self, phrase: NounPhrase, clause: Clause) -> Node:
+        is_subject, wording = phrase.relative_role == "subject", self._wording(phrase)
+        tag, word = ("WP", "who") if is_subject and wording.is_person else ("WDT", "that")
+        inner = self._predicate(clause, wording.number) if is_subject else self._clause(clause)
+        return node("SBAR", node("WHNP", leaf(tag, word, phrase, "relative")), Node("S", inner))
 
 
-def _nested(verbs: list[Leaf], complements: tuple[Tree, ...]) -> tuple[Tree, ...]:
-    """Verb phrases inside each other: (S (VP to (VP buy …))) below "wants"."""
+def _name(phrase: NounPhrase) -> list[Leaf]:
+    assert phrase.entity.name is not None
+    words = phrase.entity.name.en.split()
+    return [leaf("NNP", word, phrase, f"name {place}") for place, word in enumerate(words)]
+
+
+def _finite_tag(tense: str, number: str) -> str:
+    return "VBD" if tense == "past" else "VBP" if number == "plural" else "VBZ"
+
+
+def _verbs(clause: Clause, number: str, *, support: bool) -> tuple[list[Leaf], list[Leaf]]:
+    """Return the finite verb with "n't", and the verbs below it; `support`: with "do" where there is no auxiliary."""
+    verb, tense, part = clause.verb.en, clause.tense, "auxiliary"
+    tag, rest = _finite_tag(tense, number), [leaf("VB", verb.lemma, clause, "verb")]
+    if tense == "future":
+        tag, word = "MD", "will"
+    elif tense == "perfect":
+        word, rest = HAVE["present", number], [leaf("VBN", verb.participle, clause, "verb")]
+    elif clause.modal:
+        word = clause.modal.en.finite[tense, number]
+        if not clause.modal.marker:
+            tag = "MD"
+        else:
+            rest = [leaf("TO", "to", clause, part), *rest]
+            if support:
+                rest = [leaf("VB", clause.modal.en.lemma, clause, part), *rest]
+                word = DO[tense, number]
+    elif support and clause.verb.frame != "copula":
+        word, part = DO[tense, number], "verb"
+    else:
+        word, part, rest = verb.finite[tense, number], "verb", []
+    if not clause.negated:
+        return [leaf(tag, word, clause, part)], rest
+    stem = STEMS_BEFORE_NOT.get(word, word)  # Moses' tokens: didn 't, won 't, can 't
+    return [leaf(tag, stem + "n", clause, part), leaf("RB", "'t", clause, "not")], rest
+
+
+def _nested(verbs: list[Leaf], complements: Trees) -> Trees:
+    """Put verb phrases inside each other: (S (VP to (VP buy …))) below "wants"."""
     for verb in reversed(verbs):
-        complements = (Node("VP", (verb, *complements)),)
+        complements = (node("VP", verb, *complements),)
         if verb.tag == "TO":
             complements = (Node("S", complements),)
     return complements
-
-
-def _adjective_phrase(predicate: Predicate) -> Node:
-    words: list[Leaf] = []
-    if predicate.degree:
-        words.append(Leaf("RB", predicate.degree.english, ((predicate, "degree"),)))
-    for place, adjective in enumerate(predicate.adjectives):
-        if place:
-            words.append(Leaf("CC", "and", ((predicate, "and"),)))
-        words.append(Leaf("JJ", adjective.english, ((predicate, f"adjective {place}"),)))
-    return Node("ADJP", tuple(words))

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
@@ -16,28 +17,26 @@ from context_nmt.command_line import progress
 from context_nmt.corpus.workers import follow_parent
 from context_nmt.files import UserError, replacing_folder, write_lines
 from context_nmt.miniature.bound import Oracle
-from context_nmt.miniature.clauses import Vocabulary
-from context_nmt.miniature.contrasts import Contrasts, with_mirrors
+from context_nmt.miniature.contrasts import CONTRASTIVE_SETS, SHORT, Contrasts, with_mirrors
 from context_nmt.miniature.documents import Document
 from context_nmt.miniature.english_syntax import English
 from context_nmt.miniature.gold import english_record, gold_records
-from context_nmt.miniature.lexicon_file import load_lexicon
+from context_nmt.miniature.lexicon import Vocabulary, load_lexicon
 from context_nmt.miniature.meaning import AS_IT_IS, Sentence
 from context_nmt.miniature.probing import write_probing_tasks
 from context_nmt.miniature.probing_samples import ParsedSentence
-from context_nmt.miniature.realising import LANGUAGES, Realised, realise
+from context_nmt.miniature.realising import Realised, realise
+from context_nmt.miniature.words import LANGUAGES
 from context_nmt.settings.miniature import MiniatureSettings
-
-SHORT = 4  # words: sentences up to here may occur in training and in a test set
 
 Drawn = tuple[list[Sentence], list[Realised]]
 
 
 def generate(settings: MiniatureSettings, destination: Path) -> None:
     """Write the corpus into the folder `destination`, whole or not at all; the same settings give the same bytes."""
-    beside = ProcessPoolExecutor(1, get_context("forkserver"), follow_parent)
-    with replacing_folder(destination) as folder, beside:
-        probing = beside.submit(_write_probing, settings, folder / "probing")
+    other_process = ProcessPoolExecutor(1, get_context("forkserver"), follow_parent)
+    with replacing_folder(destination) as folder, other_process:
+        probing = other_process.submit(_write_probing, settings, folder / "probing")
         Generation(settings, folder).run()
         try:
             probing.result()
@@ -56,56 +55,47 @@ class Generation:
 
     def run(self) -> None:
         """Write all files but the probing tasks."""
-        settings = self._settings
-        test = list(self._documents("test", settings.test))
-        self._hold_out(test)
+        test = list(self._documents("test", self._settings.test))
+        self._hold_out(text for _, words in test for text in _texts(words))
         self._contrasts()
-        valid = list(self._documents("valid", settings.valid))
-        self._hold_out(valid)
-        training = self._documents("train", settings.train)
-        self._write("train", progress(self._learned(training), "train"))
+        valid = list(self._documents("valid", self._settings.valid))
+        self._hold_out(text for _, words in valid for text in _texts(words))
+        training = progress(self._documents("train", self._settings.train), "train")
+        self._write("train", training, self._oracles.values())
         for split, documents in (("valid", valid), ("test", test)):
             self._write(split, documents)
             self._bound(split, documents)
 
     def _documents(self, split: str, sentences: int) -> Iterator[Drawn]:
-        """Yield documents until there are as many sentences; one that holds what is held out is drawn anew."""
+        """Yield documents until there are as many sentences; one that holds what is held out is drawn again."""
         drawn = number = 0
         while drawn < sentences:
             random = Random(f"{self._settings.seed} {split} {number}")
             number += 1
             plan = Document(self._vocabulary, self._settings.rates, random).plan()
             words = [realise(sentence) for sentence in plan]
-            if not self._held_out.isdisjoint(_texts(words)):
-                continue
-            drawn += len(plan)
-            yield plan, words
+            if self._held_out.isdisjoint(_texts(words)):
+                drawn += len(plan)
+                yield plan, words
 
-    def _hold_out(self, documents: Iterable[Drawn]) -> None:
-        for _, words in documents:
-            self._held_out.update(text for text in _texts(words) if len(text.split()) > SHORT)
+    def _hold_out(self, texts: Iterable[str]) -> None:
+        self._held_out.update(text for text in texts if len(text.split()) > SHORT)
 
-    def _learned(self, documents: Iterable[Drawn]) -> Iterator[Drawn]:
-        for plan, words in documents:
-            for sentence, said in zip(plan, words, strict=True):
-                for oracle in self._oracles.values():
-                    oracle.learn(sentence, said)
-            yield plan, words
-
-    def _write(self, split: str, documents: Iterable[Drawn]) -> None:
+    def _write(self, split: str, documents: Iterable[Drawn], learning: Iterable[Oracle] = ()) -> None:
         lines = 0
-        with (
-            (self._folder / f"{split}.en").open("w", encoding="utf-8", newline="") as english,
-            (self._folder / f"{split}.de").open("w", encoding="utf-8", newline="") as german,
-            (self._folder / f"{split}.documents").open("w", encoding="utf-8", newline="") as index,
-            (self._folder / f"{split}.gold.jsonl").open("w", encoding="utf-8", newline="") as gold,
-        ):
+        with ExitStack() as stack:
+            english, german, index, gold = (
+                stack.enter_context((self._folder / f"{split}.{name}").open("w", encoding="utf-8", newline=""))
+                for name in ("en", "de", "documents", "gold.jsonl")
+            )
             for number, (plan, words) in enumerate(documents):
                 index.write(f"{lines}\n")
                 lines += len(plan)
-                for sentence in words:
-                    english.write(sentence.text("en") + "\n")
-                    german.write(sentence.text("de") + "\n")
+                for sentence, said in zip(plan, words, strict=True):
+                    english.write(said.text("en") + "\n")
+                    german.write(said.text("de") + "\n")
+                    for oracle in learning:
+                        oracle.learn(sentence, said)
                 for record in gold_records(self._vocabulary.lexicon, number, plan, words):
                     gold.write(json.dumps(record, ensure_ascii=False) + "\n")
 
@@ -121,13 +111,11 @@ class Generation:
     def _contrasts(self) -> None:
         for source, target in (("en", "de"), ("de", "en")):
             contrasts = Contrasts(self._vocabulary, self._settings, source)
-            for name, drawn in (("pronouns", contrasts.pronouns()), ("senses", contrasts.senses())):
-                items = with_mirrors(progress(drawn, f"{name}.{source}-{target}"))
-                for item in items:
-                    lines = [item["source"], item["right"], *item["wrong"]]
-                    self._held_out.update(line for line in lines if len(line.split()) > SHORT)
-                path = self._folder / f"{name}.{source}-{target}.jsonl"
-                write_lines(path, (json.dumps(item, ensure_ascii=False) for item in items))
+            for kind in CONTRASTIVE_SETS:
+                name = f"{kind}.{source}-{target}"
+                items = with_mirrors(progress(contrasts.items(kind), name))
+                self._hold_out(line for item in items for line in (item["source"], item["right"], *item["wrong"]))
+                write_lines(self._folder / f"{name}.jsonl", (json.dumps(item, ensure_ascii=False) for item in items))
 
 
 def _write_probing(settings: MiniatureSettings, folder: Path) -> None:
@@ -142,6 +130,6 @@ def _write_probing(settings: MiniatureSettings, folder: Path) -> None:
 
 
 def _texts(words: list[Realised]) -> list[str]:
-    """The sentences of a document and the document as a whole, in both languages."""
+    """Return the sentences of a document and the document as a whole, in both languages."""
     sides = [[sentence.text(language) for sentence in words] for language in LANGUAGES]
     return [text for lines in sides for text in (*lines, "\n".join(lines))]

@@ -1,204 +1,167 @@
-"""What the lexicon holds: words with all their forms, in both languages."""
+"""Reads `lexicon.yaml`, checks what must hold between its entries, and arranges them by what can be said."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
 
+from context_nmt.files import UserError
+from context_nmt.miniature.meaning import Wording
+from context_nmt.miniature.words import LANGUAGES, Adjective, Kinds, Names, Noun, Preposition, Verb, Word
+from context_nmt.settings import Checked, require
+from context_nmt.settings.checking import check, read_yaml
 
-@dataclass(frozen=True, slots=True)
-class EnglishNoun:
-    """One English noun."""
-
-    singular: str
-    plural: str
-
-
-@dataclass(frozen=True, slots=True)
-class GermanNoun:
-    """One German noun; `forms` by (case, number)."""
-
-    lemma: str
-    gender: str
-    forms: Mapping[tuple[str, str], str]
+PATH = Path(__file__).with_name("lexicon.yaml")
+UNIQUE = ("verbs", "adjectives", "adverbs", "subordinators", "conjunctions", "numerals", "prepositions")
+DOING = ("transitive", "dative", "prepositional", "ditransitive", "directional")
 
 
-@dataclass(frozen=True, slots=True)
-class At:
-    """The prepositions of "in the garden", "im Garten"; the German one takes the dative."""
+@dataclass(frozen=True, kw_only=True)
+class Lexicon(Checked):
+    """The entries of the file, by name and in its order."""
 
-    english: str
-    german: str
+    groups: dict[str, Kinds]  # of kinds of nouns
+    nouns: dict[str, Noun]
+    senses: dict[str, Noun]  # ambiguous nouns, used in the singular only
+    verbs: dict[str, Verb]
+    adjectives: dict[str, Adjective]
+    contraries: tuple[frozenset[str], ...]  # names of adjectives: one excludes the others
+    adverbs: dict[str, Word]
+    subordinators: dict[str, Word]
+    conjunctions: dict[str, Word]
+    numerals: dict[str, Word]
+    prepositions: dict[str, Preposition]
+    names: tuple[Names, ...]
 
-
-@dataclass(frozen=True, slots=True)
-class Sense:
-    """What decides the sense of a noun that is ambiguous in one language; names of nouns and adjectives."""
-
-    side: str  # "en" or "de": the language in which the word is ambiguous
-    word: str  # the ambiguous lemma
-    other: str  # the name of the noun with the other sense
-    of: tuple[str, ...]  # its genitive attributes: the bank of the river
-    adjectives: tuple[str, ...]
-    cues: tuple[str, ...]  # nouns whose mention elsewhere decides it; those of `of` among them
-
-
-@dataclass(frozen=True, slots=True)
-class Noun:
-    """One thing, with its English and German nouns: several where they are synonyms, of one gender in German."""
-
-    name: str
-    kind: str
-    gender: str  # of the English pronoun: masculine, feminine, neuter
-    english: tuple[EnglishNoun, ...]
-    german: tuple[GermanNoun, ...]
-    at: At | None  # for places
-    sense: Sense | None
+    def other_sense(self, noun: Noun) -> Noun:
+        """Return the noun that shares an ambiguous word with a noun."""
+        others = [
+            other
+            for other in self.senses.values()
+            if other.side == noun.side and other.ambiguous_word == noun.ambiguous_word and other is not noun
+        ]
+        require(len(others) == 1, f"senses.{noun.name}: {noun.ambiguous_word!r} has {1 + len(others)} senses, not two")
+        return others[0]
 
 
-@dataclass(frozen=True, slots=True)
-class EnglishVerb:
-    """One English verb; `finite` by (tense, person, number).
-
-    `marker` is "to" for a modal verb with an infinitive with to ("wants to sleep"), else "".
-    A modal verb without it ("can") has only finite forms.
-    """
-
-    base: str
-    finite: Mapping[tuple[str, int, str], str]
-    participle: str
-    preposition: str  # of its object, or "": wait for
-    marker: str
+@cache
+def load_lexicon() -> Lexicon:
+    """Return the lexicon of the package."""
+    return read_lexicon(PATH)
 
 
-@dataclass(frozen=True, slots=True)
-class GermanVerb:
-    """One German verb; `finite` by (tense, person, number), without the separable prefix."""
-
-    infinitive: str
-    prefix: str  # "auf" of aufmachen, or ""
-    finite: Mapping[tuple[str, int, str], str]
-    participle: str
-    auxiliary: str  # "haben" or "sein"
-    preposition: str  # of its object, or "": warten auf
-    case: str  # of its object: accusative or dative; "" without one
-
-
-@dataclass(frozen=True, slots=True)
-class Verb:
-    """One verb with its frame, and the kinds of nouns that it goes with (groups are resolved).
-
-    Frames: intransitive; transitive, dative, prepositional (one object, each side with its preposition or "");
-    ditransitive (a person in the dative, then the object); positional (stand: place in the dative); directional
-    (put: object, place in the accusative); clausal (that, dass); modal (an infinitive).
-    """
-
-    name: str
-    frame: str
-    neutral: bool  # says nothing about its object: see, find
-    subject: tuple[str, ...]
-    object: tuple[str, ...]
-    prepositions: tuple[str, ...]  # positional and directional verbs: names of two-way prepositions
-    english: EnglishVerb
-    german: GermanVerb
+def read_lexicon(path: Path) -> Lexicon:
+    """Read a lexicon; raises UserError with the file and the entry that is wrong."""
+    data = read_yaml(path)
+    for section in data.values() if isinstance(data, dict) else ():
+        for name, entry in section.items() if isinstance(section, dict) else ():
+            if isinstance(entry, dict):
+                entry["name"] = name
+    lexicon = check(Lexicon, data, where=str(path))
+    try:
+        _check(lexicon)
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from None
+    return lexicon
 
 
-@dataclass(frozen=True, slots=True)
-class Adjective:
-    """One adjective; `stem` takes the endings: dunkel, dunkl-."""
-
-    name: str
-    english: str
-    german: str
-    stem: str
-    kinds: tuple[str, ...]
-    cue: bool  # only where it decides the sense of a noun
-
-
-@dataclass(frozen=True, slots=True)
-class Adverb:
-    """One word for the time, frequency, degree, manner or place."""
-
-    name: str
-    kind: str
-    english: str
-    german: str
-    tenses: tuple[str, ...]  # that it goes with: past, present, future
-
-
-@dataclass(frozen=True, slots=True)
-class TimePhrase:
-    """A fixed phrase of a preposition and a noun: in the evening, am Abend."""
-
-    name: str
-    english: tuple[str, ...]
-    german: tuple[str, ...]
-    tenses: tuple[str, ...]
+def _check(lexicon: Lexicon) -> None:
+    """Raise ValueError, with the entry that is wrong, for what is missing and for translations that are not unique."""
+    for noun in lexicon.senses.values():
+        _check_sense(lexicon, noun)
+    for verb in lexicon.verbs.values():
+        for name in verb.prepositions:
+            known = name in lexicon.prepositions and lexicon.prepositions[name].case == "two-way"
+            require(known, f"verbs.{verb.name}: {name!r} is not a two-way preposition")
+    for name, preposition in lexicon.prepositions.items():
+        require(bool(preposition.case and preposition.kinds), f"prepositions.{name}: needs a case and kinds")
+    for unknown in sorted({name for row in lexicon.contraries for name in row} - set(lexicon.adjectives)):
+        raise ValueError(f"contraries: {unknown!r} is not an adjective")
+    kinds = {noun.kind for noun in (*lexicon.nouns.values(), *lexicon.senses.values())}
+    for section, keys in (("verbs", ("subject", "object")), ("adjectives", ("kinds",)), ("prepositions", ("kinds",))):
+        for name, entry in getattr(lexicon, section).items():
+            for unknown in sorted({kind for key in keys for kind in getattr(entry, key)} - kinds):
+                raise ValueError(f"{section}.{name}: {unknown!r} is no kind of nouns: {', '.join(sorted(kinds))}")
+    _check_unique("nouns", (lexicon.nouns | lexicon.senses).values())
+    for section in UNIQUE:
+        _check_unique(section, getattr(lexicon, section).values())
 
 
-@dataclass(frozen=True, slots=True)
-class Subordinator:
-    """A subordinating conjunction; the German verb comes last."""
-
-    name: str
-    english: str
-    german: str
-    tenses: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Conjunction:
-    """A conjunction of main clauses."""
-
-    name: str
-    english: str
-    german: str
+def _check_sense(lexicon: Lexicon, noun: Noun) -> None:
+    where, other = f"senses.{noun.name}", lexicon.other_sense(noun)
+    for cue in noun.cues:
+        found = lexicon.nouns.get(cue)
+        plain = found is not None and len(found.en) == len(found.de) == 1
+        require(plain, f"{where}: the cue {cue!r} is not an unambiguous noun without synonyms")
+    for name in noun.adjectives:
+        is_cue = name in lexicon.adjectives and lexicon.adjectives[name].cue
+        require(is_cue, f"{where}: {name!r} is not an adjective with `cue: true`")
+    for shared in {*noun.cues, *noun.adjectives} & {*other.cues, *other.adjectives}:
+        raise ValueError(f"{where}: {shared!r} decides nothing, since {other.name} has it too")
+    require(noun.side == "en" or noun.de == other.de, f"{where}: its German forms tell it from {other.name}")
 
 
-@dataclass(frozen=True, slots=True)
-class Numeral:
-    """A number from two on."""
-
-    name: str
-    english: str
-    german: str
-
-
-@dataclass(frozen=True, slots=True)
-class Preposition:
-    """One preposition; case is two-way, dative or accusative; kinds of the nouns behind it."""
-
-    name: str
-    english: str
-    german: str
-    case: str
-    kinds: tuple[str, ...]
+def _check_unique(section: str, entries: Iterable[Any]) -> None:
+    """Refuse two entries with the same word in a language, unless they are its two senses."""
+    holders: dict[tuple[str, str], Any] = {}
+    for entry in entries:
+        for side in LANGUAGES:
+            words = getattr(entry, side)
+            for word in words if isinstance(words, tuple) else [words]:
+                lemma = str(getattr(word, "lemma", word))
+                first = holders.setdefault((side, lemma), entry)
+                allowed = first is entry or (section == "nouns" and first.side == entry.side == side)
+                require(allowed, f"{section}.{entry.name}: {lemma!r} is a word of {first.name} already")
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
-    """The name of a person, with a title or without; `german` by case, genitive: Annas, Herrn Kellers."""
+class Vocabulary:
+    """The lexicon, arranged by the questions that are asked of it."""
 
-    gender: str
-    english: str
-    german: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Lexicon:
-    """All entries by name, in the order of the file."""
-
-    nouns: Mapping[str, Noun]  # the ordinary ones
-    senses: Mapping[str, Noun]  # ambiguous nouns, used in the singular only
-    kinds: Mapping[str, tuple[Noun, ...]]  # the ordinary nouns of a kind
-    be: Verb  # the copula, with the frame "copula"
-    verbs: Mapping[str, Verb]
-    frames: Mapping[str, tuple[Verb, ...]]
-    adjectives: Mapping[str, Adjective]
-    contraries: tuple[frozenset[str], ...]  # names of adjectives of which one excludes the others
-    adverbs: Mapping[str, Adverb]
-    time_phrases: Mapping[str, TimePhrase]
-    subordinators: Mapping[str, Subordinator]
-    conjunctions: Mapping[str, Conjunction]
-    numerals: Mapping[str, Numeral]
-    prepositions: Mapping[str, Preposition]
-    first_names: tuple[Name, ...]
-    titled_names: tuple[Name, ...]
+    def __init__(self, lexicon: Lexicon):
+        self.lexicon = lexicon
+        nouns, verbs, adverbs = lexicon.nouns.values(), lexicon.verbs.values(), lexicon.adverbs.values()
+        kinds = list(dict.fromkeys(noun.kind for noun in (*nouns, *lexicon.senses.values())))
+        self.of_kind = {kind: [noun for noun in nouns if noun.kind == kind] for kind in kinds}
+        self.people = {
+            gender: [noun for noun in self.of_kind["person"] if noun.gender == gender]
+            for gender in ("masculine", "feminine")
+        }
+        names = [name for names in lexicon.names for name in names.declined()]
+        self.names = {gender: [name for name in names if name.gender == gender] for gender in self.people}
+        self.adjectives = {
+            kind: [word for word in lexicon.adjectives.values() if not word.cue and kind in word.kinds]
+            for kind in kinds
+        }
+        described = [kind for kind in kinds if len(self.adjectives[kind]) > 2 and kind not in ("person", "place")]
+        self.things = [noun for noun in nouns if noun.kind in described]
+        by_frame: dict[str, list[Verb]] = defaultdict(list)
+        for verb in verbs:
+            by_frame[verb.frame].append(verb)
+        doing = [verb for frame in DOING for verb in by_frame[frame] if "person" in verb.subject]
+        self.done_to = {kind: [verb for verb in doing if kind in verb.object] for kind in kinds}
+        self.intransitive, self.positional = (
+            {kind: [verb for verb in by_frame[frame] if kind in verb.subject] for kind in kinds}
+            for frame in ("intransitive", "positional")
+        )
+        self.clausal, self.modals = by_frame["clausal"], by_frame["modal"]
+        self.belonging = [verb for verb in by_frame["dative"] if "person" not in verb.subject]
+        self.adverbs = {
+            kind: [word for word in adverbs if word.kind == kind] for kind in ("frequency", "degree", "manner", "place")
+        }
+        self.times = {
+            tense: [word for word in adverbs if word.kind == "time" and tense in word.tenses]
+            for tense in ("present", "past", "future", "perfect")
+        }
+        self.for_people = [word for word in lexicon.prepositions.values() if "person" in word.kinds]
+        self.spots = {
+            name: [noun for noun in nouns if noun.kind in preposition.kinds and len(noun.de) == 1]
+            for name, preposition in lexicon.prepositions.items()
+        }
+        # A thing of each German gender; a man and a woman; a wording for every pair of pronouns: he er, she sie,
+        # it er, it sie, it es, they sie.
+        self.of_gender = {noun.de[0].gender: Wording.usual(noun) for noun in reversed(self.things)}
+        self.person_of_gender = {gender: Wording.usual(nouns[0]) for gender, nouns in self.people.items()}
+        they = replace(self.of_gender["neuter"], plural=True)
+        self.all_pronouns = [*self.person_of_gender.values(), *self.of_gender.values(), they]

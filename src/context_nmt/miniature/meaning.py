@@ -4,27 +4,13 @@ Where the languages differ (gender, case, word order, which of two nouns) nothin
 words in two ways is an entity's wording, so that one sentence can be said again with another noun or another gender.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from context_nmt.miniature.lexicon import (
-    Adjective,
-    Adverb,
-    At,
-    Conjunction,
-    EnglishNoun,
-    GermanNoun,
-    Name,
-    Noun,
-    Numeral,
-    Preposition,
-    Subordinator,
-    TimePhrase,
-    Verb,
-)
-from context_nmt.miniature.trees import Part
+from context_nmt.miniature.words import Adjective, Name, Noun, NounForms, Preposition, Verb, Word
 
+Part = tuple[Hashable, str]  # an object of the meaning and its role: (noun phrase, "determiner")
 Tense = Literal["present", "past", "perfect", "future"]
 Form = Literal["definite", "indefinite", "negative", "demonstrative", "possessive", "name", "pronoun"]
 
@@ -34,14 +20,14 @@ class Wording:
     """The nouns that an entity is called by."""
 
     noun: Noun
-    english: EnglishNoun
-    german: GermanNoun
+    en: NounForms
+    de: NounForms
     plural: bool = False
 
     @classmethod
     def usual(cls, noun: Noun) -> "Wording":
-        """One of it, called by the first of its synonyms."""
-        return cls(noun, noun.english[0], noun.german[0])
+        """Return the wording of one thing, by the first of its synonyms."""
+        return cls(noun, noun.en[0], noun.de[0])
 
     @property
     def number(self) -> str:
@@ -67,12 +53,16 @@ class NounPhrase:
     entity: Entity
     form: Form
     adjectives: tuple[Adjective, ...] = ()
-    numeral: Numeral | None = None  # of an indefinite plural
+    numeral: Word | None = None  # of an indefinite plural
     possessor: "NounPhrase | None" = None  # of the form "possessive": a pronoun or a name
     attribute: "NounPhrase | None" = None  # "of the river"
     relative: "Clause | None" = None
     relative_role: Literal["subject", "object"] = "subject"
     other: "NounPhrase | None" = None  # "and the woman"
+
+    @property
+    def noun(self) -> Noun:
+        return self.entity.wording.noun
 
     @property
     def plural(self) -> bool:
@@ -89,17 +79,9 @@ AS_IT_IS: Wordings = {}
 class PrepositionalPhrase:
     """A preposition, the German case that it takes here, and its noun phrase."""
 
-    preposition: Preposition | At
+    preposition: Preposition
     case: str
     noun_phrase: NounPhrase
-
-
-@dataclass(eq=False, slots=True)
-class Predicate:
-    """Adjectives after "be"."""
-
-    adjectives: tuple[Adjective, ...]
-    degree: Adverb | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -117,35 +99,36 @@ class Clause:
     indirect: NounPhrase | None = None
     object: NounPhrase | None = None  # accusative, or dative after a verb that takes it
     argument: PrepositionalPhrase | None = None  # waited FOR THE BUS, stood ON THE TABLE, put … ON THE TABLE
-    predicate: Predicate | None = None
+    adjectives: tuple[Adjective, ...] = ()  # was OLD AND HEAVY
+    degree: Word | None = None  # was VERY old
     complement: "Clause | None" = None  # said THAT …
-    frequency: Adverb | None = None
-    manner: Adverb | None = None
-    time: Adverb | TimePhrase | None = None
-    place: Adverb | PrepositionalPhrase | None = None
+    frequency: Word | None = None
+    manner: Word | None = None
+    time: Word | None = None
+    place: Word | PrepositionalPhrase | None = None
     fronted: Front = None
-    reordered: bool = False  # what is movable stands in front in one language alone
-    subordinator: Subordinator | None = None
+    reordered: bool = False  # what is movable comes first in one language only
+    subordinator: Word | None = None
     subordinate: "Clause | None" = None
 
     @property
     def movable(self) -> Front:
-        """The time or, without one, the place: what can stand in front or behind."""
+        """The time or, without one, the place: what can come first or last."""
         return "time" if self.time else "place" if self.place else None
 
     @property
     def fronted_in_german(self) -> Front:
-        """What stands before the verb of the German clause in place of its subject."""
+        """What precedes the verb of the German clause in place of its subject."""
         if not self.reordered:
             return self.fronted
         return None if self.fronted else self.movable
 
     def ordered_as(self, language: str) -> "Clause":
-        """The clause with what one language fronts in front in both."""
+        """Return the clause with the order of one language in both."""
         return replace(self, fronted=self.fronted if language == "en" else self.fronted_in_german, reordered=False)
 
     def phrases(self) -> Iterator[NounPhrase]:
-        """The noun phrases of the clause itself."""
+        """Yield the noun phrases of the clause itself."""
         yield from (phrase for phrase in (self.subject, self.indirect, self.object) if phrase)
         for adverbial in (self.argument, self.place):
             if isinstance(adverbial, PrepositionalPhrase):
@@ -166,9 +149,9 @@ class Sentence:
     """One or two main clauses."""
 
     clause: Clause
-    conjunction: Conjunction | None = None  # before `second`
+    conjunction: Word | None = None  # before `second`
     second: Clause | None = None
-    opening: Conjunction | None = None  # a conjunction at the start of the sentence
+    opening: Word | None = None  # a conjunction at the start of the sentence
     question: bool = False
     speaker: NounPhrase | None = None  # of direct speech
     speaking: Verb | None = None
@@ -176,14 +159,14 @@ class Sentence:
     ambiguities: tuple[Ambiguity, ...] = ()
 
     def ordered_as(self, language: str) -> "Sentence":
-        """The sentence with what one language fronts in front in both; a question has nothing before its verb."""
+        """Return the sentence with the order of one language in both; a question has nothing before its verb."""
         if self.question:
             return self
         second = self.second and self.second.ordered_as(language)
         return replace(self, clause=self.clause.ordered_as(language), second=second)
 
     def clauses(self) -> Iterator[Clause]:
-        """All clauses of the sentence."""
+        """Yield all clauses of the sentence."""
         waiting = [self.clause] if self.second is None else [self.clause, self.second]
         while waiting:
             clause = waiting.pop(0)
@@ -192,7 +175,7 @@ class Sentence:
             waiting += [phrase.relative for phrase in clause.phrases() if phrase.relative]
 
     def phrases(self) -> Iterator[NounPhrase]:
-        """All noun phrases of the sentence but possessors."""
+        """Yield all noun phrases of the sentence but possessors."""
         if self.speaker:
             yield self.speaker
         for clause in self.clauses():

@@ -1,13 +1,13 @@
 """A sentence in both languages: tokens, tags, English tree, alignment and raw text."""
 
+import re
+from collections import defaultdict
 from dataclasses import dataclass
 
 from context_nmt.miniature.english_syntax import English
 from context_nmt.miniature.german_syntax import German
-from context_nmt.miniature.meaning import AS_IT_IS, NounPhrase, Sentence, Wordings
-from context_nmt.miniature.trees import Leaf, Node, Part, leaves
-
-LANGUAGES = ("en", "de")
+from context_nmt.miniature.grammar import Leaf, Node, leaves
+from context_nmt.miniature.meaning import AS_IT_IS, NounPhrase, Part, Sentence, Wordings
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,43 +15,39 @@ class Realised:
     """A sentence in words."""
 
     tree: Node  # English, in lower case at its start
-    english: tuple[Leaf, ...]
-    german: tuple[Leaf, ...]
+    en: tuple[Leaf, ...]
+    de: tuple[Leaf, ...]
 
     def side(self, language: str) -> tuple[Leaf, ...]:
-        return self.english if language == "en" else self.german
+        """Return the leaves in a language."""
+        return self.en if language == "en" else self.de
 
     def tokens(self, language: str) -> list[str]:
-        """Moses tokens, with a capital at the start."""
+        """Return Moses tokens, with a capital at the start."""
         return capitalized([leaf.word for leaf in self.side(language)])
 
     def text(self, language: str) -> str:
-        """The raw line."""
-        return spelled(self.tokens(language))
+        """Return the raw line: punctuation and clitics join the word before them, an opening quote the one after."""
+        joined = re.sub(r""" (?=[,.?]|'[st]\b)""", "", " ".join(self.tokens(language)))
+        return re.sub(r'" (.*?) ?"', r'"\1"', joined)
 
     def position(self, language: str, part: Part) -> int:
-        """The index of the first token that expresses a part of the meaning."""
+        """Return the index of the first token that expresses a part of the meaning."""
         return next(place for place, leaf in enumerate(self.side(language)) if part in leaf.parts)
 
     def mentions(self) -> list[tuple[NounPhrase, Part]]:
-        """The noun phrases in the order of the English sentence, each with the part that its head expresses."""
-        parts = dict.fromkeys(part for leaf in self.english for part in leaf.parts if part[1] in ("noun", "name 0"))
+        """Return the noun phrases in the order of the English sentence, each with the part that its head expresses."""
+        parts = dict.fromkeys(part for leaf in self.en for part in leaf.parts if part[1] in ("noun", "name 0"))
         return [(part[0], part) for part in parts if isinstance(part[0], NounPhrase)]
 
     def alignment(self) -> list[tuple[int, int]]:
-        """Pairs of token indices (English, German) that express the same part of the meaning."""
-        places: dict[Part, list[int]] = {}
-        for place, leaf in enumerate(self.german):
+        """Return pairs of token indices (English, German) that express the same part of the meaning."""
+        places: dict[Part, list[int]] = defaultdict(list)
+        for place, leaf in enumerate(self.de):
             for part in leaf.parts:
-                places.setdefault(part, []).append(place)
-        return sorted(
-            {
-                (here, there)
-                for here, leaf in enumerate(self.english)
-                for part in leaf.parts
-                for there in places.get(part, ())
-            }
-        )
+                places[part].append(place)
+        parts = [(here, part) for here, leaf in enumerate(self.en) for part in leaf.parts]
+        return sorted({(here, there) for here, part in parts for there in places[part]})
 
 
 def realise(sentence: Sentence, wordings: Wordings = AS_IT_IS) -> Realised:
@@ -61,21 +57,7 @@ def realise(sentence: Sentence, wordings: Wordings = AS_IT_IS) -> Realised:
 
 
 def capitalized(tokens: list[str]) -> list[str]:
-    """Give the first word a capital; a quotation mark may stand before it."""
+    """Give the first word a capital; a quotation mark may precede it."""
     first = 1 if tokens[0] == '"' else 0
     word = tokens[first]
     return [*tokens[:first], word[:1].upper() + word[1:], *tokens[first + 1 :]]
-
-
-def spelled(tokens: list[str]) -> str:
-    """Raw text: punctuation and clitics join the word before them, an opening quotation mark the one behind."""
-    text, quoted, space = "", False, ""
-    for word in tokens:
-        closing = word == '"' and quoted
-        if word in (",", ".", "?", "'s", "'t") or closing:
-            space = ""
-        text += space + word
-        if word == '"':
-            quoted = not quoted
-        space = "" if word == '"' and quoted else " "
-    return text

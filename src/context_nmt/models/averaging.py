@@ -1,4 +1,4 @@
-"""Averages the checkpoints of one run into the model that is decoded."""
+"""Average the checkpoints of one run into the model that is decoded."""
 
 import shutil
 from pathlib import Path
@@ -15,10 +15,7 @@ from context_nmt.settings.training import AveragingSettings
 
 
 def average_run(experiment: Layout, variant: str, seed: int) -> None:
-    """Average a run's checkpoints and put all that translation needs into the run's folder.
-
-    The training's scratch folder is removed: nothing resumes from it any more.
-    """
+    """Average a run's checkpoints, write all that translation needs, and remove the training's scratch folder."""
     run = run_name(variant, seed)
     averaging = AveragingSettings(**read_json(experiment.plan(variant, "averaging")))
     select_by = read_json(experiment.plan(variant, "training"))["training"]["select_by"]
@@ -33,19 +30,28 @@ def average_run(experiment: Layout, variant: str, seed: int) -> None:
 
 
 def average(folder: Path, settings: AveragingSettings, *, select_by: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Average the last or the best checkpoints of a folder, in float64.
+    """Average the last or the best checkpoints of a folder, in float64, and return weights and metadata.
 
-    Returns weights and metadata. Raises UserError for a folder without checkpoints. A run that stopped before it had
-    `count` of them is averaged over those it has; the metadata lists them.
+    Of a run that stopped early these may be fewer than `count`; the metadata lists them. Raises UserError for a folder
+    without checkpoints.
     """
-    found = {path: checkpoints.load_metadata(path) for path in folder.glob("checkpoint-*.safetensors")}
-    if foreign := [path for path, metadata in found.items() if "validation" not in metadata]:
-        raise UserError(f"{foreign[0]}: not a checkpoint of a training")
-    validations = {path: metadata["validation"] for path, metadata in found.items()}
+    validations = {}
+    for path in folder.glob("checkpoint-*.safetensors"):
+        metadata = checkpoints.load_metadata(path)
+        if "validation" not in metadata:
+            raise UserError(f"{path}: not a checkpoint of a training")
+        validations[path] = metadata["validation"]
     if not validations:
         raise UserError(f"{folder}: no checkpoints to average")
-    ranked = sorted(validations, key=lambda path: _rank(validations[path], settings.select, select_by))
-    chosen = sorted(ranked[: settings.count])
+
+    def rank(path: Path) -> tuple[float, ...]:
+        validation = validations[path]
+        if settings.select == "last":
+            return (-validation["update"],)
+        loss = -validation["valid_bleu"] if select_by == "bleu" else validation["valid_loss"]
+        return (loss, validation["update"])
+
+    chosen = sorted(sorted(validations, key=rank)[: settings.count])
     sums: dict[str, Tensor] = {}
     for path in chosen:
         weights, metadata = checkpoints.load(path)
@@ -57,10 +63,3 @@ def average(folder: Path, settings: AveragingSettings, *, select_by: str) -> tup
     print(f"averaged {len(chosen)} of the {settings.count} checkpoints that averaging.count asks for")
     metadata["averaged"] = [{"checkpoint": path.name, "sha256": sha256(path)} for path in chosen]
     return {name: (sums[name] / len(chosen)).to(weights[name].dtype) for name in sums}, metadata
-
-
-def _rank(validation: dict[str, Any], select: str, select_by: str) -> tuple[float, ...]:
-    """Sorts the checkpoints that are wanted first to the front."""
-    if select == "last":
-        return (-validation["update"],)
-    return (-validation["valid_bleu"] if select_by == "bleu" else validation["valid_loss"], validation["update"])

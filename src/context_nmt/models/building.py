@@ -1,16 +1,16 @@
-"""Builds a model from its plan; the only place that puts mechanisms into layers."""
+"""Build a model from its plan; no other module puts mechanisms into layers."""
 
 import importlib
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 from torch import nn
 
 from context_nmt.files import UserError
 from context_nmt.models import mechanisms
 from context_nmt.models.model import Model
-from context_nmt.models.plans import Filling, ModelPlan
+from context_nmt.models.plans import ModelPlan
 from context_nmt.settings.model import ModelSettings, OutputSlot
-from context_nmt.transformer.attention import Attention, Place
+from context_nmt.transformer.attention import Place
 from context_nmt.transformer.embedding import Embedding, position_table, token_table
 from context_nmt.transformer.layers import Decoder, DecoderLayer, Encoder, EncoderLayer, FeedForward, Residual
 
@@ -32,38 +32,32 @@ def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) ->
     source_table = target_table if model.tying == "all" else _table(model, source_vocabulary)
     output = nn.Linear(model.width, target_vocabulary, bias=False)
     output.weight = _table(model, target_vocabulary).weight if model.tying == "none" else target_table.weight
-    parts: dict[str, Any] = {
+    parts: dict[str, Any] = {  # in this order, since each draws its weights
         "source_embedding": _embedding(model, source_table, bias=model.source_embedding_bias),
         "target_embedding": _embedding(model, target_table),
-        "encoder": Encoder(
-            [
-                EncoderLayer(
-                    self_attention=_attention(plan, "encoder_self_attention", layer),
-                    residual=_residual(model),
-                    feed_forward=_feed_forward(model),
-                )
-                for layer in range(1, model.encoder_layers + 1)
-            ],
-            _final_norm(model),
-        ),
-        "decoder": Decoder(
-            [
-                DecoderLayer(
-                    self_attention=_attention(plan, "decoder_self_attention", layer),
-                    residual=_residual(model),
-                    cross_attention=_attention(plan, "cross_attention", layer),
-                    cross_residual=_residual(model),
-                    feed_forward=_feed_forward(model),
-                )
-                for layer in range(1, model.decoder_layers + 1)
-            ],
-            _final_norm(model),
-        ),
-        "output": output,
     }
-    for slot in get_args(OutputSlot):
-        if slot in plan.slots:
-            parts[slot] = _mechanism(plan, slot, plan.slots[slot][0], 1)
+    encoder_layers = [
+        EncoderLayer(
+            self_attention=_mechanism(plan, "encoder_self_attention", layer),
+            residual=_residual(model),
+            feed_forward=_feed_forward(model),
+        )
+        for layer in range(1, model.encoder_layers + 1)
+    ]
+    decoder_layers = [
+        DecoderLayer(
+            self_attention=_mechanism(plan, "decoder_self_attention", layer),
+            residual=_residual(model),
+            cross_attention=_mechanism(plan, "cross_attention", layer),
+            cross_residual=_residual(model),
+            feed_forward=_feed_forward(model),
+        )
+        for layer in range(1, model.decoder_layers + 1)
+    ]
+    parts["encoder"] = Encoder(encoder_layers, _final_norm(model))
+    parts["decoder"] = Decoder(decoder_layers, _final_norm(model))
+    parts["output"] = output
+    parts |= {slot: _mechanism(plan, slot, 1) for slot in get_args(OutputSlot) if slot in plan.slots}
     built: Model = importlib.import_module(plan.kind_module).build(model, parts)
     if model.initialisation == "bert":
         _draw_as_bert_does(built)
@@ -71,7 +65,7 @@ def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) ->
 
 
 def _draw_as_bert_does(model: nn.Module) -> None:
-    """Linear maps from N(0, 0.02), but for queries, keys and values, as Mask-Predict does: Glorot as of one map."""
+    """Draw linear maps from N(0, 0.02); queries, keys and values by Glorot as one map, as Mask-Predict's code does."""
     for name, module in model.named_modules():
         _, _, last = name.rpartition(".")
         if isinstance(module, nn.Linear) and last in ("query", "key", "value"):
@@ -90,22 +84,20 @@ def _embedding(model: ModelSettings, table: nn.Embedding, *, bias: bool = False)
     return Embedding(table, positions=learned, scale=scale, dropout=dropout, bias=bias)
 
 
-def _attention(plan: ModelPlan, slot: str, layer: int) -> Attention:
-    return cast(Attention, _mechanism(plan, slot, plan.slots[slot][layer - 1], layer))
-
-
-def _mechanism(plan: ModelPlan, slot: str, filling: Filling, layer: int) -> Any:  # what the slot asks for
+def _mechanism(plan: ModelPlan, slot: str, layer: int) -> Any:
+    """Build what fills a slot in a layer, counted from 1."""
+    model, filling = plan.model, plan.slots[slot][layer - 1]
     mechanism = mechanisms.load(filling.mechanism)
     place = Place(
         slot=slot,
         layer=layer,
-        width=plan.model.width,
-        feed_forward_width=plan.model.feed_forward_width,
-        heads=plan.model.heads,
-        bias=plan.model.attention_bias,
-        dropout=plan.model.dropout,
-        attention_dropout=plan.model.attention_dropout,
-        layer_norm_epsilon=plan.model.layer_norm_epsilon,
+        width=model.width,
+        feed_forward_width=model.feed_forward_width,
+        heads=model.heads,
+        bias=model.attention_bias,
+        dropout=model.dropout,
+        attention_dropout=model.attention_dropout,
+        layer_norm_epsilon=model.layer_norm_epsilon,
     )
     return mechanism.build(mechanism.Settings(**filling.settings), place)
 
@@ -115,10 +107,11 @@ def _residual(model: ModelSettings) -> Residual:
 
 
 def _feed_forward(model: ModelSettings) -> FeedForward:
-    activation = ACTIVATIONS[model.activation]()
-    dropout = model.feed_forward_dropout
     return FeedForward(
-        hidden=model.feed_forward_width, activation=activation, dropout=dropout, residual=_residual(model)
+        hidden=model.feed_forward_width,
+        activation=ACTIVATIONS[model.activation](),
+        dropout=model.feed_forward_dropout,
+        residual=_residual(model),
     )
 
 

@@ -1,4 +1,4 @@
-"""Weights on disk: safetensors with all metadata as one JSON string, which keeps the bytes the same every time."""
+"""Weights on disk: safetensors with all metadata as one JSON string, so that equal weights are equal bytes."""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def save(path: Path, weights: dict[str, Tensor], metadata: dict[str, Any]) -> No
         contiguous = {name: weights[name].detach().cpu().contiguous() for name in sorted(weights)}
         try:
             save_file(contiguous, temporary, metadata={"json": json.dumps(metadata, sort_keys=True)})
-        except SafetensorError as error:  # what else could be an OSError
+        except SafetensorError as error:  # which hides an OSError
             raise UserError(f"{path}: cannot be written ({error})") from None
 
 
@@ -43,8 +43,7 @@ def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 def load_metadata(path: Path) -> dict[str, Any]:
     """Read the metadata alone; raises UserError for a missing, cut or foreign file."""
     with _opened(path) as file:
-        metadata: dict[str, Any] = json.loads(file.metadata()["json"])
-        return metadata
+        return dict(json.loads(file.metadata()["json"]))
 
 
 @contextmanager
@@ -59,7 +58,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """All parameters by name; tied ones appear once."""
+    """Return all parameters by name; tied ones appear once."""
     return dict(model.named_parameters())
 
 
@@ -77,25 +76,22 @@ def fill(model: nn.Module, weights: dict[str, Tensor], origin: Path) -> None:
 
 
 def start_from(model: nn.Module, plan: ModelPlan, path: Path, corpus: BinarizedCorpus) -> None:
-    """Copy a run's weights into a model of more parts: what sits behind its stacks and the run does not have stays.
+    """Copy a run's weights into a model that may have further mechanisms after its stacks, which stay as they are.
 
     Raises UserError unless all other names, all shapes, the vocabularies and the kind of layers are the run's.
     """
     weights, metadata = load(path)
     for key, value in asdict(plan.model).items():
         if key not in DROPOUTS and metadata["plan"]["model"][key] != value:
-            raise UserError(
-                f"{path}: has model.{key} {metadata['plan']['model'][key]}; what starts from it has {value}"
-            )
+            given = metadata["plan"]["model"][key]
+            raise UserError(f"{path}: has model.{key} {given}; the variant that starts from it has {value}")
     check_vocabularies(path, metadata, corpus)
-    _check_same_units(path.parent / "text", corpus)
-    behind = {name: value for name, value in weights_of(model).items() if name.split(".")[0] in get_args(OutputSlot)}
-    new = {name: value for name, value in behind.items() if name not in weights}
-    fill(model, {**new, **weights}, path)
+    own = {name: value for name, value in weights_of(model).items() if name.split(".")[0] in get_args(OutputSlot)}
+    fill(model, {**own, **weights}, path)
 
 
 def model_metadata(plan: ModelPlan, source_vocabulary: int, target_vocabulary: int) -> dict[str, Any]:
-    """What `load_run` needs to rebuild the model."""
+    """Return what `load_run` needs to rebuild the model."""
     return {"plan": plan.to_dict(), "vocabulary": {"source": source_vocabulary, "target": target_vocabulary}}
 
 
@@ -112,13 +108,12 @@ def load_run(folder: Path, device: torch.device, corpus: BinarizedCorpus | None 
         raise UserError(f"{path}: not the model of a run ({error} is missing or wrong)") from None
     if corpus is not None:
         check_vocabularies(path, metadata, corpus)
-        _check_same_units(folder / "text", corpus)
     fill(model, weights, path)
     return model.to(device).eval()
 
 
 def check_vocabularies(path: Path, metadata: dict[str, Any], corpus: BinarizedCorpus) -> None:
-    """Raise UserError unless a checkpoint's vocabularies are as large as those of the corpus."""
+    """Raise UserError unless a checkpoint's vocabularies, or those of its run's text, are those of the corpus."""
     needed = (metadata["vocabulary"]["source"], metadata["vocabulary"]["target"])
     given = (len(corpus.source_vocabulary), len(corpus.target_vocabulary))
     if given != needed:
@@ -126,10 +121,8 @@ def check_vocabularies(path: Path, metadata: dict[str, Any], corpus: BinarizedCo
             f"{path}: was trained with vocabularies of {needed[0]} and {needed[1]} units,"
             f" {corpus.folder} has {given[0]} and {given[1]}; use the text it was trained on, or train again"
         )
-
-
-def _check_same_units(text: Path, corpus: BinarizedCorpus) -> None:
     for language in (corpus.source, corpus.target):
-        own, given = (folder / f"vocabulary.{language}.txt" for folder in (text, corpus.training_folder))
-        if own.is_file() and own.read_bytes() != given.read_bytes():
-            raise UserError(f"{given}: differs from the vocabulary that the model was trained with ({own})")
+        text, file = path.parent / "text", f"vocabulary.{language}.txt"
+        if (text / file).is_file() and (text / file).read_bytes() != (corpus.training_folder / file).read_bytes():
+            own = corpus.training_folder / file
+            raise UserError(f"{own}: differs from the vocabulary that the model was trained with ({text / file})")

@@ -13,7 +13,7 @@ SENTENCE_LENGTH = 25  # units on either side, about the mean of WMT newstest set
 
 
 def describe(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) -> dict[str, Any]:
-    """Kind, parameters in all and by part, FLOPs per target token, and what fills each slot of each layer.
+    """Return kind, parameters in all and by part, FLOPs per target token, and what fills each slot of each layer.
 
     FLOPs are those of training: the matrix products of one forward and backward pass over a sentence pair of 25 and
     25 units (fewer if the model has no more learned positions), divided by the target units; a multiplication and an

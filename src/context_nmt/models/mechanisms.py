@@ -1,4 +1,4 @@
-"""Finds mechanisms: one file each in `mechanisms/`, loaded by its name."""
+"""Find mechanisms: one file each in `mechanisms/`, loaded by its name."""
 
 import importlib
 from pathlib import Path
@@ -14,7 +14,7 @@ FOLDER = Path(context_nmt.mechanisms.__path__[0])
 
 
 class Mechanism(Protocol):
-    """What every file in `mechanisms/` exports."""
+    """The contents of every file in `mechanisms/`."""
 
     SLOTS: tuple[str, ...]
     Settings: type[Any]
@@ -23,17 +23,17 @@ class Mechanism(Protocol):
 
 
 def names() -> list[str]:
-    """All mechanisms on disk, sorted."""
+    """Return the names of all mechanisms on disk, sorted."""
     return sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
 
 
 def load(name: str) -> Mechanism:
-    """Load one mechanism; raises UserError that lists those on disk for an unknown one."""
+    """Load one mechanism; raises UserError for an unknown one, with those on disk."""
     if name not in names():
         raise UserError(f"no mechanism {name!r}; there are {', '.join(names())}")
     return cast(Mechanism, importlib.import_module(module(name)))
 
 
 def module(name: str) -> str:
-    """The full name of a mechanism's module."""
+    """Return the full name of a mechanism's module."""
     return f"{context_nmt.mechanisms.__name__}.{name}"

@@ -1,4 +1,4 @@
-"""What every kind of model in `kinds/` gives."""
+"""What all kinds of model in `kinds/` share."""
 
 from typing import ClassVar
 
@@ -7,11 +7,11 @@ from torch import Tensor, nn
 from context_nmt.transformer.embedding import Embedding
 from context_nmt.transformer.layers import Decoder, Encoder, Memory
 
-Predictions = tuple[Tensor, Tensor | None]  # decoder states [B, T, D], and what else is to be minimised, in nats
+Predictions = tuple[Tensor, Tensor | None]  # decoder states [B, T, D], and a further loss in nats
 
 
 class Model(nn.Module):
-    """An encoder, a decoder and the two ends that hold the vocabulary."""
+    """An encoder, a decoder, the embeddings of both sides and the output layer."""
 
     source_embedding: Embedding
     target_embedding: Embedding
@@ -23,6 +23,16 @@ class Model(nn.Module):
     sentences: int = 0  # previous ones that a mechanism looks at, K
     reach: int = 0  # previous ones that a state depends on
 
+    def __init__(self, **parts: nn.Module) -> None:
+        """Register the parts; their order is that of the parameters."""
+        super().__init__()
+        for name, part in parts.items():
+            self.add_module(name, part)
+
+    def forward(self, source: Tensor, target_inputs: Tensor) -> Tensor:
+        """Source ids [B, S], target ids [B, T] -> decoder states [B, T, D], for `output`."""
+        return self.decode(target_inputs, self.encode(source))
+
     def encode(self, source: Tensor) -> Memory:
         """Source ids [B, S] -> memory."""
         raise NotImplementedError
@@ -32,5 +42,5 @@ class Model(nn.Module):
         raise NotImplementedError
 
     def predict(self, source: Tensor, target_inputs: Tensor, previous: Tensor | None) -> Predictions:
-        """A batch's ids [B, S] and [B, T], and the rows of previous sentences [B, K] -> what its loss is of."""
-        raise NotImplementedError
+        """Ids [B, S] and [B, T], rows of previous sentences [B, K], if any -> what the loss is computed from."""
+        return self(source, target_inputs), None

@@ -1,4 +1,4 @@
-"""What training is told about a variant: everything resolved, nothing to look up in params.yaml."""
+"""A variant as training reads it: everything resolved, nothing to look up in params.yaml."""
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -8,7 +8,7 @@ from context_nmt.files import UserError, read_json, write_json
 from context_nmt.settings.model import ModelSettings, OutputSlot
 from context_nmt.settings.training import ScheduleSettings, TrainingSettings
 
-KINDS = "context_nmt.models.kinds"  # one of which is loaded by name
+KINDS = "context_nmt.models.kinds"  # one of its modules is loaded by name
 VALIDATION = "context_nmt.decoding.validation"  # loaded by name where a plan has training.validation_bleu
 
 
@@ -22,7 +22,7 @@ class Filling:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelPlan:
-    """A model up to its vocabularies."""
+    """A model without its vocabularies."""
 
     model: ModelSettings
     slots: dict[str, tuple[Filling, ...]]  # slot -> what fills it, layer by layer
@@ -33,12 +33,12 @@ class ModelPlan:
         return f"{KINDS}.{'document' if set(self.slots) & set(get_args(OutputSlot)) else self.model.kind}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "ModelPlan":
-        """Raises UserError for values that no plan of this version holds."""
+        """Undo `to_dict`; raises UserError for values that no plan of this version has."""
         try:
             slots = {slot: tuple(Filling(**layer) for layer in layers) for slot, layers in values["slots"].items()}
             return cls(model=ModelSettings(**values["model"]), slots=slots)
@@ -59,7 +59,7 @@ class TrainingPlan:
 
     @classmethod
     def read(cls, path: Path) -> "TrainingPlan":
-        """Read a plan; raises UserError for a missing file and for values that no plan of this version holds."""
+        """Read a plan; raises UserError for a missing file and for values that no plan of this version has."""
         values = read_json(path)
         try:
             schedule = ScheduleSettings(**values["training"].pop("schedule"))

@@ -1,4 +1,4 @@
-"""One process or several, as torchrun starts them: the same code runs in each."""
+"""One process or several that torchrun starts: the same code runs in each."""
 
 import os
 from collections.abc import Iterator
@@ -17,18 +17,18 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Processes:
-    """The processes that work on one task, as one of them sees them."""
+    """One of the processes that share a task."""
 
     rank: int = 0
     count: int = 1
 
     @property
     def first(self) -> bool:
-        """Whether this is the one that writes files and prints."""
+        """Whether this process writes files and prints."""
         return self.rank == 0
 
     def sum(self, values: list[float]) -> list[float]:
-        """Add up a list of numbers over all processes, in float64; each gets the sums."""
+        """Sum a list of numbers over all processes, in float64; each gets the sums."""
         if self.count == 1:
             return values
         sums = torch.tensor(values, dtype=torch.float64, device=_device())
@@ -36,7 +36,7 @@ class Processes:
         return sums.tolist()
 
     def share(self, items: list[Item]) -> list[Item]:
-        """Return the own part of a list; the parts differ by at most one in length."""
+        """Return this process's part of a list; the parts differ by at most one in length."""
         return items[self.rank :: self.count]
 
     def sharing_gradients(self, module: nn.Module) -> nn.Module:
@@ -49,14 +49,14 @@ class Processes:
 
 @contextmanager
 def processes(device: torch.device) -> Iterator[Processes]:
-    """Join the processes that torchrun started; without it there is one.
+    """Join the processes that torchrun started; without torchrun there is one.
 
-    Raises UserError for tasks of srun without torchrun, each of which would do all the work.
+    Raises UserError for several tasks of srun without torchrun: each would do all the work.
     """
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1 and int(os.environ.get("SLURM_STEP_NUM_TASKS", "1")) > 1:
         raise UserError(
-            "srun started several tasks that do not know of each other; in launch of params.yaml, let torchrun start"
+            "srun started several tasks that cannot reach each other; in launch of params.yaml, let torchrun start"
             " the processes: srun --ntasks-per-node 1 torchrun --nproc-per-node 8 …"
         )
     if count == 1:

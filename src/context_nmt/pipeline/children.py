@@ -1,4 +1,4 @@
-"""DVC commands as child processes, whose output is passed on and of which none is left behind."""
+"""Runs DVC commands as child processes, passes their output on and leaves no process behind."""
 
 import os
 import queue
@@ -15,7 +15,7 @@ from context_nmt.files import UserError
 
 PATIENCE = 20  # seconds that interrupted stages have to tidy up
 RUNNING = re.compile(r"Running stage '(?:.*:)?(.*)':$")
-# What else DVC says of every stage, and its advice; its errors and warnings, and what a stage prints, are passed on.
+# What else DVC prints about every stage, and its advice; all other lines are passed on.
 ROUTINE = re.compile(
     r"Updating lock file|Generating lock file|Stage '.*' (didn't change|is cached)"
     r"|Data and pipelines|To track the changes with git|\tgit add |To enable auto staging"
@@ -24,14 +24,12 @@ ROUTINE = re.compile(
 
 
 class Children:
-    """Processes whose output is passed on, each line after its stage's name; on leaving, none of them is left."""
+    """Child processes whose output is printed, each line after its stage's name; they end with the context."""
 
     def __init__(self, environment: dict[str, str]) -> None:
         self.environment = environment
         self.running: dict[str, subprocess.Popen[str]] = {}
-        self._finished: queue.SimpleQueue[tuple[str, str]] = (
-            queue.SimpleQueue()
-        )  # of a process: its name, its last stage
+        self._finished: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()  # process name, its last stage
         self._quiet = False
 
     def __enter__(self) -> "Children":
@@ -52,15 +50,15 @@ class Children:
             except (subprocess.TimeoutExpired, KeyboardInterrupt):
                 deadline = 0.0
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # also what a stage that died at once has left
+                os.killpg(process.pid, signal.SIGKILL)  # also children of a stage that died at once
 
     def run(self, name: str, folder: Path, *arguments: str) -> None:
-        """Run one DVC command to its end."""
+        """Run one DVC command and wait for it."""
         self.start(name, folder, *arguments)
         self.wait()
 
     def start(self, name: str, folder: Path, *arguments: str) -> None:
-        """Start one DVC command in a folder, in a process group of its own that a signal reaches as a whole."""
+        """Start one DVC command in a folder, in a process group of its own, so that a signal reaches all of it."""
         self.running[name] = subprocess.Popen(
             [sys.executable, "-m", "context_nmt.pipeline.dvc", "--wait-for-lock", *arguments],
             cwd=folder,
@@ -78,7 +76,7 @@ class Children:
         """Wait until one process has ended, and return its name; raises UserError if it failed."""
         name, stage = self._finished.get()
         status = self.running[name].wait()
-        if status:  # it stays among those that are ended, for what it may have left
+        if status:  # it stays in `running`, so that __exit__ ends what it may have left
             raise UserError(f"{stage}: failed with exit status {status}; its output is above")
         del self.running[name]
         return name
@@ -109,5 +107,5 @@ class Children:
 
 
 def _take_interrupts() -> None:
-    """Where this process ignores Ctrl-C, as what a script starts with & does, its children would, too."""
+    """Let a child react to Ctrl-C even if this process ignores it, as a background job does."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

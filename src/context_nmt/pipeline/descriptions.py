@@ -1,4 +1,4 @@
-"""Prints what each variant of a params.yaml is."""
+"""Counts parameters and FLOPs of the variants of an experiment, as JSON or as tables."""
 
 import json
 from pathlib import Path
@@ -10,53 +10,42 @@ from rich.table import Table
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import UserError, write_json
 from context_nmt.models.counting import describe
-from context_nmt.models.plans import TrainingPlan
+from context_nmt.models.plans import ModelPlan, TrainingPlan
 from context_nmt.pipeline.planning import plan
 from context_nmt.settings.layout import Layout
 from context_nmt.settings.parameters import read_parameters
 
 
-def vocabulary_sizes(parameters: Path, units: int | None) -> tuple[int, int]:
-    """Source and target vocabulary: as given, or those of the experiment's binarized corpus; raises UserError."""
-    if units is not None:
-        if units < 1:
-            raise UserError(f"--vocabulary is {units}; it must be at least 1")
-        return units, units
-    folder = Layout(parameters.parent).binarized
-    if not folder.is_dir():
-        raise UserError(f"{folder} is not there: give --vocabulary N, or run `dvc repro bpe` first")
-    corpus = BinarizedCorpus(folder)
-    return len(corpus.source_vocabulary), len(corpus.target_vocabulary)
-
-
-def describe_variants(parameters: Path, vocabularies: tuple[int, int]) -> dict[str, dict[str, Any]]:
-    """Describe every variant: see `counting.describe`."""
-    settings = read_parameters(parameters)
-    source, target = vocabularies
-    return {
-        variant: describe(plan(settings, variant).training.model, source_vocabulary=source, target_vocabulary=target)
-        for variant in settings.variants
-    }
-
-
 def describe_plans(experiment: Layout) -> None:
-    """Write metrics/models.json from the plans of all variants; raises UserError for vocabularies that are missing."""
-    corpus = BinarizedCorpus(experiment.binarized)
-    source, target = len(corpus.source_vocabulary), len(corpus.target_vocabulary)
+    """Write metrics/models.json from the plans of all variants and the vocabularies; raises UserError."""
     plans = {path.parent.name: TrainingPlan.read(path).model for path in experiment.plans("training")}
-    described = {
-        variant: describe(plan, source_vocabulary=source, target_vocabulary=target) for variant, plan in plans.items()
-    }
-    write_json(experiment.metrics / "models.json", described)
+    write_json(experiment.models, _describe(plans, experiment, None))
 
 
-def print_descriptions(parameters: Path, vocabularies: tuple[int, int], *, as_json: bool) -> None:
-    """Print tables or JSON."""
-    described = describe_variants(parameters, vocabularies)
+def print_descriptions(parameters: Path, units: int | None, *, as_json: bool) -> None:
+    """Print the variants of a params.yaml as JSON or tables, for vocabularies of `units` or those of the corpus.
+
+    Raises UserError for a wrong params.yaml or number, or where there are no vocabularies yet.
+    """
+    settings, experiment = read_parameters(parameters), Layout(parameters.parent)
+    if units is None and not experiment.binarized.is_dir():
+        raise UserError(f"{experiment.binarized} is not there: give --vocabulary N, or run `dvc repro bpe` first")
+    plans = {variant: plan(settings, variant).training.model for variant in settings.variants}
+    described = _describe(plans, experiment, units)
     if as_json:
         print(json.dumps(described, indent=2))
     else:
         _print_tables(described)
+
+
+def _describe(plans: dict[str, ModelPlan], experiment: Layout, units: int | None) -> dict[str, dict[str, Any]]:
+    """Describe every variant, see `counting.describe`."""
+    if units is None:
+        corpus = BinarizedCorpus(experiment.binarized)
+        source, target = len(corpus.source_vocabulary), len(corpus.target_vocabulary)
+    else:
+        source = target = units
+    return {name: describe(one, source_vocabulary=source, target_vocabulary=target) for name, one in plans.items()}
 
 
 def _print_tables(described: dict[str, dict[str, Any]]) -> None:
@@ -69,10 +58,9 @@ def _print_tables(described: dict[str, dict[str, Any]]) -> None:
         parts = Table("part", "parameters", title=f"{variant}: {values['parameters'] / 1e3:,.0f}K parameters")
         for part, count in values["parameters_by_part"].items():
             parts.add_row(part, f"{count:,}")
-        console.print(parts)
         slots = Table("slot", "layer", "filled by", title=f"{variant}: slots")
         for slot, layers in values["slots"].items():
             for number, layer in enumerate(layers, start=1):
                 settings = ", ".join(f"{key} {value}" for key, value in layer.items() if key != "mechanism")
                 slots.add_row(slot, str(number), " ".join(filter(None, [layer["mechanism"], settings])))
-        console.print(slots)
+        console.print(parts, slots)

@@ -1,8 +1,8 @@
 """DVC's command line with quicker locks: `python -m context_nmt.pipeline.dvc ARGUMENTS`.
 
-After each stage DVC reads dvc.lock and writes it again, by a round trip of ruamel.yaml that keeps comments. Of 60 runs,
-335 kB, this takes two seconds, longer than most stages; the parser and emitter in C of ruamel.yaml take 0.4. The bytes
-are the same, but for commands of more than 80 characters, which may be broken at other spaces.
+After each stage DVC reads and writes dvc.lock with the part of ruamel.yaml that keeps comments. For 60 runs, 335 kB,
+this takes two seconds, longer than most stages; ruamel.yaml's parser and emitter in C take 0.4. The bytes are the same,
+except that commands of more than 80 characters may be broken at other spaces.
 """
 
 import sys
@@ -21,7 +21,7 @@ from ruamel.yaml import YAML
 
 @contextmanager
 def modify_quickly(path: Any, fs: Any = None) -> Iterator[dict[str, Any]]:
-    """Yield the values of a file of DVC, and write what they have become."""
+    """Yield the values of a DVC file, and write them with the changes made in the block."""
     if not str(path).endswith(".lock"):
         with modify_yaml(path, fs=fs) as values:
             yield values
@@ -33,7 +33,7 @@ def modify_quickly(path: Any, fs: Any = None) -> Iterator[dict[str, Any]]:
 def _dump(values: Any, stream: TextIO) -> None:
     text = StringIO()
     _yaml().dump(values, text)
-    stream.write(text.getvalue().replace(": \n", ":\n"))  # where there is None
+    stream.write(text.getvalue().replace(": \n", ":\n"))  # for None
 
 
 def _yaml() -> YAML:
@@ -46,7 +46,7 @@ def _yaml() -> YAML:
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command of DVC and return its exit status."""
+    """Run a DVC command and return its exit status."""
     dvcfile.modify_yaml = modify_quickly
     return int(main(arguments))
 

@@ -1,4 +1,4 @@
-"""Starts a stage: what `python stages NAME …` does. It is no part of a stage's code: results do not depend on it."""
+"""Starts a stage for `python stages NAME …`; not part of any stage's code, since results do not depend on it."""
 
 import ast
 import difflib
@@ -24,9 +24,9 @@ One stage of the pipeline, in the folder of an experiment (params.yaml, dvc.yaml
 
 
 def start_stage(root: Path, arguments: Sequence[str]) -> None:
-    """Become the stage that the first argument names, under the command that params.yaml has for it under `launch`.
+    """Become the stage that the first argument names, started by the command that params.yaml has under `launch`.
 
-    Prints all stages for --help. Under DVC, a stage is refused where src/code/ or its plan is not of the present code.
+    Prints all stages for --help. Under DVC, a stage is refused if src/code/ or its plan is older than the code.
     """
     with one_line_errors():
         name, *options = arguments or ["--help"]
@@ -57,16 +57,16 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
 
 
 def read_launch(parameters: Path, key: str) -> list[str]:
-    """The words of launch.KEY in params.yaml; `python` where there is none. Raises UserError for what is no command.
+    """Return the words of launch.KEY in params.yaml, by default `python`; raises UserError if it is not a command.
 
-    Nothing else of params.yaml is looked at, and pydantic is not loaded: trainings run where only PyTorch is installed.
+    No other key is read and pydantic is not loaded: trainings run on machines that have only PyTorch.
     """
     try:
         values = yaml.safe_load(parameters.read_text(encoding="utf-8"))
         given = ((values or {}).get("launch") or {}).get(key, "python") or ""  # None: shlex would read stdin
         words = shlex.split(given)
     except OSError:
-        return ["python"]  # the stage says what it misses
+        return ["python"]  # the stage reports the missing file
     except yaml.YAMLError as error:
         raise UserError(f"{parameters}: not YAML ({' '.join(str(error).split())})") from None
     except (AttributeError, TypeError, ValueError) as error:

@@ -2,16 +2,18 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedSeq
 
 from context_nmt.files import UserError, replacing_folder
 
-DEFAULT = "."  # as a name: the experiment in the root
-# An experiment is a DVC repository of its own, so that DVC reads no other one: with all in one, each command took many
-# seconds. They share the cache.
-DVC_CONFIG = """\
+DEFAULT = "."  # the name of the experiment in the root
+# What makes a folder a DVC repository of its own, with a shared cache: in a single repository DVC would read all
+# experiments, and each command would take many seconds.
+OWN_REPOSITORY = {
+    ".dvc/config": """\
 [core]
     analytics = false
     autostage = false
@@ -19,14 +21,10 @@ DVC_CONFIG = """\
     dir = ../../../.dvc/cache
 [plots]
     html_template = ../../../.dvc/plots/page.html
-"""
-OWN_REPOSITORY = {  # what makes a folder one
-    ".dvc/config": DVC_CONFIG,
+""",
     ".dvcignore": "__pycache__/\n.*.partial\n.*.earlier\n",
 }
-REAL_TEXT = "multi30k-en-de"  # whose recipe suits text that people wrote; the default one's is for its few words
-OWN_SPLITS = {"train": "train", "validation": "valid"}  # of a corpus that a user brings
-OWN_TESTS = ["test"]
+REAL_TEXT = "multi30k-en-de"  # its recipe suits text that people wrote; the default one's suits a miniature's few words
 
 
 def create_experiment(
@@ -42,8 +40,7 @@ def create_experiment(
 
     Without `like` it is the default one for generated corpora, and `REAL_TEXT` for any other. With another corpus than
     that of `like`, its splits are called train, valid and test. A corpus that data/params.yaml does not have is the
-    user's own, in ROOT/data/CORPUS. Raises UserError for a name that is taken or no plain name, and for a `like` that
-    is not there.
+    user's own, in ROOT/data/CORPUS. Raises UserError for a name that is taken or unsuitable, and for an unknown `like`.
     """
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise UserError(f"NAME is {name!r}; it must be lower-case letters, digits, '-', '.' and '_', like wmt14-en-de")
@@ -59,31 +56,33 @@ def create_experiment(
     if like is None:
         default_corpus = yaml.load(root / "params.yaml")["corpus"]["name"]
         like = DEFAULT if corpus in (None, default_corpus, *generated) else REAL_TEXT
-    parameters = yaml.load(_parameters(root, like))
+    known = {path.parent.name: path for path in sorted((root / "experiments").glob("*/params.yaml"))}
+    known[DEFAULT] = root / "params.yaml"
+    if like not in known:
+        raise UserError(f"LIKE is {like!r}; the experiments are {', '.join(known)} ('{DEFAULT}' is the default one)")
+    parameters = yaml.load(known[like])
     parameters["root"] = "../.."
     parameters.yaml_set_start_comment(
         f"{name}, started from {'the default experiment' if like == DEFAULT else like}.\n"
         "src/context_nmt/settings/ documents every key; an unknown one is refused."
     )
-    chosen = parameters["corpus"]
+    chosen, probing = parameters["corpus"], parameters["probing"]
     if corpus in generated and chosen["name"] in generated:  # these have the same files
         chosen["name"] = corpus
     elif corpus not in (None, chosen["name"]):
         for key in ("groups", "contrastive"):
             chosen.pop(key, None)
-        chosen.update(OWN_SPLITS, name=corpus, tests=CommentedSeq(OWN_TESTS))
-        chosen["tests"].fa.set_flow_style()
+        chosen.update(train="train", validation="valid", name=corpus, tests=_in_one_line(["test"]))
         parameters.yaml_set_comment_before_after_key("text", before="\n")  # the empty line went with the last key
     if source not in (None, chosen["source"]):
-        parameters["probing"].update(sentences=[], tasks=None)  # these tasks are in the other language
+        probing.update(sentences=[], tasks=None)  # these tasks are in the other language
     chosen["source"] = source or chosen["source"]
     chosen["target"] = target or chosen["target"]
-    names = dict.fromkeys([chosen["name"], str(parameters["probing"]["tasks"] or chosen["name"]).split("/")[0]])
+    names = dict.fromkeys([chosen["name"], str(probing["tasks"] or chosen["name"]).split("/")[0]])
     made = [name for name in names if name in (*generated, *catalogue["corpora"])]
-    parameters["download"] = CommentedSeq(made)
-    parameters["download"].fa.set_flow_style()
+    parameters["download"] = _in_one_line(made)
     with replacing_folder(folder) as temporary:
-        for name in set(names) - set(made):  # a user's own text, of which several experiments can make use
+        for name in set(names) - set(made):  # a user's own text, which several experiments can use
             (temporary / "data").mkdir(exist_ok=True)
             (temporary / "data" / name).symlink_to(Path("../../../data") / name)
         (temporary / "dvc.yaml").write_bytes((root / "dvc.yaml").read_bytes())
@@ -94,12 +93,10 @@ def create_experiment(
     return folder
 
 
-def _parameters(root: Path, like: str) -> Path:
-    known = {path.parent.name: path for path in sorted((root / "experiments").glob("*/params.yaml"))}
-    known[DEFAULT] = root / "params.yaml"
-    if like not in known:
-        raise UserError(f"LIKE is {like!r}; the experiments are {', '.join(known)} ('{DEFAULT}' is the default one)")
-    return known[like]
+def _in_one_line(values: list[str]) -> Any:
+    sequence = CommentedSeq(values)
+    sequence.fa.set_flow_style()
+    return sequence
 
 
 def next_steps(root: Path, folder: Path) -> str:
@@ -107,8 +104,7 @@ def next_steps(root: Path, folder: Path) -> str:
     parameters = YAML(typ="safe").load(folder / "params.yaml")
     corpus = parameters["corpus"]
     splits = dict.fromkeys([corpus["train"], corpus["validation"], *corpus["tests"]])
-    made = corpus["name"] in parameters["download"]
-    place = (folder if made else root) / "data" / corpus["name"]
+    place = (folder if corpus["name"] in parameters["download"] else root) / "data" / corpus["name"]
     return (
         f"{folder} is made. It reads {place}/SPLIT.LANGUAGE for the splits {', '.join(splits)}"
         f" and the languages {corpus['source']} and {corpus['target']}, one sentence per line.\n"

@@ -1,9 +1,9 @@
-"""Runs what is not up to date of an experiment, independent stages side by side; `dvc repro` runs one at a time.
+"""Runs what is not up to date in an experiment, independent stages side by side; `dvc repro` runs one at a time.
 
 DVC decides what has changed, once, after the code and plan stages have run. This module then starts
-`dvc repro --single-item` for that, and for what depends on outputs that really came out differently. With
-`allow_missing`, what is only missing is made again where a stage that runs needs it, and nowhere else: a clone without
-the cache trains a new variant alone.
+`dvc repro --single-item` for these stages, and for those that depend on an output that has changed. With
+`allow_missing`, a missing file is made again only where a stage that runs needs it: a clone without the cache trains
+only a new variant.
 """
 
 import os
@@ -17,7 +17,7 @@ import yaml
 
 from context_nmt.files import UserError
 from context_nmt.pipeline.children import Children
-from context_nmt.settings.parameters import read_parameters
+from context_nmt.settings.folder import Experiment
 
 
 def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False) -> None:
@@ -26,10 +26,9 @@ def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False) ->
     By default as many as there are cores, at most as many as runs; one where there is a GPU. Stages get their share of
     the cores as OMP_NUM_THREADS, unless it is set. Raises UserError when a stage fails, after the others were stopped.
     """
-    settings = read_parameters(folder / "params.yaml")
-    if jobs is not None and jobs < 1:
-        raise UserError(f"JOBS is {jobs}; it must be at least 1")
-    cores, runs = len(os.sched_getaffinity(0)), len(settings.variants) * len(settings.seeds)
+    experiment = Experiment(folder)
+    settings, cores = experiment.settings, len(os.sched_getaffinity(0))
+    runs = len(settings.variants) * len(settings.seeds)
     jobs = min(runs, jobs or (1 if list(Path("/dev").glob("nvidia[0-9]*")) else cores))
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     environment = {"OMP_NUM_THREADS": str(max(1, cores // jobs)), **os.environ, "PATH": programs}
@@ -38,10 +37,10 @@ def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False) ->
         if (code / "dvc.yaml").is_file():
             children.run("code", code, "repro")
             children.run("plan", folder, "repro", "plan")
-        scheduler = Scheduler(read_stages(folder), folder, allow_missing=allow_missing, serial=jobs == 1)
+        scheduler = Scheduler(read_stages(folder), experiment, allow_missing=allow_missing, serial=jobs == 1)
         while scheduler.unfinished:
             for chain in scheduler.next_chains(jobs - len(children.running)):
-                option = [] if chain[0] in scheduler.missed else ["--allow-missing"]
+                option = [] if chain[0] in scheduler.missing else ["--allow-missing"]
                 children.start(chain[0], folder, "repro", "--single-item", *option, *chain)
             scheduler.finish(children.wait())
         if scheduler.ran:
@@ -52,10 +51,10 @@ def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False) ->
 
 @dataclass(frozen=True)
 class Stage:
-    """What DVC says of one stage; paths are absolute."""
+    """What DVC knows about one stage; paths are absolute."""
 
     name: str
-    changed: bool  # but for files that are only missing
+    changed: bool  # apart from files that are only missing
     dependencies: tuple[str, ...]
     outputs: tuple[str, ...]
     upstream: frozenset[str]
@@ -87,26 +86,27 @@ def read_stages(folder: Path) -> dict[str, Stage]:
 
 
 class Scheduler:
-    """Which stages must run, and which of these can start."""
+    """Decides which stages must run, and which of these can start."""
 
-    def __init__(self, stages: dict[str, Stage], folder: Path, *, allow_missing: bool, serial: bool) -> None:
-        self.stages, self.folder, self.serial = stages, folder.resolve(), serial
+    def __init__(self, stages: dict[str, Stage], experiment: Experiment, *, allow_missing: bool, serial: bool) -> None:
+        self.stages, self.experiment, self.serial = stages, experiment, serial
         self.needed: set[str] = set()
-        self.missed: set[str] = set()  # unchanged, but what they make is not there
+        self.missing: set[str] = set()  # stages that are unchanged, but whose outputs are missing
         self.running: dict[str, tuple[str, ...]] = {}  # the first stage of a chain -> all of them
         self.ran: list[str] = []
-        self._behind: dict[str, set[str]] = {name: set() for name in stages}
+        self._downstream: dict[str, set[str]] = {name: set() for name in stages}
         for name in reversed(stages):
             for one in stages[name].upstream:
-                self._behind[one] |= {name, *self._behind[name]}
-        self._outputs = self._read_lock()
+                self._downstream[one] |= {name, *self._downstream[name]}
+        self._hashes = self._output_hashes()
         for name, stage in stages.items():
             made = [path for one in stage.upstream for path in stages[one].outputs]
             own = [*stage.outputs, *(path for path in stage.dependencies if not _overlap([path], made))]
             absent = not all(map(os.path.exists, own))
-            if not stage.changed and (name not in self._outputs or (absent and not allow_missing)):
-                self.missed.add(name)  # the first: DVC takes a new stage without dependencies for one that is missing
-            if stage.changed or name in self.missed:
+            # DVC reports a new stage without dependencies as missing, not as changed.
+            if not stage.changed and (name not in self._hashes or (absent and not allow_missing)):
+                self.missing.add(name)
+            if stage.changed or name in self.missing:
                 self._need(name)
 
     @property
@@ -114,69 +114,68 @@ class Scheduler:
         return self.needed - set(self.ran)
 
     def next_chains(self, most: int) -> Iterator[tuple[str, ...]]:
-        """At most so many chains of stages that can start now; first what most others wait for."""
+        """Yield at most `most` chains of stages that can start now, those with the most stages downstream first."""
         busy = {name for chain in self.running.values() for name in chain}
-        blocked = set().union(*(self._behind[name] for name in self.unfinished | busy))
+        blocked = set().union(*(self._downstream[name] for name in self.unfinished | busy))
         ready = [name for name in self.stages if name in self.unfinished - blocked - busy]
-        for name in sorted(ready, key=lambda name: -len(self._behind[name]))[: max(0, most)]:
-            chain = self._chain(name)
-            self.running[name] = chain
-            yield chain
+        for name in sorted(ready, key=lambda name: -len(self._downstream[name]))[: max(0, most)]:
+            self.running[name] = self._chain(name)
+            yield self.running[name]
 
     def finish(self, name: str) -> None:
-        """Take note of a chain that has ended; what depends on other outputs than before must run, too."""
+        """Note that a chain has ended; stages that depend on outputs that have changed must run, too."""
         chain = self.running.pop(name)
-        outputs = self._read_lock()
+        hashes = self._output_hashes()
         for done in chain:
-            before, now = self._outputs.get(done, {}), outputs.get(done, {})
-            different = [str(self.folder / path) for path in now if now[path] != before.get(path)]
-            for after in self._behind[done]:
+            before, now = self._hashes.get(done, {}), hashes.get(done, {})
+            different = [path for path in now if now[path] != before.get(path)]
+            for after in self._downstream[done]:
                 stage = self.stages[after]
                 if done in stage.upstream and after not in chain and _overlap(stage.dependencies, different):
                     self._need(after)
-        self._outputs = outputs
+        self._hashes = hashes
         self.ran += chain
         self.needed |= set(chain)
 
     def _need(self, name: str) -> None:
         self.needed.add(name)
         absent = [path for path in self.stages[name].dependencies if not os.path.exists(path)]
-        for before in self.stages[name].upstream:
-            if absent and before not in self.needed and _overlap(self.stages[before].outputs, absent):
-                self.missed.add(before)
+        for before in self.stages[name].upstream - self.needed:
+            if _overlap(self.stages[before].outputs, absent):
+                self.missing.add(before)
                 self._need(before)
 
     def _chain(self, first: str) -> tuple[str, ...]:
-        """A stage and those that can follow it in one DVC process, which skips what is unchanged.
+        """Return a stage and those that can follow it in one DVC process, which skips what is unchanged.
 
-        They are those of the same run or, where stages run one at a time, all.
+        These are stages of the same run or, where stages run one at a time, of any.
         """
         chain = [first]
         _, _, run = first.partition("@")
-        unfinished = self.unfinished.union(*(self._behind[name] for name in self.unfinished))
+        unfinished = self.unfinished.union(*(self._downstream[name] for name in self.unfinished))
         for name, stage in self.stages.items():
             follows = self.serial or (run and name.endswith(f"@{run}"))
-            concerned = name in self.unfinished or any(name in self._behind[one] for one in chain)
-            if follows and concerned and name != first and self._alike(name, first):
+            concerned = name in self.unfinished or any(name in self._downstream[one] for one in chain)
+            same_option = (name in self.missing) == (first in self.missing)  # --allow-missing
+            if follows and concerned and name != first and same_option:
                 made = [path for one in chain for path in self.stages[one].outputs]
                 there = all(os.path.exists(path) or _overlap([path], made) for path in stage.dependencies)
                 if there and stage.upstream & unfinished <= set(chain):
                     chain.append(name)
         return tuple(chain)
 
-    def _alike(self, one: str, other: str) -> bool:
-        """Whether both run with --allow-missing, or neither."""
-        return (one in self.missed) == (other in self.missed)
-
-    def _read_lock(self) -> dict[str, dict[str, str]]:
-        """The hash of each output of each stage, by its path as dvc.yaml has it."""
-        path = self.folder / "dvc.lock"
-        if not path.is_file():
+    def _output_hashes(self) -> dict[str, dict[str, str]]:
+        """Return the hash of each output of each stage in dvc.lock, by its absolute path."""
+        if not self.experiment.lock.is_file():
             return {}
-        stages = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["stages"]
-        return {name: {out["path"]: out["md5"] for out in stage.get("outs", [])} for name, stage in stages.items()}
+        folder = self.experiment.folder.resolve()
+        stages = yaml.load(self.experiment.lock.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["stages"]
+        return {
+            name: {str(folder / out["path"]): out["md5"] for out in stage.get("outs", [])}
+            for name, stage in stages.items()
+        }
 
 
 def _overlap(these: Iterable[str], those: Iterable[str]) -> bool:
-    """Whether one path is another one, or in it."""
+    """Return whether a path is one of the others, or inside one, or the other way round."""
     return any(a == b or a.startswith(f"{b}{os.sep}") or b.startswith(f"{a}{os.sep}") for a in these for b in those)

@@ -1,9 +1,9 @@
-"""Cells of tables: numbers as text, and as numbers for the CSV."""
+"""Cells of tables: numbers as they are printed, and as plain numbers for the CSV."""
 
 from dataclasses import dataclass
 
-from context_nmt.results.numbers import Difference, Number
-from context_nmt.results.printed import interval_text, mark, signed
+from context_nmt.results.estimates import Difference, Estimate
+from context_nmt.results.number_text import interval_text, mark, signed
 
 DASH = "–"  # noqa: RUF001 (as wide as a digit)
 TIMES = "×"  # noqa: RUF001
@@ -11,7 +11,7 @@ TIMES = "×"  # noqa: RUF001
 
 @dataclass(frozen=True)
 class Cell:
-    """One number as it is printed, and as numbers; `command` would fill one that is missing."""
+    """A number as text and as plain numbers; running `command` would fill a cell that is empty."""
 
     text: str
     value: float | None = None
@@ -26,10 +26,10 @@ class Cell:
 NOTHING = Cell(DASH)  # where no number can be
 
 
-def number_cell(number: Number | None, decimals: int = 2, *, against: str = "", with_gain: bool = True) -> Cell:
-    """The mean over seeds, its deviation and, in brackets, the difference to the baseline with its mark.
+def estimate_cell(number: Estimate | None, decimals: int = 2, *, against: str = "", with_gain: bool = True) -> Cell:
+    """Return the mean and deviation over seeds and, in brackets, the difference to the baseline with its mark.
 
-    `against` names a baseline that is not the one that a reader expects.
+    `against` names the baseline where it is not the one that a reader expects.
     """
     if number is None:
         return NOTHING
@@ -49,7 +49,7 @@ def number_cell(number: Number | None, decimals: int = 2, *, against: str = "", 
 
 
 def gain_cells(gain: Difference | None) -> tuple[Cell, Cell]:
-    """A difference with its mark, and its interval over seeds."""
+    """Return a difference with its mark, and its interval over seeds."""
     if gain is None:
         return NOTHING, NOTHING
     cell = Cell(signed(gain.mean) + mark(gain.p), difference=gain.mean, interval=gain.interval, p=gain.p)
@@ -57,7 +57,7 @@ def gain_cells(gain: Difference | None) -> tuple[Cell, Cell]:
 
 
 def value_cell(value: float | None, form: str, *, command: str = "") -> Cell:
-    """A number in a format such as "{:,.1f}"; a dash, which `command` would fill, without one."""
+    """Return a number in a format such as "{:,.1f}"; if it is missing, a dash that `command` would fill."""
     if value is None:
         return Cell(DASH, command=command)
     return Cell(form.format(value).replace("-", "−"), value=round(value, 4))  # noqa: RUF001

@@ -1,16 +1,18 @@
 """Pages and tables in their formats: Markdown, HTML, LaTeX and CSV."""
 
 import base64
+import re
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from context_nmt.files import replacing
 from context_nmt.report.grid import Grid
 
-LATEX = {
+LATEX: dict[str, str | int | None] = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
     "%": r"\%",
@@ -41,8 +43,8 @@ LATEX = {
 PACKAGES = "% needs \\usepackage[T1]{fontenc}, \\usepackage{textcomp} and \\usepackage{booktabs}\n"
 
 
-def write_page(path: Path, template: str, figures: Path = Path(), **values: Any) -> None:
-    """Write a page of a template; one that ends in .html.j2 holds its pictures, which are read from `figures`."""
+def write_page(path: Path, template: str, **values: Any) -> None:
+    """Write a page from a template; the values in one named *.html.j2 are escaped."""
     environment = Environment(
         loader=PackageLoader("context_nmt.report"),
         autoescape=select_autoescape(["html.j2"]),
@@ -51,46 +53,53 @@ def write_page(path: Path, template: str, figures: Path = Path(), **values: Any)
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {"row": _row, "code": _code, "data": lambda name: _data(figures / name)}
+    environment.filters |= {"row": _row, "code": _code, "data": _data}
     _write(path, environment.get_template(template).render(values))
 
 
 def write_grid(folder: Path, grid: Grid) -> None:
-    """Write NAME.csv, in rows with plain numbers, and NAME.tex, to be read by \\input."""
+    r"""Write NAME.csv, a row of plain numbers per cell, and NAME.tex for \input."""
     _write(folder / f"{grid.name}.csv", grid.numbers().to_csv(index=False, lineterminator="\n"))
     _write(folder / f"{grid.name}.tex", format_latex(grid))
 
 
 def format_latex(grid: Grid) -> str:
-    """Format one table for booktabs; what is missing is said below it."""
+    """Format a table for booktabs, with its notes below it."""
     styler = grid.texts().style.format(escape_latex)
     for axis in (0, 1):
         styler = styler.format_index(escape_latex, axis=axis)
-    table = styler.to_latex(hrules=True, column_format="l" + "r" * len(grid.columns), multicol_align="c")
-    said = (*(f"{', '.join(fill.systems)}: {fill.command}" for fill in grid.fills), *grid.notes)
-    start = [r"\begin{table}", rf"\caption{{{escape_latex(grid.title)}}}", r"\centering\footnotesize", table.rstrip()]
-    return PACKAGES + "\n".join([*start, *(rf"\par {escape_latex(one)}" for one in said), r"\end{table}", ""])
+    columns = "".join("l" if heading.is_text else "r" for heading in grid.headings)
+    table = styler.to_latex(hrules=True, column_format=f"l{columns}", multicol_align="c").splitlines()
+    table.insert(3, _group_rules(grid))  # below the first three lines: tabular, toprule, groups
+    notes = (*(f"{', '.join(systems)}: {command}" for command, systems in grid.fills.items()), *grid.notes)
+    start = [r"\begin{table}", rf"\caption{{{escape_latex(grid.title)}}}", r"\centering\footnotesize", *table]
+    return PACKAGES + "\n".join([*start, *(rf"\par {escape_latex(note)}" for note in notes), r"\end{table}", ""])
+
+
+def _group_rules(grid: Grid) -> str:
+    """Return a rule below the heading of each group; pandas draws none."""
+    ends = list(accumulate((span for _, span in grid.groups), initial=1))
+    spans = zip(grid.groups, ends, ends[1:], strict=False)
+    return " ".join(rf"\cmidrule(lr){{{before + 1}-{end}}}" for (group, _), before, end in spans if group)
 
 
 def escape_latex(text: object) -> str:
-    """Write text so that LaTeX prints it."""
-    return "".join(LATEX.get(character, character) for character in str(text))
+    """Escape text for LaTeX."""
+    return str(text).translate(str.maketrans(LATEX))
 
 
 def _row(cells: list[str]) -> str:
-    """One line of a Markdown table."""
+    """Return a line of a Markdown table."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _code(text: str) -> Markup:
-    """What stands between backticks, as code."""
-    parts = text.split("`")
-    return Markup("").join(
-        Markup("<code>{}</code>").format(part) if odd % 2 else part for odd, part in enumerate(parts)
-    )
+    """Escape text for HTML and mark what is between backticks as code."""
+    return Markup(re.sub("`(.*?)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704
 
 
 def _data(path: Path) -> str:
+    """Return a picture as a URL that holds it."""
     return f"data:image/svg+xml;base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
 
 

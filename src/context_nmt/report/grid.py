@@ -1,6 +1,7 @@
-"""A table of a page, the same for every format that it is written in."""
+"""A table of a page, the same in every format."""
 
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
 
 import pandas as pd
@@ -14,16 +15,22 @@ COLUMNS = (  # of a table as plain numbers
 
 
 @dataclass(frozen=True)
-class Column:
-    """The head of a column; neighbours of one group share a heading above theirs."""
+class Heading:
+    """The heading of a column; neighbours in one group share a heading above theirs."""
 
     group: str
     title: str
+    is_text: bool = False  # its cells are words, which are aligned to the left
+
+    @property
+    def alignment(self) -> str:
+        """The dashes below it in Markdown."""
+        return "---" if self.is_text else "---:"
 
 
 @dataclass(frozen=True)
 class GridRow:
-    """One system with its cells, one per column."""
+    """A system with its cells, one per column."""
 
     label: str
     variant: str | None
@@ -31,64 +38,68 @@ class GridRow:
 
 
 @dataclass(frozen=True)
-class Fill:
-    """A command, and the systems whose missing cells it fills."""
-
-    command: str
-    systems: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Grid:
-    """One table; `name` names its files, the first column holds systems."""
+    """A table whose first column holds systems; `name` is that of its files."""
 
     title: str
-    columns: tuple[Column, ...]
+    headings: tuple[Heading, ...]
     rows: tuple[GridRow, ...]
     name: str = ""
     head: str = "System"  # of the first column
-    fills: tuple[Fill, ...] = ()
+    fills: dict[str, list[str]] = field(default_factory=dict)  # by command, the systems whose empty cells it would fill
     notes: tuple[str, ...] = ()
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """The headings above the columns, each with how many columns it spans."""
-        return [(group, len(list(own))) for group, own in groupby(self.columns, key=lambda column: column.group)]
+        """The headings of groups, each with the number of its columns."""
+        return [(group, len(list(own))) for group, own in groupby(self.headings, key=lambda heading: heading.group)]
 
     @property
     def titles(self) -> list[str]:
-        """The heads of the columns, on one line each."""
-        return [f"{column.group}: {column.title}".removeprefix(": ") for column in self.columns]
+        """The headings of columns with those of their groups, one line each."""
+        return [f"{heading.group}: {heading.title}".removeprefix(": ") for heading in self.headings]
 
     def texts(self) -> pd.DataFrame:
-        """All cells as they are printed, a row per system."""
+        """Return all cells as printed, a row per system."""
         return pd.DataFrame(
             [[cell.text for cell in row.cells] for row in self.rows],
             index=pd.Index([row.label for row in self.rows]),
-            columns=pd.MultiIndex.from_tuples([(column.group, column.title) for column in self.columns]),
+            columns=pd.MultiIndex.from_tuples([(heading.group, heading.title) for heading in self.headings]),
         )
 
     def numbers(self) -> pd.DataFrame:
-        """A row of COLUMNS per cell."""
-        rows = []
-        for row in self.rows:
-            for column, cell in zip(self.columns, row.cells, strict=True):
-                rows.append(
-                    (
-                        *(row.label, row.variant, column.group, column.title, cell.text),
-                        *(cell.value, cell.deviation, cell.seeds, cell.difference),
-                        *(cell.interval or (None, None)),
-                        *(cell.p, cell.command),
-                    )
-                )
-        return pd.DataFrame(rows, columns=list(COLUMNS)).convert_dtypes()
+        """Return a row of COLUMNS per cell."""
+        cells = [
+            {"system": row.label, "variant": row.variant, "group": heading.group, "column": heading.title}
+            | asdict(cell)
+            | dict(zip(("interval_low", "interval_high"), cell.interval or (None, None), strict=True))
+            for row in self.rows
+            for heading, cell in zip(self.headings, row.cells, strict=True)
+        ]
+        return pd.DataFrame(cells, columns=list(COLUMNS)).convert_dtypes()
 
 
-def grid_of(title: str, columns: list[str], rows: list[tuple[str, list[Cell]]], head: str = "System") -> Grid:
-    """A table without groups of columns: their titles, and rows of a label and cells."""
+def systems_by_command(rows: Iterable[tuple[str, Sequence[Cell]]]) -> dict[str, list[str]]:
+    """Return the labels of the rows that a command would fill, by command."""
+    systems: dict[str, list[str]] = {}
+    for label, cells in rows:
+        for command in dict.fromkeys(cell.command for cell in cells if cell.command):
+            systems.setdefault(command, []).append(label)
+    return systems
+
+
+def grid_of(
+    title: str,
+    columns: Iterable[str],
+    rows: Iterable[tuple[str, Sequence[Cell]]],
+    *,
+    head: str = "System",
+    words: Collection[str] = (),
+) -> Grid:
+    """Build a table without groups from titles of columns, `words` among them, and rows of a label and cells."""
     return Grid(
         title=title,
-        columns=tuple(Column("", one) for one in columns),
+        headings=tuple(Heading("", column, column in words) for column in columns),
         rows=tuple(GridRow(label, None, tuple(cells)) for label, cells in rows),
         head=head,
     )

@@ -1,38 +1,82 @@
-"""Which systems of an experiment have results that its present code and settings would make anew."""
+"""Finds the systems whose committed results the present code, settings or inputs would not reproduce."""
 
+import json
 from hashlib import md5
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-
+from context_nmt.settings.checking import read_yaml
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.layout import run_name
 
-TRAIN = ("train", "train_distilled", "train_document", "train_continued")
-OF_A_RUN = ("average", "decode", "contrast", "analyse")
+# Its only dependency is the folder of all translations: a new system there concerns no other.
+OF_ALL_SYSTEMS = "pair"
 
 
 def out_of_date(experiment: Experiment) -> list[str]:
-    """The variants of params.yaml of which dvc.lock lacks a stage, or has one with other code or another plan."""
-    lock = experiment.folder / "dvc.lock"
-    stages = YAML(typ="safe").load(lock.read_text(encoding="utf-8"))["stages"] if lock.is_file() else {}
-    return [variant for variant in experiment.settings.variants if not _is_made(experiment, variant, stages)]
+    """List the variants with a result for which dvc.lock records no stage, or one that read other files.
+
+    Every stage upstream of a result is compared, too. Raises UserError for a dvc.lock that cannot be read.
+    """
+    lock = Lock(experiment.folder, experiment.lock)
+    return [
+        variant
+        for variant in experiment.settings.variants
+        if not all(lock.is_up_to_date(path) for path in _results(experiment, variant))
+    ]
 
 
-def _is_made(experiment: Experiment, variant: str, stages: dict[str, Any]) -> bool:
-    names = [f"significance@{variant}"]
+def _results(experiment: Experiment, variant: str) -> list[Path]:
+    probing = experiment.settings.probing
+    paths = [experiment.scores(run_name(variant, experiment.settings.seeds[0])).parent]
     for run in (run_name(variant, seed) for seed in experiment.settings.seeds):
-        names += [f"{train}@{run}" for train in TRAIN if f"{train}@{run}" in stages][:1] or [f"train@{run}"]
-        names += [f"{stage}@{run}" for stage in OF_A_RUN]
-    return all(name in stages and _is_true(experiment.folder, stages[name]) for name in names)
+        paths += [experiment.hypotheses(run), experiment.contrastive(run), experiment.analyses(run)]
+        paths += [experiment.word_probes(run)] if variant in probing.words else []
+        paths += [experiment.sentence_probes(run)] if variant in probing.sentences else []
+    return [path.relative_to(experiment.folder) for path in paths]
 
 
-def _is_true(folder: Path, stage: dict[str, Any]) -> bool:
-    """Whether the files of code and plans, which are in git, are those that a stage has read."""
-    for one in stage.get("deps", []):
-        path = folder / one["path"]
-        is_noted = "/src/code/" in one["path"] or one["path"].startswith("metrics/plans/")
-        if is_noted and path.is_file() and one["md5"] != md5(path.read_bytes(), usedforsecurity=False).hexdigest():
+class Lock:
+    """The stages in an experiment's dvc.lock, as a graph: a dependency leads to the stage with that output."""
+
+    def __init__(self, folder: Path, path: Path) -> None:
+        self.folder = folder
+        self.stages: dict[str, Any] = (read_yaml(path) or {}).get("stages", {}) if path.is_file() else {}
+        self.outputs = {
+            out["path"]: (name, out["md5"]) for name, stage in self.stages.items() for out in stage.get("outs", [])
+        }
+        self._checked: dict[str, bool] = {}
+
+    def is_up_to_date(self, path: Path) -> bool:
+        """Whether a stage with this output is recorded, and all that it was made from is as it was."""
+        name, _ = self.outputs.get(path.as_posix(), ("", ""))
+        return name != "" and self._has_run_on_these(name)
+
+    def _has_run_on_these(self, name: str) -> bool:
+        if name not in self._checked:
+            self._checked[name] = name == OF_ALL_SYSTEMS or all(
+                self._is_unchanged(dependency["path"], dependency["md5"])
+                for dependency in self.stages[name].get("deps", [])
+            )
+        return self._checked[name]
+
+    def _is_unchanged(self, path: str, digest: str) -> bool:
+        if "src/code/" in path or path.startswith("metrics/plans/"):  # in git, and made again in seconds
+            return not (self.folder / path).exists() or digest == _digest(self.folder / path)
+        if path in self.outputs and self.outputs[path][1] != digest:
             return False
-    return True
+        makers = {name for out, (name, _) in self.outputs.items() if _overlap(path, out)}
+        return (bool(makers) or not path.startswith("runs/")) and all(self._has_run_on_these(name) for name in makers)
+
+
+def _overlap(path: str, other: str) -> bool:
+    return f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/")
+
+
+def _digest(path: Path) -> str:
+    """The MD5 that DVC records for a file or a folder."""
+    if path.is_file():
+        return md5(path.read_bytes(), usedforsecurity=False).hexdigest()
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    entries = [{"md5": _digest(file), "relpath": file.relative_to(path).as_posix()} for file in files]
+    return md5(json.dumps(entries).encode(), usedforsecurity=False).hexdigest() + ".dir"

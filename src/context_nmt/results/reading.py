@@ -1,37 +1,41 @@
-"""Reads the results of experiments, and writes those of one."""
+"""Reads the results of experiments from their metrics/."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from context_nmt.files import read_json, replacing, write_json
+from context_nmt.files import read_json
 from context_nmt.measures.rows import Row, read_rows
 from context_nmt.results.out_of_date import out_of_date
 from context_nmt.results.speeds import read_speeds
-from context_nmt.results.table import Results
+from context_nmt.results.table import RESCORED, Results
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.layout import run_name
 
-OLDER = {"kind": "autoregressive"}  # what models.json did not say before there were others
+OLDER = {"kind": "autoregressive"}  # models.json had no kind before other kinds existed
 
 
 def read_results(experiment: Experiment, name: str = "", command: str = "") -> Results:
-    """Read metrics/ of an experiment, however much of it has run; raises UserError for a broken file."""
-    settings, path = experiment.settings, experiment.metrics / "models.json"
-    models = read_json(path) if path.is_file() else {}
-    runs = [(variant, seed) for variant in settings.variants if variant in models for seed in settings.seeds]
+    """Read metrics/ of an experiment that may have run in part; raises UserError for a broken file."""
+    settings, path = experiment.settings, experiment.models
+    described = read_json(path) if path.is_file() else {}
+    variants = [variant for variant in settings.variants if variant in described]
+    runs = {}
+    for system in (name for one in variants for name in (one, *([one + RESCORED] if one in settings.rescored else []))):
+        for seed in settings.seeds:
+            runs[system, seed] = list(_read_run(experiment, run_name(system, seed)))
     return Results(
         experiment=experiment,
-        models={variant: OLDER | models[variant] for variant in settings.variants if variant in models},
+        models={variant: OLDER | described[variant] for variant in variants},
         speeds=read_speeds(experiment.speeds),
-        rows={run: list(_read_run(experiment, run_name(*run))) for run in runs},
+        rows=runs,
         name=name,
         command=command,
-        out_of_date=tuple(one for one in out_of_date(experiment) if one in models) if name else (),
+        out_of_date=tuple(variant for variant in out_of_date(experiment) if variant in variants) if name else (),
     )
 
 
 def read_all(experiment: Experiment) -> list[Results]:
-    """Read an experiment and those in experiments/ below it, of which the default one, at the root, has some."""
+    """Read an experiment and, for the one in the project's root, all of experiments/."""
     place = experiment.parameters.resolve().parent
     root = (place / experiment.settings.root).resolve()
     first = read_results(experiment, "", _command(place, root))
@@ -45,7 +49,7 @@ def _command(folder: Path, root: Path) -> str:
 
 
 def _read_run(experiment: Experiment, run: str) -> Iterator[Row]:
-    """All rows of a run, those of other sets than params.yaml names left out."""
+    """Yield a run's rows on the sets that params.yaml names."""
     settings, variant = experiment.settings, run.rpartition("-")[0]
     corpus, probing = settings.corpus, settings.probing
     tests, sets = {*corpus.tests, *corpus.groups}, set(corpus.contrastive)
@@ -57,22 +61,3 @@ def _read_run(experiment: Experiment, run: str) -> Iterator[Row]:
     for path, names in places:
         if path.is_file():
             yield from (row for row in read_rows(path) if row.measure.test_set in names)
-
-
-def write_results(results: Results) -> None:
-    """Write metrics/results.json and results.csv."""
-    metrics = results.experiment.metrics
-    write_json(metrics / "results.json", results.as_json())
-    with replacing(metrics / "results.csv") as temporary:
-        results.as_frame().to_csv(temporary, index=False, lineterminator="\n")
-
-
-def write_focus(experiment: Experiment) -> None:
-    """Write the means of the variant that params.yaml names under `focus`, for `dvc metrics diff` between revisions."""
-    results = read_json(experiment.metrics / "results.json")[experiment.settings.focus]
-    focus = {
-        test_set: {metric: summary["mean"] for metric, summary in metrics.items()}
-        for test_set, metrics in results.items()
-        if test_set != "model"
-    }
-    write_json(experiment.metrics / "focus.json", focus | {"model": results["model"]})

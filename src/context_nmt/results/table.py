@@ -10,31 +10,28 @@ import pandas as pd
 
 from context_nmt.measures.contrastive import NORMALIZED, SUMMED
 from context_nmt.measures.rows import TESTS, Measure, Row, in_order
-from context_nmt.results.numbers import Difference, Number, t_interval
+from context_nmt.results.estimates import Difference, Estimate, t_interval
 from context_nmt.results.speeds import Speeds
-from context_nmt.settings.experiment import ExperimentSettings
 from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import ExperimentSettings
 
 METRICS = ("sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased", "chrf")  # the order in tables
-COUNTS = ("apt_pronouns_words", "apt_nouns_words")  # of words, which no table shows
+COUNTS = ("apt_pronouns_words", "apt_nouns_words")  # numbers of words, which no table shows
+RESCORED = ".rescored"  # ends the name of a system, see settings.layout.rescored_name
 P_VALUES = tuple(f"p_{test}" for test in TESTS)
-COLUMNS = (
-    *("variant", "test_set", "metric", "layer", "tag", "mean", "deviation", "seeds"),
-    *("baseline", "difference", "interval_low", "interval_high", "p"),
-)
 
 
 @dataclass(frozen=True)
 class Results:
-    """What has been measured of an experiment so far, for the variants and seeds of its params.yaml."""
+    """All measurements of an experiment so far, for the variants and seeds in its params.yaml."""
 
     experiment: Experiment
-    models: dict[str, dict[str, Any]]  # of the variants that describe has built
+    models: dict[str, dict[str, Any]]  # by variant, as written by the describe stage
     speeds: Speeds
-    rows: dict[tuple[str, int], list[Row]]  # by variant and seed
-    name: str = ""  # of its folder under experiments/; empty for the experiment that a report is of
-    out_of_date: tuple[str, ...] = ()  # variants whose results present code and settings would make anew
-    command: str = ""  # brings it up to date, from the folder of the project
+    rows: dict[tuple[str, int], list[Row]]  # by system and seed; a system is a variant or VARIANT.rescored
+    name: str = ""  # its folder under experiments/; empty for the experiment that is reported
+    out_of_date: tuple[str, ...] = ()  # variants whose results come from other code, settings or inputs
+    command: str = ""  # brings the experiment up to date when run in the project's root
 
     @property
     def settings(self) -> ExperimentSettings:
@@ -51,25 +48,25 @@ class Results:
 
     @property
     def probing_sets(self) -> list[str]:
-        """The folder of probing tasks, as the name of what sentence probes were measured on; none without these."""
+        """The folder of probing tasks, the test set of sentence probes; empty without probing tasks."""
         return [str(self.settings.probing.tasks)] if self.settings.probing.tasks else []
 
     @property
     def sets(self) -> list[str]:
-        """All that something is measured on."""
+        """All sets with measurements: test sets, contrastive sets, probing tasks."""
         return [*self.test_sets, *self.contrastive_sets, *self.probing_sets]
 
     @property
     def title(self) -> str:
-        """Corpus, direction, the experiment's name where it is another one, seeds, and whether it is out of date."""
+        """Corpus, direction, the experiment's name if it differs, seeds, and whether results are out of date."""
         corpus, seeds = self.settings.corpus, ", ".join(map(str, self.settings.seeds))
-        own = f" ({self.name})" if self.name and self.name != f"{corpus.name}-{corpus.source}-{corpus.target}" else ""
+        own = f" ({self.name})" if self.name and self.name != f"{corpus.name}-{corpus.direction}" else ""
         old = ", out of date" if self.out_of_date else ""
-        return f"{corpus.name} {corpus.source}-{corpus.target}{own}, {'seeds' if ',' in seeds else 'seed'} {seeds}{old}"
+        return f"{corpus.name} {corpus.direction}{own}, {'seeds' if ',' in seeds else 'seed'} {seeds}{old}"
 
     @property
     def recipe(self) -> tuple[object, ...]:
-        """Corpus and settings that all variants start from; equal ones can be compared."""
+        """The corpus and the settings that all variants share; experiments with equal recipes can be compared."""
         settings = self.settings
         corpus = settings.corpus
         return (
@@ -79,54 +76,80 @@ class Results:
 
     @cached_property
     def values(self) -> pd.DataFrame:
-        """A row per variant and measure, a column per seed; what a run of the variant lacks is left out."""
+        """A row per system and measure, a column per seed; rows that lack a seed are dropped."""
         found = [
-            (variant, row.measure, seed, row.value)
-            for (variant, seed), rows in self.rows.items()
+            (system, row.measure, seed, row.value)
+            for (system, seed), rows in self.rows.items()
             for row in rows
             if not row.of and row.measure.metric not in (*COUNTS, *P_VALUES)
         ]
-        table = pd.DataFrame(found, columns=["variant", "measure", "seed", "value"])
-        wide = table.set_index(["variant", "measure", "seed"])["value"].unstack("seed", sort=False)
+        table = pd.DataFrame(found, columns=["system", "measure", "seed", "value"])
+        wide = table.set_index(["system", "measure", "seed"])["value"].unstack("seed", sort=False)
         return wide.reindex(columns=list(self.settings.seeds)).dropna()
 
     @cached_property
-    def numbers(self) -> dict[tuple[str, Measure], Number]:
-        """Means over seeds by variant and measure, in the order of tables: variants, test sets, names."""
+    def estimates(self) -> dict[tuple[str, Measure], Estimate]:
+        """Means over seeds by system and measure, in the order of tables: systems, test sets, metrics."""
         means, deviations = self.values.mean(axis="columns"), self.values.std(axis="columns").fillna(0.0)
-        gains = {key: gain for variant in self.models for key, gain in self._gains(variant)}
+        gains = {key: gain for system in self.systems for key, gain in self._gains(system)}
         found = {
-            key: Number(round(mean, 4), round(deviation, 4), len(self.settings.seeds), gains.get(key))
+            key: Estimate(round(mean, 4), round(deviation, 4), len(self.settings.seeds), gains.get(key))
             for key, mean, deviation in zip(self.values.index, means, deviations, strict=True)
         }
         return {key: found[key] for key in sorted(found, key=self._place)}
 
+    @cached_property
+    def systems(self) -> list[str]:
+        """Variants and, after each rescored variant, VARIANT.rescored."""
+        return list(dict.fromkeys(system for system, _ in self.rows))
+
+    def baseline(self, system: str) -> str | None:
+        """The system that another one is compared with: a variant's baseline; for VARIANT.rescored, the variant."""
+        return self.settings.variants[system].baseline if system in self.models else system.removesuffix(RESCORED)
+
     def _place(self, key: tuple[str, Measure]) -> tuple[object, ...]:
-        variant, measure = key
+        system, measure = key
         sets = self.sets
         place = sets.index(measure.test_set) if measure.test_set in sets else len(sets)
         first = METRICS.index(measure.metric) if measure.metric in METRICS else len(METRICS)
-        return list(self.models).index(variant), place, first, *in_order(measure)
+        return self.systems.index(system), place, first, *in_order(measure)
 
-    def _gains(self, variant: str) -> Iterator[tuple[tuple[str, Measure], Difference]]:
-        baseline, known = self.settings.variants[variant].baseline, {name for name, _ in self.values.index}
-        if baseline not in known or variant not in known:
+    def _gains(self, system: str) -> Iterator[tuple[tuple[str, Measure], Difference]]:
+        baseline, known = self.baseline(system), {name for name, _ in self.values.index}
+        if baseline is None or not {system, baseline} <= known:
             return
-        own = self.values.loc[variant]
+        own = self.values.loc[system]
         pairs = (own - self.values.loc[baseline].reindex(own.index)).dropna()
         for measure, row in zip(pairs.index, pairs.to_numpy(float), strict=True):
+            if self._signatures_of(system, measure) != self._signatures_of(baseline, measure):
+                continue
             gains: list[float] = row.tolist()
-            p = self._p(variant, measure, gains)
-            yield (variant, measure), Difference(round(fmean(gains), 4), t_interval(gains), p)
+            p = self._p(system, measure, gains)
+            yield (system, measure), Difference(round(fmean(gains), 4), t_interval(gains), p)
 
-    def _p(self, variant: str, measure: Measure, gains: list[float]) -> float | None:
-        p_values = self.p_values(variant, measure)[self.settings.variants[variant].test]
-        if p_values and min(gains) < 0 < max(gains):
-            p_values.append(1.0)
-        return max(p_values, default=None)
+    def _signatures_of(self, system: str, measure: Measure) -> set[str]:
+        return self._signatures_by_system.get((system, measure), set())
+
+    @cached_property
+    def _signatures_by_system(self) -> dict[tuple[str, Measure], set[str]]:
+        found: dict[tuple[str, Measure], set[str]] = {}
+        for (system, _), rows in self.rows.items():
+            for row in rows:
+                if not row.of:
+                    found.setdefault((system, row.measure), set()).add(row.signature)
+        return found
+
+    def _p(self, system: str, measure: Measure, gains: list[float]) -> float | None:
+        """The largest p of all seeds; 1 if they disagree on which system is better, None unless all were tested."""
+        if system not in self.models:
+            return None
+        p_values = self.p_values(system, measure)[self.settings.variants[system].test]
+        if len(p_values) < len(gains):
+            return None
+        return 1.0 if min(gains) < 0 < max(gains) else max(p_values)
 
     def p_values(self, variant: str, measure: Measure) -> dict[str, list[float]]:
-        """What each test says of a variant's difference to its baseline, by seed; empty where it was not tested."""
+        """The p-values of each test of a variant against its baseline, one per seed that was tested."""
         found: dict[str, list[float]] = {test: [] for test in TESTS}
         if measure.tag or measure.layer is not None:
             return found
@@ -138,40 +161,40 @@ class Results:
 
     @cached_property
     def _tested(self) -> dict[tuple[str, int, Measure], float]:
-        """All p-values, but for those against another baseline than that of params.yaml."""
+        """All p-values, except those against a baseline other than the one in params.yaml."""
         return {
             (variant, seed, row.measure): row.value
             for (variant, seed), rows in self.rows.items()
             for row in rows
-            if row.measure.metric in P_VALUES
-            and row.signature.split("|")[0] == self.settings.variants[variant].baseline
+            if row.measure.metric in P_VALUES and row.signature.split("|")[0] == self.baseline(variant)
         }
 
-    def number(self, variant: str | None, measure: Measure) -> Number | None:
-        """What a variant has of a measure; None if one of its seeds has nothing."""
-        return self.numbers.get((variant or "", measure))
+    def estimate(self, system: str | None, measure: Measure) -> Estimate | None:
+        """The mean over seeds of a system's measure; None if a seed lacks it."""
+        return self.estimates.get((system or "", measure))
 
     @cached_property
     def scored(self) -> set[str]:
-        """The variants of which anything is measured."""
-        return {variant for variant, _ in self.numbers}
+        """The systems with at least one measurement."""
+        return {system for system, _ in self.estimates}
 
     @cached_property
     def measures(self) -> list[Measure]:
-        """All that any variant has, in the order of tables."""
-        found = dict.fromkeys(measure for _, measure in self.numbers)
-        return sorted(found, key=lambda measure: self._place((next(iter(self.models)), measure)))
+        """All measures of all systems, in the order of tables."""
+        found = dict.fromkeys(measure for _, measure in self.estimates)
+        return sorted(found, key=lambda measure: self._place((self.systems[0], measure)))
 
     def of(self, kind: str, measure: Measure) -> float | None:
-        """What a test set has for a measure that is of no run; `kind` is one of measures.rows.NO_RUNS."""
-        return self._of_no_run.get((kind, measure))
+        """A number that belongs to a test set, not to a run; `kind` is one of measures.rows.NO_RUNS."""
+        return self.of_no_run.get((kind, measure))
 
     @cached_property
-    def _of_no_run(self) -> dict[tuple[str, Measure], float]:
+    def of_no_run(self) -> dict[tuple[str, Measure], float]:
+        """All numbers that belong to a test set, by kind and measure."""
         return {(row.of, row.measure): row.value for rows in self.rows.values() for row in rows if row.of}
 
     def signatures(self, measure: Measure) -> list[str]:
-        """Every signature that a measure's values have on any set; more than one: they cannot be compared."""
+        """All signatures of a measure on any set; values with different signatures cannot be compared."""
         return sorted(self._signatures.get(_of_any_set(measure), ()))
 
     @cached_property
@@ -185,42 +208,9 @@ class Results:
                     found.setdefault(_of_any_set(row.measure), set()).add(row.signature)
         return found
 
-    def as_json(self) -> dict[str, Any]:
-        """Build {variant: {test_set: {NAME: summary}, "model": {"parameters", "flops_per_target_token"}}} of scores."""
-        result: dict[str, Any] = {
-            variant: {"model": {name: model[name] for name in ("parameters", "flops_per_target_token")}}
-            for variant, model in self.models.items()
-        }
-        for (variant, measure), number in self.numbers.items():
-            if is_score(measure.metric):
-                summary = {"mean": number.mean, "deviation": number.deviation, "seeds": number.seeds}
-                result[variant].setdefault(measure.test_set, {})[name_of(measure)] = summary
-        return result
-
-    def as_frame(self) -> pd.DataFrame:
-        """Build a table of COLUMNS with a row per variant and measure, then those of no run, see measures.rows."""
-        rows = []
-        for (variant, measure), number in self.numbers.items():
-            gain = number.gain
-            ends = (gain.interval if gain else None) or (None, None)
-            rows.append(
-                (
-                    *(variant, *_cells(measure)),
-                    *(number.mean, number.deviation, number.seeds, self.settings.variants[variant].baseline),
-                    *(gain and gain.mean, *ends, gain and gain.p),
-                )
-            )
-        for (kind, measure), value in self._of_no_run.items():
-            rows.append((kind, *_cells(measure), value, *(None,) * 7))
-        return pd.DataFrame(rows, columns=list(COLUMNS)).convert_dtypes()
-
-
-def _cells(measure: Measure) -> tuple[object, ...]:
-    return measure.test_set, measure.metric, measure.layer, measure.tag
-
 
 def places(results: Results, test_set: str, metrics: Sequence[str], by: str) -> list[int | str]:
-    """The layers of what has no tag, or the tags of what has no layer, that any variant has of some metrics."""
+    """List the layers of measures without a tag or, by "tag", the tags of measures without a layer, of some metrics."""
     own = [one for one in results.measures if one.test_set == test_set and one.metric in metrics]
     if by == "layer":
         return sorted({one.layer for one in own if one.layer is not None and not one.tag})
@@ -229,12 +219,12 @@ def places(results: Results, test_set: str, metrics: Sequence[str], by: str) -> 
 
 
 def is_score(metric: str) -> bool:
-    """Whether a metric is a score of what systems are for, which results.json has."""
+    """Whether a metric scores translations, and so belongs into results.json."""
     return metric in (*METRICS, "sacrebleu_of_bound", SUMMED, NORMALIZED)
 
 
 def name_of(measure: Measure) -> str:
-    """One name for all that a measure is but its test set, for a reader: pronouns_cross_normalized, gate_key_2."""
+    """A readable name of a measure without its test set, e.g. pronouns_cross_normalized, gate_key_2."""
     metric, tag = measure.metric, measure.tag
     if metric in (SUMMED, NORMALIZED):
         return f"{measure.test_set}_{tag}{metric.removeprefix(SUMMED)}"
@@ -243,5 +233,5 @@ def name_of(measure: Measure) -> str:
 
 
 def _of_any_set(measure: Measure) -> Measure:
-    """A key of signatures: accuracies differ by set and category, other metrics by nothing but themselves."""
+    """The key of a signature: contrastive accuracies differ by set and category, other metrics do not."""
     return measure if measure.metric in (SUMMED, NORMALIZED) else Measure("", measure.metric)

@@ -29,28 +29,28 @@ def read_yaml(path: Path) -> Any:
         raise UserError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
 
 
-def read_settings(kind: type[Settings], path: Path) -> Settings:
+def read_plan(kind: type[Settings], path: Path) -> Settings:
     """Read settings from a JSON file of the plan stage; raises UserError."""
     return check(kind, read_json(path), where=str(path))
 
 
-def check(kind: type[Settings], values: Any, *, where: str) -> Settings:
-    """Build settings of a dataclass type from plain values.
+def check(kind: type[Settings], values: Any, *, where: str, key: str = "") -> Settings:
+    """Build settings of a dataclass type from the plain values under `key` of a file.
 
-    Raises UserError, one line, that starts with `where` and the path of the first wrong key.
+    Raises UserError, one line: `where`, the path of the first wrong key, what was given and what is allowed.
     """
     try:
         return _adapter(kind).validate_json(json.dumps(values), strict=True)  # type: ignore[arg-type]
     except pydantic.ValidationError as failure:
         # a misspelt key comes before the one that is then missing
         error = min(failure.errors(), key=lambda error: error["type"] != "unexpected_keyword_argument")
-        path = ".".join(str(part) for part in error["loc"] if part != "[key]")
+        path = ".".join([*filter(None, [key]), *(str(part) for part in error["loc"] if part != "[key]")])
         raise UserError(": ".join(filter(None, [where, path, _explain(error, kind)]))) from None
-    except (TypeError, ValueError) as error:  # YAML knows dates, sets and aliases of themselves, JSON does not
-        raise UserError(f"{where}: {error}") from None
+    except (TypeError, ValueError) as error:  # YAML has dates, sets and circles of aliases, JSON does not
+        raise UserError(": ".join(filter(None, [where, key, str(error)]))) from None
 
 
-@functools.cache  # to make one takes a millisecond, and a contrastive set has many lines
+@functools.cache  # building one takes a millisecond, and a contrastive set has many lines
 def _adapter(kind: Any) -> Any:
     return pydantic.TypeAdapter(kind)
 
@@ -58,8 +58,7 @@ def _adapter(kind: Any) -> Any:
 def _explain(error: Any, kind: type) -> str:
     if error["type"] == "unexpected_keyword_argument":
         *parents, key = error["loc"]
-        known = _known_keys(kind, parents)
-        return unknown_key(key, known)
+        return unknown_key(key, _known_keys(kind, parents))
     if error["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
         return "this key is required"
     if error["type"] == "value_error":
@@ -68,13 +67,13 @@ def _explain(error: Any, kind: type) -> str:
 
 
 def unknown_key(key: Any, known: list[str]) -> str:
-    """Say that a key is unknown, which known one is nearest, and all known ones."""
+    """Say that a key is unknown, with the most similar known one and all known ones."""
     nearest = difflib.get_close_matches(str(key), known, n=1)
     return "unknown key" + (f"; did you mean {nearest[0]!r}?" if nearest else "") + f" (known: {', '.join(known)})"
 
 
 def _known_keys(kind: Any, path: list[Any]) -> list[str]:
-    """The keys of the settings at `path` below `kind`; other parts are keys of dicts and places in tuples."""
+    """Return the keys of the settings at `path` below `kind`; a path also goes through dicts and tuples."""
     for part in path:
         if dataclasses.is_dataclass(kind):
             kind = {field.name: field.type for field in dataclasses.fields(kind)}[part]

@@ -4,9 +4,8 @@ from functools import cached_property
 from pathlib import Path
 
 from context_nmt.files import UserError
-from context_nmt.settings.experiment import ExperimentSettings
 from context_nmt.settings.layout import Layout
-from context_nmt.settings.parameters import read_parameters
+from context_nmt.settings.parameters import ExperimentSettings, read_parameters
 
 
 def experiment_folder(given: Path) -> Path:

@@ -1,36 +1,9 @@
-"""Where everything of one experiment is: `Layout(folder)` is the only place that knows.
+"""Where the files of one experiment are; only `Layout` knows this."""
 
-params.yaml  dvc.yaml  dvc.lock
-metrics/                        small files, kept in git
-    plans/data.CORPUS.json      plans/VARIANT/{training,decoding,averaging}.json
-    plans/{text,units,significance,probe_sentences,probe_words}.json
-    curves/VARIANT-SEED.csv     learning curves
-    hypotheses/VARIANT-SEED.zip    TEST.txt, Moses tokens
-    scores/VARIANT/SEED.csv     of translations alone, and tests against the baseline
-    models.json
-    contrastive/VARIANT-SEED.csv     accuracies on contrastive sets
-    hypotheses/VARIANT.rescored-SEED.zip    scores/VARIANT.rescored/    of what a teacher chose, see `rescored_name`
-    analyses/VARIANT-SEED.csv   what was read off a run by hooks
-    analyses/sentences/VARIANT-SEED.csv    analyses/words/VARIANT-SEED.csv    what probes have found
-    results.json  results.csv  results.md
-    focus.json                  the results of one variant, for `dvc metrics diff`
-reports/                        report.md  figures/    kept in git
-    pages/                      report.html  analyses.md  discourse.md  probes.md  figures/  tables/    in the cache
-data/CORPUS/                    raw text: what the download stage makes, or a user's own
-runs/                           large files, kept in the DVC cache
-    tokenized/  subwords/  binarized/{training,tests}/
-    distilled/                  the teacher's translations of the training source
-    training/VARIANT-SEED/      checkpoints
-    models/VARIANT-SEED/        one run, complete: weights, settings and what its text needs
-    decoded/VARIANT-SEED/       TEST.subwords.txt, TEST.nbest.jsonl
-    pairs/VARIANT.json          which translations are compared with which
-    contrastive/VARIANT-SEED/   SET.tsv, how each item of a contrastive set came out
-    scratch/VARIANT-SEED/       what a training resumes from, until its checkpoints are averaged; not cached
-"""
-
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from context_nmt.files import UserError
 
@@ -41,63 +14,79 @@ def run_name(variant: str, seed: int) -> str:
 
 
 def rescored_name(run: str) -> str:
-    """The name of the translations that a teacher chose among a run's candidates: VARIANT.rescored-SEED."""
+    """The name of the translations a teacher chose among a run's candidates: VARIANT.rescored-SEED."""
     variant, _, seed = run.rpartition("-")
     return run_name(f"{variant}.rescored", int(seed))
 
 
+class At:
+    """A path in an experiment's folder, as an attribute of `Layout`."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __get__(self, layout: "Layout", _: Any) -> Path:
+        return layout.folder / self.path
+
+
+class Of:
+    """A path in an experiment's folder with a name in place of {}, as a method of `Layout`."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __get__(self, layout: "Layout", _: Any) -> Callable[[str], Path]:
+        return lambda name: layout.folder / self.path.format(name)
+
+
 @dataclass(frozen=True)
 class Layout:
-    """One experiment's folder; paths are relative to the current folder as `folder` is."""
+    """One experiment's folder; paths are relative to the current folder as `folder` is.
+
+    A run is VARIANT-SEED; what a teacher chose among its candidates is VARIANT.rescored-SEED.
+    """
 
     folder: Path = Path()
 
-    @property
-    def parameters(self) -> Path:
-        return self.folder / "params.yaml"
+    parameters = At("params.yaml")
+    lock = At("dvc.lock")
+    data = Of("data/{}")  # raw text, a user's own or made by the download stage; or probing tasks
 
-    @property
-    def metrics(self) -> Path:
-        return self.folder / "metrics"
+    # Small files, in git.
+    metrics = At("metrics")
+    stage_plan = Of("metrics/plans/{}.json")  # text, units, significance, probe_sentences or probe_words
+    data_plan = Of("metrics/plans/data.{}.json")  # of a corpus
+    curve = Of("metrics/curves/{}.csv")  # learning curve of a run
+    hypotheses = Of("metrics/hypotheses/{}.zip")  # of a run: TEST.txt, Moses tokens
+    contrastive = Of("metrics/contrastive/{}.csv")  # accuracies of a run on contrastive sets
+    analyses = Of("metrics/analyses/{}.csv")  # what hooks have measured inside a run
+    sentence_probes = Of("metrics/analyses/sentences/{}.csv")
+    word_probes = Of("metrics/analyses/words/{}.csv")
+    models = At("metrics/models.json")  # parameters and FLOPs of all variants
+    results = At("metrics/results.json")
+    results_table = At("metrics/results.csv")
+    results_page = At("metrics/results.md")
+    focus = At("metrics/focus.json")  # the results of one variant, for `dvc metrics diff`
+    reports = At("reports")  # report.md and figures/ in git; report.html, tables/ and pages/ in the DVC cache
 
-    @property
-    def reports(self) -> Path:
-        return self.folder / "reports"
+    # Large files, in the DVC cache.
+    runs = At("runs")
+    tokenized = At("runs/tokenized")
+    subwords = At("runs/subwords")
+    binarized = At("runs/binarized")  # training/ and tests/
+    distilled = At("runs/distilled")  # the teacher's translations of the training source
+    checkpoints = Of("runs/training/{}")
+    model = Of("runs/models/{}")  # one run, complete: weights, settings and what its text needs
+    decoded = Of("runs/decoded/{}")  # TEST.subwords.txt, TEST.nbest.jsonl
+    pairs = Of("runs/pairs/{}.json")  # which of a variant's translations are compared with which
+    contrastive_outcomes = Of("runs/contrastive/{}")  # SET.tsv, the outcome of each item of a contrastive set
 
-    @property
-    def runs(self) -> Path:
-        return self.folder / "runs"
-
-    @property
-    def tokenized(self) -> Path:
-        return self.runs / "tokenized"
-
-    @property
-    def subwords(self) -> Path:
-        return self.runs / "subwords"
-
-    @property
-    def binarized(self) -> Path:
-        return self.runs / "binarized"
-
-    @property
-    def distilled(self) -> Path:
-        """The training target as the teacher has it."""
-        return self.runs / "distilled"
-
-    def data(self, name: str) -> Path:
-        """The folder of raw text, or of probing tasks."""
-        return self.folder / "data" / name
-
-    def stage_plan(self, name: str) -> Path:
-        """What stages that know no variant are told: text, units, significance, probe_sentences, probe_words."""
-        return self.metrics / "plans" / f"{name}.json"
-
-    def data_plan(self, corpus: str) -> Path:
-        return self.metrics / "plans" / f"data.{corpus}.json"
+    # Not in the cache.
+    scratch = Of("runs/scratch/{}")  # what a training resumes from, until its checkpoints are averaged
+    training_lock = Of("runs/scratch/{}.lock")  # kept locked by the process that trains a run
 
     def plan(self, variant: str, part: str) -> Path:
-        """`part` is training, averaging or decoding."""
+        """The plan of a variant; `part` is training, averaging or decoding."""
         return self.metrics / "plans" / variant / f"{part}.json"
 
     def plans(self, part: str) -> list[Path]:
@@ -105,58 +94,17 @@ class Layout:
         return sorted(self.metrics.glob(f"plans/*/{part}.json"))
 
     def with_plan_of(self, variant: str) -> Self:
-        """The same; raises UserError, with the names that there are, if others have plans and this variant has none."""
+        """Return this layout; raises UserError with all names if other variants have plans and this one has none."""
         plans = self.metrics / "plans"
         planned = sorted(path.name for path in plans.glob("*/"))
         if planned and variant not in planned:
             raise UserError(
-                f"no variant {variant!r} in {plans}; there are {', '.join(planned)}. The plan stage writes those that"
-                " params.yaml has under variants"
+                f"no variant {variant!r} in {plans}; there are {', '.join(planned)}. The plan stage writes those under"
+                " variants in params.yaml"
             )
         return self
 
-    def checkpoints(self, run: str) -> Path:
-        return self.runs / "training" / run
-
-    def scratch(self, run: str) -> Path:
-        """What a training that has not been averaged yet resumes from."""
-        return self.runs / "scratch" / run
-
-    def training_lock(self, run: str) -> Path:
-        """What the process holds that trains a run."""
-        return self.runs / "scratch" / f"{run}.lock"
-
-    def curve(self, run: str) -> Path:
-        return self.metrics / "curves" / f"{run}.csv"
-
-    def model(self, run: str) -> Path:
-        return self.runs / "models" / run
-
-    def decoded(self, run: str) -> Path:
-        return self.runs / "decoded" / run
-
-    def hypotheses(self, run: str) -> Path:
-        return self.metrics / "hypotheses" / f"{run}.zip"
-
     def scores(self, run: str) -> Path:
+        """The scores of a run's translations, and tests against the baseline."""
         variant, _, seed = run.rpartition("-")
         return self.metrics / "scores" / variant / f"{seed}.csv"
-
-    def contrastive(self, run: str) -> Path:
-        return self.metrics / "contrastive" / f"{run}.csv"
-
-    def contrastive_outcomes(self, run: str) -> Path:
-        return self.runs / "contrastive" / run
-
-    def analyses(self, run: str) -> Path:
-        return self.metrics / "analyses" / f"{run}.csv"
-
-    def sentence_probes(self, run: str) -> Path:
-        return self.metrics / "analyses" / "sentences" / f"{run}.csv"
-
-    def word_probes(self, run: str) -> Path:
-        return self.metrics / "analyses" / "words" / f"{run}.csv"
-
-    def pairs(self, variant: str) -> Path:
-        """Which of a variant's translations are compared with which."""
-        return self.runs / "pairs" / f"{variant}.json"

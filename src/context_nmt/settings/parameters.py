@@ -1,25 +1,162 @@
-"""Reads a whole params.yaml."""
+"""A whole params.yaml: its keys, and how it is read."""
 
 import difflib
+import re
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from context_nmt.files import UserError
+from context_nmt.settings import Checked, Seed, require, require_distinct
 from context_nmt.settings.checking import check, read_yaml
-from context_nmt.settings.experiment import ExperimentSettings
+from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.evaluation import ProbingSettings, SignificanceSettings
+from context_nmt.settings.model import ModelSettings, output_slots
+from context_nmt.settings.text import CorpusSettings, TextSettings, UnitSettings
+from context_nmt.settings.training import AveragingSettings, TrainingSettings
+from context_nmt.settings.variants import Recipe, VariantSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings(Checked):
+    """What each variant is trained on; every variant is in exactly one list."""
+
+    bitext: tuple[str, ...] = ()  # the text as it is
+    teachers: tuple[str, ...] = ()  # at most one variant of bitext: its run with the first seed translates the source
+    distilled: tuple[str, ...] = ()  # the source with the teacher's translations
+    document: tuple[str, ...] = ()  # the text as it is, from the run of `document_start` with the same seed
+    document_start: str | None = None
+    continued: tuple[str, ...] = ()  # the same, from `continued_start`, which may itself be under document
+    continued_start: str | None = None
+
+    @property
+    def everything(self) -> tuple[str, ...]:
+        """The variants of all lists."""
+        return (*self.bitext, *self.distilled, *self.document, *self.continued)
+
+    def __post_init__(self) -> None:
+        sentences = (*self.bitext, *self.distilled)
+        for name, earlier in {"document": sentences, "continued": (*sentences, *self.document)}.items():
+            start = getattr(self, f"{name}_start")
+            require(
+                not getattr(self, name) or start in earlier,
+                f"{name}_start is {start!r}; it must be one of {list(earlier)}, for {name} to start from",
+            )
+        teachers = list(self.teachers)
+        require(len(teachers) < 2, f"teachers is {teachers}; it must list at most one variant")
+        bitext = list(self.bitext)
+        require(set(teachers) <= set(bitext), f"teachers is {teachers}; it must be one of bitext, {bitext}")
+        require(bool(teachers) or not self.distilled, f"distilled is {list(self.distilled)}, but teachers is empty")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchSettings(Checked):
+    """The commands that start stages; a change of them runs nothing again, since results do not depend on it.
+
+    `train` starts all trainings, `decode` starts decode, distill, rescore, contrast and analyse. Examples:
+    `python`, `env OMP_NUM_THREADS=1 python`, `torchrun --nproc-per-node 8`, `srun --ntasks-per-node 1 torchrun …`
+    """
+
+    train: str = "python"
+    decode: str = "python"
+
+    def __post_init__(self) -> None:
+        for name, command in {"train": self.train, "decode": self.decode}.items():
+            require(command.strip() != "" and "\n" not in command, f"{name} is {command!r}; it must be a command")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentSettings(Checked):
+    """A whole params.yaml."""
+
+    root: str
+    launch: LaunchSettings = LaunchSettings()
+    download: tuple[str, ...] = ()  # entries of ROOT/data/params.yaml to make in data/; other text is your own
+    corpus: CorpusSettings
+    text: TextSettings = TextSettings()
+    units: UnitSettings = UnitSettings()
+    model: ModelSettings = ModelSettings()
+    training: TrainingSettings = TrainingSettings()
+    averaging: AveragingSettings = AveragingSettings()
+    decoding: DecodingSettings = DecodingSettings()
+    significance: SignificanceSettings = SignificanceSettings()
+    variants: dict[str, VariantSettings]
+    train: TrainSettings
+    rescored: tuple[str, ...] = ()  # masked variants: the teacher also chooses among their candidates, one per length
+    probing: ProbingSettings = ProbingSettings()
+    seeds: tuple[Seed, ...]
+    focus: str
+
+    def label(self, variant: str) -> str:
+        """The name of a variant in tables and figures."""
+        return self.variants[variant].label or variant
+
+    def recipe(self, variant: str, where: str = "params.yaml") -> Recipe:
+        """The experiment's settings with the variant's changes, checked; raises UserError."""
+        chosen = self.variants[variant]
+        values = {"units": asdict(self.units), "slots": chosen.slots}
+        for part in ("model", "training", "averaging", "decoding"):
+            values[part] = _merged(asdict(getattr(self, part)), getattr(chosen, part))
+        return check(Recipe, values, where=where, key=f"variants.{variant}")
+
+    def __post_init__(self) -> None:
+        require(len(self.seeds) > 0, "seeds is empty; it must list at least one seed")
+        for key in ("seeds", "download", "rescored"):
+            require_distinct(key, getattr(self, key))
+        train, probing, names = self.train, self.probing, list(self.variants)
+        require(self.focus in names, f"focus: no variant {self.focus!r}; there are {names}")
+        named = {f"train.{key}": getattr(train, key) for key in ("bitext", "distilled", "document", "continued")}
+        named |= {"probing.sentences": probing.sentences, "probing.words": probing.words, "rescored": self.rescored}
+        for key, variants in named.items():
+            unknown = sorted(set(variants) - set(names))
+            require(not unknown, f"{key}: no variant {unknown}; there are {names}")
+        sets = (*self.corpus.tests, *self.corpus.groups, *self.corpus.contrastive)
+        require(probing.tasks not in sets, f"probing.tasks is {probing.tasks!r}, which is also the name of a test set")
+        kinds = {name: one.model.get("kind", self.model.kind) for name, one in self.variants.items()}
+        for teacher in train.teachers:
+            require(
+                kinds[teacher] == "autoregressive" and not output_slots(self.variants[teacher].slots),
+                f"train.teachers: {teacher} must be autoregressive and translate sentence by sentence; its kind is"
+                f" {kinds[teacher]} and its slots are {list(self.variants[teacher].slots)}",
+            )
+        require(
+            bool(train.teachers) or not self.rescored,
+            f"rescored is {list(self.rescored)}, but train.teachers is empty",
+        )
+        for name in self.rescored:
+            require(kinds[name] == "masked", f"rescored: {name!r} is {kinds[name]}; it must be a masked variant")
+            require(
+                self.variants[name].decoding.get("length_beam", self.decoding.length_beam) != 1,
+                f"variants.{name}.decoding.length_beam is 1; the teacher under rescored needs several lengths to choose"
+                " from",
+            )
+        for name, variant in self.variants.items():
+            require(
+                re.fullmatch(r"\w[\w-]*", name, re.ASCII) is not None,
+                f"variants: {name!r} names files; it must be made of letters, digits, _ and -, and not start with -",
+            )
+            times = train.everything.count(name)
+            require(times == 1, f"variants.{name} is in {times} lists under train; it must be in exactly one")
+            require(
+                variant.baseline is None or variant.baseline in {*names} - {name},
+                f"variants.{name}.baseline: no other variant {variant.baseline!r}; there are {names}",
+            )
 
 
 def read_parameters(path: Path) -> ExperimentSettings:
-    """Read and check a whole params.yaml, with every variant's `like` resolved; raises UserError."""
+    """Read and check a params.yaml, with `like` resolved in every variant; raises UserError."""
     values = read_yaml(path)
     if isinstance(values, dict) and isinstance(values.get("variants"), dict):
         given = values["variants"]
-        values = values | {"variants": {name: _like(given, name, (), str(path)) for name in given}}
-    return check(ExperimentSettings, values, where=str(path))
+        values = values | {"variants": {name: _resolve_like(given, name, (), str(path)) for name in given}}
+    settings = check(ExperimentSettings, values, where=str(path))
+    for variant in settings.variants:
+        settings.recipe(variant, where=str(path))
+    return settings
 
 
-def _like(variants: dict[Any, Any], name: Any, above: tuple[Any, ...], where: str) -> Any:
-    """A variant with what it takes from the one that it is like."""
+def _resolve_like(variants: dict[Any, Any], name: Any, above: tuple[Any, ...], where: str) -> Any:
+    """Return a variant together with what it takes from the one it is like."""
     own = variants[name]
     other = own.get("like") if isinstance(own, dict) else None
     if not isinstance(other, str):  # none, or no name, which is refused later
@@ -28,17 +165,15 @@ def _like(variants: dict[Any, Any], name: Any, above: tuple[Any, ...], where: st
     if other in path:
         raise UserError(f"{key}: {' is like '.join(map(str, [*path, other]))}: a circle")
     if other not in variants:
-        nearest = difflib.get_close_matches(str(other), map(str, variants), n=1)
+        nearest = difflib.get_close_matches(other, map(str, variants), n=1)
         hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
         raise UserError(f"{key}: no variant {other!r}{hint} (there are {', '.join(map(str, variants))})")
-    base = _like(variants, other, path, where)
-    return (
-        _merged({key: value for key, value in base.items() if key != "label"}, own) if isinstance(base, dict) else own
-    )
+    base = _resolve_like(variants, other, path, where)
+    return _merged({part: base[part] for part in base if part != "label"}, own) if isinstance(base, dict) else own
 
 
 def _merged(base: dict[Any, Any], changes: dict[Any, Any]) -> dict[Any, Any]:
-    """The base with what is said anew; a slot that names a mechanism starts afresh."""
+    """Change a table key by key; a slot that names a mechanism is replaced as a whole."""
     merged = base | changes
     for key in base.keys() & changes.keys():
         if isinstance(base[key], dict) and isinstance(changes[key], dict) and "mechanism" not in changes[key]:

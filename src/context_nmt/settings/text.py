@@ -1,9 +1,9 @@
-"""The keys that say which text and how it becomes units: corpus, text, units."""
+"""The keys under corpus, text and units: which text, and how it becomes units."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
-from context_nmt.settings import Checked, require
+from context_nmt.settings import Bounds, Checked, NonNegativeInteger, PositiveInteger, require
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,28 +20,38 @@ class CorpusSettings(Checked):
     contrastive: tuple[str, ...] = ()  # sets `data/NAME/SET.SOURCE-TARGET.jsonl`, see corpus/contrastive.py
 
     def __post_init__(self) -> None:
-        require(self.source != self.target, f"source and target are both {self.source!r}")
-        require(len(self.tests) > 0, "tests needs at least one test set")
-        evaluated = (self.validation, *self.tests)
-        require(self.train not in evaluated, f"{self.train!r} is the training set: it cannot be evaluated on as well")
+        require(self.source != self.target, f"source and target are both {self.source!r}; they must differ")
+        require(len(self.tests) > 0, "tests is empty; it must list at least one test set")
+        evaluated = {self.validation, *self.tests}
+        require(self.train not in evaluated, f"train is {self.train!r}, which is also validated or tested on")
         for group, members in self.groups.items():
             missing = sorted(set(members) - set(self.tests))
-            require(not missing, f"group {group!r} names {missing}, which tests does not list ({list(self.tests)})")
-            require(group not in self.tests, f"group {group!r} has the name of a test set")
-            require(len(members) > 0, f"group {group!r} has no members")
-        names = [*dict.fromkeys((self.train, *evaluated)), *self.groups, *self.contrastive]
+            require(not missing, f"groups.{group} names {missing}; its members must be in tests ({list(self.tests)})")
+            require(group not in self.tests, f"groups.{group} has the name of a test set; choose another")
+            require(len(members) > 0, f"groups.{group} is empty; it must list test sets")
+        names = [self.train, *evaluated, *self.groups, *self.contrastive]
         for name in self.contrastive:
-            require(names.count(name) == 1, f"contrastive: {name!r} is the name of another set, too")
-        evaluated_on = {*self.tests, *self.groups, *self.contrastive}
-        require("model" not in evaluated_on, "a test set, group or contrastive set cannot be named 'model'")
+            require(names.count(name) == 1, f"contrastive: {name!r} is the name of another set, too; choose another")
+        named = {*self.tests, *self.groups, *self.contrastive}
+        require("model" not in named, "a test set, group or contrastive set cannot be named 'model'")
+
+    @property
+    def direction(self) -> str:
+        """Both languages, as in en-de."""
+        return f"{self.source}-{self.target}"
+
+    @property
+    def held_out(self) -> list[str]:
+        """The test sets without the validation set, unless it is the only one."""
+        return [test for test in self.tests if test != self.validation] or list(self.tests)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SideSettings(Checked):
-    """How one side's raw text becomes Moses tokens, and back."""
+    """How the raw text of one side becomes Moses tokens, and back."""
 
     pretokenized: bool = False
-    script: str | None = None  # a command that maps raw lines to lines before all else; DVC sees its words only
+    script: str | None = None  # a command that maps raw lines to lines, run first; DVC sees only its words
     normalize_punctuation: bool = True
     aggressive_hyphens: bool = False
     truecase: bool = True
@@ -51,17 +61,15 @@ class SideSettings(Checked):
 class CleaningSettings(Checked):
     """Which training pairs stay: lengths in Moses tokens, both sides, and their ratio."""
 
-    minimum_length: int = 1
-    maximum_length: int = 80
-    maximum_ratio: float = 9.0
+    minimum_length: PositiveInteger = 1
+    maximum_length: PositiveInteger = 80
+    maximum_ratio: Annotated[float, Bounds(ge=1)] = 9.0
 
     def __post_init__(self) -> None:
-        require(self.minimum_length >= 1, f"minimum_length is {self.minimum_length}; it must be at least 1")
         require(
             self.maximum_length >= self.minimum_length,
             f"maximum_length is {self.maximum_length}; it must be at least minimum_length ({self.minimum_length})",
         )
-        require(self.maximum_ratio >= 1, f"maximum_ratio is {self.maximum_ratio}; it must be at least 1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,19 +87,14 @@ class UnitSettings(Checked):
 
     kind: Literal["bpe", "words"] = "bpe"
     joint: bool = True  # one vocabulary (and one set of merges) for both sides
-    merges: int = 8000
-    vocabulary_threshold: int = 0  # BPE units rarer than this on their side are split further
-    words: int = 30000
-
-    def __post_init__(self) -> None:
-        require(self.merges >= 1, f"merges is {self.merges}; it must be at least 1")
-        require(self.words >= 1, f"words is {self.words}; it must be at least 1")
-        require(self.vocabulary_threshold >= 0, f"vocabulary_threshold is {self.vocabulary_threshold}; 0 turns it off")
+    merges: PositiveInteger = 8000
+    vocabulary_threshold: NonNegativeInteger = 0  # BPE units rarer than this on their side are split further
+    words: PositiveInteger = 30000
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextPlan(Checked):
-    """What the tokenize and evaluation stages are told: metrics/plans/text.json."""
+    """The plan of tokenize and of the evaluation stages, metrics/plans/text.json."""
 
     corpus: CorpusSettings
     text: TextSettings
@@ -99,7 +102,7 @@ class TextPlan(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class UnitPlan(Checked):
-    """What the bpe stage is told: metrics/plans/units.json."""
+    """The plan of the bpe stage, metrics/plans/units.json."""
 
     corpus: CorpusSettings
     units: UnitSettings

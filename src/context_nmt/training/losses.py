@@ -1,11 +1,15 @@
-"""Label-smoothed cross-entropy over real tokens, without ever holding the logits of a whole batch."""
+"""The loss of a batch: label-smoothed cross-entropy that never holds the logits of a whole batch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+
+from context_nmt.corpus.vocabulary import PADDING
+from context_nmt.models.model import Model
+from context_nmt.models.plans import TrainingPlan
 
 CHUNK = 512  # tokens whose logits exist at a time
 
@@ -17,6 +21,24 @@ class Loss:
     smoothed: Tensor  # what training minimises
     negative_log_likelihood: float
     tokens: int
+
+
+class Objective(nn.Module):
+    """A model with its loss, as one module: several processes share the gradients of all that is inside."""
+
+    def __init__(self, model: Model, plan: TrainingPlan) -> None:
+        super().__init__()
+        self.model = model
+        self.smoothing = plan.training.label_smoothing
+        self.lower_precision = plan.training.precision == "bf16"
+
+    def forward(self, source: Tensor, target_inputs: Tensor, targets: Tensor, previous: Tensor | None = None) -> Loss:
+        """The tensors of a `Batch` -> its loss."""
+        with torch.autocast(source.device.type, dtype=torch.bfloat16, enabled=self.lower_precision):
+            states, further = self.model.predict(source, target_inputs, previous)
+            weight = self.model.output.weight
+            loss = cross_entropy(states, weight, targets, smoothing=self.smoothing, padding=PADDING)
+        return loss if further is None else replace(loss, smoothed=loss.smoothed + further)
 
 
 def cross_entropy(states: Tensor, weight: Tensor, targets: Tensor, *, smoothing: float, padding: int) -> Loss:
@@ -33,7 +55,7 @@ def cross_entropy(states: Tensor, weight: Tensor, targets: Tensor, *, smoothing:
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
-    """Computes the gradient together with the loss, chunk by chunk, so that logits live briefly and in cache."""
+    """Compute the gradient together with the loss, chunk by chunk, so that logits stay in the processor's cache."""
 
     @staticmethod
     def forward(

@@ -1,4 +1,4 @@
-"""What a person sees of a training run: a progress bar with speed and time left, and a line per validation."""
+"""Progress of a training run on standard error: a bar with speed and time left, and a line per validation."""
 
 import time
 from typing import Any
@@ -8,7 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 class Reporter:
-    """A progress bar on standard error; where that is no terminal, only the lines of the validations."""
+    """A progress bar, shown while its `progress` is entered; without a terminal, only the lines of validations."""
 
     def __init__(self, maximum_updates: int, *, done: int = 0, shown: bool = True) -> None:
         self.progress = Progress(
@@ -23,15 +23,8 @@ class Reporter:
         )
         self.task = self.progress.add_task("train", total=maximum_updates, completed=done, speed=0.0)
         if done:
-            self.progress.console.print(f"goes on after update {done:,}", highlight=False)
+            self.progress.console.print(f"resumes after update {done:,}", highlight=False)
         self.tokens, self.since = 0, time.perf_counter()
-
-    def __enter__(self) -> "Reporter":
-        self.progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.progress.stop()
 
     def update(self, tokens: int) -> None:
         """Count one update of so many target tokens."""

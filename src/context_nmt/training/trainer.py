@@ -1,79 +1,84 @@
-"""The training loop: updates, validation, early stopping, which checkpoints stay, and going on after a kill."""
+"""The training loop: updates, validation, early stopping, which checkpoints are kept, and resuming after a kill."""
 
+import csv
 import math
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from context_nmt.corpus.batching import Indices
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.files import replacing_folder, write_json
+from context_nmt.files import replacing, replacing_folder, write_json
 from context_nmt.models import checkpoints
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.models.processes import Processes
-from context_nmt.settings.training import TrainingSettings
-from context_nmt.training import resuming
-from context_nmt.training.batches import Batch, Pairs, pairs_for
-from context_nmt.training.curves import write_curve
-from context_nmt.training.examples import EXAMPLES
+from context_nmt.training.batches import EXAMPLES, Batch, Pairs, Random, pairs_for
 from context_nmt.training.reporting import Reporter
 from context_nmt.training.updating import Totals, Updater
 
-Bleu = Callable[[Model], float]
-
 SAVE_SECONDS = 600.0  # a kill loses no more than this, or what came after the last validation
+TRAINING = ("update", "epoch", "learning_rate", "train_loss", "train_nll")
+VALIDATION = ("valid_loss", "valid_nll", "valid_perplexity", "valid_bleu")
+
+
+@dataclass
+class Progress:
+    """How far a training is."""
+
+    update: int = 0
+    rows: list[dict[str, Any]] = field(default_factory=list)  # of the learning curve, one per validation
+    totals: Totals = field(default_factory=Totals)  # since the last validation, of all processes
 
 
 @dataclass(kw_only=True)
 class Trainer:
-    """Trains one model; `run` leaves checkpoints and a learning curve."""
+    """Trains one model; `run` writes checkpoints and a learning curve."""
 
     plan: TrainingPlan
     model: Model
     corpus: BinarizedCorpus
     seed: int
-    device: torch.device
     processes: Processes
     scratch: Path  # of this very training: the state that it resumes from, and the checkpoints so far
     folder: Path  # of the checkpoints when all is done
     curve: Path
-    bleu: Bleu | None  # of the validation set, higher is better
+    bleu: Callable[[Model], float] | None  # of the validation set
 
     def run(self) -> None:
         """Train until maximum_updates or until patience runs out; same seed, same machine, same bytes.
 
         Every process of a training calls it; the first one writes. Raises UserError for a training that diverges.
         """
-        settings = self.settings
+        settings = self.settings = self.plan.training
         self.updater = Updater(self.plan, self.model, seed=self.seed, processes=self.processes)
-        self.progress = resuming.load(self._state, self.updater)
+        self.progress = self._resume()
         self.saved = time.monotonic()
         training = pairs_for(self.model, self.corpus, self.corpus.train, settings.maximum_sentence_length)
         validation = pairs_for(self.model, self.corpus, self.corpus.validation, None)
         stream = training.endless(tokens=settings.batch_tokens, seed=self.seed)
         for _ in islice(stream, self.progress.update * settings.accumulation):
             pass  # seen before the kill
-        shown = self.processes.first
-        with Reporter(settings.maximum_updates, done=self.progress.update, shown=shown) as reporter:
-            while not self._finished():
+        reporter = Reporter(settings.maximum_updates, done=self.progress.update, shown=self.processes.first)
+        with reporter.progress:
+            while self.progress.update < settings.maximum_updates and not self._out_of_patience():
                 self.progress.update += 1
+                update = self.progress.update
                 group = list(islice(stream, settings.accumulation))
                 batches = [
-                    self._examples(training, batch, np.random.default_rng([self.seed, self.progress.update, place, 1]))
+                    self._examples(training, batch, np.random.default_rng([self.seed, update, place, 1]))
                     for place, (_, batch) in self.processes.share(list(enumerate(group)))
                 ]
-                totals = self.updater.update(self.progress.update, batches)
+                totals = self.updater.update(update, batches)
                 self.progress.totals.add(totals)
                 reporter.update(totals.tokens)
-                if self._validates():
+                if update % settings.validate_every == 0 or update == settings.maximum_updates:
                     self._validate(group[-1][0], validation)
                     reporter.validation(self.progress.rows[-1])
                 elif time.monotonic() > self.saved + SAVE_SECONDS:
@@ -81,23 +86,8 @@ class Trainer:
         if self.processes.first:
             self._finish(training)
 
-    @property
-    def settings(self) -> TrainingSettings:
-        return self.plan.training
-
-    @property
-    def _state(self) -> Path:
-        return self.scratch / "state.safetensors"
-
-    def _examples(self, pairs: Pairs, batch: Indices, random: np.random.Generator | None) -> Batch:
+    def _examples(self, pairs: Pairs, batch: Indices, random: Random) -> Batch:
         return EXAMPLES[self.plan.model.model.kind](pairs.load(batch), self.settings, random)
-
-    def _finished(self) -> bool:
-        return self.progress.update == self.settings.maximum_updates or self._out_of_patience()
-
-    def _validates(self) -> bool:
-        update = self.progress.update
-        return update % self.settings.validate_every == 0 or update == self.settings.maximum_updates
 
     def _validate(self, epoch: int, validation: Pairs) -> None:
         sums, training = Totals(), self.progress.totals
@@ -119,30 +109,44 @@ class Trainer:
         self.progress.rows.append(row)
         self.progress.totals = Totals()
         if self.processes.first:
-            self._save_checkpoint(row)
+            vocabularies = len(self.corpus.source_vocabulary), len(self.corpus.target_vocabulary)
+            metadata = {**checkpoints.model_metadata(self.plan.model, *vocabularies), "validation": row}
+            checkpoints.save(self.scratch / checkpoint_name(row), checkpoints.weights_of(self.model), metadata)
         self._save_state()
         if self.processes.first:
-            self._drop_checkpoints()
-            write_curve(self.curve, self.progress.rows)
+            kept = {checkpoint_name(row) for row in self._kept()}
+            for path in self.scratch.glob("checkpoint-*.safetensors"):
+                if path.name not in kept:
+                    path.unlink()
+            self._write_curve()
 
     def _save_state(self) -> None:
+        """Write weights, Adam's moments and progress; a training that resumes from them has the same numbers."""
         self.saved = time.monotonic()
         if self.processes.first:
-            resuming.save(self._state, self.updater, self.progress)
+            tensors = {f"weights/{name}": value for name, value in checkpoints.weights_of(self.model).items()}
+            tensors |= {f"moments/{name}": value for name, value in self.updater.moments().items()}
+            checkpoints.save(self._state, tensors, asdict(self.progress))
 
-    def _save_checkpoint(self, row: dict[str, Any]) -> None:
-        vocabularies = len(self.corpus.source_vocabulary), len(self.corpus.target_vocabulary)
-        metadata = {**checkpoints.model_metadata(self.plan.model, *vocabularies), "validation": row}
-        path = self.scratch / checkpoint_name(row)
-        checkpoints.save(path, checkpoints.weights_of(self.model), metadata)
+    def _resume(self) -> Progress:
+        """Put weights and moments back; without a saved state, nothing has happened yet."""
+        if not self._state.exists():
+            return Progress()
+        tensors, values = checkpoints.load(self._state)
+        weights, moments = (
+            {name.removeprefix(part): value for name, value in tensors.items() if name.startswith(part)}
+            for part in ("weights/", "moments/")
+        )
+        checkpoints.fill(self.model, weights, self._state)
+        self.updater.restore(moments)
+        return Progress(values["update"], values["rows"], Totals(**values["totals"]))
 
-    def _drop_checkpoints(self) -> None:
-        kept = {checkpoint_name(row) for row in self._kept()}
-        for path in self.scratch.glob("checkpoint-*.safetensors"):
-            if path.name not in kept:
-                path.unlink()
+    @property
+    def _state(self) -> Path:
+        return self.scratch / "state.safetensors"
 
     def _kept(self) -> list[dict[str, Any]]:
+        """The validations whose checkpoints are kept."""
         rows = self.progress.rows
         return rows[max(0, len(rows) - self.settings.keep_last) :] + self._ranked()[: self.settings.keep_best]
 
@@ -153,14 +157,21 @@ class Trainer:
         return sorted(self.progress.rows, key=lambda row: row["valid_loss"])
 
     def _out_of_patience(self) -> bool:
+        rows, patience = self.progress.rows, self.settings.patience
+        return bool(rows) and patience is not None and len(rows) - 1 - rows.index(self._ranked()[0]) >= patience
+
+    def _write_curve(self) -> None:
+        """Write one row per validation as CSV, which `dvc plots` draws; numbers have seven significant digits."""
         rows = self.progress.rows
-        if self.settings.patience is None or not rows:
-            return False
-        return len(rows) - 1 - rows.index(self._ranked()[0]) >= self.settings.patience
+        columns = [name for name in TRAINING + VALIDATION if name in rows[0]]
+        with replacing(self.curve) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, columns, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows({name: f"{value:.7g}" for name, value in row.items()} for row in rows)
 
     def _finish(self, training: Pairs) -> None:
-        """Copy what stays; the scratch folder stays too, until the checkpoints are averaged."""
-        write_curve(self.curve, self.progress.rows)
+        """Copy what is kept; the scratch folder is removed only when the checkpoints are averaged."""
+        self._write_curve()
         with replacing_folder(self.folder) as folder:
             for row in self._kept():
                 shutil.copyfile(self.scratch / checkpoint_name(row), folder / checkpoint_name(row))
@@ -174,5 +185,5 @@ class Trainer:
 
 
 def checkpoint_name(row: dict[str, Any]) -> str:
-    """The file that a validation saves."""
+    """Return the name of the file that a validation saves."""
     return f"checkpoint-{row['update']:08d}.safetensors"

@@ -1,9 +1,8 @@
-"""One update: losses and gradients of a group of batches, and a step of Adam."""
+"""One update: losses and gradients of a group of batches, the learning rate, and a step of Adam."""
 
 import math
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -13,34 +12,33 @@ from context_nmt.files import UserError
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.models.processes import Processes
+from context_nmt.settings.training import ScheduleSettings
 from context_nmt.training.batches import Batch
-from context_nmt.training.losses import Loss
-from context_nmt.training.objectives import Objective
-from context_nmt.training.schedules import learning_rate
+from context_nmt.training.losses import Loss, Objective
 
 
 @dataclass
 class Totals:
-    """Loss sums over real target tokens, in nats."""
+    """Sums of losses over real target tokens, in nats."""
 
     smoothed: float = 0.0
     negative_log_likelihood: float = 0.0
     tokens: int = 0
 
     def add(self, other: "Totals") -> None:
-        """Add the sums of other tokens."""
+        """Add the sums over other tokens."""
         self.smoothed += other.smoothed
         self.negative_log_likelihood += other.negative_log_likelihood
         self.tokens += other.tokens
 
     def over(self, processes: Processes) -> "Totals":
-        """The sums over all processes."""
+        """Return the sums over all processes."""
         smoothed, likelihood, tokens = processes.sum([self.smoothed, self.negative_log_likelihood, self.tokens])
         return Totals(smoothed, likelihood, int(tokens))
 
 
 class Updater:
-    """A model and its optimiser; with several processes, each brings its share of an update's batches."""
+    """A model and its optimiser; of several processes, each computes its share of an update's batches."""
 
     def __init__(self, plan: TrainingPlan, model: Model, *, seed: int, processes: Processes | None = None) -> None:
         self.plan, self.model, self.seed = plan, model, seed
@@ -56,18 +54,22 @@ class Updater:
         )
 
     def update(self, number: int, batches: list[Batch]) -> Totals:
-        """Make update `number` on the mean loss per target token over the batches of all processes.
+        """Make update `number` with the mean loss per target token over the batches of all processes.
 
-        Returns the sums over all of them. Raises UserError for a loss that is not a number.
+        Return the sums over all of them. Raises UserError for a loss that is not a number.
         """
         self.model.train()
         totals = Totals()
         (tokens,) = self.processes.sum([sum(batch.tokens for batch in batches)])
         for index, batch in enumerate(batches):
-            # Dropout depends on the batch's place in the update, not on what came before or on who computes it.
+            # Dropout depends on the batch's place in the update, not on what came before or which process computes it.
             place = index * self.processes.count + self.processes.rank
             torch.manual_seed(self.seed * 1_000_003 + number + place * 2_654_435_761)  # on CPU the low 32 bits count
-            with self._sharing(last=batch is batches[-1]):
+            with (
+                self.shared.no_sync()  # gradients are exchanged once per update
+                if isinstance(self.shared, DistributedDataParallel) and batch is not batches[-1]
+                else nullcontext()
+            ):
                 loss: Loss = self.shared(batch.source, batch.target_inputs, batch.targets, batch.previous)
                 (loss.smoothed / tokens * self.processes.count).backward()  # type: ignore[no-untyped-call]
             totals.add(_totals(loss))
@@ -87,21 +89,17 @@ class Updater:
 
     @torch.no_grad()
     def evaluate(self, batch: Batch) -> Totals:
-        """The loss of one batch without dropout."""
+        """Return the loss of one batch without dropout."""
         self.model.eval()
         return _totals(self.objective(batch.source, batch.target_inputs, batch.targets, batch.previous))
 
     def rate(self, number: int) -> float:
-        """The learning rate of an update."""
+        """Return the learning rate of an update."""
         settings, width = self.plan.training, self.plan.model.model.width
         return learning_rate(number, settings.schedule, width=width, maximum_updates=settings.maximum_updates)
 
-    def _sharing(self, *, last: bool) -> AbstractContextManager[Any]:
-        """Exchange gradients only once per update."""
-        return self.shared.no_sync() if isinstance(self.shared, DistributedDataParallel) and not last else nullcontext()
-
     def moments(self) -> dict[str, Tensor]:
-        """What Adam remembers, by `parameter/what`."""
+        """Return Adam's state by `parameter/name`."""
         return {
             f"{name}/{what}": value
             for name, parameter in self.model.named_parameters()
@@ -109,7 +107,7 @@ class Updater:
         }
 
     def restore(self, moments: dict[str, Tensor]) -> None:
-        """Put back what `moments` gave."""
+        """Put back what `moments` returned."""
         for name, parameter in self.model.named_parameters():
             kept = ("step", "exp_avg", "exp_avg_sq")
             self.optimizer.state[parameter] = {what: moments[f"{name}/{what}"].to(parameter.device) for what in kept}
@@ -117,3 +115,20 @@ class Updater:
 
 def _totals(loss: Loss) -> Totals:
     return Totals(float(loss.smoothed.detach()), loss.negative_log_likelihood, loss.tokens)
+
+
+def learning_rate(update: int, schedule: ScheduleSettings, *, width: int, maximum_updates: int) -> float:
+    """Return the learning rate of an update, counted from 1."""
+    progress = update / schedule.warmup
+    match schedule.kind:
+        case "vaswani":  # Vaswani et al. (2017) eq. 3
+            return schedule.factor * width**-0.5 * schedule.warmup**-0.5 * min(progress, progress**-0.5)
+        case "inverse_square_root":  # fairseq
+            if progress <= 1:
+                return schedule.initial_rate + (schedule.peak_rate - schedule.initial_rate) * progress
+            return float(schedule.peak_rate * progress**-0.5)
+        case "cosine":  # one cycle with warm-up, So et al. (2019)
+            decay = schedule.decay_updates or max(1, maximum_updates - schedule.warmup)
+            done = min(1.0, max(0, update - schedule.warmup) / decay)
+            peak = schedule.factor * width**-0.5 * schedule.warmup**-0.5
+            return peak * min(1.0, progress) * (0.5 + 0.5 * math.cos(math.pi * done))

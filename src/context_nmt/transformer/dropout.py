@@ -1,4 +1,4 @@
-"""Dropout that draws 16 random bits per element: on CPU six times as fast as PyTorch's, which draws 64."""
+"""Dropout that draws 16 random bits per element: on a CPU six times as fast as PyTorch's, which draws 64."""
 
 import torch
 from torch import Tensor, nn
@@ -8,14 +8,14 @@ LEVELS = 2**16
 
 
 class Dropout(nn.Module):
-    """In training, sets elements to 0 with the given probability (to 1/65536) and scales up the others."""
+    """In training, set elements to 0 with the given probability, rounded to 1/65536, and scale up the others."""
 
     def __init__(self, probability: float) -> None:
         super().__init__()
         self.probability = probability
 
     def forward(self, states: Tensor) -> Tensor:
-        """Any shape, kept."""
+        """States of any shape -> the same shape."""
         if not self.training or self.probability == 0:
             return states
         if states.device.type != "cpu":

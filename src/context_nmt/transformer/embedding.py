@@ -11,10 +11,10 @@ from context_nmt.transformer.dropout import Dropout
 
 
 def sinusoids(first: int, length: int, width: int, device: torch.device) -> Tensor:
-    """Position signals [T, D] of positions first.. from 0, sines in the first half, cosines in the second.
+    """Return signals [T, D] of the positions from `first` on, sines in the first half, cosines in the second.
 
-    Vaswani et al. (2017) section 3.5; they interleave the two, which only renames the dimensions. tensor2tensor
-    and the code of papers that follow it divide exponents by D/2 - 1 where the formula has D/2.
+    Vaswani et al. (2017) section 3.5; they interleave the two, which only renames the dimensions. tensor2tensor, and
+    code based on it, divides exponents by D/2 - 1 where the formula has D/2.
     """
     positions = torch.arange(first, first + length, device=device, dtype=torch.float32)
     frequencies = torch.exp(torch.arange(0, width, 2, device=device) * (-math.log(10000.0) / width))
@@ -36,7 +36,7 @@ class Embedding(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, ids: Tensor, first_position: int = 0) -> Tensor:
-        """Raises UserError for a sentence longer than the learned positions."""
+        """Embed ids from `first_position` on; raises UserError for a sentence longer than the learned positions."""
         embedded = self.table(ids) * self.scale
         if self.bias is not None:
             embedded = embedded + self.bias
@@ -53,7 +53,7 @@ class Embedding(nn.Module):
 
 
 def token_table(vocabulary: int, width: int, kind: Literal["normal", "glorot", "bert"] = "normal") -> nn.Embedding:
-    """A table [V, D] with entries from N(0, 1/D), Glorot-uniform ones, or such from N(0, 0.02) as BERT has them."""
+    """Return a table [V, D] with entries from N(0, 1/D), Glorot-uniform, or from N(0, 0.02) as in BERT."""
     table = nn.Embedding(vocabulary, width)
     if kind == "glorot":
         nn.init.xavier_uniform_(table.weight)
@@ -63,7 +63,7 @@ def token_table(vocabulary: int, width: int, kind: Literal["normal", "glorot", "
 
 
 def position_table(positions: int, width: int) -> nn.Embedding:
-    """A table of learned positions with entries from N(0, 0.02)."""
+    """Return a table of learned positions with entries from N(0, 0.02)."""
     table = nn.Embedding(positions, width)
     nn.init.normal_(table.weight, std=0.02)
     return table

@@ -1,4 +1,4 @@
-"""The Transformer's layers and stacks (Vaswani et al. 2017); a layer is given its attention."""
+"""The Transformer's layers and stacks (Vaswani et al. 2017); a layer receives its attention as an argument."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,22 +21,22 @@ class Residual(nn.Module):
         self.dropout = Dropout(dropout)
 
     def enter(self, states: Tensor) -> Tensor:
-        """What f receives, [B, T, D]."""
+        """Return the input of f, [B, T, D]."""
         return self.norm(states) if self.pre else states
 
     def leave(self, states: Tensor, output: Tensor) -> Tensor:
-        """The sublayer's result, [B, T, D]."""
+        """Return the sublayer's result, [B, T, D]."""
         states = states + self.dropout(output)
         return states if self.pre else self.norm(states)
 
 
 def _added_to(attention: Attention, states: Tensor, queries: Tensor) -> Tensor:
-    """What the residual adds an attention's output to, see Attention."""
+    """Return the states that an attention's output is added to; see Attention."""
     return queries if getattr(attention, "residual_of_queries", False) else states
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with an activation between, and the residual around them."""
+    """Two linear maps with an activation between them, and the residual around them."""
 
     def __init__(self, *, hidden: int, activation: nn.Module, dropout: float, residual: Residual) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class EncoderLayer(nn.Module):
         self.feed_forward = feed_forward
 
     def forward(self, states: Tensor, context: LayerContext) -> tuple[Tensor, Tensor]:
-        """States [B, S, D] -> next states, and the queries that the self-attention received."""
+        """States [B, S, D] -> next states, and the queries of the self-attention."""
         queries = self.residual.enter(states)
         attended = self.self_attention(queries, context.with_queries(queries))
         states = self.residual.leave(_added_to(self.self_attention, states, queries), attended)
@@ -92,7 +92,7 @@ class DecoderLayer(nn.Module):
     def forward(
         self, states: Tensor, context: LayerContext, cross_context: LayerContext
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """States [B, T, D] -> next states, what the self-attention received, and what the cross-attention gave."""
+        """States [B, T, D] -> next states, queries of the self-attention, and output of the cross-attention."""
         queries = self.residual.enter(states)
         attended = self.self_attention(queries, context.with_queries(queries))
         states = self.residual.leave(_added_to(self.self_attention, states, queries), attended)
@@ -104,18 +104,18 @@ class DecoderLayer(nn.Module):
 
 @dataclass(frozen=True)
 class Memory:
-    """What the encoder hands to the decoder."""
+    """The encoder's output, which the decoder attends to."""
 
     states: tuple[Tensor, ...]  # [B, S, D] each: [0] embeddings, [i] output of layer i, [-1] the encoder's output
     padding: Tensor  # bool [B, S], True = real token
 
     @property
     def mask(self) -> Tensor:
-        """Real tokens as an attention mask [B, 1, 1, S]."""
+        """The real tokens as an attention mask [B, 1, 1, S]."""
         return self.padding[:, None, None, :]
 
     def repeated(self, times: int) -> "Memory":
-        """Each sentence `times` times in a row."""
+        """Repeat each sentence `times` times in a row."""
         if times == 1:
             return self
         return Memory(
@@ -144,10 +144,10 @@ class Encoder(nn.Module):
 
 
 class Decoded(NamedTuple):
-    """What the decoder puts out."""
+    """The decoder's output."""
 
     states: Tensor  # [B, T, D]
-    crossed: Tensor  # [B, T, D] what the last layer's cross-attention gave, before its residual
+    crossed: Tensor  # [B, T, D] output of the last layer's cross-attention, before its residual
 
 
 class Decoder(nn.Module):
@@ -159,16 +159,16 @@ class Decoder(nn.Module):
         self.final_norm = final_norm
 
     def new_state(self) -> tuple[list[dict[str, State]], list[dict[str, State]]]:
-        """An empty decoding state: a dict per sublayer of each layer, which that sublayer owns.
+        """Return an empty decoding state: a dict per sublayer of each layer, which that sublayer owns.
 
-        The first list is of those that have a row per sentence, the second of those with a row per hypothesis.
+        The first list has the states with a row per sentence, the second those with a row per hypothesis.
         """
         sentences: list[dict[str, State]] = [{"cross_attention": {}} if one else {} for one in self._independent()]
         hypotheses: list[dict[str, State]] = [{} if one else {"cross_attention": {}} for one in self._independent()]
         return sentences, [{"self_attention": {}, **layer} for layer in hypotheses]
 
     def _independent(self) -> list[bool]:
-        """For each layer, whether its cross-attention takes the hypotheses of a sentence as positions of one row."""
+        """Return which layers' cross-attention takes the hypotheses of a sentence as positions of one row."""
         return [getattr(layer.cross_attention, "independent_queries", False) for layer in self.layers]
 
     def forward(
@@ -203,5 +203,5 @@ class Decoder(nn.Module):
 
 
 def causal_mask(length: int, device: torch.device) -> Tensor:
-    """Each position and those before it, [1, 1, T, T]."""
+    """Return the mask of each position and those before it, [1, 1, T, T]."""
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]

@@ -1,7 +1,7 @@
-"""What a mechanism behind a stack may look at: the K sentences before each sentence of a batch, oldest first.
+"""The context of a mechanism after a stack: the K sentences before each sentence of a batch, oldest first.
 
-In the shapes, … is N for sentences in a row, and B, K for the previous ones of each of B. Words are positions with a
-unit of the text: neither padding nor BEGIN, END and unknown. Where a previous sentence is missing, there is no word.
+In the shapes, … is N for a list of sentences, and B, K for the previous ones of each of B. Words are positions with a
+unit of the text: not padding, BEGIN, END or the unknown unit. A missing previous sentence has no words.
 """
 
 from dataclasses import dataclass
@@ -22,30 +22,29 @@ class SourceStates:
 
 @dataclass(frozen=True, kw_only=True)
 class TargetStates:
-    """Their translations, as the decoder has read them."""
+    """Their translations, as the decoder read them."""
 
     inputs: Tensor  # ids […, T], BEGIN first
     words: Tensor  # bool […, T] of the inputs
     states: Tensor  # […, T, D] before the decoder's output slot
-    crossed: Tensor  # […, T, D] what the last layer's cross-attention gave
+    crossed: Tensor  # […, T, D] output of the last layer's cross-attention
 
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceContext:
-    """The previous sentences of each of B, and what belongs to the present one."""
+    """The previous sentences of each of B, and what belongs to the current one."""
 
     source: SourceStates
-    target: TargetStates | None = None  # None behind the encoder, which comes before any target
-    own_crossed: Tensor | None = None  # [B, T, D] what the last layer's cross-attention gave, behind the decoder
+    target: TargetStates | None = None  # None after the encoder, where no target is known
+    own_crossed: Tensor | None = None  # [B, T, D] after the decoder: output of the last layer's cross-attention
     state: State | None = None  # in decoding a dict with a row per sentence, which the mechanism owns
 
 
 class OutputContext(Protocol):
-    """What sits behind a stack: its output [B, T, D] -> [B, T, D].
+    """A mechanism after a stack: the stack's output [B, T, D] -> [B, T, D].
 
     A position of the result depends on that position of `states` and `own_crossed`, and on the previous sentences:
-    decoding shows it the hypotheses of a sentence as positions of one row. `sentences` says how many previous ones it
-    looks at.
+    in decoding, the hypotheses of a sentence are positions of one row. It looks at `sentences` previous ones.
     """
 
     sentences: int

@@ -3,8 +3,8 @@
     SOURCE-TARGET.final.json    [{"source", "reference", "errors": [{"contrastive"}, …], "ambig word", "sense",
                                 "frequency of sense/ambig word in …": "12/3456"}, …]
 
-A wrong translation has a word for another sense of the noun. An item's category is how often its sense was counted in
-the text that the set names, in the classes of the authors' script: `seen_0_20` … `seen_5001_10000`, `seen_10001`.
+A wrong translation has a word for another sense of the noun. An item's category is how often its sense occurs in the
+text that the set names, in the classes of the authors' script: `seen_0_20` … `seen_5001_10000`, `seen_10001`.
 """
 
 import json
@@ -16,26 +16,19 @@ from typing import Any
 from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
 from context_nmt.files import read_json, write_lines
 
-FREQUENCY = "frequency of sense/ambig word in "  # how the key begins
-FIRST = (0, 21, 51, 101, 201, 501, 1001, 2001, 5001, 10001)  # of each class
+FREQUENCY = "frequency of sense/ambig word in "  # starts the key
+FIRST = (0, 21, 51, 101, 201, 501, 1001, 2001, 5001, 10001)  # the smallest count of each class
 
 Item = dict[str, Any]
 
 
 def unpack(path: Path, folder: Path, file: DownloadFile, _: CorpusEntry) -> None:
-    """Unpack one file of an entry into `folder`."""
-    write_senses(path, folder, str(file.to))
-
-
-def write_senses(path: Path, folder: Path, name: str) -> None:
-    """Write `NAME.SOURCE-TARGET.jsonl`; raises KeyError, TypeError or ValueError for JSON that is of another kind."""
+    """Write `NAME.SOURCE-TARGET.jsonl`; raises KeyError, TypeError or ValueError for JSON of another form."""
     languages = path.name.partition(".")[0]
     if re.fullmatch(r"[a-z]+-[a-z]+", languages) is None:
         raise ValueError(f"a name like de-en.final.json says its languages, {path.name!r} does not")
-    write_lines(
-        folder / f"{name}.{languages}.jsonl",
-        (json.dumps(_item(entry), ensure_ascii=False) for entry in read_json(path)),
-    )
+    lines = (json.dumps(_item(entry), ensure_ascii=False) for entry in read_json(path))
+    write_lines(folder / f"{file.to}.{languages}.jsonl", lines)
 
 
 def _item(entry: Item) -> Item:

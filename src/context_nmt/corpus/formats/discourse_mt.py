@@ -5,12 +5,13 @@
     lexical-choice.json   {BLOCK: {"type": "repet, disambig", "examples": [{"src": PAIR, "trg": {"correct": PAIR,
                           "incorrect": PAIR}}, …]}}
 
-The previous sentence is an item's context, in both languages; that of the right and of the wrong translation is the
-same. "semi-correct" is a pronoun that agrees with an antecedent that is translated oddly. Categories are the types and,
-in `anaphora`, correct or semi-correct. Items with the same candidates, the other one right, are mirrors.
+The previous sentence is an item's context, in both languages; the right and the wrong translation have the same.
+"semi-correct" is a pronoun that agrees with an oddly translated antecedent. Categories are the types and, in
+`anaphora`, correct or semi-correct. Items with the same candidates, the other one right, are mirrors.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,15 +23,17 @@ Item = dict[str, Any]
 
 
 def unpack(path: Path, folder: Path, file: DownloadFile, _: CorpusEntry) -> None:
-    """Unpack one file of an entry into `folder`."""
-    write_discourse_set(path, folder, str(file.to))
-
-
-def write_discourse_set(path: Path, folder: Path, name: str) -> None:
-    """Write `NAME.en-fr.jsonl`; raises KeyError, TypeError or ValueError for JSON that is of another kind."""
+    """Write `NAME.en-fr.jsonl`; raises KeyError, TypeError or ValueError for JSON of another form."""
     items = [item for block in read_json(path).values() for item in _items(block)]
-    _pair_mirrors(items)
-    write_lines(folder / f"{name}.en-fr.jsonl", (json.dumps(item, ensure_ascii=False) for item in items))
+    without_mirror: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for number, item in enumerate(items):
+        source, right, (wrong,) = item["source"], item["right"], item["wrong"]
+        if found := without_mirror[source, wrong, right]:
+            item["mirror"] = found.pop(0)
+            items[item["mirror"]]["mirror"] = number
+        else:
+            without_mirror[source, right, wrong].append(number)
+    write_lines(folder / f"{file.to}.en-fr.jsonl", (json.dumps(item, ensure_ascii=False) for item in items))
 
 
 def _items(block: Item) -> Iterator[Item]:
@@ -49,21 +52,5 @@ def _item(source: list[str], right: list[str], wrong: list[str], categories: lis
     if right_before != wrong_before:
         raise ValueError(f"two contexts for one item: {right_before!r}, {wrong_before!r}")
     context = {"source": [source_before], "target": [right_before]}
-    return {
-        "source": source_now,
-        "right": right_now,
-        "wrong": [wrong_now],
-        "categories": categories,
-        "context": context,
-    }
-
-
-def _pair_mirrors(items: list[Item]) -> None:
-    waiting: dict[tuple[str, str, str], list[int]] = {}  # items without a mirror, by what theirs would be
-    for number, item in enumerate(items):
-        (wrong,) = item["wrong"]
-        if found := waiting.get((item["source"], item["right"], wrong)):
-            item["mirror"] = found.pop(0)
-            items[item["mirror"]]["mirror"] = number
-        else:
-            waiting.setdefault((item["source"], wrong, item["right"]), []).append(number)
+    item = {"source": source_now, "right": right_now, "wrong": [wrong_now]}
+    return item | {"categories": categories, "context": context}

@@ -1,1 +1,1 @@
-"""What goes on in the attentions of a run."""
+"""Measures of the attentions of a run: locality, divergence, gates, and the earlier sentences that words look at."""

@@ -1,8 +1,8 @@
 """How far the maps of two attentions of one layer are apart (Ampomah et al. 2021, eq. 10 to 13, figure 4).
 
-The paper's map of a unit is the maximum over its heads, which is read here as that of each element, made a distribution
-again; the other measure is the mean over pairs of heads of the same number. JS is half the relative entropy of each map
-to their mean, plus that of the other, in nats: from 0 to ln 2.
+The paper's map of a unit is the maximum over its heads; this is read as the maximum of each element, normalised again.
+The other measure is the mean over pairs of heads of the same number. JS is half the relative entropy of each map to
+their mean, plus that of the other, in nats: from 0 to ln 2.
 """
 
 import math
@@ -10,36 +10,31 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
-from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.measures.attention.locality import entropy
-from context_nmt.measures.attention.recording import SentenceMeans, attentions, recorded
+from context_nmt.measures.attention.recording import Analysed, SentenceMeans, attentions, recorded
 from context_nmt.measures.rows import Row
-from context_nmt.models.model import Model
-from context_nmt.settings.decoding import DecodingSettings
-
-PLACES = ("encoder", "decoder")
 
 
-def divergence(model: Model, corpus: BinarizedCorpus, split: str, settings: DecodingSettings) -> Iterator[Row]:
+def divergence(analysed: Analysed) -> Iterator[Row]:
     """Measure `divergence_PLACE` and `head_divergence_PLACE` by layer, and their means over layers.
 
     PLACE is encoder or decoder. Self-attentions that show exactly two maps are measured; values are means over
     sentences of a sentence's mean over real queries.
     """
-    found = [one for one in attentions(model) if one.place in PLACES and len(one.shows.weights) == 2]
+    found = [one for one in attentions(analysed.model) if one.place != "cross" and len(one.shows.weights) == 2]
     means = SentenceMeans()
-    for batch in recorded(model, corpus, split, [name for one in found for name in one.shows.weights], settings):
+    for batch in recorded(analysed, [name for one in found for name in one.shows.weights]):
         for attention in found:
             one, other = (batch.outputs[name].double() for name in attention.shows.weights)
             place, layer = attention.place, attention.layer
             real = batch.encoder if place == "encoder" else batch.target
             means.add(f"divergence_{place}", layer, jensen_shannon(_maximum(one), _maximum(other)), real)
             means.add(f"head_divergence_{place}", layer, jensen_shannon(one, other).mean(1), real)
-    return means.rows(split)
+    return means.rows(analysed.test)
 
 
 def _maximum(weights: Tensor) -> Tensor:
-    """[B, H, T, S] -> the greatest weight of any head, [B, T, S], that add up to 1."""
+    """[B, H, T, S] -> the greatest weight of any head, normalised, [B, T, S]."""
     greatest = weights.amax(1)
     return greatest / greatest.sum(-1, keepdim=True)
 

@@ -1,4 +1,4 @@
-"""Reads where each word of a document looked, off modules that attend to words and then to sentences."""
+"""Reads where each word of a document looked, from modules that attend to words and then to sentences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from context_nmt.corpus.vocabulary import BEGIN, END, JOINER, SPECIALS, Vocabula
 from context_nmt.decoding.in_batches import evaluating
 from context_nmt.files import UserError
 from context_nmt.measures.attention.recording import recording, shown
+from context_nmt.measures.parts_of_speech import word_spans
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.model import Model
 
 Ids = NDArray[np.integer[Any]]
-Span = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Looks:
-    """What the words of one sentence see through one module; nothing where no sentence stands before."""
+    """What the words of one sentence see through one module; nothing if it has no previous sentence."""
 
     module: str  # encoder_output, decoder_output
     of: str  # the side whose words look: source, target
@@ -42,7 +42,7 @@ class Looks:
 
 
 def modules_that_show(model: Model) -> list[str]:
-    """The names of submodules whose weights can be read; raises UserError where there is none."""
+    """Return the names of submodules whose weights can be read; raises UserError if the model has none."""
     names = [name for name, _ in model.named_modules()]
     found = [name for name in names if (one := shown(model, name)).earlier_words and one.earlier_sentences]
     if not found or not isinstance(model, DocumentModel):
@@ -63,73 +63,62 @@ def looks(
     """Return what the words of each sentence of a document see, through each module.
 
     `read` has the target sides that later sentences see; vocabularies are those of `source` and `target`. A word of
-    several units sees the mean of what they see, and is seen by the sum; weights are means over heads. Behind the
+    several units sees the mean of what they see, and is seen by the sum; weights are means over heads. After the
     decoder it is the word that the position produces.
     """
     names, device = modules_that_show(model), model.output.weight.device
-    before, found = np.arange(len(sources)), []
-    sides = {"source": sources, "target": read}
     hooks = {name: (str(shown(model, name).earlier_words), str(shown(model, name).earlier_sentences)) for name in names}
+    before, sides = np.arange(len(sources)), {"source": sources, "target": read}
+    found: list[list[Looks]] = []
     with evaluating(model), recording(model, [hook for pair in hooks.values() for hook in pair]) as outputs:
         for number in range(len(sources)):
             rows, previous = with_previous(np.array([number]), before, sentences=model.sentences, reach=model.reach)
             inputs = pad([translations[number], *(read[row] for row in rows[1:])], first=BEGIN)
             ids = pad([sources[row] for row in rows], last=END), inputs, previous
             model(*(torch.from_numpy(one).to(device) for one in ids))
-            of_sentence = []
+            found.append([])
             for name in names:
                 of = "source" if name.startswith("encoder") else "target"
                 at = "source" if model.get_submodule(name).of == "source" else "target"
-                words, shares = _of_first(outputs[hooks[name][0]], outputs[hooks[name][1]], len(rows))
-                before_it = range(number - min(number, words.size(0)), number)
-                there = [Previous.of(one, sides[at][one], vocabularies[at], begin=at == "target") for one in before_it]
-                own = word_spans(vocabularies[of], (sources if of == "source" else translations)[number])
-                seen = [[one.seen(words, shares, span, number) for one in there] for span in own]
-                some = any(one.known for one in there)
-                of_sentence.append(Looks(module=name, of=of, at=at, words=seen if some else []))
-            found.append(of_sentence)
+                words, shares = (outputs[hook].double().mean(1) for hook in hooks[name])  # means over heads
+                words, shares = words[: len(words) // len(rows)], shares[: len(shares) // len(rows), 0]  # first row's
+                earlier = [
+                    _Earlier(one, sides[at][one], vocabularies[at], begins=at == "target")
+                    for one in range(number - min(number, len(words)), number)
+                ]
+                own = (sources if of == "source" else translations)[number]
+                spans = word_spans(_units(vocabularies[of], own))
+                seen = [[one.seen(words, shares, slice(*span), number) for one in earlier] for span in spans]
+                some = any(one.known for one in earlier)
+                found[-1].append(Looks(module=name, of=of, at=at, words=seen if some else []))
     return found
 
 
-@dataclass(frozen=True)
-class Previous:
-    """Where the words of a previous sentence stand."""
+class _Earlier:
+    """A previous sentence, and where its words are among the positions that are looked at."""
 
-    number: int
-    known: bool  # whether it has a word that can be seen
-    spans: list[Span]  # of its words among the positions that are looked at
+    def __init__(self, number: int, ids: Ids, vocabulary: Vocabulary, *, begins: bool) -> None:
+        self.number = number
+        self.known = bool((ids >= len(SPECIALS)).any())  # whether it has a word that can be seen
+        spans = word_spans(_units(vocabulary, ids))
+        self.spans = [slice(start + begins, end + begins) for start, end in spans]  # BEGIN is first
 
-    @classmethod
-    def of(cls, number: int, ids: Ids, vocabulary: Vocabulary, *, begin: bool) -> "Previous":
-        """A target side is read behind BEGIN."""
-        spans = [(start + begin, stop + begin) for start, stop in word_spans(vocabulary, ids)]
-        return cls(number, bool((ids >= len(SPECIALS)).any()), spans)
-
-    def seen(self, words: Tensor, shares: Tensor, span: Span, number: int) -> Seen:
-        """What the word of sentence `number` at `span` sees of it; weights [k, T, S] and [T, k]."""
-        queries, back = slice(*span), self.number - number
+    def seen(self, words: Tensor, shares: Tensor, queries: slice, number: int) -> Seen:
+        """Return what the word of sentence `number` at `queries` sees of it; weights [k, T, S] and [T, k]."""
+        back = self.number - number
         of_units = words[back, queries].mean(0)
         return Seen(
             number=self.number,
             weight=float(shares[queries, back].mean()),
-            words=[float(of_units[start:stop].sum()) if self.known else 0.0 for start, stop in self.spans],
+            words=[float(of_units[span].sum()) if self.known else 0.0 for span in self.spans],
         )
 
 
-def _of_first(words: Tensor, sentences: Tensor, rows: int) -> tuple[Tensor, Tensor]:
-    """Weights [rows * k, H, T, S] and [rows * T, H, 1, k] -> those of the first row, [k, T, S] and [T, k]."""
-    of_words, of_sentences = words[: len(words) // rows], sentences[: len(sentences) // rows]
-    return of_words.double().mean(1), of_sentences.double().mean(1)[:, 0]
-
-
-def word_spans(vocabulary: Vocabulary, ids: Ids) -> list[Span]:
-    """Where the words of a sentence of units begin and end."""
-    units = [vocabulary.units[number] for number in ids.tolist()]
-    ends = [place for place, unit in enumerate(units, start=1) if not unit.endswith(JOINER) or place == len(units)]
-    return list(zip([0, *ends], ends, strict=False))
+def _units(vocabulary: Vocabulary, ids: Ids) -> list[str]:
+    return [vocabulary.units[number] for number in ids.tolist()]
 
 
 def words_of(vocabulary: Vocabulary, ids: Ids) -> list[str]:
-    """The words of a sentence of units."""
-    units = [vocabulary.units[number] for number in ids.tolist()]
-    return ["".join(unit.removesuffix(JOINER) for unit in units[slice(*span)]) for span in word_spans(vocabulary, ids)]
+    """Return the words of a sentence of units."""
+    units = _units(vocabulary, ids)
+    return ["".join(unit.removesuffix(JOINER) for unit in units[slice(*span)]) for span in word_spans(units)]

@@ -1,1 +1,1 @@
-"""What translations keep of a document: pronouns and nouns, the cohesion of words, the coherence of sentences."""
+"""Measures of documents: the accuracy of pronouns and nouns, lexical cohesion, the coherence of sentences."""

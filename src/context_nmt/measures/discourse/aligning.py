@@ -1,20 +1,20 @@
 """Aligns words of parallel text by the model of fast_align (Dyer et al. 2013), in both directions.
 
 A target word j of m comes from source word i of n with probability proportional to exp(-λ |i/n - j/m|), or with NULL
-from none (section 2); what it becomes is learnt by variational Bayes with a symmetric Dirichlet prior. λ stays fixed.
-It is not a library's, since eflomal draws at random without a seed and NLTK's IBM models need minutes for thousands of
-sentences; NLTK joins the two directions.
+from none (section 2); translation probabilities are learnt by variational Bayes with a symmetric Dirichlet prior. λ is
+fixed. No library does this here: eflomal draws at random without a seed, and NLTK's IBM models need minutes for
+thousands of sentences. NLTK joins the two directions.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from nltk.translate.gdfa import grow_diag_final_and
 from numpy.typing import NDArray
 from scipy.special import digamma
 
-from context_nmt.measures.discourse.alignments import Alignment
+from context_nmt.measures.discourse.word_accuracy import Alignment
 
 NULL, LAMBDA, ALPHA = 0.08, 4.0, 0.01  # of a word without a source, the slope to the diagonal, of the Dirichlet prior
 ITERATIONS = 5
@@ -27,9 +27,10 @@ class WordAligner:
     def __init__(self, sources: Sequence[str], targets: Sequence[str]) -> None:
         self._forward = _Direction(sources, targets)
         self._backward = _Direction(targets, sources)
+        self.align = cache(self._align)
 
-    def align(self, source: str, target: str) -> Alignment:
-        """Link the tokens of a pair of sentences, which stand between spaces."""
+    def _align(self, source: str, target: str) -> Alignment:
+        """Link the tokens, between spaces, of a pair of sentences."""
         if not source.split() or not target.split():
             return []
         forward = " ".join(f"{i}-{j}" for j, i in self._forward.origins(source, target))
@@ -38,7 +39,7 @@ class WordAligner:
 
 
 class _Direction:
-    """For each target word, the source word that it comes from."""
+    """The source word that each target word comes from."""
 
     def __init__(self, sources: Sequence[str], targets: Sequence[str]) -> None:
         words = sorted({word for line in (*sources, *targets) for word in line.lower().split()})
@@ -60,10 +61,10 @@ class _Direction:
             self._probabilities = np.exp(digamma(counts) - digamma(totals))
 
     def origins(self, source: str, target: str) -> list[tuple[int, int]]:
-        """Pairs (target word, source word), from 0; a target word that comes from NULL is left out."""
+        """Return pairs (target word, source word), from 0; a target word that comes from NULL is left out."""
         keys = self._keys(source, target)
         places = np.searchsorted(self._known, keys).clip(max=len(self._known) - 1)
-        # what was never seen together is less probable than anything that was
+        # pairs that were never seen are less probable than any that were
         probabilities = np.where(self._known[places] == keys, self._probabilities[places], 0.0) + 1e-12
         best = (probabilities * _prior(*keys.shape)).argmax(1)
         return [(j, int(i) - 1) for j, i in enumerate(best) if i > 0]
@@ -72,9 +73,8 @@ class _Direction:
         """[m, n + 1]: a number for each pair of a target word with NULL and the source words; -1 for unknown words."""
         unknown = -1
         origins = np.array([0, *(self._ids.get(word, unknown) for word in source.lower().split())])
-        words = np.array([self._ids.get(word, unknown) for word in target.lower().split()])
-        keys = origins * self._size + words[:, None]
-        return np.where((origins < 0) | (words[:, None] < 0), unknown, keys)
+        words = np.array([self._ids.get(word, unknown) for word in target.lower().split()])[:, None]
+        return np.where((origins < 0) | (words < 0), unknown, origins * self._size + words)
 
 
 @lru_cache(maxsize=10_000)

@@ -1,8 +1,8 @@
 """Coherence of documents: how alike adjacent sentences are in a latent semantic space (Foltz et al. 1998).
 
 The space is that of a training text (latent semantic analysis, Deerwester et al. 1990): a singular value decomposition
-of the TF-IDF weights of content words' stems in its documents, or in its sentences where it has none. A word's vector
-is its row of the right singular vectors times the singular values, a sentence's the sum of those of its words.
+of the TF-IDF weights of content words' stems in its documents, or in its sentences if it has no documents. A word's
+vector is its row of the right singular vectors times the singular values, a sentence's the sum of those of its words.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from context_nmt.files import UserError
 from context_nmt.measures.bleu import Score
-from context_nmt.measures.discourse.content_words import ContentWords
+from context_nmt.measures.discourse.cohesion import ContentWords
 
 DIMENSIONS = 300  # fewer where the training text has fewer documents or words
 
@@ -24,7 +24,7 @@ DIMENSIONS = 300  # fewer where the training text has fewer documents or words
 class Coherence:
     """The cosine of adjacent sentences; the mean over a document's pairs, then over documents.
 
-    A pair with a sentence of which the training text has no content word is left out.
+    A pair is left out if the training text has no content word of one of its sentences.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Coherence:
         return self._words.stems(self._words.of(sentence))
 
     def _vector(self, sentence: str) -> NDArray[np.float64]:
-        """[dimensions], of length 1, or 0 for a sentence without a word that is known."""
+        """Return the sentence's vector, [dimensions], of length 1, or 0 for a sentence without a known word."""
         known = [self._numbers[stem] for stem in self._stems(sentence) if stem in self._numbers]
         vector: NDArray[np.float64] = self._vectors[known].sum(0)
         length = float(np.linalg.norm(vector))

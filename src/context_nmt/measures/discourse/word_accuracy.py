@@ -1,65 +1,71 @@
-"""How often words of the reference, such as its pronouns, are found again in a translation.
+"""The share of the reference's pronouns, nouns or other words that a translation has where they belong.
 
-The accuracy of pronoun translation (APT, Miculicich and Popescu-Belis 2017) as the authors of HAN have counted it: from
-a word of the reference along the links of one word alignment to the source, and along those of another to the
+The accuracy of pronoun translation (APT, Miculicich and Popescu-Belis 2017) as the authors of HAN counted it: from a
+word of the reference along the links of one word alignment to the source, and along those of another to the
 translation. Its cases and their weights:
 
-    1   1     the translation has the same word there, in lower case
-    2   0.5   not, but one that counts as similar; without a list of these there is none
-    3   0     other words
-    4   0     nothing
-    5,6 0     words that only the translation has, and those that neither has: none, for it starts at the reference's
+    1   1     equal: the translation has the same word there, in lower case
+    2   0.5   similar: not, but one that counts as similar; without a list of these there is none
+    3   0     different: other words
+    4   0     untranslated: nothing
+    5,6 0     words that only the translation has, and words that neither has: none, since the count starts at the
+              reference
 
 A word that is linked to nothing in the source is not counted.
 """
 
+import re
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
+from context_nmt.files import UserError, read_lines
 from context_nmt.measures.bleu import Score
-from context_nmt.measures.discourse.alignments import Alignment
-from context_nmt.measures.discourse.words import Words
+from context_nmt.measures.parts_of_speech import Tags, tagged_by_nltk
 
 SIMILAR = 0.5  # the weight of case 2
+CASES = ("equal", "similar", "different", "untranslated")
+PRONOUNS = {
+    # those that HAN's authors counted
+    "en": "i that we you it they me he who them us their his she her him its whose whom",
+    # the same kinds: personal, and possessive of the third person; "der, die, das" are mostly articles
+    "de": (
+        "ich du er sie es wir ihr mich dich ihn uns euch mir dir ihm ihnen"
+        " sein seine seinem seinen seiner seines ihre ihrem ihren ihrer ihres"
+    ),
+}
+NOUN_TAGS = {
+    "en": ("NN", "NNS", "NNP", "NNPS"),  # Penn Treebank
+    "de": ("NN", "NE"),  # STTS
+}
+LINK = re.compile(r"(\d+)-(\d+)", re.ASCII)
+
+Alignment = list[tuple[int, int]]  # source and target tokens, from 0
 
 
 @dataclass(frozen=True)
-class WordCounts:
-    """How many words of the reference came out how."""
+class Words:
+    """Tokens of each sentence of a text, and which other words are similar to a word, in lower case."""
 
-    equal: int = 0  # case 1
-    similar: int = 0  # case 2
-    different: int = 0  # case 3
-    untranslated: int = 0  # case 4
-    not_in_source: int = 0  # not counted
-
-    @property
-    def total(self) -> int:
-        return self.equal + self.similar + self.different + self.untranslated
-
-    def score(self, words: str, alignment: str) -> Score | None:
-        """The accuracy, from 0 to 1, with its counts; None without a word.
-
-        `words` and `alignment` say in the signature where they are from.
-        """
-        if not self.total:
-            return None
-        return {
-            "score": round((self.equal + SIMILAR * self.similar) / self.total, 4),
-            "signature": f"words:{words}|alignment:{alignment}|similar:{SIMILAR}|case:lc",
-            "counts": asdict(self) | {"total": self.total},
-        }
+    name: str  # how they were found, for signatures
+    places: list[list[int]]  # by sentence, from 0
+    similar: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
-def count_words(
+def word_accuracy(
     words: Words,
     references: Sequence[str],
     hypotheses: Sequence[str],
     reference_alignments: Sequence[Alignment],
     hypothesis_alignments: Sequence[Alignment],
-) -> WordCounts:
-    """Count what became of some words of the reference."""
+    *,
+    alignment: str,
+) -> Score | None:
+    """Return the accuracy of some words of the reference, from 0 to 1, with counts; None if no word counts.
+
+    Tokens are separated by spaces; `alignment` says in the signature where the alignments come from.
+    """
     cases: Counter[str] = Counter()
     sentences = zip(words.places, references, hypotheses, reference_alignments, hypothesis_alignments, strict=True)
     for chosen, reference, hypothesis, to_reference, to_hypothesis in sentences:
@@ -68,7 +74,14 @@ def count_words(
             sources = {source for source, target in to_reference if target == place}
             found = {given[target] for source, target in to_hypothesis if source in sources}
             cases[_case(wanted[place], sources, found, words.similar.get(wanted[place], ()))] += 1
-    return WordCounts(**cases)
+    total = sum(cases[case] for case in CASES)
+    if not total:
+        return None
+    return {
+        "score": round((cases["equal"] + SIMILAR * cases["similar"]) / total, 4),
+        "signature": f"words:{words.name}|alignment:{alignment}|similar:{SIMILAR}|case:lc",
+        "counts": {case: cases[case] for case in (*CASES, "not_in_source")} | {"total": total},
+    }
 
 
 def _case(word: str, sources: set[int], found: set[str], similar: Collection[str]) -> str:
@@ -79,3 +92,66 @@ def _case(word: str, sources: set[int], found: set[str], similar: Collection[str
     if word in found:
         return "equal"
     return "similar" if found & set(similar) else "different"
+
+
+def usual_pronouns(sentences: Sequence[str], language: str) -> Words | None:
+    """Find the pronouns of a text; None if there is no list for its language."""
+    words = PRONOUNS.get(language, "").split()
+    return Words(f"{len(words)}-pronouns-{language}", _places(sentences, set(words))) if words else None
+
+
+def listed(sentences: Sequence[str], path: Path) -> Words:
+    """Find the words of a list in a text; the list has one a line, or several that are similar to each other.
+
+    Raises UserError for a list without words and for a word that it has twice.
+    """
+    groups = [line.lower().split() for line in read_lines(path)]
+    words = Counter(word for group in groups for word in group)
+    if repeated := sorted(word for word, count in words.items() if count > 1):
+        raise UserError(f"{path}: has {', '.join(repeated)} twice, in lower case")
+    if not words:
+        raise UserError(f"{path}: has no words")
+    similar = {word: {*group} - {word} for group in groups for word in group}
+    return Words(f"{len(words)}-of-{path.name}", _places(sentences, words), similar)
+
+
+def _places(sentences: Sequence[str], words: Collection[str]) -> list[list[int]]:
+    return [[place for place, word in enumerate(line.lower().split()) if word in words] for line in sentences]
+
+
+def tagged_nouns(sentences: Sequence[str], language: str) -> Words | None:
+    """Find the nouns of an English text with NLTK's tagger; None for another language or without the tagger's data."""
+    return nouns_among(tagged_by_nltk([line.split() for line in sentences], language), language)
+
+
+def nouns_among(tags: Tags | None, language: str) -> Words | None:
+    """Find the nouns among the tags of each sentence; None without tags, and for a language without known tags."""
+    if tags is None or language not in NOUN_TAGS:
+        return None
+    places = [[place for place, tag in enumerate(row) if tag in NOUN_TAGS[language]] for row in tags.sentences]
+    return Words(f"nouns-{tags.name}", places)
+
+
+def read_alignments(path: Path, targets: Sequence[str], sources: Sequence[str] | None = None) -> list[Alignment]:
+    """Read word alignments in Pharaoh's format: a sentence a line, `0-0 1-2` links source token 0 to target token 0.
+
+    Raises UserError for a wrong number of lines, a malformed link, and a link to a token that does not exist.
+    """
+    lines = read_lines(path)
+    if len(lines) != len(targets):
+        raise UserError(f"{path} has {len(lines)} lines for {len(targets)} sentences; they must be equal")
+    alignments: list[Alignment] = []
+    for number, line in enumerate(lines, start=1):
+        alignment = []
+        for word in line.split():
+            if (link := LINK.fullmatch(word)) is None:
+                raise UserError(
+                    f"{path}: line {number} has {word!r}; a link is SOURCE-TARGET, two numbers from 0, such as 3-4"
+                )
+            alignment.append((int(link[1]), int(link[2])))
+        for place, (side, sentences) in enumerate((("source", sources), ("target", targets))):
+            last = max((link[place] for link in alignment), default=-1)
+            if sentences and last >= (length := len(sentences[number - 1].split())):
+                raise UserError(f"{path}: line {number} links {side} token {last}, from 0; there are {length}")
+        alignments.append(alignment)
+    return alignments

@@ -1,1 +1,1 @@
-"""What the states of trained models tell a classifier about sentences and words."""
+"""Probes: classifiers that predict properties of sentences and words from the states of trained models."""

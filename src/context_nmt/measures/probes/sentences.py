@@ -1,74 +1,135 @@
-"""Sentence probes: how well classifiers find out what a sentence is like from its mean encoder state."""
+"""Sentence probes: how well classifiers find out what a sentence is like from its mean encoder state.
 
-from collections.abc import Iterator
+The mean is over all real positions of the encoder's output, the final norm included: the sentence's units and END. A
+model that looks at previous sentences sees none before these.
+"""
+
 from pathlib import Path
 from statistics import fmean, stdev
-from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
 from context_nmt.command_line import progress
-from context_nmt.measures.probes.classifier import Examples, accuracy, train_classifier
-from context_nmt.measures.probes.features import write_features
-from context_nmt.measures.probes.tasks import GROUPS, SPLITS, TASKS
+from context_nmt.corpus.batching import length_batches, pad
+from context_nmt.corpus.moses import MosesSide
+from context_nmt.corpus.text_chain import TextChain
+from context_nmt.corpus.vocabulary import END
+from context_nmt.decoding.in_batches import ALONE, Lengths, check_positions, evaluating, in_batches
+from context_nmt.decoding.workers import usable
+from context_nmt.files import read_json
+from context_nmt.measures.probes.classifiers import Examples, accuracy, train_sentence_probe
+from context_nmt.measures.probes.tasks import GROUPS, SPLITS, Task, find_tasks, read_task
 from context_nmt.measures.rows import CHANCE, Row, row, write_rows
-from context_nmt.models.checkpoints import load
-from context_nmt.settings.checking import read_settings
+from context_nmt.models.checkpoints import load_run
+from context_nmt.models.devices import device_named
+from context_nmt.models.model import Model
+from context_nmt.settings.checking import read_plan
 from context_nmt.settings.evaluation import SentenceClassifierSettings, SentenceProbePlan
 from context_nmt.settings.layout import Layout, run_name
+from context_nmt.settings.text import SideSettings
+
+TOKENS = 4096  # of a batch, padding included
 
 
 def probe_sentences(experiment: Layout, variant: str, seed: int, *, device: str) -> None:
     """Write the accuracy of each task and group of tasks, `probe` by tag, and chance.
 
-    With several classifiers, `probe_deviation` is their sample standard deviation. The run's encoder sees the sentences
-    once, whatever classifiers follow. Raises UserError as `write_features` does.
+    With several classifiers, `probe_deviation` is their sample standard deviation. Raises UserError for a folder
+    without tasks, a malformed file, and sentences longer than the model's learned positions.
     """
     run = run_name(variant, seed)
-    plan = read_settings(SentenceProbePlan, experiment.stage_plan("probe_sentences"))
-    with TemporaryDirectory() as folder:
-        features = Path(folder)
-        write_features(experiment, run, experiment.data(str(plan.tasks)), features, device=device)
-        found = probe_tasks(features, plan.classifier, description=run)
-    write_rows(experiment.sentence_probes(run), run, _rows(str(plan.tasks), found))
-
-
-def _rows(tasks: str, found: dict[str, dict[str, Any]]) -> Iterator[Row]:
-    for name, one in found.items():
-        yield row(tasks, "probe", one["accuracy"], tag=name)
+    plan = read_plan(SentenceProbePlan, experiment.stage_plan("probe_sentences"))
+    test_set = str(plan.tasks)
+    folder = experiment.data(test_set)
+    tasks = {name: read_task(folder / f"{name}.txt") for name in find_tasks(folder)}
+    text = RunText(experiment.model(run) / "text")
+    model = load_run(experiment.model(run), device_named(device), text.chain.corpus)
+    found = {
+        name: probe_task(split_features(model, text, tasks[name]), plan.classifier) for name in progress(tasks, run)
+    }
+    rows: list[Row] = []
+    for name, one in (found | group_means(found)).items():
+        rows += [row(test_set, "probe", one["accuracy"], tag=name)]
+        rows += [row(test_set, "probe", one["chance"], tag=name, of=CHANCE)]
         if "deviation" in one:
-            yield row(tasks, "probe_deviation", one["deviation"], tag=name)
-        yield row(tasks, "probe", one["chance"], tag=name, of=CHANCE)
+            rows += [row(test_set, "probe_deviation", one["deviation"], tag=name)]
+    write_rows(experiment.sentence_probes(run), run, rows)
 
 
-def probe_tasks(folder: Path, settings: SentenceClassifierSettings, *, description: str) -> dict[str, dict[str, Any]]:
-    """Probe all tasks whose features are in `folder`, and the groups that are complete."""
-    tasks = [task for task in TASKS if (folder / f"{task}.safetensors").is_file()]
-    found = {task: probe_task(folder / f"{task}.safetensors", settings) for task in progress(tasks, description)}
-    chance = {task: one["chance"] for task, one in found.items()}
-    for group, members in GROUPS.items():
-        if all(task in found for task in members):
-            rows = zip(*(found[task]["accuracies"] for task in members), strict=True)
-            found[group] = summary([fmean(row) for row in rows], fmean(chance[task] for task in members))
-    return found
-
-
-def probe_task(features: Path, settings: SentenceClassifierSettings) -> dict[str, Any]:
+def probe_task(examples: dict[str, Examples], settings: SentenceClassifierSettings) -> dict[str, Any]:
     """Probe one task with a classifier per seed; chance is the share of its test set's most frequent class."""
-    tensors, metadata = load(features)
-    training, validation, test = (
-        Examples(tensors[f"{split}.features"], tensors[f"{split}.labels"]) for split in SPLITS.values()
-    )
-    classes = len(metadata["classes"])
+    training, validation, test = (examples[split] for split in SPLITS.values())
+    classes = int(training.labels.max()) + 1
     accuracies = []
     for seed in settings.seeds:
-        classifier = train_classifier(training, validation, classes=classes, settings=settings, seed=seed)
+        classifier = train_sentence_probe(training, validation, classes=classes, settings=settings, seed=seed)
         accuracies.append(accuracy(classifier, test))
-    chance = 100 * float(test.labels.bincount().max()) / len(test.labels)
-    return summary(accuracies, chance) | {"classes": classes}
+    return summary(accuracies, 100 * float(test.labels.bincount().max()) / len(test.labels))
+
+
+def group_means(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the summaries of the groups whose tasks are all found: means over tasks."""
+    groups = {}
+    for group, tasks in GROUPS.items():
+        if found.keys() >= set(tasks):
+            by_seed = zip(*(found[task]["accuracies"] for task in tasks), strict=True)
+            chance = fmean(found[task]["chance"] for task in tasks)
+            groups[group] = summary([fmean(accuracies) for accuracies in by_seed], chance)
+    return groups
 
 
 def summary(accuracies: list[float], chance: float) -> dict[str, Any]:
-    """Accuracies by classifier seed, in per cent, their mean, and with several their sample standard deviation."""
+    """Round accuracies by classifier seed, in per cent; add their mean, and with several their sample deviation."""
     deviation = {"deviation": round(stdev(accuracies), 4)} if len(accuracies) > 1 else {}
     rounded = [round(value, 4) for value in accuracies]
     return {"accuracies": rounded, "accuracy": round(fmean(accuracies), 4), "chance": round(chance, 4)} | deviation
+
+
+class RunText:
+    """Turns lines of Moses tokens into the source ids of a run.
+
+    They are joined and tokenized again as the run's own text was: with other settings, or where the tokenizer sees the
+    gaps between tokens ("didn 't"), words would be split differently.
+    """
+
+    def __init__(self, folder: Path):
+        self.chain = TextChain(folder)
+        side = read_json(folder / "moses.json")["source"]
+        self._side = MosesSide(side.pop("language"), SideSettings(**side))
+
+    def ids(self, lines: list[str]) -> list[NDArray[np.int64]]:
+        """Return the ids of each line, without END."""
+        units = self.chain.source_subwords([self._side.text(line) for line in lines])
+        return [np.array(self.chain.corpus.source_vocabulary.ids(line), dtype=np.int64) for line in units]
+
+
+def split_features(model: Model, text: RunText, task: Task) -> dict[str, Examples]:
+    """Return the mean states and labels of each split of a task."""
+    return {
+        split: Examples(mean_states(model, text.ids(lines)), torch.tensor(task.labels[split]))
+        for split, lines in task.sentences.items()
+    }
+
+
+def mean_states(model: Model, sentences: list[NDArray[np.int64]]) -> Tensor:
+    """Source ids of N sentences -> the mean of each one's top encoder states, [N, D], on the CPU.
+
+    Raises UserError for a sentence that is longer than the model's learned positions.
+    """
+    device = next(model.parameters()).device
+    lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
+    check_positions(model.source_embedding.positions, lengths, "sentence")
+
+    def work(batch: Lengths) -> list[NDArray[np.floating]]:
+        memory = model.encode(torch.from_numpy(pad([sentences[number] for number in batch], last=END)).to(device))
+        real = memory.padding[..., None]
+        return list(((memory.states[-1] * real).sum(1) / real.sum(1)).cpu().numpy())
+
+    batches = length_batches(lengths + 1, lengths + 1, tokens=TOKENS)
+    with evaluating(model):
+        found = in_batches(work, batches, lengths, progress=None, workers=usable(device), processes=ALONE)
+    return torch.from_numpy(np.stack([found[number] for number in range(len(lengths))]))

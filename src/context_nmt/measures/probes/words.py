@@ -1,143 +1,183 @@
-"""Lexical probes: how well a layer's state tells which unit stands at its position (Emelin et al. 2019).
+"""Lexical probes: how well a layer's state tells which unit is at its position (Emelin et al. 2019).
 
 A classifier per layer and stack, D -> 512 ReLU, dropout 0.5 -> units, without output bias, trained by Adam on training
-text with its own early stopping. The unit is that of the position: in the decoder the one that was put in, not the one
-to come. Units are those of the side's training sentences; another one in a test set counts as not found. BEGIN and END,
-which are always found, are not asked for. The paper does not say how many tokens a batch has.
+text with its own early stopping. The unit is that of the position: in the decoder the input, not the next one. Units
+are those of the side's training sentences; any other one in a test set counts as not found. BEGIN and END, which are
+always found, are left out. The paper does not say how many tokens a batch has.
 """
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from statistics import fmean
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import Tensor
 
 from context_nmt.command_line import progress
-from context_nmt.corpus.batching import Indices, length_batches
 from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
-from context_nmt.decoding.in_batches import evaluating
-from context_nmt.measures.probes.early_stopping import EarlyStopping
-from context_nmt.measures.probes.states import STACKS, Layers, read_layers
+from context_nmt.corpus.vocabulary import Vocabulary
+from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.parts_of_speech import Tags, find_tags, tagged_words
+from context_nmt.measures.probes.classifiers import word_probe
+from context_nmt.measures.probes.states import STACKS, Layers, cosines, read_layers
+from context_nmt.measures.rows import Row, row, write_rows
+from context_nmt.models.checkpoints import load_run
+from context_nmt.models.devices import device_named
 from context_nmt.models.model import Model
+from context_nmt.settings.checking import read_plan
 from context_nmt.settings.evaluation import WordClassifierSettings
+from context_nmt.settings.layout import run_name
+from context_nmt.training.batches import Pairs
 
 LONGEST = 100  # units of a training sentence, on either side
 NO_CLASS = -1
+BINS = 10  # of frequencies
+TOKENS = 4096  # of a batch of a test set, padding included
 
-Pairs = tuple[TokenFile, TokenFile]
 
-
-class LayerProbe:
-    """The classifier of one layer."""
-
-    def __init__(self, width: int, classes: int, settings: WordClassifierSettings, device: torch.device) -> None:
-        self.classifier = nn.Sequential(
-            nn.Linear(width, settings.hidden_width),
-            nn.ReLU(),
-            nn.Dropout(settings.dropout),
-            nn.Linear(settings.hidden_width, classes, bias=False),
-        ).to(device)
-        self.optimizer = torch.optim.Adam(self.classifier.parameters(), lr=settings.learning_rate)
-        self.stopping = EarlyStopping(self.classifier, settings.patience)
-
-    def update(self, states: Tensor, labels: Tensor) -> None:
-        """Learn from states [N, D] of classes [N]."""
-        self.classifier.train()
-        self.optimizer.zero_grad()
-        functional.cross_entropy(self.classifier(states), labels).backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
-
-    @torch.no_grad()
-    def right(self, states: Tensor, labels: Tensor) -> Tensor:
-        """Whether the class of each state [N, D] is found, bool [N]."""
-        return self.classifier.eval()(states).argmax(-1) == labels
+def probe_words(experiment: Evaluated, variant: str, seed: int, *, device: str) -> None:
+    """Write the rows of `WordProbes` for every test set; raises UserError for missing files."""
+    run = run_name(variant, seed)
+    corpus = BinarizedCorpus(experiment.binarized)
+    model = load_run(experiment.model(run), device_named(device), corpus)
+    probes = WordProbes(model, corpus, read_plan(WordClassifierSettings, experiment.stage_plan("probe_words")))
+    rows: list[Row] = []
+    for test in corpus.tests:
+        languages = {"encoder": corpus.source, "decoder": corpus.target}
+        tags = {stack: find_tags(experiment, test, language) for stack, language in languages.items()}
+        rows += probes.rows(test, tags)
+    write_rows(experiment.word_probes(run), run, rows)
 
 
 class WordProbes:
     """The classifiers of all layers of one model, trained on its corpus."""
 
     def __init__(self, model: Model, corpus: BinarizedCorpus, settings: WordClassifierSettings) -> None:
-        self.model, self.settings = model, settings
-        self.device = next(model.parameters()).device
-        training, validation = corpus.parallel(corpus.train), corpus.parallel(corpus.validation)
-        chosen = _sample(training, settings.training_sentences)
-        sizes = (len(corpus.source_vocabulary), len(corpus.target_vocabulary))
-        self.classes = {
-            stack: _classes(side, chosen, size).to(self.device)
-            for stack, side, size in zip(STACKS, training, sizes, strict=True)
-        }
+        self.model, self.corpus, self.settings = model, corpus, settings
+        self.device = device = next(model.parameters()).device
+        training = Pairs(*corpus.parallel(corpus.train), maximum_length=LONGEST, device=device)
+        validation = Pairs(*corpus.parallel(corpus.validation), maximum_length=None, device=device)
+        if (count := len(training.kept)) > settings.training_sentences:
+            evenly = np.linspace(0, count - 1, settings.training_sentences).astype(np.int64)
+            training.kept = training.kept[evenly]
+        self.vocabularies = {"encoder": corpus.source_vocabulary, "decoder": corpus.target_vocabulary}
+        files = {"encoder": training.source, "decoder": training.target}
+        sides = {stack: (side, len(self.vocabularies[stack])) for stack, side in files.items()}
+        self.classes = {stack: _classes(side, training.kept, size).to(device) for stack, (side, size) in sides.items()}
+        self.bins = {stack: frequency_bins(side, size) for stack, (side, size) in sides.items()}
         torch.manual_seed(settings.seed)
-        self.probes = {stack: self._probes(stack) for stack in STACKS}
+        width = model.source_embedding.table.embedding_dim
+        self.probes = {
+            stack: [
+                word_probe(width, int(self.classes[stack].max()) + 1, settings, device)
+                for _ in range(len(getattr(model, stack).layers) + 1)
+            ]
+            for stack in STACKS
+        }
+        probes = [probe for of_stack in self.probes.values() for probe in of_stack]
         random = np.random.default_rng(settings.seed)
         with torch.random.fork_rng(devices=[]):
             for _ in progress(range(settings.epochs), "lexical probes"):
-                self._epoch(training, chosen, random)
+                self._epoch(training, random)
                 self._validate(validation)
-                if not any(probe.stopping.goes_on for probes in self.probes.values() for probe in probes):
+                if not any(probe.goes_on for probe in probes):
                     break
-        for probes in self.probes.values():
-            for probe in probes:
-                probe.stopping.restore()
+        for probe in probes:
+            probe.restore()
 
-    def _probes(self, stack: str) -> list[LayerProbe]:
-        layers = len(getattr(self.model, stack).layers) + 1
-        width = self.model.source_embedding.table.embedding_dim
-        classes = int(self.classes[stack].max()) + 1
-        return [LayerProbe(width, classes, self.settings, self.device) for _ in range(layers)]
-
-    def _epoch(self, training: Pairs, chosen: Indices, random: np.random.Generator) -> None:
-        for batch in batches(training, chosen, self.settings.batch_tokens, random):
-            for stack, layers in self._read(training, batch).items():
+    def _epoch(self, training: Pairs, random: np.random.Generator) -> None:
+        for batch in training.batches(tokens=self.settings.batch_tokens, random=random):
+            for stack, layers in read_layers(self.model, training, batch).items():
                 labels = self.classes[stack][layers.ids[layers.real]]
                 for probe, states in zip(self.probes[stack], layers.states, strict=True):
-                    if probe.stopping.goes_on:
+                    if probe.goes_on:
                         probe.update(states[layers.real], labels)
 
     def _validate(self, validation: Pairs) -> None:
         found: dict[str, list[NDArray[np.bool_]]] = {stack: [] for stack in STACKS}
-        for batch in batches(validation, np.arange(len(validation[0])), self.settings.batch_tokens):
-            for stack, layers in self._read(validation, batch).items():
+        for batch in validation.batches(tokens=self.settings.batch_tokens):
+            for stack, layers in read_layers(self.model, validation, batch).items():
                 found[stack].append(self.right(stack, layers))
-        for stack, rows in found.items():
-            for probe, right in zip(self.probes[stack], np.concatenate(rows, axis=1).mean(axis=1), strict=True):
-                if probe.stopping.goes_on:
-                    probe.stopping.validated(float(right))
+        for stack, parts in found.items():
+            for probe, right in zip(self.probes[stack], np.concatenate(parts, axis=1).mean(axis=1), strict=True):
+                if probe.goes_on:
+                    probe.validated(float(right))
 
     def right(self, stack: str, layers: Layers) -> NDArray[np.bool_]:
-        """Whether the unit of each of N real positions, sentence by sentence, is found in each layer, [layers, N]."""
+        """Return whether the unit of each of N real positions, sentence by sentence, is found, [layers, N]."""
         labels = self.classes[stack][layers.ids[layers.real]]
-        rows = [
-            probe.right(states[layers.real], labels)
-            for probe, states in zip(self.probes[stack], layers.states, strict=True)
-        ]
-        return torch.stack(rows).cpu().numpy()
+        probes = zip(self.probes[stack], layers.states, strict=True)
+        return torch.stack([probe.right(states[layers.real], labels) for probe, states in probes]).cpu().numpy()
 
-    def _read(self, pairs: Pairs, batch: Indices) -> dict[str, Layers]:
-        with evaluating(self.model):
-            found = read_layers(self.model, pairs, batch)
-        return {  # what was computed in inference mode cannot be learnt from
-            stack: Layers(tuple(state.clone() for state in layers.states), layers.ids.clone(), layers.real.clone())
-            for stack, layers in found.items()
+    def rows(self, test: str, tags: Mapping[str, Tags | None]) -> Iterator[Row]:
+        """Measure one test set by layer; STACK is encoder or decoder, and `tags` are those of its words.
+
+        lexical_STACK                per cent of all units that the layer's classifier finds
+        lexical_STACK_by_frequency   the same by bin, from 1, the rarest types, to 10
+        lexical_STACK_by_tag         the same by the tag of the unit's word, where it is known
+        cosine_STACK_tokens          mean cosine of the layer's states and the embeddings
+        cosine_STACK_sentences       the same with a sentence's states as one vector
+        """
+        pairs = Pairs(*self.corpus.parallel(test), maximum_length=None, device=self.device)
+        tags_of = {
+            stack: unit_tags(side, self.vocabularies[stack], own.sentences)
+            for stack, side in {"encoder": pairs.source, "decoder": pairs.target}.items()
+            if (own := tags[stack])
         }
+        found: dict[tuple[str, str], list[NDArray[np.bool_]]] = defaultdict(list)  # by metric and tag
+        angles: dict[tuple[str, int], list[float]] = defaultdict(list)  # by metric and layer
+        for batch in pairs.batches(tokens=TOKENS):
+            for stack, layers in read_layers(self.model, pairs, batch).items():
+                right = self.right(stack, layers)
+                found[f"lexical_{stack}", ""].append(right)
+                bins = self.bins[stack][layers.ids[layers.real].cpu().numpy()]
+                for number in np.unique(bins[bins > 0]):
+                    found[f"lexical_{stack}_by_frequency", str(number)].append(right[:, bins == number])
+                if stack in tags_of:
+                    tagged = np.array([tag for number in batch for tag in tags_of[stack][number]], dtype=np.str_)
+                    for tag in np.unique(tagged[tagged != ""]):
+                        found[f"lexical_{stack}_by_tag", str(tag)].append(right[:, tagged == tag])
+                for number, (tokens, sentences) in enumerate(cosines(layers), start=1):
+                    angles[f"cosine_{stack}_tokens", number] += tokens.tolist()
+                    angles[f"cosine_{stack}_sentences", number] += sentences.tolist()
+        for (metric, tag), parts in found.items():
+            units = np.concatenate(parts, axis=1)  # [layers, N]
+            for layer, share in enumerate(units.mean(axis=1) if units.size else ()):
+                yield row(test, metric, round(100 * float(share), 6), layer=layer, tag=tag)
+        for (metric, layer), values in angles.items():
+            if values:
+                yield row(test, metric, round(fmean(values), 6), layer=layer)
 
 
-def batches(pairs: Pairs, chosen: Indices, tokens: int, random: np.random.Generator | None = None) -> Iterator[Indices]:
-    """Yield the chosen numbers in batches of like length, END included."""
-    source, target = (side.lengths[chosen] + 1 for side in pairs)
-    for batch in length_batches(source, target, tokens=tokens, random=random):
-        yield chosen[batch]
-
-
-def _sample(pairs: Pairs, count: int) -> Indices:
-    short = np.flatnonzero((pairs[0].lengths <= LONGEST) & (pairs[1].lengths <= LONGEST))
-    return short if len(short) <= count else short[np.linspace(0, len(short) - 1, count).astype(np.int64)]
-
-
-def _classes(side: TokenFile, chosen: Indices, vocabulary: int) -> Tensor:
-    """The class of every id [V]: a number for each one of the chosen sentences, NO_CLASS for others."""
+def _classes(side: TokenFile, chosen: NDArray[np.int64], vocabulary: int) -> Tensor:
+    """Return the class of every id [V]: a number for each one in the chosen sentences, NO_CLASS for others."""
     seen = np.unique(np.concatenate([side[number] for number in chosen]))
     classes = torch.full((vocabulary,), NO_CLASS)
     classes[torch.from_numpy(seen.astype(np.int64))] = torch.arange(len(seen))
     return classes
+
+
+def frequency_bins(training: TokenFile, vocabulary: int) -> NDArray[np.int64]:
+    """Return the bin of every id [V], from 1 for the rarest: as many types in each, as far as they divide evenly.
+
+    Types of equal frequency are in the order of the vocabulary, the later ones rarer. Types that the training text does
+    not have are in bin 0.
+    """
+    counts = np.bincount(np.concatenate([training[number] for number in range(len(training))]), minlength=vocabulary)
+    seen = np.flatnonzero(counts)
+    bins = np.zeros(vocabulary, dtype=np.int64)
+    for number, types in enumerate(np.array_split(seen[np.lexsort((-seen, counts[seen]))], BINS), start=1):
+        bins[types] = number
+    return bins
+
+
+def unit_tags(side: TokenFile, vocabulary: Vocabulary, tags: list[list[str]]) -> list[list[str]]:
+    """Return the tag of each unit's word, by sentence; empty tags where a sentence's words and tags do not match."""
+    tagged = []
+    for number, own in enumerate(tags):
+        units = [vocabulary.units[one] for one in side[number]]
+        words = tagged_words(units, own)
+        tagged.append([tag for start, end, tag in words for _ in range(start, end)] or [""] * len(units))
+    return tagged

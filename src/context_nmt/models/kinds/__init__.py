@@ -1,1 +1,1 @@
-"""Kinds of models, one file each, loaded by name; every file has `build(settings, parts)`."""
+"""Kinds of models, one file each, loaded by name; each has a function `build(settings, parts)`."""

@@ -1,7 +1,8 @@
-"""The translation model with mechanisms behind its encoder, its decoder or both, which look at previous sentences."""
+"""The translation model with mechanisms after its encoder, its decoder or both, which look at previous sentences."""
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor
@@ -13,38 +14,39 @@ from context_nmt.settings.model import ModelSettings
 from context_nmt.transformer.layers import Memory
 from context_nmt.transformer.sentence_context import OutputContext, SentenceContext, SourceStates, TargetStates
 
+States = TypeVar("States", SourceStates, TargetStates)
+
 
 @dataclass(frozen=True)
 class KnownSentences:
-    """N sentences, which others have before them; `target` is None as long as it is not known."""
+    """N sentences that others look back at; `target` is None as long as it is not known."""
 
     source: SourceStates
     target: TargetStates | None = None
 
     def before(self, previous: Tensor) -> SentenceContext:
-        """The context of B sentences; `previous` [B, K] has rows of these N, oldest sentence first, and -1 for none."""
-        rows, there = previous.clamp(min=0), (previous >= 0)[..., None]
-        source, target = self.source, self.target
-        return SentenceContext(
-            source=SourceStates(states=source.states[rows], words=source.words[rows] & there),
-            target=None
-            if target is None
-            else TargetStates(
-                inputs=target.inputs[rows],
-                words=target.words[rows] & there,
-                states=target.states[rows],
-                crossed=target.crossed[rows],
-            ),
-        )
+        """Return the context of B sentences; `previous` [B, K] has rows of these N, oldest first, and -1 for none."""
+
+        def context(states: States) -> States:
+            taken = merged([states], lambda tensors: tensors[0][previous.clamp(min=0)])
+            return replace(taken, words=taken.words & (previous >= 0)[..., None])
+
+        return SentenceContext(source=context(self.source), target=self.target and context(self.target))
+
+
+def merged(parts: Sequence[States], merge: Callable[[list[Tensor]], Tensor]) -> States:
+    """Merge states field by field."""
+    names = [field.name for field in fields(parts[0])]
+    return replace(parts[0], **{name: merge([getattr(part, name) for part in parts]) for name in names})
 
 
 def build(_: ModelSettings, parts: dict[str, Any]) -> Model:
-    """A model of these parts."""
+    """Build a model of these parts."""
     return DocumentModel(**parts)
 
 
 class DocumentModel(TranslationModel):
-    """p(target | source, the sentences before), one target unit after the other."""
+    """p(target | source, previous sentences), one target unit after the other."""
 
     in_documents: ClassVar[bool] = True
 
@@ -62,48 +64,45 @@ class DocumentModel(TranslationModel):
         """Ids [B, S] and [B, T] -> decoder states [B, T, D].
 
         `previous` [B, K] has the rows of the sentences before each, oldest first, and -1 for none; without it no
-        sentence has any before it.
+        sentence has a previous one.
         """
         if previous is None:
             previous = torch.full((len(source), self.sentences), -1, device=source.device)
         alone = self.encode_alone(source)
-        sentences = KnownSentences(source_states(source, alone))
-        memory = self.with_context(alone, sentences.before(previous))
-        states, target = self._read(target_inputs, memory)
+        memory = self.with_context(alone, KnownSentences(source_states(source, alone)).before(previous))
+        known = self.remembered(source, alone, memory, target_inputs)
+        assert known.target is not None
         if self.decoder_output is None:
-            return states
-        context = replace(sentences, target=target).before(previous)
-        return self.decoder_output(states, replace(context, own_crossed=target.crossed))
+            return known.target.states
+        context = replace(known.before(previous), own_crossed=known.target.crossed)
+        return self.decoder_output(known.target.states, context)
 
     def predict(self, source: Tensor, target_inputs: Tensor, previous: Tensor | None) -> Predictions:
-        """The next units, with previous sentences."""
+        """Predict each next unit, with previous sentences."""
         return self(source, target_inputs, previous), None
 
     def encode(self, source: Tensor) -> Memory:
-        """Source ids [B, S] of sentences without any before them -> memory."""
+        """Source ids [B, S] of sentences without previous ones -> memory."""
         return self.with_context(self.encode_alone(source), self.nothing_before(len(source)))
 
     def encode_alone(self, source: Tensor) -> Memory:
-        """Source ids [B, S] -> memory as it is before the encoder's output slot."""
+        """Source ids [B, S] -> memory before the encoder's output slot."""
         return super().encode(source)
 
     def with_context(self, alone: Memory, context: SentenceContext) -> Memory:
-        """The memory that the decoder sees."""
+        """Return the memory that the decoder sees."""
         if self.encoder_output is None:
             return alone
         return replace(alone, states=(*alone.states[:-1], self.encoder_output(alone.states[-1], context)))
 
     def remembered(self, source: Tensor, alone: Memory, memory: Memory, target_inputs: Tensor) -> KnownSentences:
-        """What later sentences see of these, whose targets are now known."""
-        return KnownSentences(source_states(source, alone), self._read(target_inputs, memory)[1])
-
-    def _read(self, target_inputs: Tensor, memory: Memory) -> tuple[Tensor, TargetStates]:
+        """Return what later sentences see of these, whose targets are now known."""
         states, crossed = self.decoded(target_inputs, memory)
-        words = words_of(target_inputs)
-        return states, TargetStates(inputs=target_inputs, words=words, states=states, crossed=crossed)
+        target = TargetStates(inputs=target_inputs, words=words_of(target_inputs), states=states, crossed=crossed)
+        return KnownSentences(source_states(source, alone), target)
 
     def nothing_before(self, count: int) -> SentenceContext:
-        """The context of sentences without any before them."""
+        """Return the context of `count` sentences without previous ones."""
         weight = self.output.weight
         ids = torch.full((1, 1), PADDING, device=weight.device)
         words, states = ids != PADDING, weight.new_zeros(1, 1, weight.size(1))
@@ -112,13 +111,13 @@ class DocumentModel(TranslationModel):
         return nothing.before(ids.new_full((count, self.sentences), -1))
 
     def start(self, memory: Memory, context: SentenceContext | None = None) -> DecodingState:
-        """The decoding state before the first step; see TranslationModel."""
+        """Return the decoding state before the first step; see TranslationModel."""
         state = super().start(memory)
         context = context or self.nothing_before(len(memory.padding))
         return {**state, "sentences": {**state["sentences"], "context": replace(context, state={})}}
 
     def step(self, tokens: Tensor, state: DecodingState) -> tuple[Tensor, DecodingState]:
-        """The previous units [B * K] -> logits of the next ones [B * K, V], and the state after them."""
+        """The previous units [B * K] -> logits of the next ones [B * K, V], and the next state."""
         decoded, state = self.advance(tokens, state)
         if self.decoder_output is None:
             return self.output(decoded.states[:, 0]), state
@@ -130,10 +129,10 @@ class DocumentModel(TranslationModel):
 
 
 def source_states(source: Tensor, alone: Memory) -> SourceStates:
-    """Source ids [N, S] and their encoding as later sentences see them."""
+    """Source ids [N, S] and their encoding -> what later sentences see of them."""
     return SourceStates(states=alone.states[-1], words=words_of(source))
 
 
 def words_of(ids: Tensor) -> Tensor:
-    """Which ids [N, T] are units of the text."""
+    """Return which ids [N, T] are units of the text."""
     return (ids != PADDING) & (ids != BEGIN) & (ids != END) & (ids != UNKNOWN)

@@ -1,7 +1,6 @@
-"""The conditional masked language model (Ghazvininejad et al. 2019, Mask-Predict): masked units given the others.
+"""The conditional masked language model (Ghazvininejad et al. 2019, Mask-Predict).
 
-A token in front of the source, which the
-decoder does not see, predicts how long the target is, END included.
+An extra token before the source, which the decoder does not see, predicts the length of the target, END included.
 """
 
 from typing import Any
@@ -13,43 +12,24 @@ from torch.nn import functional
 from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.models.model import Model, Predictions
 from context_nmt.settings.model import ModelSettings
-from context_nmt.transformer.embedding import Embedding, token_table
-from context_nmt.transformer.layers import Decoder, Encoder, Memory
+from context_nmt.transformer.embedding import token_table
+from context_nmt.transformer.layers import Memory
 
 
 def build(settings: ModelSettings, parts: dict[str, Any]) -> Model:
-    """A model of these parts, with fresh embeddings of lengths."""
+    """Build a model of these parts, with fresh embeddings of lengths."""
     lengths = token_table(settings.maximum_positions, settings.width, settings.embedding_initialisation)
-    return MaskedLanguageModel(**parts, length_embedding=lengths)
+    embeddings = {name: parts.pop(name) for name in ("source_embedding", "target_embedding")}
+    return MaskedLanguageModel(**embeddings, length_embedding=lengths, **parts)
 
 
 class MaskedLanguageModel(Model):
     """p(masked target units | source, the other target units), and p(target length | source)."""
 
-    def __init__(
-        self,
-        *,
-        source_embedding: Embedding,
-        target_embedding: Embedding,
-        length_embedding: nn.Embedding,
-        encoder: Encoder,
-        decoder: Decoder,
-        output: nn.Linear,
-    ) -> None:
-        super().__init__()
-        self.source_embedding = source_embedding
-        self.target_embedding = target_embedding
-        self.length_embedding = length_embedding  # [0] stands before the source, [i] is what length i looks like
-        self.encoder = encoder
-        self.decoder = decoder
-        self.output = output
-
-    def forward(self, source: Tensor, target_inputs: Tensor) -> Tensor:
-        """Source ids [B, S], target ids with masks [B, T] -> decoder states [B, T, D]; see `output`."""
-        return self.decode(target_inputs, self.encode(source))
+    length_embedding: nn.Embedding  # [0] comes before the source, [i] is the embedding of length i
 
     def predict(self, source: Tensor, target_inputs: Tensor, previous: Tensor | None) -> Predictions:
-        """The masked units, and the length, whose loss is summed over sentences with weight 1, as in Mask-Predict."""
+        """Predict the masked units, and the length with a weight of 1 per sentence, as in Mask-Predict."""
         memory, logits = self.encode_with_length(source)
         lengths = (target_inputs != PADDING).sum(1).clamp(max=logits.size(1) - 1)
         return self.decode(target_inputs, memory), functional.cross_entropy(logits.float(), lengths, reduction="sum")

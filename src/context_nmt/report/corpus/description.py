@@ -1,7 +1,7 @@
 """Describes a corpus: its size, how much context it needs, and what a system that sees one sentence can reach."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -19,46 +19,51 @@ Description = dict[str, Any]
 
 
 def describe_corpus(path: Path) -> Description:
-    """Describe the corpus in a folder; what it does not have is left out.
+    """Describe the corpus in a folder, without what it does not have.
 
     {"splits": {SPLIT: {"sentences", "documents", "languages": {LANGUAGE: {"tokens", "types", "lengths"}}, "phenomena",
     "in_training", "bound": {LANGUAGE: SCORES}}}, "contrastive": {SET: …}, "probing": {TASK: {CLASS: {SPLIT: …}}}}
     """
     corpus = CorpusFolder(path)
-    texts = {split: corpus.text(split) for split in corpus.splits}
-    training = texts.get(TRAINING)
-    splits = {split: _describe_split(corpus, split, text, training) for split, text in texts.items()}
+    texts = {split: corpus.text(split) for split in corpus.languages}
     contrastive = {name: _describe_contrastive(path / f"{name}.jsonl", items) for name, items in corpus.contrastive()}
-    probing = {name: _describe_probing(examples) for name, examples in corpus.probing()}
-    return {"splits": splits} | _without_empty({"contrastive": contrastive, "probing": probing})
+    return _without_empty(
+        splits={split: _describe_split(corpus, split, text, texts.get(TRAINING)) for split, text in texts.items()},
+        contrastive=contrastive,
+        probing={name: _describe_probing(examples) for name, examples in corpus.probing()},
+    )
 
 
-def _without_empty(values: Description) -> Description:
+def _without_empty(**values: Any) -> Description:
     return {key: value for key, value in values.items() if value}
 
 
 def _describe_split(corpus: CorpusFolder, split: str, text: Text, training: Text | None) -> Description:
-    sentences = len(next(iter(text.values())))
+    sentences = _length(text)
     documents, gold = corpus.documents(split, sentences), corpus.gold(split, sentences)
-    described: Description = {"sentences": sentences}
-    if documents:
-        described["documents"] = len(documents)
-    described["languages"] = {language: _describe_side(language, lines, gold) for language, lines in text.items()}
-    if gold:
-        described["phenomena"] = count_phenomena(gold, where=corpus.path / f"{split}.gold.jsonl")
+    overlap: Description = {}
     if training and split != TRAINING:
-        described["in_training"] = _overlap(text, training)
-        if documents and (earlier := corpus.documents(TRAINING, len(next(iter(training.values()))))):
-            described["in_training"]["documents"] = _shared_documents(text, documents, training, earlier)
-    bound = {
-        language: _bound(corpus.path / f"{split}.bound.{language}", lines, text[language], language)
-        for language, lines in corpus.bound(split).items()
-    }
-    return described | _without_empty({"bound": bound})
+        overlap = _overlap(text, training)
+        if documents and (earlier := corpus.documents(TRAINING, _length(training))):
+            overlap["documents"] = _shared_documents(text, documents, training, earlier)
+    return {"sentences": sentences} | _without_empty(
+        documents=len(documents or ()),
+        languages={language: _describe_side(language, lines, gold) for language, lines in text.items()},
+        phenomena=gold and count_phenomena(gold, where=corpus.path / f"{split}.gold.jsonl"),
+        in_training=overlap,
+        bound={
+            language: _bound(corpus.path / f"{split}.bound.{language}", lines, text[language], language)
+            for language, lines in corpus.bound(split).items()
+        },
+    )
+
+
+def _length(text: Text) -> int:
+    return len(next(iter(text.values())))
 
 
 def _describe_side(language: str, lines: Sequence[str], gold: Sequence[Record] | None) -> Description:
-    """Size and lengths of one side, in the gold tokens or else those of Moses."""
+    """Describe the size and lengths of one side, in gold tokens or else those of Moses."""
     if gold and all(language in record for record in gold):
         tokens = [record[language]["tokens"] for record in gold]
     else:
@@ -78,32 +83,33 @@ def _describe_side(language: str, lines: Sequence[str], gold: Sequence[Record] |
 
 
 def _overlap(text: Text, training: Text) -> Description:
-    """How many sentences occur in training: on each side, as pairs, and as pairs whose sides have over four words."""
+    """Count the sentences that are also in training, on each side and as pairs."""
     languages = [language for language in text if language in training]
     seen = {language: set(training[language]) for language in languages}
+    shared = {language: [line for line in text[language] if line in seen[language]] for language in languages}
     pairs = set(zip(*(training[language] for language in languages), strict=True))
-    shared = [pair for pair in zip(*(text[language] for language in languages), strict=True) if pair in pairs]
-    long = {
-        language: sum(line in seen[language] and len(line.split()) > SHORT for line in text[language])
-        for language in languages
-    }
     return {
-        "sentences": {language: sum(line in seen[language] for line in text[language]) for language in languages},
-        "sentences_over_four_words": long,
-        "pairs": len(shared),
+        "sentences": {language: len(lines) for language, lines in shared.items()},
+        "sentences_over_four_words": {
+            language: sum(len(line.split()) > SHORT for line in lines) for language, lines in shared.items()
+        },
+        "pairs": sum(pair in pairs for pair in zip(*(text[language] for language in languages), strict=True)),
     }
 
 
 def _shared_documents(
     text: Text, documents: Sequence[range], training: Text, earlier: Sequence[range]
 ) -> dict[str, int]:
-    """How many documents occur in training, by language."""
+    """Count the documents that are also in training, by language."""
     shared = {}
-    for language in text:
-        if language in training:
-            seen = {tuple(training[language][place] for place in document) for document in earlier}
-            shared[language] = sum(tuple(text[language][place] for place in document) in seen for document in documents)
+    for language in (language for language in text if language in training):
+        seen = set(_whole(training[language], earlier))
+        shared[language] = sum(document in seen for document in _whole(text[language], documents))
     return shared
+
+
+def _whole(lines: Sequence[str], documents: Iterable[range]) -> list[tuple[str, ...]]:
+    return [tuple(lines[document.start : document.stop]) for document in documents]
 
 
 def _bound(path: Path, lines: Sequence[str], reference: Sequence[str], language: str) -> dict[str, Score]:
@@ -113,19 +119,17 @@ def _bound(path: Path, lines: Sequence[str], reference: Sequence[str], language:
 
 
 def _describe_contrastive(path: Path, items: Sequence[Record]) -> Description:
-    """Items by category, and how many pairs mirror each other."""
+    """Count the items by category, and the pairs that mirror each other."""
     for number, item in enumerate(items, start=1):
         if not isinstance(item.get("categories"), list):
             raise UserError(f"{path}: line {number} has no list under 'categories'")
     categories = Counter(category for item in items for category in item["categories"])
-    mirrored = {
-        frozenset((place, item["mirror"])) for place, item in enumerate(items) if item.get("mirror") is not None
-    }
-    return {"items": len(items), "mirrored_pairs": len(mirrored), "categories": dict(sorted(categories.items()))}
+    pairs = {frozenset((place, item["mirror"])) for place, item in enumerate(items) if item.get("mirror") is not None}
+    return {"items": len(items), "mirrored_pairs": len(pairs), "categories": dict(sorted(categories.items()))}
 
 
 def _describe_probing(examples: Sequence[tuple[str, str]]) -> Description:
-    """Sentences of each class by split."""
+    """Count the sentences of each class by split."""
     counts = Counter(examples)
     labels, splits = sorted({label for _, label in counts}), list(dict.fromkeys(split for split, _ in examples))
     return {label: {split: counts[split, label] for split in splits} for label in labels}

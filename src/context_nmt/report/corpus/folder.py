@@ -1,4 +1,4 @@
-"""Reads a folder data/CORPUS: parallel text, and what may lie beside it."""
+"""Reads a folder data/CORPUS: parallel text and what else it may have."""
 
 import re
 from collections.abc import Iterator
@@ -16,9 +16,9 @@ BOUND = ".bound"
 
 
 class CorpusFolder:
-    """The splits of a corpus, SPLIT.LANGUAGE; SPLIT.documents, .gold.jsonl and .bound.LANGUAGE may be missing.
+    """The splits of a corpus: SPLIT.LANGUAGE and, optionally, SPLIT.documents, .gold.jsonl and .bound.LANGUAGE.
 
-    Raises UserError for a folder without parallel text, and where files do not fit each other.
+    Raises UserError for a folder without parallel text, and for files that do not fit each other.
     """
 
     def __init__(self, path: Path):
@@ -30,30 +30,23 @@ class CorpusFolder:
             name = TEXT_FILE.fullmatch(file.name)
             if name and not name["split"].endswith(BOUND):
                 found.setdefault(name["split"], []).append(name["language"])
-        parallel = {split: tuple(languages) for split, languages in found.items() if len(languages) > 1}
+        parallel = sorted((split for split in found if len(found[split]) > 1), key=lambda name: (name != "train", name))
         if not parallel:
-            raise UserError(
-                f"{path}: no parallel text there; it is called SPLIT.LANGUAGE, as train.en and train.de are"
-            )
-        self.languages = dict(sorted(parallel.items(), key=lambda item: (item[0] != "train", item[0])))
-
-    @property
-    def splits(self) -> list[str]:
-        """The names of the splits, train first."""
-        return list(self.languages)
+            raise UserError(f"{path}: no parallel text, which is SPLIT.LANGUAGE such as train.en and train.de")
+        self.languages = {split: found[split] for split in parallel}  # by split, train first
 
     def text(self, split: str) -> Text:
-        """The raw lines of each language, equally many."""
+        """Return the raw lines of each language, equally many."""
         languages = self.languages[split]
         lines = read_parallel(*(self.path / f"{split}.{language}" for language in languages))
         return dict(zip(languages, lines, strict=True))
 
     def documents(self, split: str, sentences: int) -> list[range] | None:
-        """The line numbers of each document, from 0."""
+        """Return the line numbers of each document, from 0."""
         return read_documents(self.path, split, sentences)
 
     def gold(self, split: str, sentences: int) -> list[Record] | None:
-        """What is known about each sentence."""
+        """Return the gold annotation of each sentence."""
         path = self.path / f"{split}.gold.jsonl"
         if not path.exists():
             return None
@@ -63,18 +56,18 @@ class CorpusFolder:
         return records
 
     def bound(self, split: str) -> Text:
-        """The translations by a system that sees one sentence, by language; empty where there are none."""
+        """Return the translations by a system that sees one sentence, by language, as far as they exist."""
         paths = {language: self.path / f"{split}{BOUND}.{language}" for language in self.languages[split]}
         return {language: read_lines(path) for language, path in paths.items() if path.exists()}
 
     def contrastive(self) -> Iterator[tuple[str, list[Record]]]:
-        """Names and items of the contrastive sets."""
+        """Yield the name and items of each contrastive set."""
         for path in sorted(self.path.glob("*.jsonl")):
             if CONTRASTIVE_FILE.fullmatch(path.name):
-                yield path.name.removesuffix(".jsonl"), list(read_json_lines(path))
+                yield path.stem, list(read_json_lines(path))
 
     def probing(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-        """Names of the probing tasks, with the split and the label of each sentence."""
+        """Yield the name of each probing task, with the split and label of each of its sentences."""
         for path in sorted((self.path / "probing").glob("*.txt")):
             examples = []
             for number, line in enumerate(iterate_lines(path), start=1):

@@ -1,4 +1,4 @@
-"""Counts in gold records what makes a corpus hard."""
+"""Counts the phenomena in gold records that make a corpus hard."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ SYNTAX = (
 
 
 def count_phenomena(records: Iterable[dict[str, Any]], *, where: Path) -> dict[str, float]:
-    """How often each phenomenon occurs per 100 sentences; raises UserError for a record without its keys."""
+    """Return the occurrences of each phenomenon per 100 sentences; raises UserError for a record without its keys."""
     counts: Counter[str] = Counter()
     sentences = 0
     for sentences, record in enumerate(records, start=1):

@@ -1,18 +1,21 @@
-"""What every page of one experiment is made of."""
+"""What every page of one experiment consists of."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from context_nmt.measures.rows import Measure
+from context_nmt.report.cells import Cell, estimate_cell
 from context_nmt.report.grid import Grid
 from context_nmt.results.table import Results
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with what is below it; an untitled section goes on with the one before."""
+    """A heading and what is below it; a section without a title continues the one before."""
 
     title: str = ""
     text: str = ""
-    picture: str = ""  # its name in figures/, without ending
+    picture: str = ""  # its name in figures/, without suffix
     grids: tuple[Grid, ...] = ()
 
 
@@ -28,15 +31,25 @@ class Page:
 
 
 def heading(results: Results, what: str) -> str:
-    """The title of a page about `what`."""
+    """Return the title of a page about `what`."""
     corpus = results.settings.corpus
-    return f"{what}: {corpus.name}, {corpus.source}-{corpus.target}"
+    return f"{what}: {corpus.name}, {corpus.direction}"
 
 
 def introduction(results: Results, text: str) -> str:
-    """The seeds, and what a reader has to know."""
+    """Return the seeds, and what a reader has to know."""
     seeds = ", ".join(map(str, results.settings.seeds))
     return (
-        f"Seeds: {seeds}. Written by the report stage; results.csv holds the same numbers. ± is the sample standard"
-        f" deviation over seeds; in brackets the difference to the system's baseline. {text}"
+        f"Seeds: {seeds}. Written by the report stage; results.csv has the same numbers. ± is the sample standard"
+        f" deviation over seeds; the difference from the system's baseline is in brackets. {text}"
     ).rstrip()
+
+
+def rows_of(
+    results: Results, variants: Iterable[str], measures: Sequence[Measure], decimals: int = 2
+) -> list[tuple[str, list[Cell]]]:
+    """Return each variant's label with a cell per measure."""
+    return [
+        (results.settings.label(variant), [estimate_cell(results.estimate(variant, one), decimals) for one in measures])
+        for variant in variants
+    ]

@@ -1,135 +1,124 @@
 """probes.md: what probes have found in the states of systems."""
 
 from collections.abc import Collection, Iterator
-from typing import Any
 
 from context_nmt.measures.probes.tasks import GROUPS
 from context_nmt.measures.rows import CHANCE, Measure
-from context_nmt.report.cells import number_cell, value_cell
+from context_nmt.report.cells import value_cell
 from context_nmt.report.grid import Grid, grid_of
-from context_nmt.report.pages.page import Page, Section, heading, introduction
+from context_nmt.report.pages.page import Page, Section, heading, introduction, rows_of
 from context_nmt.results.table import Results, places
 
 STACKS = ("encoder", "decoder")
 SENTENCES = """\
-How often, in per cent, a classifier finds out what a sentence is like from the mean of the encoder's top layer over it
+Accuracy, in per cent, of a classifier that predicts a property of a sentence from the mean of the encoder's top layer
 (Conneau et al. 2018; the classifier is that of Ampomah et al. 2021). Chance is the most frequent class. Tasks:
-`data/{tasks}`; {count} classifier{s} for each run."""
+`data/{tasks}`; {count} classifier{s} per run."""
 UNITS = """\
-How often, in per cent, a classifier finds out from a layer's state which unit stands at its position (Emelin et al.
-2019). Layer 0 are the embeddings; in the decoder it is the unit that was put in, not the one to come. The validation
-set, which chooses among the classifiers' epochs, stands in results.csv."""
-COSINES = "How near a layer's states are to the embeddings: mean cosines per token, and of whole sentences as vectors."
+Accuracy, in per cent, of a classifier that predicts the unit at a position from a layer's state there (Emelin et al.
+2019). Layer 0 is the embeddings; in the decoder, the unit is the input, not the next one. The accuracies on the
+validation set, which selects the classifiers' epochs, are in results.csv."""
+COSINES = "How close a layer's states are to the embeddings: mean cosines per token, and of whole sentences as vectors."
 BY = {
-    "frequency": "By the frequency of the unit's type in training: ten groups of equally many types, 1 has the rarest.",
+    "frequency": "By the frequency of the unit's type in training: ten groups of equally many types, the rarest in 1.",
     "tag": "By the part of speech of the unit's word.",
 }
-NO_VARIANT = "No variant stands under probing.{} of params.yaml."
+NO_VARIANT = "No variant is listed under probing.{} in params.yaml."
 
 
 def probes_page(results: Results, pictures: Collection[str]) -> Page:
-    """Build the tables of sentence and lexical probes; `pictures` are the names of those that figures/ has."""
+    """Build the tables of sentence and lexical probes; `pictures` are the names of those in figures/."""
     probing = results.settings.probing
     sections = [Section("Sentences", NO_VARIANT.format("sentences"))]
     if probing.sentences:
         count = len(probing.sentence_classifier.seeds)
         text = SENTENCES.format(tasks=probing.tasks, count=count, s="s" if count > 1 else "")
-        picture = "sentence_probes" if "sentence_probes" in pictures else ""
-        sections = [Section("Sentences", text, picture, tuple(_sentences(results)))]
+        sections = [Section("Sentences", text, _drawn("sentence_probes", pictures), tuple(_sentences(results)))]
     if probing.words:
-        sections.append(Section("Units", UNITS, "lexical_probes" if "lexical_probes" in pictures else ""))
-        for test in lexical_tests(results):
+        sections.append(Section("Units", UNITS, _drawn("lexical_probes", pictures)))
+        for test in results.settings.corpus.held_out:
             sections += _units(results, test, pictures)
     else:
         sections.append(Section("Units", NO_VARIANT.format("words")))
-    return Page(heading(results, "Probes"), introduction(results, "Nothing here is tested."), tuple(sections))
+    return Page(heading(results, "Probes"), introduction(results, "No difference here was tested."), tuple(sections))
 
 
-def lexical_tests(results: Results) -> list[str]:
-    """The test sets but the validation set, unless it is the only one."""
-    corpus = results.settings.corpus
-    return [test for test in corpus.tests if test != corpus.validation] or list(corpus.tests)
+def _drawn(name: str, pictures: Collection[str]) -> str:
+    return name if name in pictures else ""
 
 
 def probed_tasks(results: Results) -> dict[str, float]:
-    """The share of the most frequent class of each task and group that was probed, in per cent."""
-    tasks = results.settings.probing.tasks
+    """Return the share of the most frequent class, in per cent, of each task and group that was probed."""
     names = [name for group, members in GROUPS.items() for name in (*members, group)]
-    found = {name: results.of(CHANCE, Measure(str(tasks), "probe", tag=name)) for name in names}
+    tasks = str(results.settings.probing.tasks)
+    found = {name: results.of(CHANCE, Measure(tasks, "probe", tag=name)) for name in names}
     return {name: chance for name, chance in found.items() if chance is not None}
 
 
 def _sentences(results: Results) -> Iterator[Grid]:
-    probing, chances = results.settings.probing, probed_tasks(results)
-    for group, tasks in GROUPS.items():
-        names = [name for name in (*tasks, group) if name in chances]
-        titles = [f"{name}, mean" if name == group else name for name in names]
-        measures = [Measure(str(probing.tasks), "probe", tag=name) for name in names]
+    probing, chances, tasks = results.settings.probing, probed_tasks(results), str(results.settings.probing.tasks)
+    for group, members in GROUPS.items():
+        names = [name for name in (*members, group) if name in chances]
+        if not names:
+            continue
+        rows = rows_of(results, probing.sentences, [Measure(tasks, "probe", tag=name) for name in names])
         chance = ("(chance)", [value_cell(chances[name], "{:.2f}") for name in names])
-        if names:
-            yield grid_of(group.capitalize(), titles, [chance, *_rows(results, probing.sentences, measures)])
-        if names and len(probing.sentence_classifier.seeds) > 1:
-            deviations = [Measure(str(probing.tasks), "probe_deviation", tag=name) for name in names]
+        titles = [f"{name}, mean" if name == group else name for name in names]
+        yield grid_of(group.capitalize(), titles, [chance, *rows])
+        if len(probing.sentence_classifier.seeds) > 1:
+            measures = [Measure(tasks, "probe_deviation", tag=name) for name in names]
             rows = [
                 (label, [value_cell(cell.value, "{:.2f}") for cell in cells])
-                for label, cells in _rows(results, probing.sentences, deviations)
+                for label, cells in rows_of(results, probing.sentences, measures)
             ]
             yield grid_of("Sample standard deviation over the classifiers of a run", names, rows)
 
 
-def _rows(results: Results, variants: tuple[str, ...], measures: list[Measure], decimals: int = 2) -> list[Any]:
-    return [
-        (results.settings.label(variant), [number_cell(results.number(variant, one), decimals) for one in measures])
-        for variant in variants
-    ]
-
-
 def _units(results: Results, test: str, pictures: Collection[str]) -> Iterator[Section]:
     variants = results.settings.probing.words
-    grids = []
+    accuracies, cosines = [], []
     for stack in STACKS:
-        layers = places(results, test, [f"lexical_{stack}"], "layer")
-        measures = [Measure(test, f"lexical_{stack}", int(layer)) for layer in layers]
-        titles = [f"layer {layer}" for layer in layers]
-        grids.append(grid_of(stack.capitalize(), titles, _rows(results, variants, measures)))
-    yield Section(f"Units: {test}", grids=tuple(grids))
-    grids = []
-    for stack in STACKS:
+        columns = {
+            f"layer {layer}": Measure(test, f"lexical_{stack}", layer) for layer in layers_of(results, test, stack)
+        }
+        rows = rows_of(results, variants, [*columns.values()])
+        accuracies.append(grid_of(stack.capitalize(), columns, rows))
         columns = {
             f"layer {layer}, {what}": Measure(test, f"cosine_{stack}_{what}", int(layer))
             for what in ("tokens", "sentences")
             for layer in places(results, test, [f"cosine_{stack}_{what}"], "layer")
         }
-        grids.append(grid_of(stack.capitalize(), list(columns), _rows(results, variants, [*columns.values()], 3)))
-    yield Section(text=COSINES, grids=tuple(grids))
+        cosines.append(grid_of(stack.capitalize(), columns, rows_of(results, variants, [*columns.values()], 3)))
+    yield Section(f"Units: {test}", grids=tuple(accuracies))
+    yield Section(text=COSINES, grids=tuple(cosines))
     for kind, text in BY.items():
-        grids = [grid for stack in STACKS for grid in _by_group(results, test, stack, kind)]
-        picture = f"lexical_{kind}" if grids and f"lexical_{kind}" in pictures else ""
+        grids = tuple(grid for stack in STACKS for grid in _by_group(results, test, stack, kind))
         if grids:
-            yield Section(text=text, picture=picture, grids=tuple(grids))
+            yield Section(text=text, picture=_drawn(f"lexical_{kind}", pictures), grids=grids)
+
+
+def layers_of(results: Results, test: str, stack: str) -> list[int]:
+    """Return the layers of a stack whose states were probed for units."""
+    return [int(layer) for layer in places(results, test, [f"lexical_{stack}"], "layer")]
 
 
 def groups_of(results: Results, test: str, stack: str, kind: str) -> list[str]:
-    """The bins or tags that a test set has units of: bins by number, tags by name."""
-    found = [one for one in results.measures if one.test_set == test and one.metric == f"lexical_{stack}_by_{kind}"]
-    return list(dict.fromkeys(measure.tag for measure in found))
+    """Return the groups of units that a test set has, by `frequency` or by `tag`."""
+    metric = f"lexical_{stack}_by_{kind}"
+    return list(dict.fromkeys(one.tag for one in results.measures if (one.test_set, one.metric) == (test, metric)))
 
 
 def _by_group(results: Results, test: str, stack: str, kind: str) -> Iterator[Grid]:
-    """Yield a row per group, a column per system and layer, without differences."""
-    groups = groups_of(results, test, stack, kind)
-    layers = places(results, test, [f"lexical_{stack}"], "layer")
+    """Yield a table with a row per group and a column per system and layer, without differences."""
     columns = {
-        f"{results.settings.label(variant)}, {layer}": (variant, int(layer))
+        f"{results.settings.label(variant)}, {layer}": (variant, layer)
         for variant in results.settings.probing.words
-        for layer in layers
+        for layer in layers_of(results, test, stack)
     }
     rows = []
-    for group in groups:
-        found = [
-            results.number(variant, Measure(test, f"lexical_{stack}_by_{kind}", layer, group))
-            for variant, layer in columns.values()
-        ]
+    for group in groups_of(results, test, stack, kind):
+        metric = f"lexical_{stack}_by_{kind}"
+        found = [results.estimate(variant, Measure(test, metric, layer, group)) for variant, layer in columns.values()]
         rows.append((group, [value_cell(one and one.mean, "{:.2f}") for one in found]))
-    if groups:
-        yield grid_of(stack.capitalize(), list(columns), rows, head=kind)
+    if rows:
+        yield grid_of(stack.capitalize(), columns, rows, head=kind)

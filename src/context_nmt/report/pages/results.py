@@ -3,54 +3,53 @@
 from collections.abc import Iterator
 
 from context_nmt.measures.contrastive import NORMALIZED, SUMMED
-from context_nmt.measures.rows import BOUND, TEXT, Measure, read_rows
-from context_nmt.report.cells import Cell, gain_cells, number_cell, value_cell
+from context_nmt.measures.rows import BOUND, TEXT, Measure
+from context_nmt.report.cells import NOTHING, Cell, estimate_cell, gain_cells, value_cell
 from context_nmt.report.grid import Grid, grid_of
-from context_nmt.report.pages.page import Page, Section, heading, introduction
-from context_nmt.results.printed import p_text, signed
-from context_nmt.results.table import Results, is_score, name_of
-from context_nmt.settings.layout import rescored_name, run_name
+from context_nmt.report.pages.page import Page, Section, heading, introduction, rows_of
+from context_nmt.results.number_text import p_text
+from context_nmt.results.table import RESCORED, Results, is_score, name_of
 
 COSTS = ("Parameters", "MFLOPs", "FLOPs / baseline", "Training speed", "Decoding speed")
 TESTS = {"bootstrap": "p, compare-mt", "sacrebleu": "p, sacrebleu", "sign": "p, sign test"}
-BEST = "(best of one sentence at a time)"
+BEST = "(upper bound for one sentence at a time)"
 NOTES = """\
-† p < 0.05, ‡ p < 0.01 in the system's own test (bold p below) against its baseline with the same seed, for every
-seed and in the same direction; only {metric} was tested. The tests see the choice of sentences ({resamples} resamples
-of {ratio:.0%} of a test set); the interval, from Student's t, sees the choice of seeds. FLOPs are those of training,
-per target token. {speeds}
+† p < 0.05, ‡ p < 0.01 in the system's own test (its p is bold below) against its baseline with the same seed, for every
+seed and in the same direction; only {metric} was tested. The tests account for the choice of sentences ({resamples}
+resamples of {ratio:.0%} of a test set); the interval, from Student's t, accounts for the choice of seeds. FLOPs are
+those of training, per target token. {speeds}
 
-- p, compare-mt: share of resamples that the better system does not win (Koehn 2004); one-sided, at least one of the
-  resamples.
-- p, sacrebleu: share of resamples whose centred difference exceeds the observed one; always full-size resamples.
-- p, sign test: sentences that raise against sentences that lower corpus BLEU when they replace the baseline's
-  (Collins et al. 2005); two-sided."""
-ACCURACIES = "Per cent of the items whose right translation is more probable than every wrong one; ties count half."
-RESCORED = """\
-Of the candidates of a masked model, one per length, each sentence gets the one that {teacher} (seed {seed}) finds most
-probable, by its mean log-probability per unit, END included. In brackets the difference to the model's own choice."""
+- p, compare-mt: the share of resamples in which the better system does not win, at least one of them (Koehn 2004);
+  one-sided.
+- p, sacrebleu: the share of resamples whose centred difference exceeds the observed one; a resample is always as large
+  as the test set.
+- p, sign test: of the sentences that raise and those that lower corpus BLEU when they replace the baseline's (Collins
+  et al. 2005); two-sided."""
+ACCURACIES = "Percentage of items whose correct translation is more probable than every wrong one; ties count half."
+CHOSEN = """\
+A masked model has a candidate per length; each sentence gets the candidate that {teacher} (seed {seed}) finds most
+probable, by mean log-probability per unit including END. In brackets: the difference from the model's own choice."""
 
 
 def results_page(results: Results) -> Page:
-    """Build tables per test set and contrastive set, differences to baselines, what marks mean, and all signatures."""
+    """Build the tables of every test set and contrastive set, with tests of differences, and list all signatures."""
     corpus, significance = results.settings.corpus, results.settings.significance
     sections = []
     for test_set in results.test_sets:
         members = corpus.groups.get(test_set)
         title = test_set + (f" (mean of {', '.join(members)})" if members else "")
-        tests = [] if members else list(_tests(results, test_set))
+        tests = () if members else _tests(results, test_set)
         sections.append(Section(title, grids=(_scores(results, test_set), *tests)))
     for name in results.contrastive_sets:
         grids = (_accuracies(results, name, SUMMED, ""), _accuracies(results, name, NORMALIZED, " per unit"))
         sections.append(Section(f"{name} (contrastive)", ACCURACIES, grids=grids))
-    scores = [measure for measure in results.measures if is_score(measure.metric)]
-    named = {name_of(measure): results.signatures(measure) for measure in scores}
+    named = {name_of(one): results.signatures(one) for one in results.measures if is_score(one.metric)}
     return Page(
         title=heading(results, "Results"),
         introduction=introduction(
             results,
-            "results.json holds the means. What goes on inside the systems is in"
-            " [analyses.md](../reports/pages/analyses.md), which `make repro` writes.",
+            "results.json has the means; [analyses.md](../reports/pages/analyses.md), which `make repro` writes, shows"
+            " what happens inside the systems.",
         ),
         sections=(*sections, *_rescored(results)),
         notes=NOTES.format(
@@ -63,21 +62,25 @@ def results_page(results: Results) -> Page:
     )
 
 
+def _scores_on(results: Results, test_set: str) -> list[Measure]:
+    return [one for one in results.measures if one.test_set == test_set and is_score(one.metric)]
+
+
 def _scores(results: Results, test_set: str) -> Grid:
-    measures = [one for one in results.measures if one.test_set == test_set and is_score(one.metric)]
-    rows = []
-    for variant, model in results.models.items():
-        cells = [*_costs(results, variant, model), *(number_cell(results.number(variant, one)) for one in measures)]
-        rows.append((results.settings.label(variant), cells))
+    measures = _scores_on(results, test_set)
+    rows = [
+        (label, [*_costs(results, variant), *cells])
+        for variant, (label, cells) in zip(results.models, rows_of(results, results.models, measures), strict=True)
+    ]
     best = [results.of(BOUND, measure) for measure in measures]
     if any(best):
-        cells = [value_cell(None, "")] * len(COSTS) + [value_cell(value, "{:.2f}") for value in best]
-        rows.append((BEST, cells))
+        rows.append((BEST, [NOTHING] * len(COSTS) + [value_cell(value, "{:.2f}") for value in best]))
     return grid_of("", [*COSTS, *(one.metric for one in measures)], rows)
 
 
-def _costs(results: Results, variant: str, model: dict[str, int]) -> Iterator[Cell]:
-    flops, baseline = model["flops_per_target_token"], results.settings.variants[variant].baseline
+def _costs(results: Results, variant: str) -> Iterator[Cell]:
+    model, baseline = results.models[variant], results.settings.variants[variant].baseline
+    flops = model["flops_per_target_token"]
     other = results.models[baseline]["flops_per_target_token"] if baseline in results.models else None
     yield value_cell(model["parameters"], "{:,}")
     yield value_cell(flops / 1e6, "{:,.1f}")
@@ -87,69 +90,47 @@ def _costs(results: Results, variant: str, model: dict[str, int]) -> Iterator[Ce
 
 
 def _accuracies(results: Results, name: str, metric: str, per: str) -> Grid:
-    measures = [measure for measure in results.measures if (measure.test_set, measure.metric) == (name, metric)]
-    rows = [
-        (results.settings.label(variant), [number_cell(results.number(variant, measure)) for measure in measures])
-        for variant in results.models
-    ]
-    return grid_of(f"By log-probability{per}", [with_items(results, measure) for measure in measures], rows)
+    measures = [one for one in results.measures if (one.test_set, one.metric) == (name, metric)]
+    columns = [with_items(results, one, one.tag) for one in measures]
+    return grid_of(f"By log-probability{per}", columns, rows_of(results, results.models, measures))
 
 
-def with_items(results: Results, measure: Measure, title: str = "") -> str:
-    """The title of a category's column, its own name if none is given, and how many items it has."""
+def with_items(results: Results, measure: Measure, title: str) -> str:
+    """Return the title of a category's column with the number of its items."""
     items = results.of(TEXT, Measure(measure.test_set, "items", tag=measure.tag)) or 0
-    return f"{title or measure.tag}, {items:,.0f} items"
+    return f"{title}, {items:,.0f} items"
 
 
 def _tests(results: Results, test_set: str) -> Iterator[Grid]:
     """Yield a table of the differences to baselines, if there are any."""
-    metric, rows = results.settings.significance.metric, []
+    measure = Measure(test_set, results.settings.significance.metric)
+    rows = []
     for variant in results.models:
-        number = results.number(variant, Measure(test_set, metric))
+        number = results.estimate(variant, measure)
         if number is None or number.gain is None:
             continue
-        settings = results.settings.variants[variant]
-        found = results.p_values(variant, Measure(test_set, metric))
-        tested = {test: ", ".join(p_text(p).removeprefix("= ") for p in found[test]) for test in TESTS}
+        settings, p_values = results.settings.variants[variant], results.p_values(variant, measure)
+        tested = {test: ", ".join(p_text(p).removeprefix("= ") for p in p_values[test]) for test in TESTS}
         if tested[settings.test]:
             tested[settings.test] = f"**{tested[settings.test]}**"
         cells = [Cell(results.settings.label(str(settings.baseline))), *gain_cells(number.gain)]
         rows.append((results.settings.label(variant), [*cells, *map(Cell, tested.values())]))
     if rows:
-        yield grid_of("", ["Baseline", f"Difference, {metric}", "95% interval over seeds", *TESTS.values()], rows)
+        columns = ["Baseline", f"Difference, {measure.metric}", "95% interval over seeds", *TESTS.values()]
+        yield grid_of("", columns, rows, words=["Baseline"])
 
 
 def _rescored(results: Results) -> Iterator[Section]:
-    """Yield what a teacher chose among masked models' candidates, test set by test set."""
+    """Yield the scores of the candidates that a teacher chose, a table per test set."""
     settings = results.settings
     if not settings.rescored:
         return
-    found: dict[tuple[str, Measure], list[float]] = {}
-    for variant in settings.rescored:
-        for seed in settings.seeds:
-            path = results.experiment.scores(rescored_name(run_name(variant, seed)))
-            for row in read_rows(path) if path.is_file() else ():
-                if not row.of:
-                    found.setdefault((variant, row.measure), []).append(row.value)
+    systems = [variant + RESCORED for variant in settings.rescored]
+    labels = [settings.label(variant) for variant in settings.rescored]
     grids = []
     for test_set in results.test_sets:
-        measures = [one for one in results.measures if one.test_set == test_set and is_score(one.metric)]
-        measures = [one for one in measures if any((variant, one) in found for variant in settings.rescored)]
-        rows = [
-            (
-                settings.label(variant),
-                [_chosen(results, variant, one, found.get((variant, one), [])) for one in measures],
-            )
-            for variant in settings.rescored
-        ]
-        grids.append(grid_of(test_set, [one.metric for one in measures], rows))
-    text = RESCORED.format(teacher=settings.label(settings.train.teachers[0]), seed=settings.seeds[0])
+        scores = [one for one in _scores_on(results, test_set) if any(results.estimate(own, one) for own in systems)]
+        cells = [[estimate_cell(results.estimate(system, one)) for one in scores] for system in systems]
+        grids.append(grid_of(test_set, [one.metric for one in scores], list(zip(labels, cells, strict=True))))
+    text = CHOSEN.format(teacher=settings.label(settings.train.teachers[0]), seed=settings.seeds[0])
     yield Section("Rescored by the teacher", text, grids=tuple(grids))
-
-
-def _chosen(results: Results, variant: str, measure: Measure, values: list[float]) -> Cell:
-    own = results.number(variant, measure)
-    if own is None or len(values) != len(results.settings.seeds):
-        return value_cell(None, "")
-    mean = sum(values) / len(values)
-    return Cell(f"{mean:.2f} ({signed(mean - own.mean)})", value=round(mean, 4))

@@ -1,23 +1,31 @@
-"""What a paper says, one number per claim, and how that came out here."""
+"""The claims of a paper, one number each, and their outcomes here."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import TIMES
-from context_nmt.report.papers.published import SHARES, Claim, Column, Paper, Table, Wanted
-from context_nmt.report.papers.systems import System
-from context_nmt.results.numbers import Difference, Number
-from context_nmt.results.printed import SIGNIFICANT, interval_text, p_text, signed
+from context_nmt.report.papers.published import SHARES, Claim, Paper, PaperColumn, PaperTable, Wanted
+from context_nmt.report.papers.reproduction import with_most_seeds
+from context_nmt.report.papers.training_costs import System
+from context_nmt.results.estimates import Difference, Estimate
+from context_nmt.results.number_text import SIGNIFICANT, interval_text, p_text, signed
 from context_nmt.results.table import Results, is_score, name_of
+
+
+def is_certain(gain: Difference) -> bool:
+    """Return whether the interval over seeds excludes 0 or, with one seed, the system's own test is significant."""
+    if gain.interval:
+        return not gain.interval[0] <= 0 <= gain.interval[1]
+    return gain.p is not None and gain.p < SIGNIFICANT
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A claim in one experiment: what its system has, what it is compared with, and on which set."""
+    """A claim in one experiment: two variants, and the measure that compares them."""
 
     claim: Claim
     results: Results
@@ -25,34 +33,23 @@ class Outcome:
     against: str
     measure: Measure
     decimals: int
-    is_own_text: bool  # the set and the languages are the table's
-
-    @property
-    def value(self) -> float:
-        return self._number(self.variant).mean
-
-    @property
-    def other(self) -> float:
-        return self._number(self.against).mean
+    is_own_text: bool  # test set and languages are those of the claim's table
 
     @property
     def gain(self) -> float:
-        """The difference of the two, as the experiment's tables have it where they do."""
-        return self._tested.mean if self._tested else round(self.value - self.other, 4)
-
-    @property
-    def seeds(self) -> int:
-        return self._number(self.variant).seeds
+        """The difference, as in the experiment's tables if they have it."""
+        own, other = self._pair
+        return self._tested.mean if self._tested else round(own.mean - other.mean, 4)
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the difference, as it is printed, has the claimed sign; None if there is none."""
+        """Whether the difference as printed has the claimed sign; None if it is 0."""
         gain = round(self.gain, self.decimals)
         return None if gain == 0 else (gain > 0) == self.claim.higher
 
     @property
     def way(self) -> str:
-        """The same in words; what is a question of ours is answered."""
+        """The same in words; a question of ours gets an answer."""
         if self.agrees is None:
             return "no difference"
         if self.claim.table is None:
@@ -60,62 +57,52 @@ class Outcome:
         return "as claimed" if self.agrees else "the other way"
 
     @property
-    def is_sure(self) -> bool:
-        """Whether the interval over seeds is without 0 or, with one seed, the system's own test is significant."""
-        found = self._tested
-        if found is None:
-            return False
-        if found.interval:
-            return not found.interval[0] <= 0 <= found.interval[1]
-        return found.p is not None and found.p < SIGNIFICANT
+    def is_certain(self) -> bool:
+        """Whether the difference was tested and is beyond chance."""
+        return self._tested is not None and is_certain(self._tested)
 
     @property
     def certainty(self) -> str:
-        """How sure the difference is, and what else may have made it."""
-        found, times = self._tested, self._times_the_tokens
+        """How certain the difference is, and what else may have caused it."""
+        tested, (own, other) = self._tested, (System(name, self.results) for name in (self.variant, self.against))
+        times = round(own.all_tokens / other.all_tokens, 2)
         more = f"; with {times:.2f} {TIMES} the training tokens" if times != 1 else ""
-        if found and found.interval:
-            ends = interval_text(found.interval, self.decimals)
-            return f"{'sure' if self.is_sure else 'may be chance'} (95% interval of {self.seeds} seeds {ends}){more}"
-        if found is None or found.p is None:
+        if tested and tested.interval:
+            ends, seeds = interval_text(tested.interval, self.decimals), self._pair[0].seeds
+            certain = "beyond chance" if self.is_certain else "may be chance"
+            return f"{certain} (95% interval of {seeds} seeds {ends}){more}"
+        if tested is None or tested.p is None:
             return f"not tested{more}"
         test = self.results.settings.variants[self.variant].test.replace("sign", "sign test")
-        sure = "significant" if self.is_sure else "may be chance"
-        return f"{sure} ({test}, p {p_text(found.p)}, one seed){more}"
+        certain = "significant" if self.is_certain else "may be chance"
+        return f"{certain} ({test}, p {p_text(tested.p)}, one seed){more}"
 
     def numbers(self) -> str:
-        """Both systems with their numbers."""
-        label, other = (self.results.settings.label(name) for name in (self.variant, self.against))
-        own, beside = (f"{value:.{self.decimals}f}" for value in (self.value, self.other))
-        return (
-            f"{label} {own}, {other} {beside} ({signed(self.gain, self.decimals)}"
-            f" {name_of(self.measure)} on {self.measure.test_set})"
-        )
+        """Return both systems with their numbers."""
+        labels = [self.results.settings.label(name) for name in (self.variant, self.against)]
+        both = [f"{label} {number.mean:.{self.decimals}f}" for label, number in zip(labels, self._pair, strict=True)]
+        gain = f"{signed(self.gain, self.decimals)} {name_of(self.measure)} on {self.measure.test_set}"
+        return f"{', '.join(both)} ({gain})"
 
     def sentence(self) -> str:
-        """Say all of it."""
+        """Return all of it."""
         return f"{self.results.title}: {self.claim.says}: {self.way}, {self.certainty}: {self.numbers()}."
 
     @cached_property
     def _tested(self) -> Difference | None:
-        """The difference to the variant's baseline; None if the claim compares it with another one."""
-        if self.results.settings.variants[self.variant].baseline != self.against:
-            return None
-        return self._number(self.variant).gain
+        """The difference to the variant's baseline; None if the claim compares it with another system."""
+        is_baseline = self.results.settings.variants[self.variant].baseline == self.against
+        return self._pair[0].gain if is_baseline else None
 
-    @property
-    def _times_the_tokens(self) -> float:
-        """How much more text the first system has been trained on; neither a teacher's nor a probe's counts."""
-        own, other = (System(name, self.results, None).all_tokens for name in (self.variant, self.against))
-        return round(own / other, 2)
-
-    def _number(self, variant: str) -> Number:
-        found = self.results.number(variant, self.measure)
-        assert found is not None
-        return found
+    @cached_property
+    def _pair(self) -> tuple[Estimate, Estimate]:
+        own, other = (self.results.estimate(variant, self.measure) for variant in (self.variant, self.against))
+        assert own is not None
+        assert other is not None
+        return own, other
 
 
-class Published(NamedTuple):
+class PublishedGain(NamedTuple):
     """A published difference."""
 
     gain: float
@@ -126,14 +113,13 @@ class Published(NamedTuple):
         return signed(self.gain, self.decimals)
 
 
-def table_of(paper: Paper, claim: Claim) -> Table | None:
-    """The table that a claim stands in."""
+def _table_of(paper: Paper, claim: Claim) -> PaperTable | None:
     return next((table for table in paper.tables if table.id == claim.table), None)
 
 
-def published_of(paper: Paper, claim: Claim) -> list[Published]:
-    """Find the differences that a claim's table has, column by column."""
-    table = table_of(paper, claim)
+def published_gains(paper: Paper, claim: Claim) -> list[PublishedGain]:
+    """Return the differences in a claim's table, column by column."""
+    table = _table_of(paper, claim)
     if table is None:
         return []
     row = table.row(claim.variant)
@@ -145,26 +131,22 @@ def published_of(paper: Paper, claim: Claim) -> list[Published]:
         if column.difference and against == row.baseline:
             other = 0.0
         if own is not None and other is not None:
-            gains.append(Published(own - other, column.decimals, column.label))
+            gains.append(PublishedGain(own - other, column.decimals, column.label))
     return gains
 
 
-def _columns(table: Table | None, claim: Claim) -> list[Column]:
-    """Those of a claim's metrics; of a claim that names none, all scores."""
-    columns = table.columns if table else ()
+def _columns(table: PaperTable | None, claim: Claim) -> list[PaperColumn]:
+    """Return the columns of a claim's measures; of a claim without measures, all scores."""
+    wanted = [(one.metric, one.layer, one.tag) for one in claim.measures]
     return [
         column
-        for column in columns
-        if (_key(column) in map(_key, claim.measures) if claim.measures else is_score(column.metric))
+        for column in (table.columns if table else ())
+        if ((column.metric, column.layer, column.tag) in wanted if wanted else is_score(column.metric))
     ]
 
 
-def _key(wanted: Wanted) -> tuple[object, ...]:
-    return wanted.metric, wanted.layer, wanted.tag
-
-
 def headlines(paper: Paper) -> Iterator[Claim]:
-    """Yield what the first table with headlines says of its systems: that they are better than their baselines."""
+    """Yield the claims of the first table with headlines: its systems are better than their baselines."""
     for table in [table for table in paper.tables if table.headline][:1]:
         for variant in table.headline:
             against = table.row(variant).baseline
@@ -175,47 +157,35 @@ def headlines(paper: Paper) -> Iterator[Claim]:
 
 
 def outcomes_of(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> list[Outcome]:
-    """Find every experiment that can tell, those on the text of the claim's table first.
+    """Return the outcome in every experiment that can tell, those on the text of the claim's table first.
 
-    Of several with one recipe it is the first with most seeds.
+    Of several experiments with one recipe, the first with most seeds counts.
     """
-    best: dict[object, Outcome] = {}
-    for results in experiments:
-        for outcome in _outcome(claim, table_of(paper, claim), results):
-            before = best.get(results.recipe)
-            if before is None or outcome.seeds > before.seeds:
-                best[results.recipe] = outcome
-    return sorted(best.values(), key=lambda outcome: not outcome.is_own_text)
+    found = [outcome for results in experiments if (outcome := _outcome(claim, _table_of(paper, claim), results))]
+    best = with_most_seeds(found, key=lambda outcome: outcome.results.recipe)
+    return sorted(best, key=lambda outcome: not outcome.is_own_text)
 
 
-def _outcome(claim: Claim, table: Table | None, results: Results) -> Iterator[Outcome]:
+def _outcome(claim: Claim, table: PaperTable | None, results: Results) -> Outcome | None:
     pair = _comparable(claim, results)
     if pair is None:
-        return
-    corpus, columns = results.settings.corpus, _columns(table, claim)
-    languages = f"{corpus.source}-{corpus.target}"
-    theirs = [column.test_set for column in columns if languages == (column.languages or (table and table.languages))]
+        return None
+    columns, validation = _columns(table, claim), results.settings.corpus.validation
+    theirs = [column.test_set for column in columns if column.languages == results.settings.corpus.direction]
     own = [name for name in theirs if name in results.sets]
-    others = [name for name in results.sets if name != corpus.validation]
+    others = [name for name in results.sets if name != validation]
     wanted = claim.measures or (Wanted(metric=results.settings.significance.metric),)
-    for name in (*own, *others, corpus.validation):
+    for name in (*own, *others, validation):
         for measure in (one.on(name) for one in wanted if one.is_on(name)):
-            if all(results.number(variant, measure) for variant in pair):
-                decimals = max([2, *(column.decimals for column in columns if column.metric == measure.metric)])
-                yield Outcome(
-                    claim=claim,
-                    results=results,
-                    variant=pair[0],
-                    against=pair[1],
-                    measure=measure,
-                    decimals=4 if measure.metric in SHARES else decimals,
-                    is_own_text=name in own,
-                )
-                return
+            if all(results.estimate(variant, measure) for variant in pair):
+                known = max([2, *(column.decimals for column in columns if column.metric == measure.metric)])
+                decimals = 4 if measure.metric in SHARES else known
+                return Outcome(claim, results, *pair, measure, decimals, is_own_text=name in own)
+    return None
 
 
 def _comparable(claim: Claim, results: Results) -> tuple[str, str] | None:
-    """The two variants of an experiment that a claim is about, of equal depth."""
+    """Return the two variants of an experiment that a claim compares, if they are equally deep."""
     own = results.settings.variants.get(claim.variant)
     for variant, against in ((claim.variant, claim.against or (own and own.baseline)), claim.smaller or ("", "")):
         if {variant, against} <= set(results.models) and _layers(results, variant) == _layers(results, str(against)):
@@ -223,7 +193,7 @@ def _comparable(claim: Claim, results: Results) -> tuple[str, str] | None:
     return None
 
 
-def _layers(results: Results, variant: str) -> tuple[int, ...]:
-    """Of encoder and decoder."""
-    slots: dict[str, Any] = results.models[variant]["slots"]
-    return tuple(len(slots.get(slot, ())) for slot in ("encoder_self_attention", "decoder_self_attention"))
+def _layers(results: Results, variant: str) -> list[int]:
+    """Return the numbers of layers of encoder and decoder."""
+    slots = results.models[variant]["slots"]
+    return [len(slots.get(slot, ())) for slot in ("encoder_self_attention", "decoder_self_attention")]

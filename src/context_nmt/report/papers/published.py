@@ -1,7 +1,8 @@
-"""The tables of papers as data: a YAML file per paper in papers/, what its keys mean, and how it is read."""
+"""The tables of papers as data: what the keys of papers/*.yaml mean."""
 
 import re
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +19,7 @@ SHARES = ("apt_pronouns", "apt_nouns", "cohesion", "coherence")  # from 0 to 1
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted(Checked):
-    """A measure as rows have it, on whatever set an experiment has unless it names one."""
+    """A measure as in results.csv; it is on any set of an experiment unless it names one."""
 
     metric: str  # as in results.csv, or one of COSTS
     layer: int | None = None
@@ -26,56 +27,57 @@ class Wanted(Checked):
     test_set: str | None = None
 
     def on(self, test_set: str) -> Measure:
-        """The measure on one set."""
+        """Return the measure on one set."""
         return Measure(test_set, self.metric, self.layer, str(self.tag))
 
     def is_on(self, test_set: str) -> bool:
-        """Whether it is a measure on this set."""
+        """Return whether it is a measure on this set."""
         return self.test_set in (None, test_set)
 
 
 @dataclass(frozen=True)
 class Each(Checked):
-    """The layers, tags or both of which each has a column."""
+    """Layers, tags or both; each has a column."""
 
     layer: tuple[int, ...] = ()
     tag: tuple[int | str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column(Wanted):
-    """One column of published numbers, and where an experiment has the same."""
+class PaperColumn(Wanted):
+    """A column of published numbers, and the measure that an experiment has for it."""
 
     id: str
     label: str
     languages: str | None = None  # SOURCE-TARGET; the table's if unset
-    difference: bool = False  # what is published is the difference to the row's baseline
+    difference: bool = False  # the published numbers are differences to the row's baseline
     unit: Literal["", "K", "M"] = ""  # of published parameters: thousands or millions
     decimals: int = 2
     at: int | str | None = None  # its place on a figure's axis
     line: str | None = None  # of a figure, where a row has several; of columns with `each`, the label if unset
     each: Each = Each()
 
-    def members(self) -> "list[Column]":
-        """The columns that it stands for, itself if alone."""
+    def members(self) -> "list[PaperColumn]":
+        """Return the columns for `each` layer and tag, or itself."""
+        if self.each == Each():
+            return [self]
         found = []
-        for layer in self.each.layer or (None,):
-            for tag in self.each.tag or (None,):
-                ends = [str(end) for end in (layer, tag) if end is not None]
-                line = self.label if tag is None or layer is None else f"{self.label} {layer}"
-                found.append(
-                    replace(
-                        self,
-                        id="_".join([self.id, *ends]),
-                        label=" ".join([self.label, *ends]),
-                        layer=self.layer if layer is None else layer,
-                        tag=self.tag if tag is None else tag,
-                        at=layer if tag is None else tag,
-                        line=line if self.line is None else self.line,
-                        each=Each(),
-                    )
+        for layer, tag in product(self.each.layer or (None,), self.each.tag or (None,)):
+            ends = [str(end) for end in (layer, tag) if end is not None]
+            line = self.label if tag is None or layer is None else f"{self.label} {layer}"
+            found.append(
+                replace(
+                    self,
+                    id="_".join([self.id, *ends]),
+                    label=" ".join([self.label, *ends]),
+                    layer=self.layer if layer is None else layer,
+                    tag=self.tag if tag is None else tag,
+                    at=layer if tag is None else tag,
+                    line=line if self.line is None else self.line,
+                    each=Each(),
                 )
-        return found if self.each != Each() else [self]
+            )
+        return found
 
     def __post_init__(self) -> None:
         require(self.decimals >= 0, f"decimals is {self.decimals}; it must not be negative")
@@ -87,15 +89,15 @@ class Column(Wanted):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row(Checked):
-    """One system of a table; without a variant, one that is only cited."""
+class PaperRow(Checked):
+    """A system of a table; without a variant, one that is only cited."""
 
     label: str
     variant: str | None = None  # the name of the same system in experiments
-    baseline: str | None = None  # the variant of the row that this one is compared with
-    published: dict[str, float] = field(default_factory=dict)  # by column; what is not known is left out
-    marks: dict[str, str] = field(default_factory=dict)  # what the paper says beside a number, by column
-    settings: dict[str, int] = field(default_factory=dict)  # of its mechanism, where a small experiment has others
+    baseline: str | None = None  # the variant of the row that this row is compared with
+    published: dict[str, float] = field(default_factory=dict)  # by column, as far as they are known
+    marks: dict[str, str] = field(default_factory=dict)  # the paper's remarks on numbers, by column
+    settings: dict[str, int] = field(default_factory=dict)  # of its mechanism that small experiments change
     at: int | str | None = None  # its place on a figure's axis
 
     def __post_init__(self) -> None:
@@ -107,56 +109,54 @@ class Row(Checked):
         require(not lost, f"marks has {lost}, for which nothing is published")
         require(
             not self.settings or self.variant is not None,
-            f"settings is {self.settings}, but no variant is named of which they could be",
+            f"settings is {self.settings}, but no variant is named that has them",
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table(Checked):
-    """One table, or a figure that is one."""
+class PaperTable(Checked):
+    """A table, or a figure as a table of its numbers."""
 
     id: str
     title: str
-    source: str  # where in the paper the numbers stand, and what has to be known about them
+    source: str  # where in the paper the numbers are, and what to know about them
     languages: str | None = None
-    replica: tuple[Wanted, ...] = ()  # for other text; if unset its columns but scores, else what is tested
-    across: str = ""  # of a figure with curves: what its axis is, on which either its columns or its rows have a place
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
-    checklist: tuple[str, ...] = ()  # its names in the list of all that a paper shows, which tests/test_report.py has
-    headline: tuple[str, ...] = ()  # variants whose gains are what the paper says first
+    replica: tuple[Wanted, ...] = ()  # for other text; if unset its columns but scores, else the tested metric
+    across: str = ""  # the label of a figure's axis, on which either its columns or its rows have a place
+    columns: tuple[PaperColumn, ...]
+    rows: tuple[PaperRow, ...]
+    checklist: tuple[str, ...] = ()  # its names in the list of all tables and figures in tests/test_report.py
+    headline: tuple[str, ...] = ()  # variants whose gains are the paper's main result
     command: str = ""  # shows what no experiment measures
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", tuple(one for column in self.columns for one in column.members()))
-        self._check()
-
-    def _check(self) -> None:
-        columns = [column.id for column in self.columns]
+        members = [member for column in self.columns for member in column.members()]
+        columns = tuple(replace(one, languages=one.languages or self.languages) for one in members)
+        object.__setattr__(self, "columns", columns)
+        names = [column.id for column in columns]
         variants = [row.variant for row in self.rows if row.variant]
-        for kind, names in (("columns", columns), ("variants", variants)):
-            require(len(set(names)) == len(names), f"{kind} repeats a name: {names}")
-        for column in self.columns:
-            known = column.languages or self.languages
-            require(known is not None, f"columns: {column.id} has no languages, and the table has none")
+        for kind, found in (("columns", names), ("variants", variants)):
+            require(len(set(found)) == len(found), f"{kind} repeats a name: {found}")
+        for column in columns:
+            require(column.languages is not None, f"columns: {column.id} has no languages, and the table has none")
         lost = sorted(set(self.headline) - set(variants))
         require(not lost, f"headline has {lost}; the variants of rows are {variants}")
-        placed = [any(part.at is not None for part in parts) for parts in (self.columns, self.rows)]
+        placed = [any(part.at is not None for part in parts) for parts in (columns, self.rows)]
         require(
             sum(placed) == bool(self.across),
             f"{self.id} has across: {self.across!r}; a figure has it, and at in either its columns or its rows",
         )
         for row in self.rows:
-            unknown = sorted(set(row.published) - set(columns))
-            require(not unknown, f"rows: {row.label!r} has {unknown} under published; there are {columns}")
+            unknown = sorted(set(row.published) - set(names))
+            require(not unknown, f"rows: {row.label!r} has {unknown} under published; there are {names}")
             require(
                 row.baseline is None or (row.baseline in variants and row.baseline != row.variant),
                 f"rows: {row.label!r} has baseline {row.baseline!r}; the variants of other rows are {variants}",
             )
 
     @property
-    def of_replicas(self) -> tuple[Wanted, ...]:
-        """What an experiment on other text has beside it; none: the metric that it tests."""
+    def replica_measures(self) -> tuple[Wanted, ...]:
+        """What an experiment on other text has for it; if empty, the metric that the experiment tests."""
         own = (column for column in self.columns if not is_score(column.metric) and column.metric not in COSTS)
         wanted = (Wanted(metric=one.metric, layer=one.layer, tag=one.tag) for one in own)
         return self.replica or tuple(dict.fromkeys(wanted))
@@ -166,43 +166,53 @@ class Table(Checked):
         """Whether it is about more than sizes and speeds."""
         return any(column.metric not in COSTS for column in self.columns)
 
-    def row(self, variant: str) -> Row:
-        """The row of a variant."""
+    @property
+    def compared(self) -> tuple[PaperRow, ...]:
+        """The rows that are compared with a baseline."""
+        return tuple(row for row in self.rows if row.baseline)
+
+    def row(self, variant: str) -> PaperRow:
+        """Return the row of a variant."""
         return next(row for row in self.rows if row.variant == variant)
 
-    def published_gain(self, row: Row, column: Column) -> float | None:
-        """What is published as difference to the row's baseline, or follows from two published numbers."""
-        value = row.published.get(column.id)
+    def decimals_of(self, metric: str) -> int:
+        """Return the largest number of decimals in its columns of a metric, at least two."""
+        return max([2, *(column.decimals for column in self.columns if column.metric == metric)])
+
+    def published_gain(self, row: PaperRow, column: PaperColumn) -> float | None:
+        """Return the published difference to the row's baseline, or that of two published numbers."""
+        value, other = row.published.get(column.id), self._of_baseline(row, column)
         if value is None or column.difference:
             return value
-        other = self.row(row.baseline).published.get(column.id) if row.baseline else None
         return None if other is None else round(value - other, column.decimals)
 
-    def published_ratio(self, row: Row, column: Column) -> float | None:
-        """A published cost over that of the row's baseline."""
-        value = row.published.get(column.id)
-        other = self.row(row.baseline).published.get(column.id) if row.baseline else None
+    def published_ratio(self, row: PaperRow, column: PaperColumn) -> float | None:
+        """Return a published cost divided by that of the row's baseline."""
+        value, other = row.published.get(column.id), self._of_baseline(row, column)
         if column.metric not in COSTS or column.difference or value is None or other is None:
             return None
         return value / other
 
+    def _of_baseline(self, row: PaperRow, column: PaperColumn) -> float | None:
+        return self.row(row.baseline).published.get(column.id) if row.baseline else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Claim(Checked):
-    """One thing that a paper says, as two systems and a number in which they differ."""
+    """A claim of a paper: two systems, and a measure in which they differ."""
 
     says: str  # in words
     variant: str
     against: str | None = None  # the other variant; the first one's baseline if unset
-    measures: tuple[Wanted, ...] = ()  # the first that an experiment has; the one that it tests if unset
-    higher: bool = True  # whether the first is said to have more of it
-    table: str | None = None  # the id of the table that says so; unset: it is a question of ours
-    smaller: tuple[str, ...] = ()  # the two variants in experiments that have too few layers for the paper's
+    measures: tuple[Wanted, ...] = ()  # the first that an experiment has counts; if unset, the metric that it tests
+    higher: bool = True  # whether the first system has more of it
+    table: str | None = None  # the id of the table that shows it; if unset, it is our own question
+    smaller: tuple[str, ...] = ()  # two other variants, for experiments with fewer layers than the paper's models
 
 
 @dataclass(frozen=True, kw_only=True)
 class Paper(Checked):
-    """One paper with all its tables and figures."""
+    """A paper with all its tables and figures."""
 
     name: str
     title: str
@@ -210,9 +220,9 @@ class Paper(Checked):
     year: int
     venue: str
     link: str
-    claim: str  # what it says in the end, in a sentence without numbers
-    claims: tuple[Claim, ...] = ()  # what it says besides the gains of its headlines
-    tables: tuple[Table, ...]
+    claim: str  # its conclusion, a sentence without numbers
+    claims: tuple[Claim, ...] = ()  # besides the gains of its headlines
+    tables: tuple[PaperTable, ...]
 
     def __post_init__(self) -> None:
         found = re.fullmatch(r"(doi|arXiv) \S+", self.link)
@@ -227,12 +237,12 @@ class Paper(Checked):
             require(claim.table is None or not lost, f"claims: {claim.table} has no row of {', '.join(lost)}")
 
     def citation(self) -> str:
-        """Authors, year, title, venue and where to find it, on one line."""
+        """Return authors, year, title, venue and link on one line."""
         return f"{', '.join(self.authors)} ({self.year}). {self.title}. {self.venue}. {self.link}"
 
 
 def read_papers(folder: Path = PAPERS) -> dict[str, Paper]:
-    """Read every paper of a folder by the name of its file; raises UserError for a broken rule or an empty folder."""
+    """Read all papers of a folder, by file name; raises UserError for a broken rule or an empty folder."""
     paths = sorted(folder.glob("*.yaml"))
     if not paths:
         raise UserError(f"{folder}: holds no paper")

@@ -1,4 +1,4 @@
-"""Figures of several panels that are the same bytes every time, and how lines in them are told apart."""
+"""Figures of several panels, the same bytes every time, and styles that tell their lines apart."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from context_nmt.files import replacing
-from context_nmt.settings.experiment import ExperimentSettings
+from context_nmt.settings.parameters import ExperimentSettings
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito, for colour-blind readers
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -18,11 +18,11 @@ LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 COLUMNS_OF_PANELS = 3
 
 
-def style(number: int, **changes: Any) -> dict[str, Any]:
-    """Colour, line and marker of a picture's line of this number, from 0, for matplotlib."""
+def style(number: int, *, joined: bool = True, **changes: Any) -> dict[str, Any]:
+    """Return matplotlib's colour, line and marker for the line of this number, from 0; without a line if not joined."""
     own = {
         "color": COLOURS[number % len(COLOURS)],
-        "linestyle": LINES[number % len(LINES)],
+        "linestyle": LINES[number % len(LINES)] if joined else "none",
         "marker": MARKERS[number % len(MARKERS)],
         "markersize": 5,
         "linewidth": 1.4,
@@ -31,32 +31,53 @@ def style(number: int, **changes: Any) -> dict[str, Any]:
 
 
 def legend(figure: Figure, panels: Sequence[Axes], columns: int = 4) -> None:
-    """One legend below the panels; what is in several of them is there once."""
+    """Draw one legend below the panels, with each label once."""
     found: dict[str, Any] = {}
     for panel in panels:
         handles, labels = panel.get_legend_handles_labels()
         found |= dict(zip(labels, handles, strict=True))
-    figure.legend(found.values(), found, loc="outside lower center", ncols=columns, fontsize=8)
+    draw_legend(figure, found, columns)
+
+
+def draw_legend(figure: Figure, handles: dict[str, Any], columns: int = 4) -> None:
+    """Draw a legend below the panels from its handles by label."""
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=columns, fontsize=8)
+
+
+def label_axes(panel: Axes, title: str, across: str, up: str) -> None:
+    """Draw the title of a panel, the labels of its axes and a grid."""
+    panel.set_title(title, fontsize=9)
+    panel.set_xlabel(across, fontsize=8)
+    panel.set_ylabel(up, fontsize=8)
+    panel.grid(alpha=0.3)
+
+
+def label_rows(panel: Axes, labels: Sequence[str], top: float = -0.5, **changes: Any) -> None:
+    """Label the rows of a panel, the first on top, and draw a grid across them."""
+    panel.set_yticks(range(len(labels)), labels, **changes)
+    panel.set_ylim(len(labels) - 0.5, top)
+    panel.grid(axis="x", alpha=0.3)
 
 
 def corpus_name(settings: ExperimentSettings) -> str:
-    """The corpus and its direction, for titles."""
-    return f"{settings.corpus.name} {settings.corpus.source}-{settings.corpus.target}"
+    """Return the corpus and its direction, for titles."""
+    return f"{settings.corpus.name} {settings.corpus.direction}"
 
 
 @contextmanager
 def panels_of(
-    path: Path, count: int, *, height: float = 0, heights: Sequence[float] | None = None
+    path: Path, count: int, *, height: float = 0, heights: Sequence[float] | None = None, as_text: bool = False
 ) -> Iterator[tuple[Figure, list[Axes]]]:
-    """Yield a figure of `count` panels and write it to `path` without date or random names.
+    """Yield a figure of `count` panels, then write it to `path` without a date or random names.
 
-    At most three stand in a row, each of the same height; with `heights`, one below the other.
+    Up to three panels of equal height share a row; with `heights`, each has its own. `as_text` keeps letters as text
+    instead of drawing them.
     """
     columns = 1 if heights else min(count, COLUMNS_OF_PANELS)
     rows = -(-count // columns)
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams["svg.hashsalt"] = "context-nmt"
+        matplotlib.rcParams.update({"svg.hashsalt": "context-nmt", "svg.fonttype": "none" if as_text else "path"})
         size = (8, sum(heights) + 0.8) if heights else (2 + 3.5 * columns, height * rows)
         figure = Figure(figsize=size, layout="constrained")
         panels = list(figure.subplots(rows, columns, squeeze=False, height_ratios=heights).flat)

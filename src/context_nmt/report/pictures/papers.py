@@ -1,96 +1,136 @@
-"""Entries as pictures: gains of systems as points, measures by layer, length or class as lines; without colour too."""
+"""Comparisons as pictures, readable without colour: gains of systems as points, curves of figures as lines."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 from matplotlib.axes import Axes
 
-from context_nmt.report.papers.beside import Beside
-from context_nmt.report.papers.entries import Entry
-from context_nmt.report.pictures.panels import COLOURS, MARKERS, legend, panels_of
-from context_nmt.report.pictures.paper_curves import curves_of, draw_panel
-from context_nmt.results.numbers import Difference
+from context_nmt.measures.rows import Measure
+from context_nmt.report.papers.comparison import Comparison
+from context_nmt.report.papers.published import PaperColumn, PaperRow, PaperTable
+from context_nmt.report.papers.reproduction import Reproduction
+from context_nmt.report.pictures.panels import COLOURS, MARKERS, label_rows, legend, panels_of, style
+from context_nmt.results.estimates import Difference
 from context_nmt.results.table import is_score
 
 PUBLISHED: dict[str, Any] = {"marker": "D", "markerfacecolor": "white", "color": "black", "linestyle": "none"}
+Lines = dict[str, dict[str, float]]  # by label, values by their place
+Gains = dict[int, list[Difference]]  # by row, on each test set
 
 
-def draw_entry(entry: Entry, path: Path) -> bool:
-    """Draw what has been reproduced of an entry; returns whether there is something to draw."""
-    curves = [(block, *curves_of(block)) for block in entry.blocks if entry.table.across]
-    curves = [(block, ours, theirs) for block, ours, theirs in curves if any(len(line) > 1 for line in ours.values())]
+def draw_comparison(comparison: Comparison, path: Path) -> bool:
+    """Draw what has been reproduced of a table or figure; return whether there is something to draw."""
+    known = comparison.reproductions
+    curves = [(one, *_curves(one)) for one in known if comparison.table.across]
+    curves = [(one, ours, theirs) for one, ours, theirs in curves if any(len(line) > 1 for line in ours.values())]
     if curves:
-        with panels_of(path, len(curves), heights=[3.2] * len(curves)) as (_, panels):
-            matplotlib.rcParams["svg.fonttype"] = "none"
-            for panel, (block, ours, theirs) in zip(panels, curves, strict=True):
-                draw_panel(panel, block, ours, theirs)
-                panel.set_title(block.results.title, fontsize=9, loc="left")
+        with panels_of(path, len(curves), heights=[3.2] * len(curves), as_text=True) as (_, panels):
+            for panel, (one, ours, theirs) in zip(panels, curves, strict=True):
+                _draw_curves(panel, one, ours, theirs)
         return True
-    points = [(block, found) for block in entry.blocks if (found := _gains(entry, block))]
-    if points:
-        _draw_gains(entry, points, path)
-    return bool(points)
+    gains = {one.results.title: found for one in known if (found := _gains(one))}
+    if gains:
+        _draw_gains(comparison.table, gains, path)
+    return bool(gains)
 
 
-Gains = dict[int, list[Difference]]  # by row: the gain on each test set
-
-
-def _gains(entry: Entry, block: Beside) -> Gains:
-    measures = [measure for measure in block.measures if measure.test_set and is_score(measure.metric)]
+def _gains(reproduction: Reproduction) -> Gains:
+    measures = [measure for measure in reproduction.measures if measure.test_set and is_score(measure.metric)]
     found: Gains = {}
-    for place, row in enumerate(_compared(entry)):
-        cells = [block.cell(row, measure) for measure in measures]
-        known = [cell.number.gain for cell in cells if cell and cell.number.gain and not cell.baseline]
-        if known:
-            found[place] = known
+    for place, row in enumerate(reproduction.table.compared):
+        for number in (reproduction.number(row, measure) for measure in measures):
+            if number and number.estimate.gain and not number.baseline:
+                found.setdefault(place, []).append(number.estimate.gain)
     return found
 
 
-def _compared(entry: Entry) -> list[Any]:
-    return [row for row in entry.table.rows if row.baseline]
-
-
-def _draw_gains(entry: Entry, points: list[tuple[Beside, Gains]], path: Path) -> None:
-    rows = _compared(entry)
-    with panels_of(path, 1, heights=[1.4 + (0.17 + 0.11 * len(points)) * len(rows)]) as (figure, panels):
-        matplotlib.rcParams["svg.fonttype"] = "none"
-        panel = panels[0]
-        step = 0.7 / (len(points) + 1)
-        _draw_published(entry, panel, -0.35 + step / 2)
-        for number, (block, gains) in enumerate(points):
-            for place, found in gains.items():
-                at = place - 0.35 + step * (number + 1.5)
-                for gain in found:
-                    low, high = gain.interval or (gain.mean, gain.mean)
-                    panel.errorbar(
-                        [gain.mean],
-                        [at],
-                        xerr=[[gain.mean - low], [high - gain.mean]] if gain.interval else None,
-                        label=block.results.title,
-                        linestyle="none",
-                        marker=MARKERS[number % len(MARKERS)],
-                        color=COLOURS[number % len(COLOURS)],
-                        capsize=3,
-                        markersize=5,
-                        linewidth=1,
-                    )
+def _draw_gains(table: PaperTable, found: dict[str, Gains], path: Path) -> None:
+    rows = table.compared
+    with panels_of(path, 1, heights=[1.4 + (0.17 + 0.11 * len(found)) * len(rows)], as_text=True) as (figure, (panel,)):
+        step = 0.7 / (len(found) + 1)
+        _draw_published(table, panel, -0.35 + step / 2)
+        for number, (title, gains) in enumerate(found.items()):
+            for place, gain in ((place, gain) for place, own in gains.items() for gain in own):
+                panel.errorbar(
+                    [gain.mean],
+                    [place - 0.35 + step * (number + 1.5)],
+                    xerr=[[gain.mean - gain.interval[0]], [gain.interval[1] - gain.mean]] if gain.interval else None,
+                    label=title,
+                    linestyle="none",
+                    marker=MARKERS[number % len(MARKERS)],
+                    color=COLOURS[number % len(COLOURS)],
+                    capsize=3,
+                    markersize=5,
+                    linewidth=1,
+                )
         panel.axvline(0, color="black", linewidth=0.8)
-        panel.set_yticks(range(len(rows)), [row.label for row in rows], fontsize=9)
-        panel.set_ylim(len(rows) - 0.5, -0.5)
+        label_rows(panel, [row.label for row in rows], fontsize=9)
         panel.set_xlabel(
             "difference to the system's baseline, a mark per test set; bars: 95% interval over seeds", fontsize=8
         )
-        panel.grid(axis="x", alpha=0.3)
         for place in range(1, len(rows)):
             panel.axhline(place - 0.5, color="0.85", linewidth=0.6)
-        legend(figure, panels, columns=2)
-        figure.suptitle(f"{entry.table.id}: {entry.table.title}", fontsize=10)
+        legend(figure, [panel], columns=2)
+        figure.suptitle(f"{table.id}: {table.title}", fontsize=10)
 
 
-def _draw_published(entry: Entry, panel: Axes, shift: float) -> None:
-    columns = [column for column in entry.table.columns if is_score(column.metric)]
-    for place, row in enumerate(_compared(entry)):
-        known = [gain for column in columns if (gain := entry.table.published_gain(row, column)) is not None]
+def _draw_published(table: PaperTable, panel: Axes, shift: float) -> None:
+    columns = [column for column in table.columns if is_score(column.metric)]
+    for place, row in enumerate(table.compared):
+        known = [gain for column in columns if (gain := table.published_gain(row, column)) is not None]
         if known:
             panel.plot(known, [place + shift] * len(known), label="published", markersize=5, **PUBLISHED)
+
+
+def _curves(reproduction: Reproduction) -> tuple[Lines, Lines]:
+    """Return the reproduced and the published lines."""
+    ours: Lines = {}
+    theirs: Lines = {}
+    for row, column, measure in _measured(reproduction):
+        # either the rows have a place on the axis, or the columns
+        line = reproduction.label(row) + (f", {column.line}" if column.line else "")
+        at, label = (row.at, column.label) if row.at is not None else (column.at, line)
+        found = reproduction.number(row, measure)
+        value = found and (found.estimate.gain if column.difference else found.estimate)
+        if at is not None and value:
+            ours.setdefault(label, {})[str(at)] = value.mean
+        if at is not None and column.id in row.published and (column.difference or not reproduction.is_replica):
+            theirs.setdefault(label, {})[str(at)] = row.published[column.id]
+    return ours, theirs
+
+
+def _measured(reproduction: Reproduction) -> Iterator[tuple[PaperRow, PaperColumn, Measure]]:
+    """Yield each row with each measure on a test set and its column: that of its metric, or the first."""
+    table = reproduction.table
+    columns = {column.on(""): column for column in table.columns}
+    for row in table.rows:
+        for column, measure in reproduction.columns:
+            if measure and measure.test_set:
+                yield row, column or columns.get(replace(measure, test_set=""), table.columns[0]), measure
+
+
+def _draw_curves(panel: Axes, reproduction: Reproduction, ours: Lines, theirs: Lines) -> None:
+    """Draw a figure: a line per system or measure, open marks for what is published."""
+    table = reproduction.table
+    parts = (*(column.at for column in table.columns), *(row.at for row in table.rows))
+    order = [str(at) for at in parts if at is not None]
+    known = {at for line in (*ours.values(), *theirs.values()) for at in line}
+    places = {at: place for place, at in enumerate(dict.fromkeys(at for at in order if at in known))}
+    joined = not all(at.isalpha() for at in places)  # there is nothing between two tags
+    for number, (label, line) in enumerate(ours.items()):
+        panel.plot([places[at] for at in line], list(line.values()), **style(number, joined=joined), label=label)
+    published = [(places[at], value) for line in theirs.values() for at, value in line.items()]
+    if published:
+        panel.plot(*zip(*published, strict=True), **PUBLISHED, markersize=8, label="published")
+    is_difference = table.columns[0].difference
+    if is_difference:
+        panel.axhline(0, color="black", linewidth=0.8)
+    test_set = next(measure.test_set for _, measure in reproduction.columns if measure and measure.test_set)
+    panel.set_title(reproduction.results.title, fontsize=9, loc="left")
+    panel.set_xticks(range(len(places)), list(places))
+    panel.set_xlabel(table.across, fontsize=8)
+    panel.set_ylabel(f"{'gain' if is_difference else 'value'}, {test_set}", fontsize=8)
+    panel.grid(alpha=0.3)
+    panel.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=7)

@@ -1,25 +1,34 @@
 """Scores of all systems, and their learning curves."""
 
-import csv
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullLocator
 
 from context_nmt.measures.rows import Measure
-from context_nmt.report.pictures.panels import COLOURS, COLUMNS_OF_PANELS, corpus_name, legend, panels_of, style
-from context_nmt.results.numbers import Number
+from context_nmt.report.pictures.panels import (
+    COLOURS,
+    COLUMNS_OF_PANELS,
+    corpus_name,
+    label_rows,
+    legend,
+    panels_of,
+    style,
+)
+from context_nmt.results.estimates import Estimate
 from context_nmt.results.table import Results
-from context_nmt.settings.experiment import ExperimentSettings
 from context_nmt.settings.layout import run_name
+from context_nmt.settings.parameters import ExperimentSettings
 
 CURVES = {  # column of a learning curve: label of its axis
     "train_nll": "Training loss (nats per token)",
     "valid_perplexity": "Validation perplexity",
     "valid_bleu": "Validation BLEU (greedy)",
 }
-MOST_LINES = 8  # that a picture of learning curves tells apart; the others are grey
+NO_POINTS = pd.Series(dtype=float)  # its line is in the legend nevertheless
+MOST_LINES = 8  # that a picture of learning curves can tell apart; the others are grey
 
 
 def draw_scores(results: Results, path: Path) -> None:
@@ -29,22 +38,20 @@ def draw_scores(results: Results, path: Path) -> None:
     with panels_of(path, len(results.test_sets), height=1.3 + 0.4 * len(variants)) as (figure, panels):
         for count, (panel, test_set) in enumerate(zip(panels, results.test_sets, strict=True)):
             for place, variant in enumerate(variants):
-                number = results.number(variant, Measure(test_set, metric))
+                number = results.estimate(variant, Measure(test_set, metric))
                 if number:
                     _dot(panel, place, number, has_baseline=settings.variants[variant].baseline is not None)
             first = count % COLUMNS_OF_PANELS == 0
-            panel.set_yticks(range(len(variants)), [settings.label(name) if first else "" for name in variants])
-            panel.set_ylim(len(variants) - 0.5, -0.8)
+            label_rows(panel, [settings.label(name) if first else "" for name in variants], top=-0.8)
             panel.margins(x=0.25)
             panel.set_title(test_set, fontsize=10)
             panel.set_xlabel(f"BLEU ({metric})")
-            panel.grid(axis="x", alpha=0.3)
         figure.suptitle(f"Scores, {corpus_name(settings)}")
         bars = f"; bars: standard deviation over {len(settings.seeds)} seeds" if len(settings.seeds) > 1 else ""
         figure.supxlabel(f"filled: compared with a baseline; open: without one{bars}", fontsize=8)
 
 
-def _dot(panel: Axes, place: int, number: Number, *, has_baseline: bool) -> None:
+def _dot(panel: Axes, place: int, number: Estimate, *, has_baseline: bool) -> None:
     panel.errorbar(
         [number.mean],
         [place],
@@ -61,10 +68,9 @@ def _dot(panel: Axes, place: int, number: Number, *, has_baseline: bool) -> None
 
 
 def draw_learning_curves(results: Results, path: Path) -> None:
-    """Draw the learning curves that are there; runs of one variant share its colour, line and marker.
+    """Draw the learning curves that exist, if any; runs of one variant share its colour, line and marker.
 
-    Of more than MOST_LINES variants, only the baselines have their own; the others are thin and grey. Without a curve
-    there is no picture.
+    Of more than MOST_LINES variants, only the baselines have their own; the others are thin and grey.
     """
     settings, place = results.settings, results.experiment.curve
     curves = {
@@ -79,21 +85,22 @@ def draw_learning_curves(results: Results, path: Path) -> None:
     with panels_of(path, len(columns), height=3.9) as (figure, panels):
         for panel, column in zip(panels, columns, strict=True):
             for variant, look in _line_styles(settings, list(curves)).items():
-                for run in curves[variant]:
-                    points = run.get(column, [])
-                    marked = max(1, len(points) // 10)
-                    panel.plot([at for at, _ in points], [value for _, value in points], markevery=marked, **look)
+                for points in (run.get(column, NO_POINTS) for run in curves[variant]):
+                    panel.plot(points.index, points, markevery=max(1, len(points) // 10), **look)
             panel.set_xlabel("Updates")
             panel.set_ylabel(CURVES[column])
             panel.grid(alpha=0.3)
             if column == "valid_perplexity":
-                _logarithmic(panel)
+                panel.set_yscale("log")
+                panel.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7), numticks=12))
+                panel.yaxis.set_major_formatter("{x:g}")
+                panel.yaxis.set_minor_locator(NullLocator())
         legend(figure, panels[:1])
         figure.suptitle(f"Learning curves, {corpus_name(settings)}")
 
 
 def _line_styles(settings: ExperimentSettings, drawn: list[str]) -> dict[str, dict[str, Any]]:
-    """How each variant's lines look, those first that others are drawn over."""
+    """Return the style of each variant's lines, first of those that are drawn below others."""
     variants = drawn
     if len(variants) > MOST_LINES:
         baselines = {variant.baseline for variant in settings.variants.values()}
@@ -105,21 +112,10 @@ def _line_styles(settings: ExperimentSettings, drawn: list[str]) -> dict[str, di
     }
 
 
-def _logarithmic(panel: Axes) -> None:
-    panel.set_yscale("log")
-    panel.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7), numticks=12))
-    panel.yaxis.set_major_formatter("{x:g}")
-    panel.yaxis.set_minor_locator(NullLocator())
-
-
-def _read_curve(path: Path) -> dict[str, list[tuple[float, float]]]:
-    """Read {column: [(update, value)]} of the columns that are drawn; cells may be empty, and the file missing."""
+def _read_curve(path: Path) -> dict[str, "pd.Series[float]"]:
+    """Return the values of each column that is drawn, by update; columns without values and files may be missing."""
     if not path.is_file():
         return {}
-    curve: dict[str, list[tuple[float, float]]] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            for column in CURVES:
-                if row.get(column):
-                    curve.setdefault(column, []).append((float(row["update"]), float(row[column])))
-    return curve
+    curve = pd.read_csv(path, index_col="update")
+    found = {column: curve[column].dropna() for column in CURVES if column in curve}
+    return {column: values for column, values in found.items() if len(values)}

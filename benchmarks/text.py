@@ -1,0 +1,131 @@
+"""Measures the text stages: tokenizing against one process of sacremoses, BPE against subword-nmt's own loop."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import cycle, islice
+from pathlib import Path
+
+from sacremoses import MosesPunctNormalizer, MosesTokenizer
+from subword_nmt.apply_bpe import BPE
+
+from benchmarks.report import Part, part_command, same_bytes
+from benchmarks.rounds import CORES, Contender, Work, measure, ratio
+from benchmarks.setting import EXPERIMENT, prepared, text_files
+from context_nmt.corpus.subwords import Segmenter
+from context_nmt.corpus.tokenizing import tokenize_corpus
+from context_nmt.files import iterate_lines, read_lines, sha256, write_lines
+from context_nmt.settings.text import CleaningSettings, SideSettings, TextSettings
+
+SACREMOSES, TOKENIZE = "sacremoses, one process", f"context-nmt, {CORES} processes"
+SUBWORD_NMT, BYTE_PAIRS = "subword-nmt", "context-nmt"
+SIDE = SideSettings(truecase=False)
+ALL_PAIRS = CleaningSettings(maximum_length=10_000, maximum_ratio=10_000.0)
+LINES = 500_000  # that are segmented
+
+
+def tokenize(rounds: int) -> Part:
+    """Compare normalising and tokenizing all of Multi30k."""
+    prepared()
+    contenders = [
+        Contender(name=SACREMOSES, prepare=_sacremoses, unit="lines"),
+        Contender(name=TOKENIZE, prepare=_our_tokenizer, unit="lines"),
+    ]
+    measured = measure("tokenize", contenders, rounds)
+    notes = [
+        f"{_count():,} lines in two languages. Both programs normalise punctuation and tokenize, without truecasing;"
+        " ours also counts and cleans, as the stage does.",
+        same_bytes(measured),
+    ]
+    return Part("Text: tokenize", measured, [ratio(measured, TOKENIZE, SACREMOSES, wanted=1.7)], notes)
+
+
+def _count() -> int:
+    return sum(len(read_lines(EXPERIMENT.corpus / name)) for name in text_files())
+
+
+def bpe(rounds: int) -> Part:
+    """Compare segmenting half a million lines with the same merges."""
+    prepared()
+    contenders = [
+        Contender(name=SUBWORD_NMT, prepare=_subword_nmt, unit="lines"),
+        Contender(name=BYTE_PAIRS, prepare=_our_segmenter, unit="lines"),
+    ]
+    measured = measure("bpe", contenders, rounds)
+    notes = [f"{LINES:,} lines: Multi30k in both languages, over and over, from file to file.", same_bytes(measured)]
+    return Part("Text: bpe", measured, [ratio(measured, BYTE_PAIRS, SUBWORD_NMT, wanted=3.0)], notes)
+
+
+@contextmanager
+def _sacremoses() -> Iterator[Work]:
+    count = _count()
+    with tempfile.TemporaryDirectory() as folder:
+
+        def work() -> tuple[float, list[str]]:
+            for name in text_files():
+                language = name.rpartition(".")[2]
+                normalizer, tokenizer = MosesPunctNormalizer(language), MosesTokenizer(language)
+                raw, tokens = EXPERIMENT.corpus / name, Path(folder) / name
+                with raw.open(encoding="utf-8", newline="\n") as lines, tokens.open("w", encoding="utf-8") as output:
+                    for line in lines:
+                        normalized = normalizer.normalize(line.rstrip("\n"))
+                        output.write(" ".join(tokenizer.tokenize(normalized, escape=False)) + "\n")
+            return count, [sha256(Path(folder) / name) for name in text_files()]
+
+        yield work
+
+
+@contextmanager
+def _our_tokenizer() -> Iterator[Work]:
+    count, settings = _count(), EXPERIMENT.settings.corpus
+    text = TextSettings(source=SIDE, target=SIDE, cleaning=ALL_PAIRS)
+    with tempfile.TemporaryDirectory() as folder:
+        tokens = Path(folder) / "tokens"
+
+        def work() -> tuple[float, list[str]]:
+            tokenize_corpus(EXPERIMENT.corpus, tokens, settings, text)
+            return count, [sha256(tokens / name) for name in text_files()]
+
+        yield work
+
+
+@contextmanager
+def _subword_nmt() -> Iterator[Work]:
+    with _half_a_million() as text:
+        units = text.with_name("units")
+
+        def work() -> tuple[float, str]:
+            with (EXPERIMENT.subwords / "codes.joint").open(encoding="utf-8") as codes:
+                segmenter = BPE(codes)
+            with text.open(encoding="utf-8", newline="\n") as lines, units.open("w", encoding="utf-8") as output:
+                for line in lines:
+                    output.write(segmenter.process_line(line))
+            return LINES, sha256(units)
+
+        yield work
+
+
+@contextmanager
+def _our_segmenter() -> Iterator[Work]:
+    with _half_a_million() as text:
+        units = text.with_name("units")
+
+        def work() -> tuple[float, str]:
+            segmenter = Segmenter(EXPERIMENT.subwords, EXPERIMENT.settings.corpus.source)
+            write_lines(units, map(segmenter.units, iterate_lines(text)))
+            return LINES, sha256(units)
+
+        yield work
+
+
+@contextmanager
+def _half_a_million() -> Iterator[Path]:
+    lines = [line for name in text_files() for line in read_lines(EXPERIMENT.tokenized / name)]
+    with tempfile.TemporaryDirectory() as folder:
+        text = Path(folder) / "tokens"
+        write_lines(text, islice(cycle(lines), LINES))
+        yield text
+
+
+if __name__ == "__main__":
+    part_command(tokenize, bpe)

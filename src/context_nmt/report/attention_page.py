@@ -1,0 +1,113 @@
+"""Translates a document of a test set and shows where its words looked, on one HTML page without scripts or links."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.decoding.running import read_settings
+from context_nmt.decoding.translating import translate_ids
+from context_nmt.decoding.workers import usable
+from context_nmt.files import UserError
+from context_nmt.measures.attention.earlier_sentences import Looks, looks, modules_that_show, words_of
+from context_nmt.measures.discourse.word_accuracy import PRONOUNS
+from context_nmt.models.checkpoints import load_run
+from context_nmt.models.devices import device_named
+from context_nmt.models.kinds.document import DocumentModel
+from context_nmt.report.formats import write_page
+from context_nmt.settings.layout import Layout, run_name
+
+SHOWN = 0.01  # the smallest weight of a word that is marked
+TITLES = {
+    "encoder_output": "After the encoder: where each source word looked",
+    "decoder_output": "After the decoder: where the model looked when it produced each word",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sentence:
+    """A translated sentence and where its words looked."""
+
+    line: int  # of the test set, from 1
+    source: list[str]
+    translation: list[str]
+    reference: list[str]
+    seen_target: list[str]  # what later sentences see of its target side
+    looks: list[Looks]
+
+
+def show_document(
+    experiment: Layout,
+    variant: str,
+    seed: int,
+    *,
+    test: str,
+    document: int,
+    most: int,
+    output: Path,
+    device: str,
+) -> None:
+    """Write the page of a document, counted from 1, or of its first `most` sentences; raises UserError."""
+    corpus, run = BinarizedCorpus(experiment.binarized), run_name(variant, seed)
+    numbers = list(_document(corpus, test, document))[:most]
+    settings, where = read_settings(experiment.plan(variant, "decoding")), device_named(device)
+    model = load_run(experiment.model(run), where, corpus)
+    modules_that_show(model)
+    assert isinstance(model, DocumentModel)
+    sources, references = ([side[number] for number in numbers] for side in corpus.parallel(test))
+    found = translate_ids(
+        model,
+        sources,
+        settings,
+        documents=[range(len(numbers))],
+        references=references if settings.reference_context else None,
+        device=where,
+        workers=usable(where),
+    )
+    translations = [np.array(one[0].tokens, dtype=np.int64) for one in found]
+    read = references if settings.reference_context else translations
+    units = {"source": corpus.source_vocabulary, "target": corpus.target_vocabulary}
+    looked = looks(model, sources, translations, read, units)
+    sentences = [
+        Sentence(
+            line=number + 1,
+            source=words_of(units["source"], sources[place]),
+            translation=words_of(units["target"], translations[place]),
+            reference=words_of(units["target"], references[place]),
+            seen_target=words_of(units["target"], read[place]),
+            looks=looked[place],
+        )
+        for place, number in enumerate(numbers)
+    ]
+    languages = {"source": corpus.source, "target": corpus.target}
+    title = f"{run}, {test}, document {document}"
+    write_attention_page(output, title, sentences, languages, oracle=settings.reference_context)
+
+
+def _document(corpus: BinarizedCorpus, test: str, number: int) -> range:
+    if test not in corpus.tests:
+        raise UserError(f"--test is {test}; the test sets are {', '.join(corpus.tests)} (corpus.tests)")
+    documents = corpus.documents(test)
+    if documents is None:
+        raise UserError(f"--test is {test}, which has no documents: data/CORPUS/{test}.documents is missing")
+    if not 1 <= number <= len(documents):
+        raise UserError(f"--document is {number}; {test} has the documents 1 to {len(documents)}")
+    return documents[number - 1]
+
+
+def write_attention_page(
+    path: Path, title: str, sentences: list[Sentence], languages: dict[str, str], *, oracle: bool
+) -> None:
+    """Write the page of a document's sentences; `languages` are those of `source` and `target`."""
+    write_page(
+        path,
+        "attention.html.j2",
+        title=title,
+        titles=TITLES,
+        sentences=sentences,
+        languages=languages,
+        pronouns={side: PRONOUNS.get(language, "").split() for side, language in languages.items()},
+        shown=SHOWN,
+        oracle=oracle,
+    )

@@ -1,1 +1,0 @@
-"""A page that shows where a document system looked."""

@@ -1,0 +1,83 @@
+"""A table that no paper has: all systems on one corpus with one recipe, and the cost of their gains."""
+
+from collections.abc import Iterator, Sequence
+
+from context_nmt.measures.rows import Measure
+from context_nmt.report.cells import DASH, NOTHING, TIMES, Cell, estimate_cell, gain_cells, value_cell
+from context_nmt.report.grid import Grid, GridRow, Heading, systems_by_command
+from context_nmt.report.papers.claims import is_certain
+from context_nmt.report.papers.comparison import SPEED
+from context_nmt.report.papers.published import Paper
+from context_nmt.report.papers.training_costs import System, systems_of_one_recipe
+from context_nmt.results.table import Results
+
+NOTES = (
+    "Each system is from the experiment with the most seeds among those with this corpus, text, units and recipe.",
+    "Costs are those of the whole training, relative to the plain system at the end of the chain of baselines: FLOPs,"
+    " seconds and target tokens. They include the runs that a system continues, but not its teacher's. Seconds are"
+    " tokens divided by the relative speed of training. {speeds}",
+    "± is the sample standard deviation over seeds. Gains are relative to the system's baseline with the same seeds;"
+    " the baseline's own row may have more seeds. † p < 0.05, ‡ p < 0.01: among many systems, some reach this by"
+    " chance. An interval needs several seeds.",
+    "The cost of a point of gain on {test} is the percentage of FLOPs and seconds that a system takes beyond its"
+    " baseline, divided by the gain. It is given only for gains whose interval over seeds is above 0 or, with one seed,"
+    " whose p is below 0.05.",
+    "{metric}: {signatures}",
+)
+
+
+def all_systems_grid(papers: dict[str, Paper], experiments: Sequence[Results]) -> Grid | None:
+    """Build the table for the first experiment and those with its recipe; None if nothing of it has run."""
+    first, systems = experiments[0], systems_of_one_recipe(papers, experiments)
+    corpus, metric = first.settings.corpus, first.settings.significance.metric
+    measures = [Measure(test, metric) for test in first.settings.corpus.held_out]
+    measures = [measure for measure in measures if any(system.estimate(measure) for system in systems)]
+    if not measures:
+        return None
+    rows = [
+        GridRow(system.results.settings.label(system.variant), system.variant, tuple(_cells(system, measures)))
+        for system in systems
+    ]
+    signatures = sorted({one for system in systems for one in system.results.signatures(measures[0])})
+    test = measures[0].test_set
+    words = {"speeds": first.speeds.note(), "test": test, "metric": metric, "signatures": "; ".join(signatures)}
+    return Grid(
+        name="all-systems",
+        title=f"All systems, {corpus.name} {corpus.direction}",
+        headings=tuple(_headings(measures)),
+        rows=tuple(rows),
+        fills=systems_by_command((row.label, row.cells) for row in rows),
+        notes=tuple(note.format(**words) for note in NOTES),
+    )
+
+
+def _headings(measures: Sequence[Measure]) -> Iterator[Heading]:
+    groups = {f"{one.test_set}, {one.metric}": ("score", "gain", "95% interval") for one in measures}
+    costs = {"Training costs": ("FLOPs", "seconds", "tokens"), "Cost of a point of gain": ("FLOPs", "seconds")}
+    for group, titles in ({"": ("paper", "seeds")} | groups | {"Model": ("parameters",)} | costs).items():
+        yield from (Heading(group, title) for title in titles)
+
+
+def _cells(system: System, measures: Sequence[Measure]) -> Iterator[Cell]:
+    plain, baseline = system.plain, system.baseline
+    yield Cell(system.paper or DASH)
+    yield value_cell(len(system.results.settings.seeds), "{}")
+    for measure in measures:
+        number = system.estimate(measure)
+        yield estimate_cell(number, with_gain=False) if number else Cell(DASH, command=system.results.command)
+        yield from gain_cells(number and number.gain)
+    yield value_cell(system.model["parameters"], "{:,}")
+    for own, other in (
+        (system.flops, plain.flops),
+        (system.seconds, plain.seconds),
+        (system.all_tokens, plain.all_tokens),
+    ):
+        yield value_cell(own / other if own and other else None, f"{TIMES} {{:.2f}}", command=SPEED)
+    number = system.estimate(measures[0])
+    gain = number and number.gain
+    if gain is None or baseline is None or gain.mean <= 0 or not is_certain(gain):
+        yield from (NOTHING, NOTHING)
+        return
+    for own, other in ((system.flops, baseline.flops), (system.seconds, baseline.seconds)):
+        price = 100 * (own / other - 1) / gain.mean if own and other else None
+        yield value_cell(price, "{:+.1f}%", command=SPEED)

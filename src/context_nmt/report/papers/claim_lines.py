@@ -1,0 +1,61 @@
+"""Every claim of every paper on a line, to read in a minute."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+
+from context_nmt.report.cells import DASH
+from context_nmt.report.papers.claims import Outcome, headlines, outcomes_of, published_gains
+from context_nmt.report.papers.published import Claim, Paper
+from context_nmt.results.table import Results
+
+LEGEND = (
+    "Each line has the numbers of one experiment: one on the paper's own text if it has run, else the first; the others"
+    " are counted. “In words”: the paper publishes no number. “Not tested”: neither system is the other's baseline, or"
+    " the measure has no test; small differences then mean nothing. “May be chance”: neither the system's own test nor"
+    " its interval over seeds tells the two apart. Small experiments neither confirm nor refute published numbers."
+)
+HEADS = ("Paper", "Claim", "Published", "Result here, and how certain it is", "Numbers", "Other experiments")
+
+
+@dataclass(frozen=True)
+class ClaimLine:
+    """A claim and its outcome in the first experiment that can tell."""
+
+    paper: str
+    says: str
+    published: str
+    verdict: str
+    numbers: str
+    elsewhere: str
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts below HEADS."""
+        return list(astuple(self))
+
+
+def claim_lines(papers: Sequence[Paper], experiments: Sequence[Results]) -> list[ClaimLine]:
+    """Return a line for every claim, with the gains of a paper's headlines first."""
+    return [_line(paper, claim, experiments) for paper in papers for claim in (*headlines(paper), *paper.claims)]
+
+
+def _line(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> ClaimLine:
+    gains = sorted(published_gains(paper, claim))
+    outcomes = outcomes_of(paper, claim, experiments)
+    first = outcomes[0] if outcomes else None
+    return ClaimLine(
+        paper=paper.name,
+        says=claim.says if claim.table else f"We ask: {claim.says}",
+        published=" … ".join(dict.fromkeys(str(gain) for gain in (*gains[:1], *gains[-1:])))
+        or ("in words" if claim.table else DASH),
+        verdict=f"{first.way}, {first.certainty}" if first else "no experiment that can tell has run",
+        numbers=f"{first.results.title}: {first.numbers()}" if first else DASH,
+        elsewhere=", ".join(_counts(outcomes[1:])),
+    )
+
+
+def _counts(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield how many experiments went which way."""
+    for way in dict.fromkeys(outcome.way for outcome in outcomes):
+        certain = [outcome.is_certain for outcome in outcomes if outcome.way == way]
+        yield f"{len(certain)} {way}" + (f" ({sum(certain)} beyond chance)" if any(certain) else "")

@@ -1,0 +1,99 @@
+"""What the training of a system costs: FLOPs, seconds and tokens."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from context_nmt.measures.rows import Measure
+from context_nmt.report.papers.published import Paper
+from context_nmt.report.papers.reproduction import with_most_seeds
+from context_nmt.results.estimates import Estimate
+from context_nmt.results.table import Results
+
+
+@dataclass(frozen=True)
+class System:
+    """A variant in the experiment that its numbers are from."""
+
+    variant: str
+    results: Results
+    paper: str | None = None  # the first paper that compares it with a baseline
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """Its description by the stage `describe`."""
+        return self.results.models[self.variant]
+
+    def estimate(self, measure: Measure) -> Estimate | None:
+        """Return its number for a measure."""
+        return self.results.estimate(self.variant, measure)
+
+    def _other(self, variant: str | None) -> "System | None":
+        return System(variant, self.results) if variant in self.results.models else None
+
+    @property
+    def baseline(self) -> "System | None":
+        """The system that it is compared with."""
+        return self._other(self.results.settings.variants[self.variant].baseline)
+
+    @property
+    def plain(self) -> "System":
+        """The plain system at the end of its baselines."""
+        return self.baseline.plain if self.baseline else self
+
+    @property
+    def start(self) -> "System | None":
+        """The system whose training it continues."""
+        train = self.results.settings.train
+        starts = dict.fromkeys(train.document, train.document_start)
+        starts |= dict.fromkeys(train.continued, train.continued_start)
+        return self._other(starts.get(self.variant))
+
+    @property
+    def tokens(self) -> int:
+        """The most target tokens, padding included, that its own training can have seen."""
+        settings = self.results.settings
+        own = asdict(settings.training) | settings.variants[self.variant].training
+        return int(own["batch_tokens"]) * int(own["accumulation"]) * int(own["maximum_updates"])
+
+    @property
+    def all_tokens(self) -> int:
+        """The same with the runs before it."""
+        return self.tokens + (self.start.all_tokens if self.start else 0)
+
+    @property
+    def flops(self) -> float:
+        """FLOPs of its training and the runs before it."""
+        own = float(self.model["flops_per_target_token"]) * self.tokens
+        return own + (self.start.flops if self.start else 0.0)
+
+    @property
+    def seconds(self) -> float | None:
+        """Time of its training and the runs before it, in that of a plain Transformer per token; None if unknown."""
+        speed = self.results.speeds.ratio(self.model, "training")
+        before = self.start.seconds if self.start else 0.0
+        return self.tokens / speed + before if speed and before is not None else None
+
+
+def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Results]) -> list[System]:
+    """Return all systems that have run with the first experiment's recipe, plain ones first, then paper by paper.
+
+    Combinations are last. A system of several experiments is taken from the one with most seeds.
+    """
+    paper_of: dict[str | None, str] = {}
+    for paper in papers.values():
+        for row in (row for table in paper.tables for row in table.compared):
+            paper_of.setdefault(row.variant, paper.name)
+    found = [
+        System(variant, results, paper_of.get(variant))
+        for results in experiments
+        if results.recipe == experiments[0].recipe
+        for variant in results.models
+    ]
+    names = [paper.name for paper in papers.values()]
+
+    def place(system: System) -> int:
+        is_plain = not system.results.settings.variants[system.variant].slots
+        return names.index(system.paper) + 1 if system.paper else 0 if is_plain else len(names) + 1
+
+    return sorted(with_most_seeds(found, key=lambda system: system.variant), key=place)

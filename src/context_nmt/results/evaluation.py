@@ -1,0 +1,54 @@
+"""Scores the runs of a variant and tests them against the baseline's."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from context_nmt.measures.discourse.running import DocumentScorer
+from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.rows import TESTS, Row, row, write_rows
+from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
+from context_nmt.results.significance import compare
+from context_nmt.settings.checking import read_plan
+from context_nmt.settings.evaluation import SignificanceSettings
+from context_nmt.settings.layout import run_name
+
+
+def evaluate_variant(experiment: Evaluated, variant: str) -> None:
+    """Write metrics/scores/VARIANT/SEED.csv: scores of sentences and documents, tests against the baseline.
+
+    Of a variant without a baseline there are no tests. Raises UserError for an unknown variant, missing files and line
+    counts that differ.
+    """
+    settings = read_plan(SignificanceSettings, experiment.stage_plan("significance"))
+    seeds, pairs = experiment.read_pairs(variant)
+    documents = DocumentScorer(experiment)
+    for seed in seeds:
+        run = run_name(variant, seed)
+        rows = [*score_rows(experiment, run), *documents.rows(run)]
+        for test in experiment.settings.corpus.tests if pairs["baseline"] else ():
+            comparison = _compare_test(experiment, run, run_name(pairs["baseline"], seed), test, settings)
+            rows += _test_rows(test, pairs["baseline"], comparison)
+        write_rows(experiment.scores(run), run, rows)
+
+
+def _test_rows(test_set: str, baseline: str, found: dict[str, Any]) -> Iterator[Row]:
+    """Yield the p-value of each test, with the metric that it is of as tag; the bootstrap's is at least 1 / resamples.
+
+    The signature says with which variant and how it was compared.
+    """
+    for test in TESTS:
+        own = dict(found[test])
+        p = max(own.pop("p"), 1 / own["resamples"]) if test == "bootstrap" else own.pop("p")
+        signature = "|".join([baseline, *(f"{name}:{value}" for name, value in own.items())])
+        yield row(test_set, f"p_{test}", p, tag=found["metric"], signature=signature)
+
+
+def _compare_test(
+    experiment: Evaluated, run: str, baseline: str, test: str, settings: SignificanceSettings
+) -> dict[str, Any]:
+
+    tokenized = settings.metric != "sacrebleu"
+    system_lines, references = read_test(experiment, run, test, tokenized=tokenized)
+    baseline_lines, _ = read_test(experiment, baseline, test, tokenized=tokenized)
+    text = text_of_tokens(experiment.settings) if tokenized else "raw"
+    return compare(system_lines, baseline_lines, references, settings, text=text)

@@ -1,0 +1,51 @@
+"""Compares any two translations, outside of experiments."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from context_nmt.files import UserError, read_parallel, write_json
+from context_nmt.results.significance import compare
+from context_nmt.settings.checking import check
+from context_nmt.settings.evaluation import SignificanceSettings
+
+
+def compare_files(
+    system: Path, baseline: Path, references: Sequence[Path], settings: SignificanceSettings, output: Path
+) -> dict[str, Any]:
+    """Write `significance.compare` of two files; raises UserError for unusable files and differing line counts."""
+    system_lines, baseline_lines, *reference_lines = read_parallel(system, baseline, *references)
+    comparison = compare(system_lines, baseline_lines, reference_lines, settings, text="as-given")
+    write_json(output, comparison)
+    return comparison
+
+
+def file_settings(
+    *, tokenized: bool, metric: str | None, resamples: int, sample_ratio: float, seed: int
+) -> SignificanceSettings:
+    """Return the settings of a comparison of files; raises UserError for a value that is not allowed."""
+    allowed = ("bleu_tokenized", "bleu_compound_split", "bleu_lowercased") if tokenized else ("sacrebleu",)
+    chosen = metric or allowed[0]
+    if chosen not in allowed:
+        text = "tokenised" if tokenized else "raw"
+        raise UserError(f"metric {chosen!r} is not for {text} text; allowed: {', '.join(allowed)}")
+    values = {"metric": chosen, "resamples": resamples, "sample_ratio": sample_ratio, "seed": seed}
+    return check(SignificanceSettings, values, where="context-nmt compare")
+
+
+def format_comparison(comparison: dict[str, Any]) -> str:
+    """Describe what was compared, with the p-value of each test."""
+    bootstrap, sign = comparison["bootstrap"], comparison["sign"]
+    p_value = f"p = {bootstrap['p']:g}" if bootstrap["p"] else f"p < {1 / bootstrap['resamples']:g}"
+    return "\n".join(
+        [
+            f"{comparison['metric']}  {comparison['signature']}",
+            f"baseline {comparison['baseline']:.2f}  system {comparison['system']:.2f}"
+            f"  difference {comparison['difference']:+.2f}",
+            f"paired bootstrap (compare-mt)  {p_value}"
+            f"  (wins {bootstrap['wins']:.1%}, losses {bootstrap['losses']:.1%} of {bootstrap['resamples']})",
+            f"paired bootstrap (sacrebleu)   p = {comparison['sacrebleu']['p']:g}",
+            f"sign test (Collins et al.)     p = {sign['p']:g}"
+            f"  ({sign['better']} better, {sign['worse']} worse, {sign['equal']} equal)",
+        ]
+    )

@@ -1,0 +1,91 @@
+"""The keys of one variant, and the recipe that follows from them."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from context_nmt.settings import Checked, require
+from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.model import ModelSettings, Slot, output_slots
+from context_nmt.settings.text import UnitSettings
+from context_nmt.settings.training import AveragingSettings, TrainingSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantSettings(Checked):
+    """One named system: what fills its slots, and which keys of the experiment's recipe it changes.
+
+    A slot holds a mechanism with its settings, `{mechanism: NAME, layers: [1, 2], KEY: VALUE}`, or a list of such
+    entries for different layers. With `like`, an entry without `mechanism` changes settings of the other variant's.
+    """
+
+    like: str | None = None  # another variant, from which all but the label is taken and then changed
+    label: str | None = None  # the name in tables; by default the variant's key
+    slots: dict[Slot, Any] = field(default_factory=dict)
+    model: dict[str, Any] = field(default_factory=dict)
+    training: dict[str, Any] = field(default_factory=dict)
+    averaging: dict[str, Any] = field(default_factory=dict)
+    decoding: dict[str, Any] = field(default_factory=dict)
+    baseline: str | None = None
+    test: Literal["bootstrap", "sign"] = "bootstrap"
+
+    def __post_init__(self) -> None:
+        for slot, given in self.slots.items():
+            entries = given if isinstance(given, list) else [given]
+            require(
+                len(entries) > 0 and all(isinstance(entry, dict) for entry in entries),
+                f"slots.{slot} is {given!r}; it must be {{mechanism: NAME, …}} or a list of such entries",
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe(Checked):
+    """The settings of one variant: the experiment's, with the variant's changes."""
+
+    units: UnitSettings
+    slots: dict[Slot, Any]
+    model: ModelSettings
+    training: TrainingSettings
+    averaging: AveragingSettings
+    decoding: DecodingSettings
+
+    def __post_init__(self) -> None:
+        model, training, averaging, decoding = self.model, self.training, self.averaging, self.decoding
+        masked, after_stacks = model.kind == "masked", output_slots(self.slots)
+        kept = training.keep_last if averaging.select == "last" else training.keep_best
+        require(
+            averaging.count <= kept,
+            f"averaging.count is {averaging.count}, but training.keep_{averaging.select} keeps only {kept}",
+        )
+        searched = "length_beam" if masked else "beam"
+        most = getattr(decoding, searched)
+        require(
+            decoding.n_best <= most,
+            f"decoding.n_best is {decoding.n_best}; where model.kind is {model.kind}, it must be at most"
+            f" decoding.{searched} ({most})",
+        )
+        require(
+            model.tying != "all" or self.units.joint,
+            "model.tying is all, but units.joint is false: one table cannot hold two vocabularies;"
+            " set model.tying to decoder or none, or units.joint to true",
+        )
+        longest = model.maximum_positions - (2 if masked else 1)
+        require(
+            training.maximum_sentence_length <= longest or not (masked or model.positions == "learned"),
+            f"training.maximum_sentence_length is {training.maximum_sentence_length}; with learned positions or a"
+            f" masked model it must be at most {longest}: model.maximum_positions ({model.maximum_positions}) less one"
+            f" for END{' and one for length 0' if masked else ''}",
+        )
+        schedule = training.schedule
+        require(
+            schedule.kind != "cosine" or schedule.warmup < training.maximum_updates,
+            f"training.schedule.warmup is {schedule.warmup}; where its kind is cosine, it must be less than"
+            f" training.maximum_updates ({training.maximum_updates})",
+        )
+        require(
+            not (masked and after_stacks),
+            f"slots.{', '.join(after_stacks)} needs model.kind autoregressive, but model.kind is masked",
+        )
+        require(
+            bool(after_stacks) or not decoding.reference_context,
+            "decoding.reference_context is true, but no slot of this variant looks at previous sentences",
+        )

@@ -1,0 +1,320 @@
+"""Locality, divergence and gates that hooks read equal slow, plain computations, sentence by sentence."""
+
+import math
+from contextlib import contextmanager
+from statistics import fmean
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from measured import flat
+from small_models import HEADS, LAYERS, small_model
+from tiny_training import make_experiment
+from torch import nn
+
+from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.vocabulary import BEGIN, END
+from context_nmt.decoding import masked_search
+from context_nmt.measures.attention.divergence import divergence, jensen_shannon
+from context_nmt.measures.attention.gates import gates
+from context_nmt.measures.attention.locality import locality
+from context_nmt.measures.attention.recording import Analysed, attentions
+from context_nmt.measures.parts_of_speech import TaggedWord, tagged_words
+from context_nmt.models.plans import Filling
+from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.transformer.attention import Shows
+
+SETTINGS = DecodingSettings(iterations=3, length_beam=2)
+MASKED = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 16}
+SELF = ("encoder_self_attention", "decoder_self_attention")
+NUMBERS = range(1, LAYERS + 1)
+
+
+def filled(mechanism, *slots, **settings):
+    return {slot: (Filling(mechanism=mechanism, settings=settings),) * LAYERS for slot in slots}
+
+
+GATED = filled("context_aware_cross_attention", "cross_attention", window=1)
+DUAL = filled("dual_context", *SELF, kernel_size=2)
+CONTEXT = filled("context_aware_self_attention", *SELF, context="deep_global", gate="head")
+SHORTCUTS = filled("lexical_shortcuts", *SELF, "cross_attention", feature_fusion=True)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return BinarizedCorpus(make_experiment(tmp_path_factory.mktemp("corpus"), pairs=12).binarized)
+
+
+@pytest.fixture
+def analysed(corpus):
+    """A function: a small model with these slots on the test set."""
+
+    def make(slots=None, **settings):
+        model = small_model(slots, vocabulary=len(corpus.target_vocabulary), **settings)
+        return Analysed(model, corpus, "valid", SETTINGS)
+
+    with torch.no_grad():
+        yield make
+
+
+def sentences_of(corpus):
+    """Ids that the encoder and the decoder see, sentence by sentence."""
+    for source, target in zip(*corpus.parallel("valid"), strict=True):
+        yield torch.tensor([[*source.tolist(), END]]), torch.tensor([[BEGIN, *target.tolist()]])
+
+
+@contextmanager
+def watched(*modules, keep=lambda module, inputs, output: output[0].tolist()):
+    """Yield a list for each module of what `keep` makes of its calls."""
+    kept = [[] for _ in modules]
+    handles = [
+        module.register_forward_hook(lambda *call, own=own: own.append(keep(*call)))
+        for module, own in zip(modules, kept, strict=True)
+    ]
+    yield kept
+    for handle in handles:
+        handle.remove()
+
+
+def by_layer(name, values):
+    """A metric of each layer, and its mean over layers."""
+    return {name: fmean(values)} | {f"{name}_{number}": value for number, value in enumerate(values, start=1)}
+
+
+def bits(distribution):
+    return -sum(p * math.log2(p) for p in distribution if p > 0)
+
+
+def slow_locality(analysed, run):
+    """Layer by layer and head by head; `run` takes the ids of one sentence."""
+    attentions = [layer.cross_attention for layer in analysed.model.decoder.layers]
+    single, mean = ([[] for _ in attentions] for _ in range(2))
+    for source, inputs in sentences_of(analysed.corpus):
+        with watched(*(one.weights if hasattr(one, "gate") else one.attend.weights for one in attentions)) as kept:
+            run(source, inputs)
+        for layer, calls in enumerate(kept):
+            weights = calls[-1]  # [H][T][S]
+            averaged = [[fmean(column) for column in zip(*rows, strict=True)] for rows in zip(*weights, strict=True)]
+            single[layer].append(fmean(bits(row) for head in weights for row in head))
+            mean[layer].append(fmean(map(bits, averaged)))
+    return by_layer("locality_entropy", list(map(fmean, single))) | by_layer(
+        "locality_entropy_of_mean_map", list(map(fmean, mean))
+    )
+
+
+def test_locality_of_an_autoregressive_model_is_read_on_the_reference(analysed):
+    plain = analysed()
+    assert flat(locality(plain)) == pytest.approx(slow_locality(plain, plain.model), abs=1e-6)
+
+
+def test_locality_of_a_masked_model_is_that_of_its_last_iteration(analysed):
+    masked = analysed(GATED, **MASKED)
+    found = flat(locality(masked))
+
+    def run(ids, _):
+        lengths = masked_search.best_lengths(masked.model, ids, SETTINGS)
+        masked_search.predict(masked.model, masked.model.encode(ids), lengths, SETTINGS.iterations)
+
+    assert all(0 < found.pop(f"local_share_{number}") < 1 for number in NUMBERS)
+    assert found == pytest.approx(slow_locality(masked, run), abs=1e-6)
+
+
+def test_the_local_share_is_one_less_the_gate(analysed):
+    gated = analysed(GATED)
+    for number, layer in enumerate(gated.model.decoder.layers, start=1):
+        layer.cross_attention.gate[0].weight.zero_()
+        layer.cross_attention.gate[0].bias.fill_(math.log(number))  # 1/2, 2/3
+    found = flat(locality(gated))
+    assert [found["local_share_1"], found["local_share_2"]] == pytest.approx([1 / 2, 1 / 3], abs=1e-6)
+
+
+class Opaque(nn.Module):
+    """An attention that shows weights of one half everywhere as often as said."""
+
+    def __init__(self, times):
+        super().__init__()
+        self.weights = nn.Identity()
+        self.shows = Shows(weights=("weights",) * times)
+
+    def forward(self, queries, context):
+        self.weights(torch.full((len(queries), 1, queries.size(1), context.memory_states[-1].size(1)), 0.5))
+        return queries
+
+
+@pytest.mark.parametrize("times", [0, 1, 2])
+def test_an_attention_that_does_not_show_one_map_has_no_locality(analysed, times):
+    """The first layer is as ever; there is no mean over layers where one is missing."""
+    plain = analysed()
+    before = flat(locality(plain))
+    plain.model.decoder.layers[1].cross_attention = Opaque(times)
+    found = flat(locality(plain))
+    first = ("locality_entropy_1", "locality_entropy_of_mean_map_1")
+    assert {name: found[name] for name in first} == {name: before[name] for name in first}
+    assert set(found) == (set(before) if times == 1 else set(first))
+
+
+def nats(one, other):
+    """JS of two rows by its definition."""
+    mean = [(p + q) / 2 for p, q in zip(one, other, strict=True)]
+    return sum(p * math.log(p / m) / 2 for row in (one, other) for p, m in zip(row, mean, strict=True) if p > 0)
+
+
+def slow_divergences(analysed, layer, run, first=0):
+    """Of an attention of two units: of the maps of maxima, and of heads of the same number."""
+    units = [layer.self_attention.local_interaction, layer.self_attention.global_interaction]
+    of_maxima, of_heads = [], []
+    for source, target in sentences_of(analysed.corpus):
+        with watched(*(unit.attend.weights for unit in units)) as kept:
+            run(source, target)
+        maps = [calls[0] for calls in kept]  # [H][T][S]
+        maxima, queries = [], range(first, len(maps[0][0]))
+        for t in queries:
+            greatest = [[max(column) for column in zip(*(head[t] for head in one), strict=True)] for one in maps]
+            maxima.append(nats(*([value / sum(row) for value in row] for row in greatest)))
+        of_maxima.append(fmean(maxima))
+        of_heads.append(fmean(nats(maps[0][h][t], maps[1][h][t]) for h in range(HEADS) for t in queries))
+    return fmean(of_maxima), fmean(of_heads)
+
+
+def test_the_divergence_of_two_units_equals_a_slow_one(analysed):
+    dual = analysed(DUAL)
+    expected = {}
+    for place in ("encoder", "decoder"):
+        layers = [slow_divergences(dual, layer, dual.model) for layer in getattr(dual.model, place).layers]
+        for measure, values in zip(("divergence", "head_divergence"), zip(*layers, strict=True), strict=True):
+            expected |= by_layer(f"{measure}_{place}", values)
+    assert flat(divergence(dual)) == pytest.approx(expected, abs=1e-6)  # as it is rounded
+
+
+def test_the_length_before_a_masked_model_s_source_is_no_query(analysed):
+    masked = analysed(filled("dual_context", SELF[0], kernel_size=3), **MASKED)
+    found, model = flat(divergence(masked)), masked.model
+    expected = slow_divergences(masked, model.encoder.layers[1], lambda source, _: model.encode(source), first=1)
+    assert (found["divergence_encoder_2"], found["head_divergence_encoder_2"]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_divergences_by_hand():
+    apart = torch.tensor([[1.0, 0.0], [0.5, 0.5], [1.0, 0.0]], dtype=torch.float64)
+    other = torch.tensor([[0.0, 1.0], [0.5, 0.5], [0.5, 0.5]], dtype=torch.float64)
+    expected = [math.log(2), 0, 0.75 * math.log(4 / 3)]  # the last: (log(4/3) + log(2/3) / 2 + log(2) / 2) / 2
+    assert jensen_shannon(apart, other).tolist() == pytest.approx(expected, abs=1e-12)
+
+
+distributions = st.lists(st.sampled_from([0.0, 0.1, 1.0, 7.0]), min_size=4, max_size=4).filter(any)
+
+
+@given(distributions, distributions)
+def test_the_divergence_is_that_of_the_definition_and_bounded(one, other):
+    one, other = ([value / sum(row) for value in row] for row in (one, other))
+    (found,) = jensen_shannon(*(torch.tensor([row], dtype=torch.float64) for row in (one, other))).tolist()
+    assert found == pytest.approx(nats(one, other), abs=1e-10) == pytest.approx(nats(other, one), abs=1e-10)
+    assert 0 <= found <= math.log(2) + 1e-12
+
+
+def test_the_mean_divergence_is_over_the_layers_that_have_two_units(analysed):
+    found = flat(divergence(analysed({SELF[0]: (Filling(mechanism="multi_head_attention"), DUAL[SELF[0]][1])})))
+    assert set(found) == {f"{head}divergence_encoder{end}" for head in ("", "head_") for end in ("", "_2")}
+    assert found["divergence_encoder"] == found["divergence_encoder_2"]
+
+
+def test_plain_attention_has_no_divergence_and_no_gates(analysed):
+    assert list(divergence(analysed())) == list(gates(analysed(), {})) == []
+
+
+def opened(module, inputs, _):
+    """Lambda of equation 6, per position and mean over heads, from the projections that it mixes."""
+    states, context = inputs
+    projected = module.projection(states).unflatten(-1, (HEADS, -1))
+    mixed = module.context(context).expand(-1, states.size(1), -1).unflatten(-1, (HEADS, -1))
+    weight, bias = module.gate[0].weight[0], module.gate[0].bias
+    half = len(weight) // 2
+    return torch.sigmoid(projected @ weight[:half] + mixed @ weight[half:] + bias)[0].mean(-1).tolist()
+
+
+def test_gates_of_queries_and_keys_are_the_lambdas_of_the_equation(analysed):
+    context = analysed(CONTEXT)
+    expected = {}
+    for place in ("encoder", "decoder"):
+        for side in ("query", "key"):
+            layers = getattr(context.model, place).layers
+            with watched(*(getattr(layer.self_attention, side) for layer in layers), keep=opened) as kept:
+                for ids in sentences_of(context.corpus):
+                    context.model(*ids)
+            expected |= by_layer(f"gate_{place}_{side}", [fmean(map(fmean, calls)) for calls in kept])
+    assert flat(gates(context, {})) == pytest.approx(expected, abs=1e-6)
+
+
+def test_gates_of_shortcuts_are_r_of_keys_and_values(analysed):
+    """With the projections at 0, r is the sigmoid of its bias at every position."""
+    shortcuts = analysed(SHORTCUTS)
+    found = attentions(shortcuts.model)
+    assert [(one.place, one.layer) for one in found] == [
+        (place, number) for place in ("encoder", "decoder", "cross") for number in NUMBERS
+    ]
+    expected = {}
+    for number, attention in enumerate(found):
+        assert attention.shows.gates.keys() == {"key", "value"}
+        for side, name in attention.shows.gates.items():
+            module = shortcuts.model.get_submodule(name.removesuffix(".mixed.gate"))
+            module.projection.weight.zero_()
+            module.mixed.bias.fill_(math.log(1 + number))
+            expected.setdefault(f"gate_{attention.place}_{side}", []).append(1 - 1 / (2 + number))
+    expected = {name: share for metric, shares in expected.items() for name, share in by_layer(metric, shares).items()}
+    assert flat(gates(shortcuts, {})) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_tag_s_gate_is_the_mean_over_words_of_their_units_and_layers(analysed):
+    context = analysed(CONTEXT)
+    model, (source, target) = context.model, context.corpus.parallel("valid")
+    lengths = [min(2, len(one)) for one in source]
+    tagged = {
+        "source": [[TaggedWord(0, length, "NOUN")] if n % 2 else [] for n, length in enumerate(lengths)],
+        "target": [[TaggedWord(place, place + 1, "VERB") for place in range(len(one))] for one in target],
+    }
+    nouns, verbs = [], []
+    for number, ids in enumerate(sentences_of(context.corpus)):
+        with (
+            watched(*(layer.self_attention.key for layer in model.encoder.layers), keep=opened) as keys,
+            watched(*(layer.self_attention.query for layer in model.decoder.layers), keep=opened) as queries,
+        ):
+            model(*ids)
+        if number % 2:
+            nouns.append(fmean(value for (layer,) in keys for value in layer[: lengths[number]]))
+        verbs += map(fmean, zip(*(layer[1:] for (layer,) in queries), strict=True))
+    found = {name: value for name, value in flat(gates(context, tagged)).items() if name[-1].isupper()}
+    assert set(found) == {
+        *(f"gate_encoder_{side}_NOUN" for side in ("query", "key")),
+        *(f"gate_decoder_{side}_VERB" for side in ("query", "key")),
+    }
+    assert found["gate_encoder_key_NOUN"] == pytest.approx(fmean(nouns), abs=1e-6)
+    assert found["gate_decoder_query_VERB"] == pytest.approx(fmean(verbs), abs=1e-6)
+
+
+def test_what_a_masked_model_translates_has_no_tags_of_the_reference(analysed):
+    masked = analysed(SHORTCUTS, **MASKED)
+    tagged = dict.fromkeys(("source", "target"), [[TaggedWord(0, 1, "NOUN")]] * 40)
+    assert {name for name in flat(gates(masked, tagged)) if name.endswith("NOUN")} == {
+        f"gate_{place}_{side}_NOUN" for place in ("encoder", "cross") for side in ("key", "value")
+    }
+
+
+def test_the_length_that_stands_before_a_masked_model_s_source_is_no_unit(analysed):
+    masked = analysed(CONTEXT, **MASKED)
+    found = flat(gates(masked, {"source": [[TaggedWord(0, 1, "NOUN")]] * 40}))
+    means, first = [], []
+    for ids, _ in sentences_of(masked.corpus):
+        with watched(*(layer.self_attention.key for layer in masked.model.encoder.layers), keep=opened) as kept:
+            masked.model.encode(ids)
+        layers = [calls[0] for calls in kept]
+        assert {len(values) for values in layers} == {1 + ids.size(1)}
+        means.append(fmean(layers[0][1:]))
+        first.append(fmean(values[1] for values in layers))
+    assert found["gate_encoder_key_1"] == pytest.approx(fmean(means), abs=1e-6)
+    assert found["gate_encoder_key_NOUN"] == pytest.approx(fmean(first), abs=1e-6)
+
+
+def test_units_are_put_together_to_tagged_words():
+    found = tagged_words(["a", "b@@", "c@@", "d", "."], ["DT", "NN", "."])
+    assert found == [(0, 1, "DT"), (1, 4, "NN"), (4, 5, ".")]
+    assert tagged_words(["a", "b"], ["DT"]) == tagged_words([], []) == []
