@@ -22,7 +22,6 @@ from context_nmt import mechanisms  # noqa: E402
 from context_nmt.code_closure import stages  # noqa: E402
 from context_nmt.command_line import application  # noqa: E402
 from context_nmt.commands import app  # noqa: E402
-from context_nmt.corpus import catalogue  # noqa: E402
 from context_nmt.settings.miniature import MiniatureSettings  # noqa: E402
 from context_nmt.settings.parameters import ExperimentSettings  # noqa: E402
 from context_nmt.settings.variants import VariantSettings  # noqa: E402
@@ -52,7 +51,11 @@ def on_files(files, config):
 
 def keys():
     """Write all keys, a section per table of params.yaml, then those of mechanisms and of data/params.yaml."""
-    parts = [KEYS, *section(ExperimentSettings, "Top level", ""), *section(VariantSettings, "variants.NAME", "variants.")]
+    parts = [
+        KEYS,
+        *section(ExperimentSettings, "Top level", ""),
+        *section(VariantSettings, "variants.NAME", "variants."),
+    ]
     parts.append("## Mechanisms\n\nKeys of an entry of `slots`, besides `mechanism` and `layers`.\n")
     for found in pkgutil.iter_modules(mechanisms.__path__):
         module = importlib.import_module(f"{mechanisms.__name__}.{found.name}")
@@ -93,7 +96,9 @@ def allowed(hint):
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         limits = getattr(arguments[1], "limits", {})
-        return " ".join([allowed(arguments[0]), ", ".join(f"{SYMBOLS[name]} {most:g}" for name, most in limits.items())])
+        return " ".join(
+            [allowed(arguments[0]), ", ".join(f"{SYMBOLS[name]} {most:g}" for name, most in limits.items())]
+        )
     if origin is Literal:
         return ", ".join(f"`{one}`" for one in arguments)
     if origin is UnionType:
