@@ -11,9 +11,9 @@ from context_nmt.models.averaging import average_run
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.pipeline.planning import plan, write_plans
-from context_nmt.settings.layout import run_name
+from context_nmt.settings.run_layout import run_name
 from context_nmt.training.batches import Batch, Pairs
-from context_nmt.training.running import train_run
+from context_nmt.training.training_run import train_run
 
 RUN = "transformer", 1  # variant and seed of the model that is decoded with
 DOCUMENT = 10  # sentences of each document: the text has none, and what they say does not change what they cost

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.decoding.running import read_settings
 from context_nmt.files import UserError, read_parallel
 from context_nmt.models.checkpoints import RUN_WEIGHTS
 from context_nmt.pipeline.planning import plan
+from context_nmt.settings import read_settings
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.folder import Experiment
-from context_nmt.settings.layout import run_name
 from context_nmt.settings.model import ModelSettings
+from context_nmt.settings.run_layout import run_name
 
 ROOT = Path(__file__).parents[1]
 SEED = 1
@@ -50,7 +50,7 @@ class Systems:
 
     def search(self, system: str) -> DecodingSettings:
         """The search settings of a system's plan, for the best hypothesis only."""
-        return dataclasses.replace(read_settings(self.folder(system) / "decoding.json"), n_best=1)
+        return dataclasses.replace(read_settings(DecodingSettings, self.folder(system) / "decoding.json"), n_best=1)
 
 
 def systems_of(

@@ -6,7 +6,7 @@ import typer
 
 from context_nmt.command_line import run
 from context_nmt.measures.analyses import analyse_run
-from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.evaluation_folder import EvaluationFolder
 
 
 def main(
@@ -37,7 +37,7 @@ def main(
 
     Example: python stages analyse transformer 1
     """
-    analyse_run(Evaluated().with_plan_of(variant), variant, seed, device=device)
+    analyse_run(EvaluationFolder().with_plan_of(variant), variant, seed, device=device)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import typer
 
 from context_nmt.command_line import run
 from context_nmt.models.averaging import average_run
-from context_nmt.settings.layout import Layout
+from context_nmt.settings.run_layout import RunLayout
 
 
 def main(
@@ -23,7 +23,7 @@ def main(
 
     Example: python stages average transformer 1
     """
-    average_run(Layout().with_plan_of(variant), variant, seed)
+    average_run(RunLayout().with_plan_of(variant), variant, seed)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from context_nmt.command_line import run
 from context_nmt.corpus.binarized import binarize
 from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.settings.checking import read_plan
-from context_nmt.settings.layout import Layout
+from context_nmt.settings.run_layout import RunLayout
 from context_nmt.settings.text import UnitPlan
 
 
@@ -31,7 +31,7 @@ def main() -> None:
 
     Example: python stages bpe
     """
-    layout = Layout()
+    layout = RunLayout()
     plan = read_plan(UnitPlan, layout.stage_plan("units"))
     segment_corpus(layout.tokenized, layout.subwords, plan.corpus, plan.units)
     binarize(layout.subwords, layout.binarized, plan.corpus, plan.units)

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from context_nmt.command_line import run
-from context_nmt.decoding.running import decode_run, write_text
-from context_nmt.settings.layout import Layout
+from context_nmt.decoding.decoding_run import decode_run, write_text
+from context_nmt.settings.run_layout import RunLayout
 
 
 def main(
@@ -28,7 +28,7 @@ def main(
 
     Example: python stages decode transformer 1
     """
-    layout = Layout().with_plan_of(variant)
+    layout = RunLayout().with_plan_of(variant)
     if not search or decode_run(layout, variant, seed, device=device):
         write_text(layout, variant, seed)
 

@@ -6,7 +6,7 @@ import typer
 
 from context_nmt.command_line import run
 from context_nmt.decoding.distilling import distill_run
-from context_nmt.settings.layout import Layout
+from context_nmt.settings.run_layout import RunLayout
 
 
 def main(
@@ -26,7 +26,7 @@ def main(
 
     Example: python stages distill transformer 1
     """
-    distill_run(Layout().with_plan_of(teacher), teacher, seed, device=device)
+    distill_run(RunLayout().with_plan_of(teacher), teacher, seed, device=device)
 
 
 if __name__ == "__main__":

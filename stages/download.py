@@ -8,7 +8,7 @@ import typer
 
 from context_nmt.command_line import run
 from context_nmt.corpus.download import make_corpus, read_data_plan
-from context_nmt.settings.layout import Layout
+from context_nmt.settings.run_layout import RunLayout
 
 
 def main(
@@ -27,7 +27,7 @@ def main(
 
     Example: DATA_MIRROR=/mirror python ../../stages download multi30k ../../data/checksums.json
     """
-    layout = Layout()
+    layout = RunLayout()
     mirror = os.environ.get("DATA_MIRROR") or None
     entry = read_data_plan(layout.data_plan(corpus))
     make_corpus(entry, layout.data(corpus), checksums=checksums, mirror=mirror)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from context_nmt.command_line import run
-from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.probes.sentences import probe_sentences
 from context_nmt.measures.probes.words import probe_words
 
@@ -47,7 +47,7 @@ def main(
 
     Example: python stages probe words transformer 1
     """
-    experiment = Evaluated().with_plan_of(variant)
+    experiment = EvaluationFolder().with_plan_of(variant)
     if probe is Probe.SENTENCES:
         probe_sentences(experiment, variant, seed, device=device)
     else:

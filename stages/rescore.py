@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from context_nmt.command_line import run
-from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rescored import rescore_run
 
 
@@ -27,7 +27,7 @@ def main(
 
     Example: python stages rescore cmlm 1 transformer-1
     """
-    rescore_run(Evaluated().with_plan_of(variant), variant, seed, judge, device=device)
+    rescore_run(EvaluationFolder().with_plan_of(variant), variant, seed, judge, device=device)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from context_nmt.command_line import run
-from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.results.evaluation import evaluate_variant
 
 
@@ -41,7 +41,7 @@ def main(
 
     Example: python stages significance dual_context_encoder
     """
-    evaluate_variant(Evaluated(), variant)
+    evaluate_variant(EvaluationFolder(), variant)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from context_nmt.command_line import run
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.settings.checking import read_plan
-from context_nmt.settings.layout import Layout
+from context_nmt.settings.run_layout import RunLayout
 from context_nmt.settings.text import TextPlan
 
 
@@ -29,7 +29,7 @@ def main() -> None:
 
     Example: python stages tokenize
     """
-    layout = Layout()
+    layout = RunLayout()
     plan = read_plan(TextPlan, layout.stage_plan("text"))
     tokenize_corpus(layout.data(plan.corpus.name), layout.tokenized, plan.corpus, plan.text)
 

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from context_nmt.command_line import run
-from context_nmt.settings.layout import Layout
-from context_nmt.training.running import train_run
+from context_nmt.settings.run_layout import RunLayout
+from context_nmt.training.training_run import train_run
 
 
 def main(
@@ -34,7 +34,7 @@ def main(
 
     Example: python stages train transformer 1
     """
-    layout = Layout().with_plan_of(variant)
+    layout = RunLayout().with_plan_of(variant)
     train_run(layout, variant, seed, device=device, distilled=distilled, start=start)
 
 

@@ -8,12 +8,12 @@ from project_root import make_root
 
 from context_nmt.corpus.hypotheses import write_hypotheses
 from context_nmt.files import write_json, write_lines
-from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.pipeline.planning import write_plans
 from context_nmt.results.evaluation import evaluate_variant
 from context_nmt.settings.folder import Experiment
-from context_nmt.settings.layout import run_name
+from context_nmt.settings.run_layout import run_name
 
 REFERENCE = [f"The {number} small birds sing in tree {number % 7} today ." for number in range(40)]
 RAW = [line.replace(" .", ".") for line in REFERENCE]
@@ -101,7 +101,7 @@ def evaluate_all(experiment: Experiment) -> Experiment:
     """Score and compare every run, as the stages before `report` do."""
     write_pairs(experiment)
     for variant in experiment.settings.variants:
-        evaluate_variant(Evaluated(experiment.folder), variant)
+        evaluate_variant(EvaluationFolder(experiment.folder), variant)
     return experiment
 
 

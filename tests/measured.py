@@ -25,7 +25,7 @@ def by_name(rows):
     """{test_set: {name: {"score", "signature"}}}; what is of no run has names such as cohesion_human."""
     found = {}
     for one in rows:
-        name = name_of(one.measure) + (f"_{one.of}" if one.of else "")
+        name = name_of(one.measure) + (f"_{one.subject}" if one.subject else "")
         found.setdefault(one.measure.test_set, {})[name] = {"score": one.value, "signature": one.signature}
     return found
 
@@ -42,7 +42,7 @@ def rows_of(found):
             score = given if isinstance(given, dict) else {"score": given}
             of = next((one for one in (CHANCE, HUMAN, TEXT) if name.endswith(f"_{one}")), "")
             one = measure(test_set, name.removesuffix(f"_{of}"))
-            parts = {"layer": one.layer, "tag": one.tag, "signature": score.get("signature", ""), "of": of}
+            parts = {"layer": one.layer, "tag": one.tag, "signature": score.get("signature", ""), "subject": of}
             yield row(test_set, one.metric, score["score"], **parts)
 
 

@@ -14,19 +14,19 @@ from tiny_training import RUN, make_experiment
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.hypotheses import write_hypotheses
-from context_nmt.decoding.running import decode_run
+from context_nmt.decoding.decoding_run import decode_run
 from context_nmt.files import UserError, read_lines, write_json, write_lines
 from context_nmt.measures.analyses import analyse_run
 from context_nmt.measures.attention.locality import locality
 from context_nmt.measures.attention.recording import Analysed
 from context_nmt.measures.bleu_breakdowns import bleu_by_length, equal_groups, length_classes, ngram_accuracy
-from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import read_rows
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.text import SideSettings, UnitSettings
-from context_nmt.training.running import train_run
+from context_nmt.training.training_run import train_run
 
 MASKED = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 16}
 
@@ -45,7 +45,7 @@ def trained(folder, **options):
 
 
 def analysed(experiment):
-    analyse_run(Evaluated(experiment.folder), "plain", 1, device="cpu")
+    analyse_run(EvaluationFolder(experiment.folder), "plain", 1, device="cpu")
     return flat(read_rows(experiment.analyses(RUN)))
 
 

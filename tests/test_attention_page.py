@@ -61,13 +61,13 @@ def test_the_weights_are_the_models_own(configuration):
             if number == 0:
                 assert one.words == []
             for seen in (seen for of_word in one.words for seen in of_word):
-                assert sum(seen.words) == pytest.approx(1 if one.at == "target" or seen.number != 2 else 0)
+                assert sum(seen.words) == pytest.approx(1 if one.seen_side == "target" or seen.number != 2 else 0)
             assert all(sum(seen.weight for seen in of_word) == pytest.approx(1) for of_word in one.words)
             if (
                 number == 1
             ):  # its words are c, b@@ d@@ a in the source, g in the target; behind a b@@ c, and d@@ b@@ e f
-                queries = [(0, 1), (1, 4)] if one.of == "source" else [(0, 1)]
-                keys = [(0, 1), (1, 3)] if one.at == "source" else [(1, 4), (4, 5)]
+                queries = [(0, 1), (1, 4)] if one.own_side == "source" else [(0, 1)]
+                keys = [(0, 1), (1, 3)] if one.seen_side == "source" else [(1, 4), (4, 5)]
                 for (start, stop), (seen,) in zip(queries, one.words, strict=True):
                     assert seen.number == 0
                     assert seen.weight == pytest.approx(float(shares[start:stop, -1].mean()))
@@ -110,12 +110,12 @@ def test_the_page_marks_pronouns_and_fetches_nothing(tmp_path):
         translation=["x"],
         reference=["y"],
         seen_target=["x"],
-        looks=[Looks(module="encoder_output", of="source", at="source", words=[])],
+        looks=[Looks(module="encoder_output", own_side="source", seen_side="source", words=[])],
     )
     behind = replace(
         sentence,
         source=["It", "sank"],
-        looks=[Looks(module="encoder_output", of="source", at="source", words=[seen, seen])],
+        looks=[Looks(module="encoder_output", own_side="source", seen_side="source", words=[seen, seen])],
     )
     path = tmp_path / "page.html"
     write_attention_page(path, "T & U", [sentence, behind], {"source": "en", "target": "de"}, oracle=False)

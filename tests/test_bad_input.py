@@ -323,6 +323,7 @@ def test_a_machine_without_the_text_tools_translates_and_says_where_to_go_on(pro
         "error: runs/decoded/plain-1 is written, but sacremoses is not installed, so it cannot be turned into text; run"
         " `python stages decode plain 1 --no-search` where it is",
     )
+    shutil.rmtree(project / "__pycache__", ignore_errors=True)
     (project / "metrics/hypotheses/plain-1.zip").unlink()
     assert stage(project, "decode", "plain", "1", "--no-search") == (0, [])
     assert contents(project) == before

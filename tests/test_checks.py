@@ -292,6 +292,10 @@ def test_a_file_that_a_folder_of_ones_own_has_not_is_named_before_the_run(projec
     folder = project / "experiments/one/data/mine"
     with_documents(folder)
     edit(project / "experiments/one/params.yaml", "name: miniature", "name: mine")
+    (problem,) = refusal(project, before_run=True)
+    assert all(words in problem for words in ("corpus.contrastive", "pronouns", "senses", "SET.en-de.jsonl"))
+    for name in ("pronouns", "senses"):
+        (folder / f"{name}.en-de.jsonl").touch()
     check_before_run(project, project / "experiments/one")
     (folder / ending).unlink()
     (problem,) = refusal(project, before_run=True)

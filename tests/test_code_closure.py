@@ -101,6 +101,11 @@ def test_a_change_is_noted_for_the_stages_whose_results_it_can_change(project, n
     assert {stage for stage in before if before[stage] != after[stage]} == concerned
 
 
+def test_paths_of_results_concern_no_stage_that_makes_a_model_or_translations():
+    for stage in ("tokenize", "bpe", "train", "average", "decode", "distill"):
+        assert "src/context_nmt/settings/layout.py" not in closure(ROOT, ROOT / f"stages/{stage}.py")
+
+
 def test_old_code_files_and_plans_are_refused(project):
     mechanism, name = project / "src/context_nmt/mechanisms/one.py", "context_nmt.mechanisms.one"
     mechanism.parent.mkdir()

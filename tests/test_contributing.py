@@ -14,7 +14,7 @@ from context_nmt.files import read_json, write_json
 from context_nmt.models import mechanisms
 from context_nmt.pipeline.planning import plan, write_plans
 from context_nmt.settings.folder import Experiment
-from context_nmt.training.running import train_run
+from context_nmt.training.training_run import train_run
 
 PAGE = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
 NAME = "scaled_attention"

@@ -17,8 +17,8 @@ from context_nmt.measures.discourse import cohesion
 from context_nmt.measures.discourse.aligning import WordAligner
 from context_nmt.measures.discourse.coherence import Coherence
 from context_nmt.measures.discourse.cohesion import Cohesion, ContentWords, find_wordnet
-from context_nmt.measures.discourse.running import DocumentScorer
-from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.discourse.scoring import DocumentScorer
+from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import DASH
@@ -197,7 +197,7 @@ def tag(experiment, tokens):
 
 
 def scored(experiment):
-    return list(DocumentScorer(Evaluated(experiment.folder)).rows("transformer-1"))
+    return list(DocumentScorer(EvaluationFolder(experiment.folder)).rows("transformer-1"))
 
 
 def test_test_sets_with_documents_are_scored(experiment):
@@ -226,13 +226,13 @@ def test_gold_tags_of_other_tokens_are_not_used(experiment):
 
 def test_all_runs_of_a_variant_that_is_there_are_scored(experiment):
     write_pairs(experiment)
-    evaluate_variant(Evaluated(experiment.folder), "gauss")
+    evaluate_variant(EvaluationFolder(experiment.folder), "gauss")
     for seed in (1, 2):
         scores = read_flat(experiment.scores(f"gauss-{seed}"))
         assert {"cohesion", "coherence", "sacrebleu", "p_sign_sacrebleu"} <= set(scores["test"])
         assert "cohesion" not in scores["dev"]
     with pytest.raises(UserError, match="no variant 'none'"):
-        evaluate_variant(Evaluated(experiment.folder), "none")
+        evaluate_variant(EvaluationFolder(experiment.folder), "none")
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from test_document_model import CONFIGURATIONS, DOCUMENTS, texts
 from tiny_training import make_experiment
 
 from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.decoding.decoding_run import decode_run
 from context_nmt.decoding.forced_scoring import score_pairs
-from context_nmt.decoding.running import decode_run
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError, read_lines, write_json
 from context_nmt.measures.attention import recording

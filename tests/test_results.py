@@ -21,7 +21,7 @@ from measured import add_flat, by_name, change, read_flat, write_flat
 from shown import tables, texts
 
 from context_nmt.files import UserError, read_json, write_json, write_lines
-from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import BOUND, TESTS, TEXT, Measure
 from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
@@ -54,7 +54,7 @@ def results(experiment):
 
 
 def scores_of(experiment, run):
-    return by_name(score_rows(Evaluated(experiment.folder), run))
+    return by_name(score_rows(EvaluationFolder(experiment.folder), run))
 
 
 def scores_table(results, test_set="test"):
@@ -120,8 +120,8 @@ def test_a_bound_is_no_system_s_score(tmp_path):
     write_lines(experiment.corpus / "test.bound.de", RAW)
     write_tables(evaluate_all(experiment))
     results = read_results(experiment)
-    assert results.of(BOUND, BLEU) == 100
-    assert results.of(BOUND, Measure("dev", "sacrebleu")) is None
+    assert results.reference_value(BOUND, BLEU) == 100
+    assert results.reference_value(BOUND, Measure("dev", "sacrebleu")) is None
     best = scores_table(results)[BEST]
     assert {title for title, text in best.items() if text != DASH} == {"sacrebleu"}
     assert best["sacrebleu"] == "100.00"
@@ -197,7 +197,7 @@ def test_the_tested_metric_has_the_mark_and_no_other(tmp_path, metric):
     results = read_results(experiment)
     tested = [one for one in results.measures if getattr(results.estimate("gauss", one).gain, "p", None) is not None]
     assert tested == [Measure("dev", metric), Measure("test", metric)]
-    evaluated, tokenized = Evaluated(tmp_path), metric != "sacrebleu"
+    evaluated, tokenized = EvaluationFolder(tmp_path), metric != "sacrebleu"
     lines, references = read_test(evaluated, "gauss-1", "test", tokenized=tokenized)
     baseline, _ = read_test(evaluated, "transformer-1", "test", tokenized=tokenized)
     text = text_of_tokens(evaluated.settings) if tokenized else "raw"
@@ -495,10 +495,14 @@ def test_unknown_variants_and_broken_files_are_named(tmp_path):
     experiment = make_experiment(tmp_path)
     write_pairs(experiment)
     with pytest.raises(UserError, match=r"no variant 'gaus' in .*pairs; there are again, alone, gauss, transformer\. "):
-        evaluate_variant(Evaluated(experiment.folder), "gaus")
+        evaluate_variant(EvaluationFolder(experiment.folder), "gaus")
     write_output(experiment, "gauss-1", REFERENCE, dev=["only one"])
     with pytest.raises(UserError, match=r"gauss-1\.zip: dev has 1 lines, its references have 40"):
         scores_of(experiment, "gauss-1")
+    path = experiment.analyses("gauss-2")
+    path.write_text(path.read_text(encoding="utf-8") + "gauss-2,dev,chrf\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"analyses/gauss-2\.csv: line \d+: not a row"):
+        read_results(experiment)
     write_lines(experiment.analyses("gauss-1"), ["metric,value", "chrf,1"])
-    with pytest.raises(UserError, match=r"analyses/gauss-1\.csv: its columns are \['metric', 'value'\]; they must be"):
+    with pytest.raises(UserError, match=r"analyses/gauss-1\.csv: its columns are metric, value; they must be"):
         write_tables(experiment)

@@ -15,8 +15,8 @@ from context_nmt.decoding import validation
 from context_nmt.files import UserError, locked
 from context_nmt.models.averaging import average_run
 from context_nmt.settings.folder import Experiment
-from context_nmt.training import running, trainer
-from context_nmt.training.running import train_run
+from context_nmt.training import trainer, training_run
+from context_nmt.training.training_run import train_run
 
 SETTINGS = {"maximum_updates": 120, "validate_every": 4, "keep_last": 3, "keep_best": 1}
 WIDE = {"width": 128, "feed_forward_width": 1024}  # so that writing a state takes its time
@@ -59,7 +59,7 @@ def test_killed_twenty_times_it_ends_in_the_same_bytes(tmp_path):
     moments = random.Random(seed)
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(
-        ["context_nmt.training.running", "torch._dynamo"]
+        ["context_nmt.training.training_run", "torch._dynamo"]
     )  # the latter comes with the optimiser
     inside = 0
     for kill in range(20):
@@ -140,7 +140,7 @@ def test_another_plan_text_seed_or_code_starts_from_the_beginning(tmp_path, monk
         path.write_bytes(content)
     run(experiment, seed=2)
     with monkeypatch.context() as patch:
-        patch.setattr(running, "digest_of_module", lambda name: f"other than that of {name}")
+        patch.setattr(training_run, "digest_of_module", lambda name: f"other than that of {name}")
         run(experiment)
     assert updates == [1, 2, 3, 4, 5, 6] * 4
     run(experiment)

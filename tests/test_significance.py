@@ -28,6 +28,12 @@ def test_equal_outputs_are_never_significant():
     assert result["sign"] == {"p": 1, "better": 0, "worse": 0, "equal": 60}
 
 
+def test_different_outputs_that_both_score_0_are_not_significant():
+    result = compared(["x y z"] * 60, ["u v w"] * 60)
+    assert result["difference"] == 0
+    assert [result[test]["p"] for test in ("bootstrap", "sacrebleu", "sign")] == [1, 1, 1]
+
+
 def test_a_clearly_better_system_is_significant_by_all_tests():
     result = compared(REFERENCE, WORSE)
     assert result["system"] == 100

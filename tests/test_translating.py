@@ -19,7 +19,7 @@ from test_search import same
 
 from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.vocabulary import BEGIN, END
-from context_nmt.decoding.running import decode_run, translate_text
+from context_nmt.decoding.decoding_run import decode_run, translate_text
 from context_nmt.decoding.translating import batches, translate_ids
 from context_nmt.files import UserError, decoded_lines, read_lines, write_json, write_lines
 from context_nmt.models.building import build
@@ -179,8 +179,8 @@ def test_two_processes_of_torchrun_write_what_one_writes(experiment: Experiment)
 def test_what_is_missing_is_named(experiment: Experiment, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"decoding\.json: no such file"):
         decode_run(experiment, "small", 1, device="cpu")
-    write_json(experiment.plan("small", "decoding"), {"beam": 0})
-    with pytest.raises(UserError, match=r"decoding\.json: .*beam is 0"):
+    write_json(experiment.plan("small", "decoding"), {"baem": 1})
+    with pytest.raises(UserError, match=r"decoding\.json: .*baem"):
         decode_run(experiment, "small", 1, device="cpu")
     with pytest.raises(UserError, match="holds no trained run"):
         translate_text(tmp_path, io.BytesIO(), io.BytesIO(), beam=None, device="cpu")

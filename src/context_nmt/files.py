@@ -26,8 +26,9 @@ def replacing(path: Path) -> Iterator[Path]:
 
     Removes what killed processes have left of the same file. Raises UserError if the disk is full.
     """
-    if path.is_dir():
-        raise UserError(f"{path}: is a folder; a file is to be written there")
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path}: is {'a folder' if path.is_dir() else 'no regular file'}; choose the name of a file")
     with _partial(path) as temporary:
         yield temporary
         with temporary.open("rb") as written:
@@ -155,8 +156,13 @@ def read_json(path: Path) -> Any:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write one JSON value with sorted keys, whole or not at all."""
-    write_lines(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False).split("\n"))
+    """Write `json_text` of a value, whole or not at all."""
+    write_lines(path, json_text(value).split("\n")[:-1])
+
+
+def json_text(value: Any) -> str:
+    """Return a value as indented JSON with sorted keys, ending with a line break."""
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def sha256(path: Path) -> str:
@@ -201,6 +207,8 @@ def read_parallel(*paths: Path) -> list[list[str]]:
     for path, lines in zip(paths, texts, strict=True):
         if not lines:
             raise UserError(f"{path}: the file is empty")
+        if lines[0].startswith("\ufeff"):
+            raise UserError(f"{path}: starts with a byte order mark (U+FEFF), which would be part of the first word")
         if len(lines) != len(texts[0]):
             raise UserError(f"{path} has {len(lines)} lines, {paths[0]} has {len(texts[0])}; they must be equal")
     return texts

@@ -36,6 +36,6 @@ def translate(
 
         context-nmt translate runs/models/transformer-1 < text.en > text.de
     """
-    from context_nmt.decoding.running import translate_text
+    from context_nmt.decoding.decoding_run import translate_text
 
     translate_text(folder, sys.stdin.buffer, sys.stdout.buffer, beam=beam, device=device)

@@ -8,26 +8,28 @@ import time
 
 from context_nmt.code_closure import digest_of_module
 from context_nmt.corpus.binarized import BinarizedCorpus, write_ids
-from context_nmt.decoding.running import read_settings
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import usable
 from context_nmt.files import iterate_lines, replacing_folder, sha256, write_json, write_lines
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
-from context_nmt.settings.layout import Layout, run_name
+from context_nmt.settings import read_settings
+from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.run_layout import RunLayout, run_name
 
 SHARD = 10_000  # sentences; a kill loses no more than one shard
 
 
-def distill_run(experiment: Layout, teacher: str, seed: int, *, device: str, shard: int = SHARD) -> None:
+def distill_run(experiment: RunLayout, teacher: str, seed: int, *, device: str, shard: int = SHARD) -> None:
     """Translate the training source with a run into `runs/distilled`: the same number of lines in the same order.
 
     The search is the teacher's own. Finished shards stay in `runs/scratch` until all are finished, and a killed
     distillation resumes after them. Where torchrun started several processes, they share the work.
     """
     path = experiment.plan(teacher, "decoding")
-    settings, corpus, run = read_settings(path), BinarizedCorpus(experiment.binarized), run_name(teacher, seed)
+    settings = read_settings(DecodingSettings, path)
+    corpus, run = BinarizedCorpus(experiment.binarized), run_name(teacher, seed)
     where = device_named(device)
     model = load_run(experiment.model(run), where, corpus)
     source = corpus.side(corpus.train, corpus.source)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.decoding.running import read_settings
 from context_nmt.decoding.workers import gathered
 from context_nmt.files import read_lines, read_parallel
 from context_nmt.measures.attention.divergence import divergence
@@ -11,17 +10,19 @@ from context_nmt.measures.attention.gates import gates
 from context_nmt.measures.attention.locality import locality
 from context_nmt.measures.attention.recording import Analysed
 from context_nmt.measures.bleu_breakdowns import bleu_by_iterations, bleu_by_length, ngram_accuracy
-from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.parts_of_speech import find_tags, tagged_words
 from context_nmt.measures.rows import Row, write_rows
 from context_nmt.measures.scores import read_test
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
-from context_nmt.settings.layout import run_name
+from context_nmt.settings import read_settings
+from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.run_layout import run_name
 
 
-def analyse_run(experiment: Evaluated, variant: str, seed: int, *, device: str) -> None:
+def analyse_run(experiment: EvaluationFolder, variant: str, seed: int, *, device: str) -> None:
     """Write the analyses of a run's model and of its translations, for each test set.
 
     Where torchrun started several processes, they share the test sets and the first writes. Raises UserError for
@@ -30,7 +31,7 @@ def analyse_run(experiment: Evaluated, variant: str, seed: int, *, device: str) 
     corpus, run = BinarizedCorpus(experiment.binarized), run_name(variant, seed)
     where = device_named(device)
     model = load_run(experiment.model(run), where, corpus)
-    settings = read_settings(experiment.plan(variant, "decoding"))
+    settings = read_settings(DecodingSettings, experiment.plan(variant, "decoding"))
     with processes(where) as group:
         own = group.share(list(corpus.tests))
         rows = {test: list(_rows(experiment, run, Analysed(model, corpus, test, settings))) for test in own}
@@ -39,7 +40,7 @@ def analyse_run(experiment: Evaluated, variant: str, seed: int, *, device: str) 
         write_rows(experiment.analyses(run), run, (row for test in corpus.tests for row in found[test]))
 
 
-def _rows(experiment: Evaluated, run: str, analysed: Analysed) -> Iterator[Row]:
+def _rows(experiment: EvaluationFolder, run: str, analysed: Analysed) -> Iterator[Row]:
     corpus, test = analysed.corpus, analysed.test
     tagged = {}
     for side, language in (("source", corpus.source), ("target", corpus.target)):

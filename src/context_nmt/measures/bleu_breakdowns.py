@@ -32,11 +32,11 @@ def bleu_by_length(
     """
     for number, lines in length_classes(units).items():
         yield row(test_set, "bleu_of_units", _bleu_of(lines, hypotheses, references), tag=str(number))
-        yield row(test_set, "sentences_of_units", len(lines), tag=str(number), of=TEXT)
+        yield row(test_set, "sentences_of_units", len(lines), tag=str(number), subject=TEXT)
     for number, lines in equal_groups(words).items():
         yield row(test_set, "bleu_of_tenth", _bleu_of(lines, hypotheses, references), tag=str(number))
         mean = round(fmean(words[line] for line in lines), 2)
-        yield row(test_set, "words_of_tenth", mean, tag=str(number), of=TEXT)
+        yield row(test_set, "words_of_tenth", mean, tag=str(number), subject=TEXT)
 
 
 def _bleu_of(lines: list[int], hypotheses: Sequence[str], references: Texts) -> float:

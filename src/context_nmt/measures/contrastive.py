@@ -12,7 +12,8 @@ from statistics import fmean
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import UserError, read_json, replacing_folder, write_lines
 from context_nmt.measures.rows import TEXT, Row, row, write_rows
-from context_nmt.settings.layout import Layout, run_name
+from context_nmt.settings.layout import Layout
+from context_nmt.settings.run_layout import run_name
 
 COLUMNS = ("line", "outcome", "margin", "normalized_outcome", "normalized_margin")
 Candidate = tuple[tuple[int, ...], int]  # line numbers of the pairs before it, oldest first, and its own
@@ -88,7 +89,7 @@ class Items:
         """Yield accuracies of the set `name` by category, in per cent, and the items of each; margins by metric."""
         for category in sorted(set().union(*self.categories)):
             own = [number for number, categories in enumerate(self.categories) if category in categories]
-            yield row(name, "items", len(own), tag=category, of=TEXT)
+            yield row(name, "items", len(own), tag=category, subject=TEXT)
             for metric, of_items in margins.items():
                 score = "mean-over-units" if metric == NORMALIZED else "sum"
                 accuracy = round(100 * fmean(outcome(of_items[number]) for number in own), 4)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from context_nmt.corpus.vocabulary import JOINER
 from context_nmt.files import read_json_lines, read_parallel
-from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.evaluation_folder import EvaluationFolder
 
 # The twelve universal tags of Petrov et al. (2012), SYM for their ".", by the tags of the Penn Treebank and of STTS.
 # STTS tags before a noun are determiners, except possessives, which are pronouns in the Penn Treebank, too.
@@ -39,7 +39,7 @@ class Tags:
         return [[UNIVERSAL_OF.get(tag, "X") for tag in tags] for tags in self.sentences]
 
 
-def find_tags(experiment: Evaluated, split: str, language: str) -> Tags | None:
+def find_tags(experiment: EvaluationFolder, split: str, language: str) -> Tags | None:
     """Return the gold tags of a tokenised split if its tokens have any, else those of NLTK's tagger for English.
 
     Returns None where neither exists.

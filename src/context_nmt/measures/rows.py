@@ -34,27 +34,35 @@ class Row:
     measure: Measure
     value: float
     signature: str = ""  # how it was computed
-    of: str = ""  # one of NO_RUNS; empty: of the run
+    subject: str = ""  # one of NO_RUNS; empty: of the run
 
 
 def row(
-    test_set: str, metric: str, value: float, layer: int | None = None, tag: str = "", signature: str = "", of: str = ""
+    test_set: str,
+    metric: str,
+    value: float,
+    layer: int | None = None,
+    tag: str = "",
+    signature: str = "",
+    subject: str = "",
 ) -> Row:
     """Return a row with a measure of these parts."""
-    return Row(Measure(test_set, metric, layer, tag), value, signature, of)
+    return Row(Measure(test_set, metric, layer, tag), value, signature, subject)
 
 
 def write_rows(path: Path, run: str, rows: Iterable[Row]) -> None:
     """Write COLUMNS as CSV, ordered by test set as they come, then by name; the file appears whole or not at all."""
     rows = list(rows)
     tests = {test_set: place for place, test_set in enumerate(dict.fromkeys(one.measure.test_set for one in rows))}
-    rows.sort(key=lambda one: (tests[one.measure.test_set], one.of, *in_order(one.measure)))
+    rows.sort(key=lambda one: (tests[one.measure.test_set], one.subject, *in_order(one.measure)))
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         for one in rows:  # the writer leaves a cell of None empty
-            of = one.measure
-            writer.writerow((one.of or run, of.test_set, of.metric, of.layer, of.tag, one.value, one.signature))
+            what = one.measure
+            writer.writerow(
+                (one.subject or run, what.test_set, what.metric, what.layer, what.tag, one.value, one.signature)
+            )
 
 
 def in_order(measure: Measure) -> tuple[object, ...]:
@@ -71,8 +79,13 @@ def read_rows(path: Path) -> Iterator[Row]:
     with path.open(encoding="utf-8", newline="") as file:
         lines = csv.DictReader(file)
         if tuple(lines.fieldnames or ()) != COLUMNS:
-            raise UserError(f"{path}: its columns are {lines.fieldnames}; they must be {', '.join(COLUMNS)}")
-        for one in lines:
-            measure = Measure(one["test_set"], one["metric"], int(one["layer"]) if one["layer"] else None, one["tag"])
-            of = one["run"] if one["run"] in NO_RUNS else ""
-            yield Row(measure, float(one["value"]), one["signature"], of)
+            found = ", ".join(lines.fieldnames or ["none"])
+            raise UserError(f"{path}: its columns are {found}; they must be {', '.join(COLUMNS)}")
+        try:
+            for one in lines:
+                layer = int(one["layer"]) if one["layer"] else None
+                measure = Measure(one["test_set"], one["metric"], layer, one["tag"])
+                subject = one["run"] if one["run"] in NO_RUNS else ""
+                yield Row(measure, float(one["value"]), one["signature"], subject)
+        except (TypeError, ValueError) as error:
+            raise UserError(f"{path}: line {lines.line_num}: not a row of {', '.join(COLUMNS)} ({error})") from None

@@ -10,12 +10,12 @@ from context_nmt.corpus.references import reference_names
 from context_nmt.corpus.workers import map_lines
 from context_nmt.files import UserError, read_lines, read_parallel
 from context_nmt.measures.bleu import Score, score_raw, score_sacrebleu, score_tokenized
-from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import BOUND, Row, row
 from context_nmt.settings.text import TextPlan
 
 
-def score_rows(experiment: Evaluated, run: str) -> Iterator[Row]:
+def score_rows(experiment: EvaluationFolder, run: str) -> Iterator[Row]:
     """Yield the scores of one run, and their means over groups of test sets.
 
     Raises UserError for missing files and line counts that differ.
@@ -32,7 +32,9 @@ def score_rows(experiment: Evaluated, run: str) -> Iterator[Row]:
             yield row(group, metric, mean, signature=f"mean of {', '.join(members)}: {first['signature']}")
 
 
-def read_test(experiment: Evaluated, run: str, test: str, *, tokenized: bool) -> tuple[list[str], list[list[str]]]:
+def read_test(
+    experiment: EvaluationFolder, run: str, test: str, *, tokenized: bool
+) -> tuple[list[str], list[list[str]]]:
     """Return the run's output and the references of one test set, as tokens in their original case or as raw text."""
     target = experiment.settings.corpus.target
     names = reference_names(experiment.corpus, test, target)
@@ -49,13 +51,13 @@ def read_test(experiment: Evaluated, run: str, test: str, *, tokenized: bool) ->
     return hypothesis, references
 
 
-def _score_test(experiment: Evaluated, run: str, test: str) -> dict[str, Score]:
+def _score_test(experiment: EvaluationFolder, run: str, test: str) -> dict[str, Score]:
     raw = score_raw(*read_test(experiment, run, test, tokenized=False))
     text = text_of_tokens(experiment.settings)
     return raw | score_tokenized(*read_test(experiment, run, test, tokenized=True), text=text)
 
 
-def _against_bound(experiment: Evaluated, test: str, score: Score) -> Iterator[Row]:
+def _against_bound(experiment: EvaluationFolder, test: str, score: Score) -> Iterator[Row]:
     """Yield the score of an oracle that sees one sentence at a time, and the per cent of it that the run reaches."""
     target = experiment.settings.corpus.target
     bound = experiment.corpus / f"{test}.bound.{target}"
@@ -68,7 +70,7 @@ def _against_bound(experiment: Evaluated, test: str, score: Score) -> Iterator[R
     best, signature = score_sacrebleu(guesses, references).values()
     if best == 0:
         raise UserError(f"{bound} scores 0 sacrebleu: it is no translation of the test set")
-    yield row(test, "sacrebleu", best, signature=signature, of=BOUND)
+    yield row(test, "sacrebleu", best, signature=signature, subject=BOUND)
     yield row(test, "sacrebleu_of_bound", round(100 * score["score"] / best, 4), signature=f"percent|{signature}")
 
 

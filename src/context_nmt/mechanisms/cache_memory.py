@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from context_nmt.settings import Checked, require
+from context_nmt.settings import Checked, PositiveInteger
 from context_nmt.transformer.attention import Place, linear
 from context_nmt.transformer.sentence_context import SentenceContext
 
@@ -29,12 +29,8 @@ SLOTS = ("decoder_output",)
 class Settings(Checked):
     """The size of the cache."""
 
-    cells: int = 25
-    sentences: int = 7  # mostly enough to fill the cells
-
-    def __post_init__(self) -> None:
-        require(self.cells >= 1, f"cells is {self.cells}; it must be at least 1")
-        require(self.sentences >= 1, f"sentences is {self.sentences}; it must be at least 1")
+    cells: PositiveInteger = 25
+    sentences: PositiveInteger = 7  # mostly enough to fill the cells
 
 
 def build(settings: Settings, place: Place) -> "CacheMemory":

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from context_nmt.settings import Checked, require
+from context_nmt.settings import Checked, NonNegativeInteger
 from context_nmt.transformer.attention import LayerContext, Place, Shows, linear, merge_heads, split_heads
 
 SLOTS = ("cross_attention",)
@@ -28,11 +28,8 @@ SLOTS = ("cross_attention",)
 class Settings(Checked):
     """Which words are near."""
 
-    window: int = 9  # positions to either side
+    window: NonNegativeInteger = 9  # positions to either side
     center: Literal["alignment", "target"] = "alignment"
-
-    def __post_init__(self) -> None:
-        require(self.window >= 0, f"window is {self.window}; it must not be negative")
 
 
 def build(settings: Settings, place: Place) -> "ContextAwareCrossAttention":

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from context_nmt.settings import Checked, require
+from context_nmt.settings import Checked, PositiveInteger
 from context_nmt.transformer.attention import (
     LayerContext,
     Place,
@@ -42,10 +42,7 @@ SLOTS = ("encoder_self_attention", "decoder_self_attention")
 class Settings(Checked):
     """The window of the local context."""
 
-    kernel_size: int = 2  # f: positions, itself included
-
-    def __post_init__(self) -> None:
-        require(self.kernel_size >= 1, f"kernel_size is {self.kernel_size}; it must be at least 1")
+    kernel_size: PositiveInteger = 2  # f: positions, itself included
 
 
 def build(settings: Settings, place: Place) -> "DualContext":

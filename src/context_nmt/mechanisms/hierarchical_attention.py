@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from context_nmt.files import UserError
-from context_nmt.settings import Checked, require
+from context_nmt.settings import Checked, PositiveInteger
 from context_nmt.transformer.attention import (
     Place,
     ScaledDotProduct,
@@ -42,15 +42,12 @@ SLOTS = ("encoder_output", "decoder_output")
 class Settings(Checked):
     """Which sentences, and which of their states."""
 
-    sentences: int = 3  # k
+    sentences: PositiveInteger = 3  # k
     # After the decoder: its states, the encoder's, or the last cross-attention's output. After the encoder: source.
     context: Literal["target", "source", "alignment"] | None = None  # None: target
     detach_context: bool = True
     detach_query: bool = True
     bypass: bool = True  # false, as in the code: results then depend on the rest of the batch
-
-    def __post_init__(self) -> None:
-        require(self.sentences >= 1, f"sentences is {self.sentences}; it must be at least 1")
 
 
 def build(settings: Settings, place: Place) -> "HierarchicalAttention":
@@ -68,9 +65,9 @@ class HierarchicalAttention(nn.Module):
     def __init__(self, settings: Settings, place: Place) -> None:
         super().__init__()
         self.settings, self.sentences = settings, settings.sentences
-        self.of = "source" if place.slot == "encoder_output" else settings.context or "target"
+        self.reads = "source" if place.slot == "encoder_output" else settings.context or "target"
         width = place.width
-        self.context_norm = Norm(width) if self.of == "alignment" else nn.Identity()
+        self.context_norm = Norm(width) if self.reads == "alignment" else nn.Identity()
         self.word_norm = Norm(width)
         self.word_attention = ProjectedAttention(place)
         self.word_output_norm = Norm(width)
@@ -106,11 +103,11 @@ class HierarchicalAttention(nn.Module):
     def _context(self, context: SentenceContext) -> tuple[Tensor, Tensor]:
         """Return the states [B, k, S, D] and which of them are of words [B, k, S]."""
         source, target = context.source, context.target
-        if self.of == "source":
+        if self.reads == "source":
             memory, words = source.states, source.words
         else:
             assert target is not None  # after a decoder
-            memory, words = target.crossed if self.of == "alignment" else target.states, target.words
+            memory, words = target.crossed if self.reads == "alignment" else target.states, target.words
         memory, words = memory[:, -self.sentences :], words[:, -self.sentences :]
         return self.context_norm(memory.detach() if self.settings.detach_context else memory), words
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from context_nmt.files import UserError, read_json, write_json
+from context_nmt.settings import within_bounds
 from context_nmt.settings.model import ModelSettings, OutputSlot
 from context_nmt.settings.training import ScheduleSettings, TrainingSettings
 
@@ -41,7 +42,9 @@ class ModelPlan:
         """Undo `to_dict`; raises UserError for values that no plan of this version has."""
         try:
             slots = {slot: tuple(Filling(**layer) for layer in layers) for slot, layers in values["slots"].items()}
-            return cls(model=ModelSettings(**values["model"]), slots=slots)
+            model = ModelSettings(**values["model"])
+            within_bounds(model)
+            return cls(model=model, slots=slots)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise UserError(f"not the plan of a model ({error})") from None
 
@@ -64,6 +67,8 @@ class TrainingPlan:
         try:
             schedule = ScheduleSettings(**values["training"].pop("schedule"))
             training = TrainingSettings(**values["training"], schedule=schedule)
+            within_bounds(schedule)
+            within_bounds(training)
             return cls(model=ModelPlan.from_dict(values["model"]), training=training)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise UserError(f"{path}: not the plan of a training ({error}); run the plan stage again") from None

@@ -159,6 +159,12 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
     files = _corpus_files(data / corpus.name, entry)
     if files is not None:
         yield from _text_problems(settings, files, parameters)
+    sets = {name.split(".")[0] for name in files or () if name.endswith(f".{corpus.direction}.jsonl")}
+    if files is not None and not entry and (absent := sorted(set(corpus.contrastive) - sets)):
+        yield (
+            f"{parameters}: corpus.contrastive: {absent}: no file {data / corpus.name}/SET.{corpus.direction}.jsonl;"
+            f" the sets there are {sorted(sets)}"
+        )
 
 
 def _corpus_files(folder: Path, entry: CorpusEntry | MiniatureSettings | None) -> set[str] | None:

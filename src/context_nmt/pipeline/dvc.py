@@ -10,13 +10,15 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
-from typing import Any, TextIO
+from pathlib import Path
+from typing import Any
 
 from dvc import dvcfile
 from dvc.cli import main
 from dvc.utils.serialize import modify_yaml
-from dvc.utils.serialize._common import _modify_data
 from ruamel.yaml import YAML
+
+from context_nmt.files import replacing
 
 
 @contextmanager
@@ -26,14 +28,13 @@ def modify_quickly(path: Any, fs: Any = None) -> Iterator[dict[str, Any]]:
         with modify_yaml(path, fs=fs) as values:
             yield values
         return
-    with _modify_data(path, lambda text, _: _yaml().load(text) or {}, _dump, fs=fs) as values:
-        yield values
-
-
-def _dump(values: Any, stream: TextIO) -> None:
+    file = Path(path)
+    values = (_yaml().load(file.read_text(encoding="utf-8")) or {}) if file.is_file() else {}
+    yield values
     text = StringIO()
     _yaml().dump(values, text)
-    stream.write(text.getvalue().replace(": \n", ":\n"))  # for None
+    with replacing(file) as temporary:  # `context-nmt repro` reads it while other stages run
+        temporary.write_text(text.getvalue().replace(": \n", ":\n"), encoding="utf-8")  # for None
 
 
 def _yaml() -> YAML:

@@ -114,7 +114,7 @@ def _parameters(project: Path, name: str, recipe: Recipe, root: str) -> tuple[An
         f"{name}, started from {'the default experiment' if like == DEFAULT else like}.\n"
         "src/context_nmt/settings/ documents every key; an unknown one is refused."
     )
-    chosen, probing = parameters["corpus"], parameters["probing"]
+    chosen, probing = parameters["corpus"], parameters.setdefault("probing", {})
     if corpus in generated and chosen["name"] in generated:  # these have the same files
         chosen["name"] = corpus
     elif corpus not in (None, chosen["name"]):
@@ -126,7 +126,7 @@ def _parameters(project: Path, name: str, recipe: Recipe, root: str) -> tuple[An
         probing.update(sentences=[], tasks=None)  # these tasks are in the other language
     chosen["source"] = recipe.source or chosen["source"]
     chosen["target"] = recipe.target or chosen["target"]
-    names = dict.fromkeys([chosen["name"], str(probing["tasks"] or chosen["name"]).split("/")[0]])
+    names = dict.fromkeys([chosen["name"], str(probing.get("tasks") or chosen["name"]).split("/")[0]])
     made = [name for name in names if name in (*generated, *catalogue["corpora"])]
     parameters["download"] = _in_one_line(made)
     return parameters, [name for name in names if name not in made]

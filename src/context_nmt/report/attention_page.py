@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.decoding.running import read_settings
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import usable
 from context_nmt.files import UserError
@@ -16,7 +15,10 @@ from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.report.formats import write_page
-from context_nmt.settings.layout import Layout, run_name
+from context_nmt.settings import read_settings
+from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.layout import Layout
+from context_nmt.settings.run_layout import run_name
 
 SHOWN = 0.01  # the smallest weight of a word that is marked
 TITLES = {
@@ -51,7 +53,7 @@ def show_document(
     """Write the page of a document, counted from 1, or of its first `most` sentences; raises UserError."""
     corpus, run = BinarizedCorpus(experiment.binarized), run_name(variant, seed)
     numbers = list(_document(corpus, test, document))[:most]
-    settings, where = read_settings(experiment.plan(variant, "decoding")), device_named(device)
+    settings, where = read_settings(DecodingSettings, experiment.plan(variant, "decoding")), device_named(device)
     model = load_run(experiment.model(run), where, corpus)
     modules_that_show(model)
     assert isinstance(model, DocumentModel)

@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 from typing import Any
 
-from context_nmt.measures.discourse.running import DocumentScorer
-from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.discourse.scoring import DocumentScorer
+from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import TESTS, Row, row, write_rows
 from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
 from context_nmt.results.significance import compare
 from context_nmt.settings.checking import read_plan
 from context_nmt.settings.evaluation import SignificanceSettings
-from context_nmt.settings.layout import run_name
+from context_nmt.settings.run_layout import run_name
 
 
-def evaluate_variant(experiment: Evaluated, variant: str) -> None:
+def evaluate_variant(experiment: EvaluationFolder, variant: str) -> None:
     """Write metrics/scores/VARIANT/SEED.csv: scores of sentences and documents, tests against the baseline.
 
     Of a variant without a baseline there are no tests. Raises UserError for an unknown variant, missing files and line
@@ -44,7 +44,7 @@ def _test_rows(test_set: str, baseline: str, found: dict[str, Any]) -> Iterator[
 
 
 def _compare_test(
-    experiment: Evaluated, run: str, baseline: str, test: str, settings: SignificanceSettings
+    experiment: EvaluationFolder, run: str, baseline: str, test: str, settings: SignificanceSettings
 ) -> dict[str, Any]:
 
     tokenized = settings.metric != "sacrebleu"

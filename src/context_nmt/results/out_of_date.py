@@ -5,12 +5,11 @@ from hashlib import md5
 from pathlib import Path
 from typing import Any
 
+from context_nmt.files import UserError, json_text
+from context_nmt.measures.pairs import pairs_of
 from context_nmt.settings.checking import read_yaml
 from context_nmt.settings.folder import Experiment
-from context_nmt.settings.layout import run_name
-
-# Its only dependency is the folder of all translations: a new system there concerns no other.
-OF_ALL_SYSTEMS = "pair"
+from context_nmt.settings.run_layout import run_name
 
 
 def out_of_date(experiment: Experiment) -> list[str]:
@@ -18,7 +17,7 @@ def out_of_date(experiment: Experiment) -> list[str]:
 
     Every stage upstream of a result is compared, too. Raises UserError for a dvc.lock that cannot be read.
     """
-    lock = Lock(experiment.folder, experiment.lock)
+    lock = Lock(experiment)
     return [
         variant
         for variant in experiment.settings.variants
@@ -39,12 +38,15 @@ def _results(experiment: Experiment, variant: str) -> list[Path]:
 class Lock:
     """The stages in an experiment's dvc.lock, as a graph: a dependency leads to the stage with that output."""
 
-    def __init__(self, folder: Path, path: Path) -> None:
-        self.folder = folder
-        self.stages: dict[str, Any] = (read_yaml(path) or {}).get("stages", {}) if path.is_file() else {}
-        self.outputs = {
-            out["path"]: (name, out["md5"]) for name, stage in self.stages.items() for out in stage.get("outs", [])
-        }
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment, path = experiment, experiment.lock
+        try:
+            self.stages: dict[str, Any] = (read_yaml(path) or {}).get("stages", {}) if path.is_file() else {}
+            self.outputs = {
+                out["path"]: (name, out["md5"]) for name, stage in self.stages.items() for out in stage.get("outs", [])
+            }
+        except (AttributeError, KeyError, TypeError):
+            raise UserError(f"{path}: not what DVC writes; restore it from git") from None
         self._checked: dict[str, bool] = {}
 
     def is_up_to_date(self, path: Path) -> bool:
@@ -54,19 +56,29 @@ class Lock:
 
     def _has_run_on_these(self, name: str) -> bool:
         if name not in self._checked:
-            self._checked[name] = name == OF_ALL_SYSTEMS or all(
+            self._checked[name] = all(
                 self._is_unchanged(dependency["path"], dependency["md5"])
                 for dependency in self.stages[name].get("deps", [])
             )
         return self._checked[name]
 
     def _is_unchanged(self, path: str, digest: str) -> bool:
+        file = self.experiment.folder / path
         if "src/code/" in path or path.startswith("metrics/plans/"):  # in git, and made again in seconds
-            return not (self.folder / path).exists() or digest == _digest(self.folder / path)
+            return not file.exists() or digest == _digest(file)
+        if path.startswith("runs/pairs/"):
+            return digest == self._digest_of_pairs(file.stem)
         if path in self.outputs and self.outputs[path][1] != digest:
             return False
         makers = {name for out, (name, _) in self.outputs.items() if _overlap(path, out)}
         return (bool(makers) or not path.startswith("runs/")) and all(self._has_run_on_these(name) for name in makers)
+
+    def _digest_of_pairs(self, variant: str) -> str:
+        """The MD5 of the file that the pair stage would write now; empty if translations are missing."""
+        try:
+            return _md5(json_text(pairs_of(self.experiment, variant)).encode())
+        except UserError:
+            return ""
 
 
 def _overlap(path: str, other: str) -> bool:
@@ -76,7 +88,11 @@ def _overlap(path: str, other: str) -> bool:
 def _digest(path: Path) -> str:
     """The MD5 that DVC records for a file or a folder."""
     if path.is_file():
-        return md5(path.read_bytes(), usedforsecurity=False).hexdigest()
+        return _md5(path.read_bytes())
     files = sorted(file for file in path.rglob("*") if file.is_file())
     entries = [{"md5": _digest(file), "relpath": file.relative_to(path).as_posix()} for file in files]
-    return md5(json.dumps(entries).encode(), usedforsecurity=False).hexdigest() + ".dir"
+    return _md5(json.dumps(entries).encode()) + ".dir"
+
+
+def _md5(content: bytes) -> str:
+    return md5(content, usedforsecurity=False).hexdigest()

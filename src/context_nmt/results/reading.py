@@ -9,7 +9,7 @@ from context_nmt.results.out_of_date import out_of_date
 from context_nmt.results.speeds import read_speeds
 from context_nmt.results.table import RESCORED, Results
 from context_nmt.settings.folder import Experiment
-from context_nmt.settings.layout import run_name
+from context_nmt.settings.run_layout import run_name
 
 OLDER = {"kind": "autoregressive"}  # models.json had no kind before other kinds existed
 

@@ -122,14 +122,15 @@ def sacrebleu_bootstrap(
 ) -> dict[str, Any]:
     """Paired bootstrap by sacrebleu; see the top of this file.
 
-    Equal outputs get p = 1; sacrebleu would say 1 / (resamples + 1), the smallest p that it knows.
+    Equal scores get p = 1; sacrebleu would say 1 / (resamples + 1) of outputs that score the same in every resample.
     """
     systems = [("baseline", baseline), ("system", system)]
     with _sacrebleu_seed(settings.seed):
         test = PairedTest(systems, {"BLEU": metric}, references, test_type="bs", n_samples=settings.resamples)
         signatures, results = test()
-    result: Any = results["BLEU"][1]  # of the system; the baseline comes first
-    p = 1.0 if list(system) == list(baseline) else round(result.p_value, 6)
+    scores: Any = results["BLEU"]
+    other, own = scores
+    p = 1.0 if own.score == other.score else round(own.p_value, 6)
     return {"p": p, "signature": str(signatures["BLEU"])}
 
 

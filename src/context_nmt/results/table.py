@@ -81,7 +81,7 @@ class Results:
             (system, row.measure, seed, row.value)
             for (system, seed), rows in self.rows.items()
             for row in rows
-            if not row.of and row.measure.metric not in (*COUNTS, *P_VALUES)
+            if not row.subject and row.measure.metric not in (*COUNTS, *P_VALUES)
         ]
         table = pd.DataFrame(found, columns=["system", "measure", "seed", "value"])
         wide = table.set_index(["system", "measure", "seed"])["value"].unstack("seed", sort=False)
@@ -118,26 +118,21 @@ class Results:
         baseline, known = self.baseline(system), {name for name, _ in self.values.index}
         if baseline is None or not {system, baseline} <= known:
             return
-        own = self.values.loc[system]
+        own, seeds = self.values.loc[system], self.settings.seeds
         pairs = (own - self.values.loc[baseline].reindex(own.index)).dropna()
         for measure, row in zip(pairs.index, pairs.to_numpy(float), strict=True):
-            if self._signatures_of(system, measure) != self._signatures_of(baseline, measure):
+            of_both = ({self._signatures_of_runs[name, seed, measure] for name in (system, baseline)} for seed in seeds)
+            if any(len(signatures) > 1 for signatures in of_both):
                 continue
             gains: list[float] = row.tolist()
             p = self._p(system, measure, gains)
             yield (system, measure), Difference(round(fmean(gains), 4), t_interval(gains), p)
 
-    def _signatures_of(self, system: str, measure: Measure) -> set[str]:
-        return self._signatures_by_system.get((system, measure), set())
-
     @cached_property
-    def _signatures_by_system(self) -> dict[tuple[str, Measure], set[str]]:
-        found: dict[tuple[str, Measure], set[str]] = {}
-        for (system, _), rows in self.rows.items():
-            for row in rows:
-                if not row.of:
-                    found.setdefault((system, row.measure), set()).add(row.signature)
-        return found
+    def _signatures_of_runs(self) -> dict[tuple[str, int, Measure], str]:
+        return {
+            (*run, row.measure): row.signature for run, rows in self.rows.items() for row in rows if not row.subject
+        }
 
     def _p(self, system: str, measure: Measure, gains: list[float]) -> float | None:
         """The largest p of all seeds; 1 if they disagree on which system is better, None unless all were tested."""
@@ -184,14 +179,14 @@ class Results:
         found = dict.fromkeys(measure for _, measure in self.estimates)
         return sorted(found, key=lambda measure: self._place((self.systems[0], measure)))
 
-    def of(self, kind: str, measure: Measure) -> float | None:
+    def reference_value(self, kind: str, measure: Measure) -> float | None:
         """A number that belongs to a test set, not to a run; `kind` is one of measures.rows.NO_RUNS."""
-        return self.of_no_run.get((kind, measure))
+        return self.reference_values.get((kind, measure))
 
     @cached_property
-    def of_no_run(self) -> dict[tuple[str, Measure], float]:
+    def reference_values(self) -> dict[tuple[str, Measure], float]:
         """All numbers that belong to a test set, by kind and measure."""
-        return {(row.of, row.measure): row.value for rows in self.rows.values() for row in rows if row.of}
+        return {(row.subject, row.measure): row.value for rows in self.rows.values() for row in rows if row.subject}
 
     def signatures(self, measure: Measure) -> list[str]:
         """All signatures of a measure on any set; values with different signatures cannot be compared."""
@@ -202,7 +197,7 @@ class Results:
         found: dict[Measure, set[str]] = {}
         for rows in self.rows.values():
             for row in rows:
-                if row.of or row.measure.metric in P_VALUES or row.measure.test_set in self.settings.corpus.groups:
+                if row.subject or row.measure.metric in P_VALUES or row.measure.test_set in self.settings.corpus.groups:
                     continue
                 if row.signature:
                     found.setdefault(_of_any_set(row.measure), set()).add(row.signature)

@@ -48,7 +48,7 @@ def _as_frame(results: Results) -> pd.DataFrame:
                 *(gain and gain.mean, *ends, gain and gain.p),
             )
         )
-    for (kind, measure), value in results.of_no_run.items():
+    for (kind, measure), value in results.reference_values.items():
         rows.append((kind, *_cells(measure), value, *(None,) * 7))
     return pd.DataFrame(rows, columns=list(COLUMNS)).convert_dtypes()
 

@@ -1,7 +1,14 @@
 """Every key of a params.yaml, with its default and its allowed values; a module for each group of stages."""
 
+import operator
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
+
+from context_nmt.files import UserError, read_json
+
+Settings = TypeVar("Settings", bound="Checked")
+SYMBOLS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 
 class Checked:
@@ -16,6 +23,12 @@ class Bounds:
     def __init__(self, **limits: float) -> None:
         self.limits = limits
 
+    def check(self, name: str, value: Any) -> None:
+        """Raise ValueError for a number outside the limits; None has none."""
+        for limit, bound in self.limits.items():
+            if value is not None and not getattr(operator, limit)(value, bound):
+                raise ValueError(f"{name} is {value}; it must be {SYMBOLS[limit]} {bound}")
+
     def __get_pydantic_core_schema__(self, kind: Any, handler: Any) -> Any:
         return handler(kind) | self.limits
 
@@ -27,6 +40,24 @@ PositiveNumber = Annotated[float, Bounds(gt=0)]
 NonNegativeNumber = Annotated[float, Bounds(ge=0)]
 Share = Annotated[float, Bounds(ge=0, le=1)]
 ShareBelowOne = Annotated[float, Bounds(ge=0, lt=1)]  # of dropout, say
+
+
+def within_bounds(values: Checked) -> None:
+    """Raise ValueError for a number outside its bounds: of settings that are read without pydantic."""
+    for name, hint in get_type_hints(type(values), include_extras=True).items():
+        for part in (hint, *get_args(hint)):
+            for bounds in (one for one in getattr(part, "__metadata__", ()) if isinstance(one, Bounds)):
+                bounds.check(name, getattr(values, name))
+
+
+def read_settings(kind: type[Settings], path: Path) -> Settings:
+    """Read flat settings from a plan without pydantic, as on a machine that has only PyTorch; raises UserError."""
+    try:
+        settings = kind(**read_json(path))
+        within_bounds(settings)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{path}: not {kind.__name__} ({error}); run the plan stage again") from None
+    return settings
 
 
 def require(condition: bool, message: str) -> None:

@@ -22,6 +22,8 @@ def read_yaml(path: Path) -> Any:
         return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise UserError(f"{path}: is a folder, not a file") from None
     except MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise UserError(f"{path}: not YAML ({error.problem}{line})") from None

@@ -45,7 +45,10 @@ class TrainSettings(Checked):
         teachers = list(self.teachers)
         require(len(teachers) < 2, f"teachers is {teachers}; it must list at most one variant")
         bitext = list(self.bitext)
-        require(set(teachers) <= set(bitext), f"teachers is {teachers}; it must be one of bitext, {bitext}")
+        require(
+            set(teachers) <= set(bitext),
+            f"teachers is {teachers}; it must be one of those in bitext, {bitext}",
+        )
         require(bool(teachers) or not self.distilled, f"distilled is {list(self.distilled)}, but teachers is empty")
 
 
@@ -104,6 +107,7 @@ class ExperimentSettings(Checked):
         for key in ("seeds", "download", "rescored"):
             require_distinct(key, getattr(self, key))
         train, probing, names = self.train, self.probing, list(self.variants)
+        require(len(names) > 0, "variants is empty; it must have at least one variant")
         require(self.focus in names, f"focus: no variant {self.focus!r}; there are {names}")
         named = {f"train.{key}": getattr(train, key) for key in ("bitext", "distilled", "document", "continued")}
         named |= {"probing.sentences": probing.sentences, "probing.words": probing.words, "rescored": self.rescored}
@@ -136,7 +140,8 @@ class ExperimentSettings(Checked):
                 f"variants: {name!r} names files; it must be made of letters, digits, _ and -, and not start with -",
             )
             times = train.everything.count(name)
-            require(times == 1, f"variants.{name} is in {times} lists under train; it must be in exactly one")
+            require(times > 0, f"variants.{name} is in no list under train; add it to one, such as train.bitext")
+            require(times < 2, f"variants.{name} is in {times} lists under train; it must be in exactly one")
             require(
                 variant.baseline is None or variant.baseline in {*names} - {name},
                 f"variants.{name}.baseline: no other variant {variant.baseline!r}; there are {names}",

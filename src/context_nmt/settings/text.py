@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from context_nmt.settings import Bounds, Checked, NonNegativeInteger, PositiveInteger, require
+from context_nmt.settings import Bounds, Checked, NonNegativeInteger, PositiveInteger, require, require_distinct
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,8 +22,9 @@ class CorpusSettings(Checked):
     def __post_init__(self) -> None:
         require(self.source != self.target, f"source and target are both {self.source!r}; they must differ")
         require(len(self.tests) > 0, "tests is empty; it must list at least one test set")
+        require_distinct("tests", self.tests)
         evaluated = {self.validation, *self.tests}
-        require(self.train not in evaluated, f"train is {self.train!r}, which is also validated or tested on")
+        require(self.train not in evaluated, f"train is {self.train!r}, which is also the validation set or a test set")
         for group, members in self.groups.items():
             missing = sorted(set(members) - set(self.tests))
             require(not missing, f"groups.{group} names {missing}; its members must be in tests ({list(self.tests)})")

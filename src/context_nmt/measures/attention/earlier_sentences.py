@@ -36,8 +36,8 @@ class Looks:
     """What the words of one sentence see through one module; nothing if it has no previous sentence."""
 
     module: str  # encoder_output, decoder_output
-    of: str  # the side whose words look: source, target
-    at: str  # the side that they look at
+    own_side: str  # the side whose words look: source, target
+    seen_side: str  # the side that they look at
     words: list[list[Seen]]  # of each word, oldest sentence first
 
 
@@ -78,19 +78,19 @@ def looks(
             model(*(torch.from_numpy(one).to(device) for one in ids))
             found.append([])
             for name in names:
-                of = "source" if name.startswith("encoder") else "target"
-                at = "source" if model.get_submodule(name).of == "source" else "target"
+                own_side = "source" if name.startswith("encoder") else "target"
+                seen_side = "source" if model.get_submodule(name).reads == "source" else "target"
                 words, shares = (outputs[hook].double().mean(1) for hook in hooks[name])  # means over heads
                 words, shares = words[: len(words) // len(rows)], shares[: len(shares) // len(rows), 0]  # first row's
                 earlier = [
-                    _Earlier(one, sides[at][one], vocabularies[at], begins=at == "target")
+                    _Earlier(one, sides[seen_side][one], vocabularies[seen_side], begins=seen_side == "target")
                     for one in range(number - min(number, len(words)), number)
                 ]
-                own = (sources if of == "source" else translations)[number]
-                spans = word_spans(_units(vocabularies[of], own))
+                own = (sources if own_side == "source" else translations)[number]
+                spans = word_spans(_units(vocabularies[own_side], own))
                 seen = [[one.seen(words, shares, slice(*span), number) for one in earlier] for span in spans]
                 some = any(one.known for one in earlier)
-                found[-1].append(Looks(module=name, of=of, at=at, words=seen if some else []))
+                found[-1].append(Looks(module=name, own_side=own_side, seen_side=seen_side, words=seen if some else []))
     return found
 
 

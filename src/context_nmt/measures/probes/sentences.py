@@ -29,7 +29,8 @@ from context_nmt.models.devices import device_named
 from context_nmt.models.model import Model
 from context_nmt.settings.checking import read_plan
 from context_nmt.settings.evaluation import SentenceClassifierSettings, SentenceProbePlan
-from context_nmt.settings.layout import Layout, run_name
+from context_nmt.settings.layout import Layout
+from context_nmt.settings.run_layout import run_name
 from context_nmt.settings.text import SideSettings
 
 TOKENS = 4096  # of a batch, padding included
@@ -54,7 +55,7 @@ def probe_sentences(experiment: Layout, variant: str, seed: int, *, device: str)
     rows: list[Row] = []
     for name, one in (found | group_means(found)).items():
         rows += [row(test_set, "probe", one["accuracy"], tag=name)]
-        rows += [row(test_set, "probe", one["chance"], tag=name, of=CHANCE)]
+        rows += [row(test_set, "probe", one["chance"], tag=name, subject=CHANCE)]
         if "deviation" in one:
             rows += [row(test_set, "probe_deviation", one["deviation"], tag=name)]
     write_rows(experiment.sentence_probes(run), run, rows)

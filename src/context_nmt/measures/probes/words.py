@@ -18,7 +18,7 @@ from torch import Tensor
 from context_nmt.command_line import progress
 from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
 from context_nmt.corpus.vocabulary import Vocabulary
-from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.parts_of_speech import Tags, find_tags, tagged_words
 from context_nmt.measures.probes.classifiers import word_probe
 from context_nmt.measures.probes.states import STACKS, Layers, cosines, read_layers
@@ -28,7 +28,7 @@ from context_nmt.models.devices import device_named
 from context_nmt.models.model import Model
 from context_nmt.settings.checking import read_plan
 from context_nmt.settings.evaluation import WordClassifierSettings
-from context_nmt.settings.layout import run_name
+from context_nmt.settings.run_layout import run_name
 from context_nmt.training.batches import Pairs
 
 LONGEST = 100  # units of a training sentence, on either side
@@ -37,7 +37,7 @@ BINS = 10  # of frequencies
 TOKENS = 4096  # of a batch of a test set, padding included
 
 
-def probe_words(experiment: Evaluated, variant: str, seed: int, *, device: str) -> None:
+def probe_words(experiment: EvaluationFolder, variant: str, seed: int, *, device: str) -> None:
     """Write the rows of `WordProbes` for every test set; raises UserError for missing files."""
     run = run_name(variant, seed)
     corpus = BinarizedCorpus(experiment.binarized)

@@ -214,5 +214,5 @@ def _grid(results: Results, analysis: Analysis, test_set: str) -> Grid:
 def _count(results: Results, analysis: Analysis, test_set: str, tag: str) -> str:
     """Return what a column is about, the same for all systems."""
     metric, unit = analysis.counts
-    found = results.of(TEXT, Measure(test_set, metric, tag=tag))
+    found = results.reference_value(TEXT, Measure(test_set, metric, tag=tag))
     return "" if found is None else f", {found:,g} {unit}"

@@ -47,7 +47,7 @@ def documents_page(results: Results) -> Page:
 
 def _scores(results: Results, test: str) -> Grid:
     measures = [one for one in (Measure(test, metric) for metric in METRICS) if one in results.measures]
-    human = [value_cell(results.of(HUMAN, measure), "{:.4f}") for measure in measures]
+    human = [value_cell(results.reference_value(HUMAN, measure), "{:.4f}") for measure in measures]
     rows = [*rows_of(results, results.models, measures, 4), ("Human translation", human)]
     return grid_of("", [measure.metric for measure in measures], rows)
 

@@ -51,7 +51,7 @@ def probed_tasks(results: Results) -> dict[str, float]:
     """Return the share of the most frequent class, in per cent, of each task and group that was probed."""
     names = [name for group, members in GROUPS.items() for name in (*members, group)]
     tasks = str(results.settings.probing.tasks)
-    found = {name: results.of(CHANCE, Measure(tasks, "probe", tag=name)) for name in names}
+    found = {name: results.reference_value(CHANCE, Measure(tasks, "probe", tag=name)) for name in names}
     return {name: chance for name, chance in found.items() if chance is not None}
 
 

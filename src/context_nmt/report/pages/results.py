@@ -72,7 +72,7 @@ def _scores(results: Results, test_set: str) -> Grid:
         (label, [*_costs(results, variant), *cells])
         for variant, (label, cells) in zip(results.models, rows_of(results, results.models, measures), strict=True)
     ]
-    best = [results.of(BOUND, measure) for measure in measures]
+    best = [results.reference_value(BOUND, measure) for measure in measures]
     if any(best):
         rows.append((BEST, [NOTHING] * len(COSTS) + [value_cell(value, "{:.2f}") for value in best]))
     return grid_of("", [*COSTS, *(one.metric for one in measures)], rows)
@@ -97,7 +97,7 @@ def _accuracies(results: Results, name: str, metric: str, per: str) -> Grid:
 
 def with_items(results: Results, measure: Measure, title: str) -> str:
     """Return the title of a category's column with the number of its items."""
-    items = results.of(TEXT, Measure(measure.test_set, "items", tag=measure.tag)) or 0
+    items = results.reference_value(TEXT, Measure(measure.test_set, "items", tag=measure.tag)) or 0
     return f"{title}, {items:,.0f} items"
 
 

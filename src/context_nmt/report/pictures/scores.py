@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullLocator
 
+from context_nmt.files import UserError
 from context_nmt.measures.rows import Measure
 from context_nmt.report.pictures.panels import (
     COLOURS,
@@ -19,8 +20,8 @@ from context_nmt.report.pictures.panels import (
 )
 from context_nmt.results.estimates import Estimate
 from context_nmt.results.table import Results
-from context_nmt.settings.layout import run_name
 from context_nmt.settings.parameters import ExperimentSettings
+from context_nmt.settings.run_layout import run_name
 
 CURVES = {  # column of a learning curve: label of its axis
     "train_nll": "Training loss (nats per token)",
@@ -116,6 +117,9 @@ def _read_curve(path: Path) -> dict[str, "pd.Series[float]"]:
     """Return the values of each column that is drawn, by update; columns without values and files may be missing."""
     if not path.is_file():
         return {}
-    curve = pd.read_csv(path, index_col="update")
+    try:
+        curve = pd.read_csv(path, index_col="update").astype(float)
+    except ValueError as error:
+        raise UserError(f"{path}: not a learning curve ({error}); restore it from git, or train again") from None
     found = {column: curve[column].dropna() for column in CURVES if column in curve}
     return {column: values for column, values in found.items() if len(values)}

@@ -10,7 +10,7 @@ from context_nmt.measures.discourse.aligning import NAME, WordAligner
 from context_nmt.measures.discourse.coherence import Coherence
 from context_nmt.measures.discourse.cohesion import Cohesion, ContentWords, find_wordnet
 from context_nmt.measures.discourse.word_accuracy import Words, nouns_among, usual_pronouns, word_accuracy
-from context_nmt.measures.evaluated import Evaluated
+from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.parts_of_speech import find_tags
 from context_nmt.measures.rows import HUMAN, Row, row
 from context_nmt.measures.scores import read_test
@@ -33,7 +33,7 @@ class _Test:
 class DocumentScorer:
     """Scores runs on test sets with documents; learns what it needs from the training text, once for all runs."""
 
-    experiment: Evaluated
+    experiment: EvaluationFolder
 
     def rows(self, run: str) -> Iterator[Row]:
         """Yield all scores of a run; those that cannot be computed are left out.
@@ -53,9 +53,9 @@ class DocumentScorer:
                     for case, count in score["counts"].items():
                         yield row(test.name, f"{name}_words", count, tag=case)
             for name, scorer in self._of_documents.items():
-                for of, text in (("", hypotheses), (HUMAN, test.references)):
+                for subject, text in (("", hypotheses), (HUMAN, test.references)):
                     if score := scorer.score(text, test.documents):
-                        yield row(test.name, name, score["score"], signature=score["signature"], of=of)
+                        yield row(test.name, name, score["score"], signature=score["signature"], subject=subject)
 
     @cached_property
     def _tests(self) -> list[_Test]:

@@ -16,12 +16,12 @@ from context_nmt.models.checkpoints import RUN_WEIGHTS, start_from
 from context_nmt.models.devices import device_named
 from context_nmt.models.plans import VALIDATION, TrainingPlan
 from context_nmt.models.processes import processes
-from context_nmt.settings.layout import Layout, run_name
+from context_nmt.settings.run_layout import RunLayout, run_name
 from context_nmt.training.trainer import Trainer
 
 
 def train_run(
-    experiment: Layout,
+    experiment: RunLayout,
     variant: str,
     seed: int,
     *,

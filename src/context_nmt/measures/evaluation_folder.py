@@ -10,7 +10,7 @@ from context_nmt.settings.layout import Layout
 from context_nmt.settings.text import TextPlan
 
 
-class Evaluated(Layout):
+class EvaluationFolder(Layout):
     """A folder with metrics/plans/text.json; these stages read no other key of params.yaml."""
 
     @cached_property

@@ -17,23 +17,24 @@ from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import usable
-from context_nmt.files import UserError, decoded_lines, read_json, replacing_folder, write_lines
+from context_nmt.files import UserError, decoded_lines, replacing_folder, write_lines
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
+from context_nmt.settings import read_settings
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.layout import Layout, run_name
+from context_nmt.settings.run_layout import RunLayout, run_name
 
 LONG = 1000  # units; attention takes the square of a line's length
 
 
-def decode_run(experiment: Layout, variant: str, seed: int, *, device: str) -> bool:
+def decode_run(experiment: RunLayout, variant: str, seed: int, *, device: str) -> bool:
     """Translate every test set of the binarized corpus with one run, into `runs/decoded/RUN`, whole or not at all.
 
     Where torchrun started several processes, they share the work and the first writes. Return whether this is the
     first.
     """
-    settings = read_settings(experiment.plan(variant, "decoding"))
+    settings = read_settings(DecodingSettings, experiment.plan(variant, "decoding"))
     corpus = BinarizedCorpus(experiment.binarized)
     run = run_name(variant, seed)
     where = device_named(device)
@@ -63,7 +64,7 @@ def decode_run(experiment: Layout, variant: str, seed: int, *, device: str) -> b
     return True
 
 
-def write_text(experiment: Layout, variant: str, seed: int) -> None:
+def write_text(experiment: RunLayout, variant: str, seed: int) -> None:
     """Turn `runs/decoded/RUN` into tokens, `metrics/hypotheses/RUN.zip`.
 
     Raises UserError where the text tools are not installed, and for a line too many or too few.
@@ -88,14 +89,6 @@ def n_best_lines(results: list[list[Hypothesis]], units: Vocabulary) -> Iterator
             yield json.dumps(values | scores, ensure_ascii=False)
 
 
-def read_settings(path: Path) -> DecodingSettings:
-    """Read the resolved search settings of a variant; raises UserError."""
-    try:
-        return DecodingSettings(**read_json(path))
-    except (TypeError, ValueError) as error:
-        raise UserError(f"{path}: no search settings ({error})") from None
-
-
 def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: int | None, device: str) -> None:
     """Translate UTF-8 text with the run in `folder`, from raw text to raw text, one line per line.
 
@@ -105,7 +98,7 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
     """
     if not (folder / RUN_WEIGHTS).is_file():
         raise UserError(f"{folder}: holds no trained run ({RUN_WEIGHTS}); give a folder like runs/models/VARIANT-SEED")
-    settings = dataclasses.replace(read_settings(folder / "decoding.json"), n_best=1)
+    settings = dataclasses.replace(read_settings(DecodingSettings, folder / "decoding.json"), n_best=1)
     if beam is not None:
         if beam < 1:
             raise UserError(f"--beam is {beam}; it must be at least 1")
