@@ -22,6 +22,7 @@ from context_nmt import mechanisms  # noqa: E402
 from context_nmt.code_closure import stages  # noqa: E402
 from context_nmt.command_line import application  # noqa: E402
 from context_nmt.commands import app  # noqa: E402
+from context_nmt.settings import SYMBOLS  # noqa: E402
 from context_nmt.settings.miniature import MiniatureSettings  # noqa: E402
 from context_nmt.settings.parameters import ExperimentSettings  # noqa: E402
 from context_nmt.settings.variants import VariantSettings  # noqa: E402
@@ -38,7 +39,6 @@ COMMANDS = """\
 
 `context-nmt` is for people, `python stages NAME` is what `dvc.yaml` calls. `--help` prints the same texts.
 """
-SYMBOLS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 NAMES = {int: "integer", float: "number", str: "text", bool: "`true`, `false`", Any: "anything", NoneType: "`null`"}
 
 
