@@ -20,7 +20,7 @@ EXPERIMENT := $(if $(NAME),experiments/$(NAME),.)
 INSTALLED := .venv/requirements.installed
 PYTEST := OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help repro repro-new report quick test test-all check speed experiment clean
+.PHONY: help repro repro-new report quick test test-all check docs speed experiment clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -61,6 +61,9 @@ check: $(INSTALLED)  ## lint, formatting, types, the copies of dvc.yaml and ever
 	ruff format --check
 	mypy
 	context-nmt check
+
+docs: $(INSTALLED)  ## build the documentation into site/; it needs no network
+	NO_MKDOCS_2_WARNING=1 mkdocs build --strict
 
 speed: .venv/speed.installed  ## after repro: measure speed and memory beside other programs, about 40 minutes (ROUNDS=…)
 	python -m benchmarks $(if $(ROUNDS),--rounds $(ROUNDS))

@@ -549,3 +549,30 @@ def test_a_clone_without_the_cache_is_up_to_date_and_trains_a_new_variant_and_se
     assert {path.name for path in clone.folder.glob("runs/training/*")} == {"wide-1"}
     assert clone.json("metrics/results.json")["wide"]["test"]["sacrebleu"]["seeds"] == 1
     assert ran(clone.run("dvc", "repro", "--allow-missing", "--dry")) == []
+
+
+def test_a_project_out_of_the_wheel_runs(tmp_path):
+    """Installed, `context-nmt new` makes a folder that needs nothing of this repository."""
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    options = ["--no-deps", "--no-build-isolation", "--no-index"]
+    copy = shutil.copytree(ROOT, tmp_path / "copy", ignore=shutil.ignore_patterns(".venv", "runs", "cache", "build"))
+    subprocess.run([*pip, "wheel", *options, str(copy), "--wheel-dir", str(tmp_path)], check=True, capture_output=True)
+    subprocess.run([*pip, "install", *options, "--target", "site", *tmp_path.glob("*.whl")], cwd=tmp_path, check=True)
+    shutil.rmtree(copy)
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
+
+    def command(*words):
+        subprocess.run([sys.executable, "-m", "context_nmt", *words], cwd=tmp_path, env=environment, check=True)
+
+    command("new", "mine")
+    folder = tmp_path / "mine"
+    values = yaml.safe_load(PARAMETERS) | {"root": ".", "download": [], "rescored": [], "focus": "small"}
+    values["variants"] = {name: values["variants"][name] for name in ("plain", "small")}
+    values["train"] = {key: [] for key in values["train"]} | {"bitext": ["plain", "small"]}
+    values["train"] |= {"document_start": None, "continued_start": None}
+    values["probing"] = {"sentences": [], "words": []}
+    (folder / "params.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
+    write_corpus(folder / "data/toy")
+    command("repro", "mine")
+    assert set(json.loads((folder / "metrics/results.json").read_text())) == {"plain", "small"}
+    assert (folder / "reports/report.md").is_file()

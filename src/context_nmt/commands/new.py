@@ -7,7 +7,7 @@ import typer
 
 
 def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new folder in experiments/.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new folder.")],
     like: Annotated[
         str | None,
         typer.Option(
@@ -19,10 +19,13 @@ def new(
     source: Annotated[str | None, typer.Option(help="Source language, as in the names of its files: en.")] = None,
     target: Annotated[str | None, typer.Option(help="Target language, as in the names of its files: de.")] = None,
 ) -> None:
-    """Start a new experiment with the recipe of an existing one.
+    """Start a new experiment with the recipe of an existing one, or a new project.
 
-    The new experiment has the same variants, but its own runs and results. For a corpus other than that of LIKE, the
-    splits are called train, valid and test; change this in params.yaml if needed.
+    In a project, this makes experiments/NAME, with the same variants but its own runs and results. Elsewhere it makes
+    the folder NAME: a project with the pipeline, a copy of the installed code, and one experiment.
+
+    For a corpus other than that of LIKE, the splits are called train, valid and test; change this in params.yaml if
+    needed.
 
     Reads
 
@@ -40,7 +43,9 @@ def new(
 
         context-nmt new mine-en-cs --corpus mine --source en --target cs
     """
-    from context_nmt.pipeline.new_experiment import create_experiment, next_steps
+    from context_nmt.pipeline.new_experiment import Recipe, create_experiment, create_project, next_steps
 
-    folder = create_experiment(Path(), name, like=like, corpus=corpus, source=source, target=target)
+    recipe = Recipe(like, corpus, source, target)
+    is_project = Path("dvc.yaml").is_file()
+    folder = create_experiment(Path(), name, recipe) if is_project else create_project(Path(name), recipe)
     typer.echo(next_steps(Path(), folder))

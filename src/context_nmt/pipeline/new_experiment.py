@@ -1,6 +1,8 @@
 """Starts an experiment: a folder with the default experiment's dvc.yaml and a params.yaml derived from another one."""
 
 import re
+import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,41 +29,87 @@ OWN_REPOSITORY = {
 REAL_TEXT = "multi30k-en-de"  # its recipe suits text that people wrote; the default one's suits a miniature's few words
 
 
-def create_experiment(
-    root: Path,
-    name: str,
-    *,
-    like: str | None = None,
-    corpus: str | None = None,
-    source: str | None = None,
-    target: str | None = None,
-) -> Path:
-    """Make `experiments/NAME` from the experiment `like` and return it; comments and layout of its params.yaml stay.
+PROJECT = Path(__file__).parents[1] / "project"  # in an installed package, see setup.py
+NO_GIT = "    no_scm = true\n"  # for .dvc/config; DVC refuses a folder without git otherwise
 
-    Without `like` it is the default one for generated corpora, and `REAL_TEXT` for any other. With another corpus than
-    that of `like`, its splits are called train, valid and test. A corpus that data/params.yaml does not have is the
-    user's own, in ROOT/data/CORPUS. Raises UserError for a name that is taken or unsuitable, and for an unknown `like`.
+
+@dataclass(frozen=True)
+class Recipe:
+    """Where a new experiment starts from; what is None is as in the experiment `like`.
+
+    Without `like` it is the default experiment for generated corpora, and `REAL_TEXT` for any other.
     """
+
+    like: str | None = None
+    corpus: str | None = None
+    source: str | None = None
+    target: str | None = None
+
+
+def create_experiment(root: Path, name: str, recipe: Recipe) -> Path:
+    """Make `experiments/NAME` in a project and return it.
+
+    Raises UserError for a name that is taken or unsuitable, and for an unknown `like`.
+    """
+    folder = root / "experiments" / name
+    _check_name(name, folder)
+    parameters, own = _parameters(root, name, recipe, "../..")
+    with replacing_folder(folder) as temporary:
+        for corpus in own:  # a user's own text, which several experiments can use
+            (temporary / "data").mkdir(exist_ok=True)
+            (temporary / "data" / corpus).symlink_to(Path("../../../data") / corpus)
+        (temporary / "dvc.yaml").write_bytes((root / "dvc.yaml").read_bytes())
+        (temporary / ".dvc").mkdir()
+        for file, content in OWN_REPOSITORY.items():
+            (temporary / file).write_text(content, encoding="utf-8")
+        _yaml().dump(parameters, temporary / "params.yaml")
+    return folder
+
+
+def create_project(folder: Path, recipe: Recipe) -> Path:
+    """Make a project out of the installed package: the pipeline, the code that it runs, and one experiment.
+
+    Raises UserError as `create_experiment` does, and where the package is not an installed one.
+    """
+    if not PROJECT.is_dir():
+        raise UserError(f"{Path.cwd()} is no project (no dvc.yaml); call this in the folder of context-nmt")
+    _check_name(folder.name, folder)
+    parameters, _ = _parameters(PROJECT, folder.name, recipe, ".")
+    with replacing_folder(folder) as temporary:
+        shutil.copytree(PROJECT, temporary, dirs_exist_ok=True, ignore=shutil.ignore_patterns("experiments"))
+        ignored = shutil.ignore_patterns("__pycache__", PROJECT.name)
+        shutil.copytree(PROJECT.parent, temporary / "src" / PROJECT.parent.name, ignore=ignored)
+        config = (temporary / ".dvc/config").read_text(encoding="utf-8")
+        (temporary / ".dvc/config").write_text(config.replace("[core]\n", "[core]\n" + NO_GIT), encoding="utf-8")
+        _yaml().dump(parameters, temporary / "params.yaml")
+    return folder
+
+
+def _check_name(name: str, folder: Path) -> None:
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise UserError(f"NAME is {name!r}; it must be lower-case letters, digits, '-', '.' and '_', like wmt14-en-de")
-    folder = root / "experiments" / name
     if folder.exists():
         raise UserError(f"{folder} exists; choose another NAME, or remove it")
-    yaml = YAML()
-    yaml.preserve_quotes = True
-    yaml.width = 120
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    catalogue = yaml.load(root / "data" / "params.yaml")
+
+
+def _parameters(project: Path, name: str, recipe: Recipe, root: str) -> tuple[Any, list[str]]:
+    """Return params.yaml of `recipe.like` with the recipe's changes, and the corpora in it that are a user's own.
+
+    Comments and layout stay. With another corpus, its splits are called train, valid and test. A corpus that
+    data/params.yaml does not have is a user's own, in data/CORPUS.
+    """
+    yaml, like, corpus = _yaml(), recipe.like, recipe.corpus
+    catalogue = yaml.load(project / "data" / "params.yaml")
     generated = list(catalogue["generated"])
     if like is None:
-        default_corpus = yaml.load(root / "params.yaml")["corpus"]["name"]
+        default_corpus = yaml.load(project / "params.yaml")["corpus"]["name"]
         like = DEFAULT if corpus in (None, default_corpus, *generated) else REAL_TEXT
-    known = {path.parent.name: path for path in sorted((root / "experiments").glob("*/params.yaml"))}
-    known[DEFAULT] = root / "params.yaml"
+    known = {path.parent.name: path for path in sorted((project / "experiments").glob("*/params.yaml"))}
+    known[DEFAULT] = project / "params.yaml"
     if like not in known:
         raise UserError(f"LIKE is {like!r}; the experiments are {', '.join(known)} ('{DEFAULT}' is the default one)")
     parameters = yaml.load(known[like])
-    parameters["root"] = "../.."
+    parameters["root"] = root
     parameters.yaml_set_start_comment(
         f"{name}, started from {'the default experiment' if like == DEFAULT else like}.\n"
         "src/context_nmt/settings/ documents every key; an unknown one is refused."
@@ -74,23 +122,22 @@ def create_experiment(
             chosen.pop(key, None)
         chosen.update(train="train", validation="valid", name=corpus, tests=_in_one_line(["test"]))
         parameters.yaml_set_comment_before_after_key("text", before="\n")  # the empty line went with the last key
-    if source not in (None, chosen["source"]):
+    if recipe.source not in (None, chosen["source"]):
         probing.update(sentences=[], tasks=None)  # these tasks are in the other language
-    chosen["source"] = source or chosen["source"]
-    chosen["target"] = target or chosen["target"]
+    chosen["source"] = recipe.source or chosen["source"]
+    chosen["target"] = recipe.target or chosen["target"]
     names = dict.fromkeys([chosen["name"], str(probing.get("tasks") or chosen["name"]).split("/")[0]])
     made = [name for name in names if name in (*generated, *catalogue["corpora"])]
     parameters["download"] = _in_one_line(made)
-    with replacing_folder(folder) as temporary:
-        for name in set(names) - set(made):  # a user's own text, which several experiments can use
-            (temporary / "data").mkdir(exist_ok=True)
-            (temporary / "data" / name).symlink_to(Path("../../../data") / name)
-        (temporary / "dvc.yaml").write_bytes((root / "dvc.yaml").read_bytes())
-        (temporary / ".dvc").mkdir()
-        for file, content in OWN_REPOSITORY.items():
-            (temporary / file).write_text(content, encoding="utf-8")
-        yaml.dump(parameters, temporary / "params.yaml")
-    return folder
+    return parameters, [name for name in names if name not in made]
+
+
+def _yaml() -> YAML:
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 120
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    return yaml
 
 
 def _in_one_line(values: list[str]) -> Any:
@@ -100,13 +147,17 @@ def _in_one_line(values: list[str]) -> Any:
 
 
 def next_steps(root: Path, folder: Path) -> str:
-    """What a user does with a new experiment."""
+    """Describe what a user does with a new experiment."""
     parameters = YAML(typ="safe").load(folder / "params.yaml")
-    corpus = parameters["corpus"]
+    corpus, is_project = parameters["corpus"], parameters["root"] == "."
     splits = dict.fromkeys([corpus["train"], corpus["validation"], *corpus["tests"]])
-    place = (folder if corpus["name"] in parameters["download"] else root) / "data" / corpus["name"]
-    return (
+    place = (folder if is_project or corpus["name"] in parameters["download"] else root) / "data" / corpus["name"]
+    command = f"context-nmt repro {folder}" if is_project else f"make repro NAME={folder.name}"
+    lines = [
         f"{folder} is made. It reads {place}/SPLIT.LANGUAGE for the splits {', '.join(splits)}"
-        f" and the languages {corpus['source']} and {corpus['target']}, one sentence per line.\n"
-        f"Edit {folder / 'params.yaml'}, then: make repro NAME={folder.name}"
-    )
+        f" and the languages {corpus['source']} and {corpus['target']}, one sentence per line.",
+        f"Edit {folder / 'params.yaml'}, then: {command}",
+    ]
+    if is_project:
+        lines.append("For `dvc exp run`, put it into git first: git init, then dvc config --unset core.no_scm")
+    return "\n".join(lines)

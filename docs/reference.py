@@ -1,0 +1,152 @@
+"""Hook of the documentation site: the pages of all keys of params.yaml and of all commands, from the code."""
+
+import dataclasses
+import importlib
+import inspect
+import io
+import pkgutil
+import sys
+import tokenize
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+
+import typer  # noqa: E402
+from mkdocs.structure.files import File  # noqa: E402
+from typer.cli import get_docs_for_click  # noqa: E402
+
+from context_nmt import mechanisms  # noqa: E402
+from context_nmt.code_closure import stages  # noqa: E402
+from context_nmt.command_line import application  # noqa: E402
+from context_nmt.commands import app  # noqa: E402
+from context_nmt.settings import SYMBOLS  # noqa: E402
+from context_nmt.settings.miniature import MiniatureSettings  # noqa: E402
+from context_nmt.settings.parameters import ExperimentSettings  # noqa: E402
+from context_nmt.settings.variants import VariantSettings  # noqa: E402
+
+KEYS = """\
+# Keys of params.yaml
+
+Every key, from the code that checks it. A wrong key or value is refused before anything runs, with the key's path, what
+is allowed and the nearest known key. A key without a default is required. A variant's `model`, `training`, `averaging`
+and `decoding` take the keys of these sections and change them for that variant.
+"""
+COMMANDS = """\
+# Commands
+
+`context-nmt` is for people, `python stages NAME` is what `dvc.yaml` calls. `--help` prints the same texts.
+"""
+NAMES = {int: "integer", float: "number", str: "text", bool: "`true`, `false`", Any: "anything", NoneType: "`null`"}
+
+
+def on_files(files, config):
+    """Add both pages."""
+    for page, text in {"reference/params.md": keys(), "reference/commands.md": commands()}.items():
+        files.append(File.generated(config, page, content=text))
+    return files
+
+
+def keys():
+    """Write all keys, a section per table of params.yaml, then those of mechanisms and of data/params.yaml."""
+    parts = [
+        KEYS,
+        *section(ExperimentSettings, "Top level", ""),
+        *section(VariantSettings, "variants.NAME", "variants."),
+    ]
+    parts.append("## Mechanisms\n\nKeys of an entry of `slots`, besides `mechanism` and `layers`.\n")
+    for found in pkgutil.iter_modules(mechanisms.__path__):
+        module = importlib.import_module(f"{mechanisms.__name__}.{found.name}")
+        title = (inspect.getdoc(module) or "").split("\n")[0]
+        slots = ", ".join(f"`{slot}`" for slot in module.SLOTS)
+        parts.append(f"### `{found.name}`\n\n{title} Slots: {slots}.\n")
+        parts += table(module.Settings)
+    parts.append("## data/params.yaml: a generated corpus\n")
+    return "\n".join([*parts, *table(MiniatureSettings)])
+
+
+def section(kind, title, path):
+    """Yield the table of a dataclass, then those of the dataclasses in it."""
+    yield f"## {title}\n\n{inspect.getdoc(kind)}\n"
+    yield from table(kind)
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        for inner in (one for one in (hint, *get_args(hint)) if dataclasses.is_dataclass(one)):
+            if inner is not VariantSettings:
+                yield from section(inner, f"{path}{name}", f"{path}{name}.")
+
+
+def table(kind):
+    """Yield a row per key: what is allowed, its default, and the comment in the code."""
+    fields = dataclasses.fields(kind)
+    if not fields:
+        yield "It has no keys.\n"
+        return
+    said, hints = comments(kind), get_type_hints(kind, include_extras=True)
+    yield "| Key | Allowed | Default | Meaning |\n| --- | --- | --- | --- |"
+    for field in fields:
+        cells = (f"`{field.name}`", allowed(hints[field.name]), default(field), said.get(field.name, ""))
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    yield ""
+
+
+def allowed(hint):
+    """Say in words which values a type has."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        limits = getattr(arguments[1], "limits", {})
+        return " ".join(
+            [allowed(arguments[0]), ", ".join(f"{SYMBOLS[name]} {most:g}" for name, most in limits.items())]
+        )
+    if origin is Literal:
+        return ", ".join(f"`{one}`" for one in arguments)
+    if origin is UnionType:
+        return " or ".join(map(allowed, arguments))
+    if origin is tuple:
+        return f"list of {allowed(arguments[0])}"
+    if origin is dict:
+        return f"table of {allowed(arguments[1])}"
+    return "a table, see below" if dataclasses.is_dataclass(hint) else NAMES.get(hint, f"`{hint}`")
+
+
+def default(field):
+    """Show the default of a field as YAML would."""
+    if field.default is dataclasses.MISSING:
+        return "" if field.default_factory is dataclasses.MISSING else "`{}`"
+    value = field.default
+    if dataclasses.is_dataclass(value):
+        return ""
+    words = {None: "null", True: "true", False: "false", (): "[]"}
+    return f"`{words[value] if isinstance(value, bool | NoneType | tuple) and value in words else value}`"
+
+
+def comments(kind):
+    """Return the comment of each field: the lines above it, and the end of its own."""
+    found, above, name = {}, [], None
+    source = inspect.cleandoc(inspect.getsource(kind))
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.NAME and token.start[1] == 4 and token.line[token.end[1] :].startswith(":"):
+            name = token.string
+            found[name], above = above, []
+        elif token.type == tokenize.COMMENT:
+            (above if token.line.lstrip().startswith("#") else found[name]).append(token.string.lstrip("# "))
+    return {name: " ".join(lines) for name, lines in found.items()}
+
+
+def commands():
+    """Write the help of all commands and stages."""
+    parts = [COMMANDS, "## context-nmt\n", *documented(app, "context-nmt")]
+    parts.append("## python stages\n")
+    for stage in stages(ROOT):
+        main = importlib.import_module(f"stages.{stage}").main
+        parts += documented(application(main), f"python stages {stage}")
+    return "\n".join(parts)
+
+
+def documented(application, name):
+    """Yield the help of a command and its subcommands as Markdown, by Typer."""
+    command = typer.main.get_command(application)
+    context = typer.Context(command, info_name=name)
+    text = get_docs_for_click(obj=command, ctx=context, name=name, title=f"`{name}`")
+    yield text.replace("\b\n", "").replace("\n# ", "\n### ").replace("\n## ", "\n### ")
