@@ -46,7 +46,6 @@ def _test_rows(test_set: str, baseline: str, found: dict[str, Any]) -> Iterator[
 def _compare_test(
     experiment: EvaluationFolder, run: str, baseline: str, test: str, settings: SignificanceSettings
 ) -> dict[str, Any]:
-
     tokenized = settings.metric != "sacrebleu"
     system_lines, references = read_test(experiment, run, test, tokenized=tokenized)
     baseline_lines, _ = read_test(experiment, baseline, test, tokenized=tokenized)
