@@ -1,1 +1,1 @@
-"""Results -> pages and pictures."""
+"""Write results as pages and pictures."""

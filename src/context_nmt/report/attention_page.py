@@ -1,4 +1,4 @@
-"""Translates a document of a test set and shows where its words looked, on one HTML page without scripts or links."""
+"""Translate a document of a test set and show where its words looked, on one HTML page without scripts or links."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +35,7 @@ class Sentence:
     source: list[str]
     translation: list[str]
     reference: list[str]
-    seen_target: list[str]  # what later sentences see of its target side
+    seen_target: list[str]  # the target side as later sentences see it
     looks: list[Looks]
 
 
@@ -50,37 +50,37 @@ def show_document(
     output: Path,
     device: str,
 ) -> None:
-    """Write the page of a document, counted from 1, or of its first `most` sentences; raises UserError."""
+    """Write the page of the first `most` sentences of a document, counted from 1; raise UserError if there is none."""
     corpus, run = BinarizedCorpus(experiment.binarized), run_name(variant, seed)
-    numbers = list(_document(corpus, test, document))[:most]
-    settings, where = read_settings(DecodingSettings, experiment.plan(variant, "decoding")), device_named(device)
-    model = load_run(experiment.model(run), where, corpus)
+    lines = list(_document(corpus, test, document))[:most]
+    settings, torch_device = read_settings(DecodingSettings, experiment.plan(variant, "decoding")), device_named(device)
+    model = load_run(experiment.model(run), torch_device, corpus)
     modules_that_show(model)
     assert isinstance(model, DocumentModel)
-    sources, references = ([side[number] for number in numbers] for side in corpus.parallel(test))
-    found = translate_ids(
+    sources, references = ([side[line] for line in lines] for side in corpus.parallel(test))
+    hypotheses = translate_ids(
         model,
         sources,
         settings,
-        documents=[range(len(numbers))],
+        documents=[range(len(lines))],
         references=references if settings.reference_context else None,
-        device=where,
-        workers=usable(where),
+        device=torch_device,
+        workers=usable(torch_device),
     )
-    translations = [np.array(one[0].tokens, dtype=np.int64) for one in found]
-    read = references if settings.reference_context else translations
-    units = {"source": corpus.source_vocabulary, "target": corpus.target_vocabulary}
-    looked = looks(model, sources, translations, read, units)
+    translations = [np.array(candidates[0].tokens, dtype=np.int64) for candidates in hypotheses]
+    target_context = references if settings.reference_context else translations
+    vocabularies = {"source": corpus.source_vocabulary, "target": corpus.target_vocabulary}
+    looks_by_sentence = looks(model, sources, translations, target_context, vocabularies)
     sentences = [
         Sentence(
-            line=number + 1,
-            source=words_of(units["source"], sources[place]),
-            translation=words_of(units["target"], translations[place]),
-            reference=words_of(units["target"], references[place]),
-            seen_target=words_of(units["target"], read[place]),
-            looks=looked[place],
+            line=line + 1,
+            source=words_of(vocabularies["source"], sources[index]),
+            translation=words_of(vocabularies["target"], translations[index]),
+            reference=words_of(vocabularies["target"], references[index]),
+            seen_target=words_of(vocabularies["target"], target_context[index]),
+            looks=looks_by_sentence[index],
         )
-        for place, number in enumerate(numbers)
+        for index, line in enumerate(lines)
     ]
     languages = {"source": corpus.source, "target": corpus.target}
     title = f"{run}, {test}, document {document}"
@@ -101,7 +101,7 @@ def _document(corpus: BinarizedCorpus, test: str, number: int) -> range:
 def write_attention_page(
     path: Path, title: str, sentences: list[Sentence], languages: dict[str, str], *, oracle: bool
 ) -> None:
-    """Write the page of a document's sentences; `languages` are those of `source` and `target`."""
+    """Write the page of a document's sentences; `languages` names those of `source` and `target`."""
     write_page(
         path,
         "attention.html.j2",

@@ -23,20 +23,20 @@ class Cell:
     command: str = ""
 
 
-NOTHING = Cell(DASH)  # where no number can be
+NOTHING = Cell(DASH)  # for a cell that can have no number
 
 
 def estimate_cell(number: Estimate | None, decimals: int = 2, *, against: str = "", with_gain: bool = True) -> Cell:
     """Return the mean and deviation over seeds and, in brackets, the difference to the baseline with its mark.
 
-    `against` names the baseline where it is not the one that a reader expects.
+    `against` names the baseline if it is not the expected one.
     """
     if number is None:
         return NOTHING
     gain = number.gain if with_gain else None
     deviation = f" ± {number.deviation:.{decimals}f}" if number.seeds > 1 else ""
-    other = f" to {against}" if against else ""
-    difference = f" ({signed(gain.mean, decimals)}{mark(gain.p)}{other})" if gain else ""
+    baseline = f" to {against}" if against else ""
+    difference = f" ({signed(gain.mean, decimals)}{mark(gain.p)}{baseline})" if gain else ""
     return Cell(
         f"{number.mean:.{decimals}f}{deviation}{difference}",
         value=number.mean,
@@ -57,7 +57,7 @@ def gain_cells(gain: Difference | None) -> tuple[Cell, Cell]:
 
 
 def value_cell(value: float | None, form: str, *, command: str = "") -> Cell:
-    """Return a number in a format such as "{:,.1f}"; if it is missing, a dash that `command` would fill."""
+    """Format a number, with a form such as "{:,.1f}"; return a dash if it is missing, which `command` would fill."""
     if value is None:
         return Cell(DASH, command=command)
     return Cell(form.format(value).replace("-", "−"), value=round(value, 4))  # noqa: RUF001

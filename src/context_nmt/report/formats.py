@@ -1,4 +1,4 @@
-"""Pages and tables in their formats: Markdown, HTML, LaTeX and CSV."""
+"""Write pages and tables in their formats: Markdown, HTML, LaTeX and CSV."""
 
 import base64
 import re
@@ -26,7 +26,7 @@ LATEX: dict[str, str | int | None] = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    "[": "{[}",  # at the start of a row it would belong to the \\ before it, as would a star
+    "[": "{[}",  # at the start of a row, LaTeX would read it as an option of the \\ before it, like a star
     "]": "{]}",
     "*": "{*}",
     "`": r"\textasciigrave{}",
@@ -72,15 +72,15 @@ def format_latex(grid: Grid) -> str:
     table = styler.to_latex(hrules=True, column_format=f"l{columns}", multicol_align="c").splitlines()
     table.insert(3, _group_rules(grid))  # below the first three lines: tabular, toprule, groups
     notes = (*(f"{', '.join(systems)}: {command}" for command, systems in grid.fills.items()), *grid.notes)
-    start = [r"\begin{table}", rf"\caption{{{escape_latex(grid.title)}}}", r"\centering\footnotesize", *table]
-    return PACKAGES + "\n".join([*start, *(rf"\par {escape_latex(note)}" for note in notes), r"\end{table}", ""])
+    head = [r"\begin{table}", rf"\caption{{{escape_latex(grid.title)}}}", r"\centering\footnotesize", *table]
+    return PACKAGES + "\n".join([*head, *(rf"\par {escape_latex(note)}" for note in notes), r"\end{table}", ""])
 
 
 def _group_rules(grid: Grid) -> str:
-    """Return a rule below the heading of each group; pandas draws none."""
+    """Return a rule below the heading of each group, since pandas draws none."""
     ends = list(accumulate((span for _, span in grid.groups), initial=1))
     spans = zip(grid.groups, ends, ends[1:], strict=False)
-    return " ".join(rf"\cmidrule(lr){{{before + 1}-{end}}}" for (group, _), before, end in spans if group)
+    return " ".join(rf"\cmidrule(lr){{{start + 1}-{end}}}" for (group, _), start, end in spans if group)
 
 
 def escape_latex(text: object) -> str:
@@ -94,12 +94,12 @@ def _row(cells: list[str]) -> str:
 
 
 def _code(text: str) -> Markup:
-    """Escape text for HTML and mark what is between backticks as code."""
+    """Escape text for HTML and mark text between backticks as code."""
     return Markup(re.sub("`(.*?)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704
 
 
 def _data(path: Path) -> str:
-    """Return a picture as a URL that holds it."""
+    """Return a picture as a data URL."""
     return f"data:image/svg+xml;base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from context_nmt.report.cells import Cell
 
-COLUMNS = (  # of a table as plain numbers
+COLUMNS = (  # of the CSV file
     *("system", "variant", "group", "column", "text", "value", "deviation", "seeds"),
     *("difference", "interval_low", "interval_high", "p", "command"),
 )
@@ -16,7 +16,7 @@ COLUMNS = (  # of a table as plain numbers
 
 @dataclass(frozen=True)
 class Heading:
-    """The heading of a column; neighbours in one group share a heading above theirs."""
+    """The heading of a column; adjacent columns of one group share a heading above their own."""
 
     group: str
     title: str
@@ -24,7 +24,7 @@ class Heading:
 
     @property
     def alignment(self) -> str:
-        """The dashes below it in Markdown."""
+        """The dashes below the heading in Markdown, which align its column."""
         return "---" if self.is_text else "---:"
 
 
@@ -39,20 +39,22 @@ class GridRow:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table whose first column holds systems; `name` is that of its files."""
+    """A table whose first column holds systems; `name` is the name of its files."""
 
     title: str
     headings: tuple[Heading, ...]
     rows: tuple[GridRow, ...]
     name: str = ""
-    head: str = "System"  # of the first column
+    head: str = "System"  # heading of the first column
     fills: dict[str, list[str]] = field(default_factory=dict)  # by command, the systems whose empty cells it would fill
     notes: tuple[str, ...] = ()
 
     @property
     def groups(self) -> list[tuple[str, int]]:
         """The headings of groups, each with the number of its columns."""
-        return [(group, len(list(own))) for group, own in groupby(self.headings, key=lambda heading: heading.group)]
+        return [
+            (group, len(list(members))) for group, members in groupby(self.headings, key=lambda heading: heading.group)
+        ]
 
     @property
     def titles(self) -> list[str]:
@@ -80,7 +82,7 @@ class Grid:
 
 
 def systems_by_command(rows: Iterable[tuple[str, Sequence[Cell]]]) -> dict[str, list[str]]:
-    """Return the labels of the rows that a command would fill, by command."""
+    """Return, by command, the labels of the rows with cells that it would fill."""
     systems: dict[str, list[str]] = {}
     for label, cells in rows:
         for command in dict.fromkeys(cell.command for cell in cells if cell.command):
@@ -96,7 +98,7 @@ def grid_of(
     head: str = "System",
     words: Collection[str] = (),
 ) -> Grid:
-    """Build a table without groups from titles of columns, `words` among them, and rows of a label and cells."""
+    """Build a table without groups from column titles and rows of a label and cells; `words` are columns of text."""
     return Grid(
         title=title,
         headings=tuple(Heading("", column, column in words) for column in columns),

@@ -1,4 +1,4 @@
-"""Writes all that people read of an experiment: the table of results, pages, pictures and the report."""
+"""Write the table of results, the pages, the pictures and the report of an experiment."""
 
 import shutil
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Chapter:
 
 
 def write_tables(experiment: Experiment) -> None:
-    """Write results.json, results.csv and results.md under metrics/, and reports/pages; raises UserError."""
+    """Write results.{json,csv,md} under metrics/, and reports/pages; raise UserError for a broken file."""
     results = read_results(experiment)
     write_results(results)
     write_page(experiment.results_page, "page.md.j2", page=results_page(results))
@@ -60,7 +60,7 @@ def write_tables(experiment: Experiment) -> None:
 
 
 def write_report(experiment: Experiment) -> None:
-    """Write report.md, report.html, tables/ and figures/ under reports/; raises UserError for a broken file.
+    """Write report.md, report.html, tables/ and figures/ under reports/; raise UserError for a broken file.
 
     report.html holds all pictures; figures/ has the scores of all systems and, for report.md, each paper's headlines.
     """
@@ -70,13 +70,17 @@ def write_report(experiment: Experiment) -> None:
         comparisons = comparisons_of(name, paper, experiments)
         chapters.append(Chapter(name, paper, summarise(paper, comparisons), comparisons))
     comparisons, all_systems = (
-        [one for chapter in chapters for one in chapter.comparisons],
+        [comparison for chapter in chapters for comparison in chapter.comparisons],
         all_systems_grid(papers, experiments),
     )
     corpus = experiment.settings.corpus
-    with TemporaryDirectory() as place:
-        pictures = {one.name: Path(place) / f"{one.name}.svg" for one in comparisons}
-        pictures = {one.name: pictures[one.name] for one in comparisons if draw_comparison(one, pictures[one.name])}
+    with TemporaryDirectory() as directory:
+        pictures = {comparison.name: Path(directory) / f"{comparison.name}.svg" for comparison in comparisons}
+        pictures = {
+            comparison.name: pictures[comparison.name]
+            for comparison in comparisons
+            if draw_comparison(comparison, pictures[comparison.name])
+        }
         values = {
             "title": f"Published and reproduced: {corpus.name} {corpus.direction}",
             "facts": _facts(experiments),
@@ -93,21 +97,21 @@ def write_report(experiment: Experiment) -> None:
         with replacing_folder(experiment.reports / "figures") as folder:
             if experiments[0].scored:
                 draw_scores(experiments[0], folder / "bleu.svg")
-            for one in comparisons:
-                if one.name in pictures and one.table.headline:
-                    shutil.copy(pictures[one.name], folder)
+            for comparison in comparisons:
+                if comparison.name in pictures and comparison.table.headline:
+                    shutil.copy(pictures[comparison.name], folder)
     with replacing_folder(experiment.reports / "tables") as folder:
-        for grid in (*(one.grid for one in comparisons), all_systems):
+        for grid in (*(comparison.grid for comparison in comparisons), all_systems):
             if grid:
                 write_grid(folder, grid)
 
 
 def _facts(experiments: list[Results]) -> list[str]:
-    ran = [results for results in experiments if results.scored]
-    old = [f"{results.name} ({len(results.out_of_date)} of its systems)" for results in ran if results.out_of_date]
+    scored = [results for results in experiments if results.scored]
+    stale = [f"{results.name} ({len(results.out_of_date)} of its systems)" for results in scored if results.out_of_date]
     return [
-        f"Numbers from {'; '.join(results.title for results in ran)}." if ran else "No experiment has run yet.",
-        *([f"Out of date, because code or settings have changed since they ran: {', '.join(old)}."] if old else ()),
+        f"Numbers from {'; '.join(results.title for results in scored)}." if scored else "No experiment has run yet.",
+        *([f"Out of date, because code or settings have changed since they ran: {', '.join(stale)}."] if stale else ()),
         experiments[0].speeds.note(),
         MARKS,
     ]

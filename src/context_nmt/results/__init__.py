@@ -1,1 +1,1 @@
-"""Rows of runs -> means over seeds, differences, intervals and tests."""
+"""Compute means over seeds, differences, intervals and tests from the rows of runs."""

@@ -30,8 +30,8 @@ class Estimate:
 
 
 def t_interval(values: list[float], confidence: float = 0.95) -> tuple[float, float] | None:
-    """Student's interval of a mean; None for fewer than two values."""
+    """Return Student's interval of a mean; None for fewer than two values."""
     if len(values) < 2:
         return None
-    half = float(student.ppf((1 + confidence) / 2, len(values) - 1)) * stdev(values) / sqrt(len(values))
-    return round(fmean(values) - half, 4), round(fmean(values) + half, 4)
+    half_width = float(student.ppf((1 + confidence) / 2, len(values) - 1)) * stdev(values) / sqrt(len(values))
+    return round(fmean(values) - half_width, 4), round(fmean(values) + half_width, 4)

@@ -1,4 +1,4 @@
-"""Scores the runs of a variant and tests them against the baseline's."""
+"""Score the runs of a variant and test them against the baseline's."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,8 +16,8 @@ from context_nmt.settings.run_layout import run_name
 def evaluate_variant(experiment: EvaluationFolder, variant: str) -> None:
     """Write metrics/scores/VARIANT/SEED.csv: scores of sentences and documents, tests against the baseline.
 
-    Of a variant without a baseline there are no tests. Raises UserError for an unknown variant, missing files and line
-    counts that differ.
+    A variant without a baseline has no tests. Raise UserError for an unknown variant, missing files and line counts
+    that differ.
     """
     settings = read_plan(SignificanceSettings, experiment.stage_plan("significance"))
     seeds, pairs = experiment.read_pairs(variant)
@@ -32,14 +32,14 @@ def evaluate_variant(experiment: EvaluationFolder, variant: str) -> None:
 
 
 def _test_rows(test_set: str, baseline: str, found: dict[str, Any]) -> Iterator[Row]:
-    """Yield the p-value of each test, with the metric that it is of as tag; the bootstrap's is at least 1 / resamples.
+    """Yield the p-value of each test, tagged with the tested metric; the bootstrap's is at least 1 / resamples.
 
-    The signature says with which variant and how it was compared.
+    The signature names the baseline and the settings of the test.
     """
     for test in TESTS:
-        own = dict(found[test])
-        p = max(own.pop("p"), 1 / own["resamples"]) if test == "bootstrap" else own.pop("p")
-        signature = "|".join([baseline, *(f"{name}:{value}" for name, value in own.items())])
+        outcome = dict(found[test])
+        p = max(outcome.pop("p"), 1 / outcome["resamples"]) if test == "bootstrap" else outcome.pop("p")
+        signature = "|".join([baseline, *(f"{name}:{value}" for name, value in outcome.items())])
         yield row(test_set, f"p_{test}", p, tag=found["metric"], signature=signature)
 
 

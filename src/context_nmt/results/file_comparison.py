@@ -1,4 +1,4 @@
-"""Compares any two translations, outside of experiments."""
+"""Compare any two translations, outside of experiments."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from context_nmt.settings.evaluation import SignificanceSettings
 def compare_files(
     system: Path, baseline: Path, references: Sequence[Path], settings: SignificanceSettings, output: Path
 ) -> dict[str, Any]:
-    """Write `significance.compare` of two files; raises UserError for unusable files and differing line counts."""
+    """Write the `significance.compare` of two files; raise UserError for unusable files or unequal lengths."""
     system_lines, baseline_lines, *reference_lines = read_parallel(system, baseline, *references)
     comparison = compare(system_lines, baseline_lines, reference_lines, settings, text="as-given")
     write_json(output, comparison)
@@ -23,18 +23,18 @@ def compare_files(
 def file_settings(
     *, tokenized: bool, metric: str | None, resamples: int, sample_ratio: float, seed: int
 ) -> SignificanceSettings:
-    """Return the settings of a comparison of files; raises UserError for a value that is not allowed."""
+    """Return the settings for comparing files; raise UserError for a value that is not allowed."""
     allowed = ("bleu_tokenized", "bleu_compound_split", "bleu_lowercased") if tokenized else ("sacrebleu",)
-    chosen = metric or allowed[0]
-    if chosen not in allowed:
-        text = "tokenised" if tokenized else "raw"
-        raise UserError(f"metric {chosen!r} is not for {text} text; allowed: {', '.join(allowed)}")
-    values = {"metric": chosen, "resamples": resamples, "sample_ratio": sample_ratio, "seed": seed}
+    chosen_metric = metric or allowed[0]
+    if chosen_metric not in allowed:
+        text_form = "tokenised" if tokenized else "raw"
+        raise UserError(f"metric {chosen_metric!r} is not for {text_form} text; allowed: {', '.join(allowed)}")
+    values = {"metric": chosen_metric, "resamples": resamples, "sample_ratio": sample_ratio, "seed": seed}
     return check(SignificanceSettings, values, where="context-nmt compare")
 
 
 def format_comparison(comparison: dict[str, Any]) -> str:
-    """Describe what was compared, with the p-value of each test."""
+    """Format the scores of a comparison and the p-value of each test."""
     bootstrap, sign = comparison["bootstrap"], comparison["sign"]
     p_value = f"p = {bootstrap['p']:g}" if bootstrap["p"] else f"p < {1 / bootstrap['resamples']:g}"
     return "\n".join(

@@ -1,26 +1,26 @@
-"""Numbers as they are printed: differences, marks of significance, p-values and intervals."""
+"""Format numbers for print: differences, marks of significance, p-values and intervals."""
 
 SIGNIFICANT, HIGHLY_SIGNIFICANT = 0.05, 0.01
-SMALLEST_P = 0.001  # that is printed
+SMALLEST_P = 0.001  # the smallest p-value that is printed
 
 
 def signed(value: float, decimals: int = 2) -> str:
-    """A difference with its sign."""
+    """Format a difference with its sign."""
     return f"{value:+,.{decimals}f}".replace("-", "−")  # noqa: RUF001 (a minus as wide as the plus)
 
 
 def mark(p: float | None) -> str:
-    """The mark of a significant difference, with a space before it."""
+    """Return the mark of a significant difference, with a space before it."""
     if p is None or p >= SIGNIFICANT:
         return ""
     return " ‡" if p < HIGHLY_SIGNIFICANT else " †"
 
 
 def p_text(p: float) -> str:
-    """A p-value to stand after p: "= 0.031", "≤ 0.001"."""
+    """Format a p-value to follow the letter p: "= 0.031", "≤ 0.001"."""
     return f"≤ {SMALLEST_P}" if p <= SMALLEST_P else f"= {p:.2g}"
 
 
 def interval_text(interval: tuple[float, float], decimals: int = 2) -> str:
-    """The ends of an interval."""
+    """Format the ends of an interval."""
     return " … ".join(signed(end, decimals) for end in interval)

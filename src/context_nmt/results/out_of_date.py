@@ -1,4 +1,4 @@
-"""Finds the systems whose committed results the present code, settings or inputs would not reproduce."""
+"""Find the systems whose committed results the present code, settings or inputs would not reproduce."""
 
 import json
 from hashlib import md5
@@ -13,9 +13,9 @@ from context_nmt.settings.run_layout import run_name
 
 
 def out_of_date(experiment: Experiment) -> list[str]:
-    """List the variants with a result for which dvc.lock records no stage, or one that read other files.
+    """List the variants with a result whose stage is missing from dvc.lock or was run on other files.
 
-    Every stage upstream of a result is compared, too. Raises UserError for a dvc.lock that cannot be read.
+    Check every stage upstream of a result, too. Raise UserError for a dvc.lock that cannot be read.
     """
     lock = Lock(experiment)
     return [
@@ -50,7 +50,7 @@ class Lock:
         self._checked: dict[str, bool] = {}
 
     def is_up_to_date(self, path: Path) -> bool:
-        """Whether a stage with this output is recorded, and all that it was made from is as it was."""
+        """Return whether dvc.lock has a stage with this output and all its inputs are unchanged."""
         name, _ = self.outputs.get(path.as_posix(), ("", ""))
         return name != "" and self._has_run_on_these(name)
 
@@ -64,17 +64,17 @@ class Lock:
 
     def _is_unchanged(self, path: str, digest: str) -> bool:
         file = self.experiment.folder / path
-        if "src/code/" in path or path.startswith("metrics/plans/"):  # in git, and made again in seconds
+        if "src/code/" in path or path.startswith("metrics/plans/"):  # in git, and rebuilt in seconds
             return not file.exists() or digest == _digest(file)
         if path.startswith("runs/pairs/"):
             return digest == self._digest_of_pairs(file.stem)
         if path in self.outputs and self.outputs[path][1] != digest:
             return False
-        makers = {name for out, (name, _) in self.outputs.items() if _overlap(path, out)}
+        makers = {name for output, (name, _) in self.outputs.items() if _overlap(path, output)}
         return (bool(makers) or not path.startswith("runs/")) and all(self._has_run_on_these(name) for name in makers)
 
     def _digest_of_pairs(self, variant: str) -> str:
-        """The MD5 of the file that the pair stage would write now; empty if translations are missing."""
+        """Return the MD5 of the file that the pair stage would write now; empty if translations are missing."""
         try:
             return _md5(json_text(pairs_of(self.experiment, variant)).encode())
         except UserError:
@@ -86,7 +86,7 @@ def _overlap(path: str, other: str) -> bool:
 
 
 def _digest(path: Path) -> str:
-    """The MD5 that DVC records for a file or a folder."""
+    """Return the MD5 that DVC records for a file or a folder."""
     if path.is_file():
         return _md5(path.read_bytes())
     files = sorted(file for file in path.rglob("*") if file.is_file())

@@ -1,4 +1,4 @@
-"""Reads the results of experiments from their metrics/."""
+"""Read the results of experiments from their metrics/."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,12 +15,14 @@ OLDER = {"kind": "autoregressive"}  # models.json had no kind before other kinds
 
 
 def read_results(experiment: Experiment, name: str = "", command: str = "") -> Results:
-    """Read metrics/ of an experiment that may have run in part; raises UserError for a broken file."""
+    """Read metrics/ of an experiment, even one that has run only in part; raise UserError for a broken file."""
     settings, path = experiment.settings, experiment.models
     described = read_json(path) if path.is_file() else {}
     variants = [variant for variant in settings.variants if variant in described]
     runs = {}
-    for system in (name for one in variants for name in (one, *([one + RESCORED] if one in settings.rescored else []))):
+    for system in (
+        name for base in variants for name in (base, *([base + RESCORED] if base in settings.rescored else []))
+    ):
         for seed in settings.seeds:
             runs[system, seed] = list(_read_run(experiment, run_name(system, seed)))
     return Results(
@@ -36,11 +38,11 @@ def read_results(experiment: Experiment, name: str = "", command: str = "") -> R
 
 def read_all(experiment: Experiment) -> list[Results]:
     """Read an experiment and, for the one in the project's root, all of experiments/."""
-    place = experiment.parameters.resolve().parent
-    root = (place / experiment.settings.root).resolve()
-    first = read_results(experiment, "", _command(place, root))
-    others = sorted(path.parent for path in (experiment.folder / "experiments").glob("*/params.yaml"))
-    return [first, *(read_results(Experiment(folder), folder.name, _command(folder, root)) for folder in others)]
+    own_folder = experiment.parameters.resolve().parent
+    root = (own_folder / experiment.settings.root).resolve()
+    first = read_results(experiment, "", _command(own_folder, root))
+    other_folders = sorted(path.parent for path in (experiment.folder / "experiments").glob("*/params.yaml"))
+    return [first, *(read_results(Experiment(folder), folder.name, _command(folder, root)) for folder in other_folders)]
 
 
 def _command(folder: Path, root: Path) -> str:
@@ -53,11 +55,11 @@ def _read_run(experiment: Experiment, run: str) -> Iterator[Row]:
     settings, variant = experiment.settings, run.rpartition("-")[0]
     corpus, probing = settings.corpus, settings.probing
     tests, sets = {*corpus.tests, *corpus.groups}, set(corpus.contrastive)
-    places = [(experiment.scores(run), tests), (experiment.contrastive(run), sets), (experiment.analyses(run), tests)]
+    files = [(experiment.scores(run), tests), (experiment.contrastive(run), sets), (experiment.analyses(run), tests)]
     if variant in probing.words:
-        places.append((experiment.word_probes(run), tests))
+        files.append((experiment.word_probes(run), tests))
     if variant in probing.sentences:
-        places.append((experiment.sentence_probes(run), {str(probing.tasks)}))
-    for path, names in places:
+        files.append((experiment.sentence_probes(run), {str(probing.tasks)}))
+    for path, set_names in files:
         if path.is_file():
-            yield from (row for row in read_rows(path) if row.measure.test_set in names)
+            yield from (row for row in read_rows(path) if row.measure.test_set in set_names)

@@ -1,11 +1,11 @@
-"""Tests whether a system differs from its baseline on one test set by more than the choice of sentences.
+"""Test whether a system differs from its baseline on one test set by more than the choice of sentences explains.
 
-Three tests, whose p-values differ by construction; none knows that another seed would have given another system.
+The p-values of the three tests differ by construction; none accounts for the choice of the training seed.
 
     bootstrap   compare-mt, Koehn (2004): the share of resamples that the better system does not win.
                 One-sided; the smallest value is 0 (read: below 1 / resamples).
     sacrebleu   Paired bootstrap as in sacrebleu and Moses: the share of resamples whose difference, centred at 0, is
-                larger than the observed one. Of the absolute difference, never 0; resamples have the test set's size.
+                larger than the observed one. Of the absolute difference, never 0; resamples are as large as the set.
     sign        Collins et al. (2005): replace one sentence of the baseline's output by the system's and see whether
                 corpus BLEU rises or falls; p of a two-sided sign test over the sentences where it changes.
 """
@@ -31,7 +31,7 @@ Statistics = NDArray[np.int64]  # [sentences, 10]: both lengths, matched and all
 
 
 class _CachedBleu:
-    """compare-mt's scorer interface over sentence statistics that are counted once."""
+    """The scorer interface of compare-mt, over sentence statistics that are counted once."""
 
     def __init__(self, metric: sacrebleu.BLEU) -> None:
         self.metric = metric
@@ -50,9 +50,9 @@ def compare(
 ) -> dict[str, Any]:
     """Compare two outputs by all three tests; the same arguments always give the same result.
 
-    `text` says in the signature where the lines come from.
-    `difference` is the system's score minus the baseline's; no p-value says in which direction it is.
-    Raises UserError for a sample ratio that leaves no sentence.
+    `text` records the origin of the lines in the signature.
+    `difference` is the system's score minus the baseline's; the p-values do not show its direction.
+    Raise UserError for a sample ratio that leaves no sentence.
     """
     metric = bleu_metric(settings.metric)
     if settings.metric == "bleu_compound_split":
@@ -78,7 +78,7 @@ def compare(
 def paired_bootstrap(
     metric: sacrebleu.BLEU, system: Statistics, baseline: Statistics, settings: SignificanceSettings
 ) -> dict[str, Any]:
-    """compare-mt's paired bootstrap, Koehn (2004); see the top of this file."""
+    """Run compare-mt's paired bootstrap, Koehn (2004); see the top of this file."""
     if int(len(system) * settings.sample_ratio) == 0:
         raise UserError(f"significance.sample_ratio {settings.sample_ratio} of {len(system)} sentences leaves none")
     with _numpy_seed(settings.seed):
@@ -103,7 +103,7 @@ def paired_bootstrap(
 
 
 def sign_test(metric: sacrebleu.BLEU, system: Statistics, baseline: Statistics) -> dict[str, Any]:
-    """The sign test of Collins et al. (2005), section 4.3; see the top of this file."""
+    """Run the sign test of Collins et al. (2005), section 4.3; see the top of this file."""
     total = baseline.sum(axis=0)
     before = _corpus_bleu(metric, total)
     changed = np.flatnonzero((system != baseline).any(axis=1))
@@ -120,17 +120,17 @@ def sacrebleu_bootstrap(
     references: Sequence[Sequence[str]],
     settings: SignificanceSettings,
 ) -> dict[str, Any]:
-    """Paired bootstrap by sacrebleu; see the top of this file.
+    """Run sacrebleu's paired bootstrap; see the top of this file.
 
-    Equal scores get p = 1; sacrebleu would say 1 / (resamples + 1) of outputs that score the same in every resample.
+    Equal scores get p = 1; sacrebleu returns 1 / (resamples + 1) if the outputs score the same in every resample.
     """
     systems = [("baseline", baseline), ("system", system)]
     with _sacrebleu_seed(settings.seed):
         test = PairedTest(systems, {"BLEU": metric}, references, test_type="bs", n_samples=settings.resamples)
         signatures, results = test()
     scores: Any = results["BLEU"]
-    other, own = scores
-    p = 1.0 if own.score == other.score else round(own.p_value, 6)
+    baseline_score, system_score = scores
+    p = 1.0 if system_score.score == baseline_score.score else round(system_score.p_value, 6)
     return {"p": p, "signature": str(signatures["BLEU"])}
 
 
@@ -140,7 +140,7 @@ def _corpus_bleu(metric: sacrebleu.BLEU, counts: Statistics) -> float:
 
 @contextmanager
 def _numpy_seed(seed: int) -> Iterator[None]:
-    """compare-mt draws from numpy's global generator: seed it, and leave it as it was."""
+    """Seed numpy's global generator, from which compare-mt draws, and restore its state afterwards."""
     state = np.random.get_state()
     np.random.seed(seed)
     try:
@@ -153,7 +153,7 @@ def _numpy_seed(seed: int) -> Iterator[None]:
 def _sacrebleu_seed(seed: int) -> Iterator[None]:
     """Seed sacrebleu, which reads its seed from the environment alone, and quiet its log of steps."""
     logger = logging.getLogger("sacrebleu")
-    before, level = os.environ.get("SACREBLEU_SEED"), logger.level
+    previous_seed, level = os.environ.get("SACREBLEU_SEED"), logger.level
     os.environ["SACREBLEU_SEED"] = str(seed)
     logger.setLevel(logging.WARNING)
     try:
@@ -161,5 +161,5 @@ def _sacrebleu_seed(seed: int) -> Iterator[None]:
     finally:
         logger.setLevel(level)
         del os.environ["SACREBLEU_SEED"]
-        if before is not None:
-            os.environ["SACREBLEU_SEED"] = before
+        if previous_seed is not None:
+            os.environ["SACREBLEU_SEED"] = previous_seed

@@ -1,4 +1,4 @@
-"""How fast systems train and decode relative to the plain Transformer, as `make speed` has measured it."""
+"""Speeds of training and decoding relative to the plain Transformer, as measured by `make speed`."""
 
 import json
 from dataclasses import dataclass
@@ -10,14 +10,17 @@ from context_nmt.files import UserError, read_json
 
 @dataclass(frozen=True)
 class Speeds:
-    """What was measured on one machine; a system is known by its kind and what fills its slots, whatever its name."""
+    """Speeds measured on one machine; a system is known by its kind and the fillings of its slots, not by its name."""
 
     hardware: str
-    size: str  # of the models that were measured
+    size: str  # of the measured models
     variants: dict[str, dict[str, Any]]
 
     def ratio(self, model: dict[str, Any], work: str) -> float | None:
-        """The median of a speed over the Transformer's; a model is what describe says, `work` training or decoding."""
+        """Return the median speed relative to the Transformer's; None if unknown.
+
+        `model` is a description by the describe stage, `work` is training or decoding.
+        """
         wanted = model["kind"], fillings(model["slots"])
         for measured in self.variants.values():
             if (measured["kind"], measured["slots"]) == wanted:
@@ -25,7 +28,7 @@ class Speeds:
         return None
 
     def note(self) -> str:
-        """What the ratios are, for the notes of a page."""
+        """Explain the ratios, for the notes of a page."""
         if not self.variants:
             return "No speed is measured (`make speed`)."
         return (
@@ -35,18 +38,18 @@ class Speeds:
 
 
 def fillings(slots: dict[str, Any]) -> dict[str, list[Any]]:
-    """What fills each slot, without how many layers there are."""
+    """Return the distinct fillings of each slot, whatever the number of layers."""
     return {
-        slot: json.loads(f"[{','.join(sorted({json.dumps(one, sort_keys=True) for one in layers}))}]")
+        slot: json.loads(f"[{','.join(sorted({json.dumps(layer, sort_keys=True) for layer in layers}))}]")
         for slot, layers in slots.items()
     }
 
 
 def read_speeds(path: Path) -> Speeds:
-    """Read benchmarks/variants.json; raises UserError for a missing or malformed file."""
-    found = read_json(path)
+    """Read benchmarks/variants.json; raise UserError for a missing or malformed file."""
+    measurements = read_json(path)
     try:
-        speeds = Speeds(hardware=found["hardware"], size=found["size"], variants=found["variants"])
+        speeds = Speeds(hardware=measurements["hardware"], size=measurements["size"], variants=measurements["variants"])
         for variant in speeds.variants.values():
             for work in ("training", "decoding"):
                 speeds.ratio(variant, work)

@@ -17,7 +17,7 @@ from context_nmt.settings.parameters import ExperimentSettings
 
 METRICS = ("sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased", "chrf")  # the order in tables
 COUNTS = ("apt_pronouns_words", "apt_nouns_words")  # numbers of words, which no table shows
-RESCORED = ".rescored"  # ends the name of a system, see settings.layout.rescored_name
+RESCORED = ".rescored"  # suffix of a system's name, see settings.layout.rescored_name
 P_VALUES = tuple(f"p_{test}" for test in TESTS)
 
 
@@ -60,9 +60,9 @@ class Results:
     def title(self) -> str:
         """Corpus, direction, the experiment's name if it differs, seeds, and whether results are out of date."""
         corpus, seeds = self.settings.corpus, ", ".join(map(str, self.settings.seeds))
-        own = f" ({self.name})" if self.name and self.name != f"{corpus.name}-{corpus.direction}" else ""
-        old = ", out of date" if self.out_of_date else ""
-        return f"{corpus.name} {corpus.direction}{own}, {'seeds' if ',' in seeds else 'seed'} {seeds}{old}"
+        name = f" ({self.name})" if self.name and self.name != f"{corpus.name}-{corpus.direction}" else ""
+        status = ", out of date" if self.out_of_date else ""
+        return f"{corpus.name} {corpus.direction}{name}, {'seeds' if ',' in seeds else 'seed'} {seeds}{status}"
 
     @property
     def recipe(self) -> tuple[object, ...]:
@@ -77,13 +77,13 @@ class Results:
     @cached_property
     def values(self) -> pd.DataFrame:
         """A row per system and measure, a column per seed; rows that lack a seed are dropped."""
-        found = [
+        records = [
             (system, row.measure, seed, row.value)
             for (system, seed), rows in self.rows.items()
             for row in rows
             if not row.subject and row.measure.metric not in (*COUNTS, *P_VALUES)
         ]
-        table = pd.DataFrame(found, columns=["system", "measure", "seed", "value"])
+        table = pd.DataFrame(records, columns=["system", "measure", "seed", "value"])
         wide = table.set_index(["system", "measure", "seed"])["value"].unstack("seed", sort=False)
         return wide.reindex(columns=list(self.settings.seeds)).dropna()
 
@@ -92,11 +92,11 @@ class Results:
         """Means over seeds by system and measure, in the order of tables: systems, test sets, metrics."""
         means, deviations = self.values.mean(axis="columns"), self.values.std(axis="columns").fillna(0.0)
         gains = {key: gain for system in self.systems for key, gain in self._gains(system)}
-        found = {
+        estimates = {
             key: Estimate(round(mean, 4), round(deviation, 4), len(self.settings.seeds), gains.get(key))
             for key, mean, deviation in zip(self.values.index, means, deviations, strict=True)
         }
-        return {key: found[key] for key in sorted(found, key=self._place)}
+        return {key: estimates[key] for key in sorted(estimates, key=self._place)}
 
     @cached_property
     def systems(self) -> list[str]:
@@ -104,25 +104,27 @@ class Results:
         return list(dict.fromkeys(system for system, _ in self.rows))
 
     def baseline(self, system: str) -> str | None:
-        """The system that another one is compared with: a variant's baseline; for VARIANT.rescored, the variant."""
+        """Return the system to compare with: the baseline of a variant; for VARIANT.rescored, the variant."""
         return self.settings.variants[system].baseline if system in self.models else system.removesuffix(RESCORED)
 
     def _place(self, key: tuple[str, Measure]) -> tuple[object, ...]:
         system, measure = key
         sets = self.sets
-        place = sets.index(measure.test_set) if measure.test_set in sets else len(sets)
-        first = METRICS.index(measure.metric) if measure.metric in METRICS else len(METRICS)
-        return self.systems.index(system), place, first, *in_order(measure)
+        set_rank = sets.index(measure.test_set) if measure.test_set in sets else len(sets)
+        metric_rank = METRICS.index(measure.metric) if measure.metric in METRICS else len(METRICS)
+        return self.systems.index(system), set_rank, metric_rank, *in_order(measure)
 
     def _gains(self, system: str) -> Iterator[tuple[tuple[str, Measure], Difference]]:
-        baseline, known = self.baseline(system), {name for name, _ in self.values.index}
-        if baseline is None or not {system, baseline} <= known:
+        baseline, systems = self.baseline(system), {name for name, _ in self.values.index}
+        if baseline is None or not {system, baseline} <= systems:
             return
-        own, seeds = self.values.loc[system], self.settings.seeds
-        pairs = (own - self.values.loc[baseline].reindex(own.index)).dropna()
-        for measure, row in zip(pairs.index, pairs.to_numpy(float), strict=True):
-            of_both = ({self._signatures_of_runs[name, seed, measure] for name in (system, baseline)} for seed in seeds)
-            if any(len(signatures) > 1 for signatures in of_both):
+        values, seeds = self.values.loc[system], self.settings.seeds
+        differences = (values - self.values.loc[baseline].reindex(values.index)).dropna()
+        for measure, row in zip(differences.index, differences.to_numpy(float), strict=True):
+            signatures_by_seed = (
+                {self._signatures_of_runs[name, seed, measure] for name in (system, baseline)} for seed in seeds
+            )
+            if any(len(signatures) > 1 for signatures in signatures_by_seed):
                 continue
             gains: list[float] = row.tolist()
             p = self._p(system, measure, gains)
@@ -135,7 +137,7 @@ class Results:
         }
 
     def _p(self, system: str, measure: Measure, gains: list[float]) -> float | None:
-        """The largest p of all seeds; 1 if they disagree on which system is better, None unless all were tested."""
+        """Return the largest p of all seeds: 1 if they disagree on the better system, None unless all were tested."""
         if system not in self.models:
             return None
         p_values = self.p_values(system, measure)[self.settings.variants[system].test]
@@ -144,15 +146,15 @@ class Results:
         return 1.0 if min(gains) < 0 < max(gains) else max(p_values)
 
     def p_values(self, variant: str, measure: Measure) -> dict[str, list[float]]:
-        """The p-values of each test of a variant against its baseline, one per seed that was tested."""
-        found: dict[str, list[float]] = {test: [] for test in TESTS}
+        """Return the p-values of each test of a variant against its baseline, one per seed that was tested."""
+        p_values: dict[str, list[float]] = {test: [] for test in TESTS}
         if measure.tag or measure.layer is not None:
-            return found
+            return p_values
         for seed in self.settings.seeds:
             for test in TESTS:
                 key = variant, seed, Measure(measure.test_set, f"p_{test}", tag=measure.metric)
-                found[test] += [self._tested[key]] if key in self._tested else []
-        return found
+                p_values[test] += [self._tested[key]] if key in self._tested else []
+        return p_values
 
     @cached_property
     def _tested(self) -> dict[tuple[str, int, Measure], float]:
@@ -165,7 +167,7 @@ class Results:
         }
 
     def estimate(self, system: str | None, measure: Measure) -> Estimate | None:
-        """The mean over seeds of a system's measure; None if a seed lacks it."""
+        """Return the mean over seeds of a system's measure; None if a seed lacks it."""
         return self.estimates.get((system or "", measure))
 
     @cached_property
@@ -176,11 +178,11 @@ class Results:
     @cached_property
     def measures(self) -> list[Measure]:
         """All measures of all systems, in the order of tables."""
-        found = dict.fromkeys(measure for _, measure in self.estimates)
-        return sorted(found, key=lambda measure: self._place((self.systems[0], measure)))
+        measures = dict.fromkeys(measure for _, measure in self.estimates)
+        return sorted(measures, key=lambda measure: self._place((self.systems[0], measure)))
 
     def reference_value(self, kind: str, measure: Measure) -> float | None:
-        """A number that belongs to a test set, not to a run; `kind` is one of measures.rows.NO_RUNS."""
+        """Return a number of a test set, not of a run; `kind` is one of measures.rows.NO_RUNS."""
         return self.reference_values.get((kind, measure))
 
     @cached_property
@@ -189,37 +191,43 @@ class Results:
         return {(row.subject, row.measure): row.value for rows in self.rows.values() for row in rows if row.subject}
 
     def signatures(self, measure: Measure) -> list[str]:
-        """All signatures of a measure on any set; values with different signatures cannot be compared."""
+        """Return all signatures of a measure on any set; values with different signatures cannot be compared."""
         return sorted(self._signatures.get(_of_any_set(measure), ()))
 
     @cached_property
     def _signatures(self) -> dict[Measure, set[str]]:
-        found: dict[Measure, set[str]] = {}
+        signatures: dict[Measure, set[str]] = {}
         for rows in self.rows.values():
             for row in rows:
                 if row.subject or row.measure.metric in P_VALUES or row.measure.test_set in self.settings.corpus.groups:
                     continue
                 if row.signature:
-                    found.setdefault(_of_any_set(row.measure), set()).add(row.signature)
-        return found
+                    signatures.setdefault(_of_any_set(row.measure), set()).add(row.signature)
+        return signatures
 
 
 def places(results: Results, test_set: str, metrics: Sequence[str], by: str) -> list[int | str]:
-    """List the layers of measures without a tag or, by "tag", the tags of measures without a layer, of some metrics."""
-    own = [one for one in results.measures if one.test_set == test_set and one.metric in metrics]
+    """List the layers or, by "tag", the tags that some metrics have.
+
+    Measures with both a layer and a tag do not count.
+    """
+    measures = [measure for measure in results.measures if measure.test_set == test_set and measure.metric in metrics]
     if by == "layer":
-        return sorted({one.layer for one in own if one.layer is not None and not one.tag})
-    tagged = sorted((one for one in own if one.tag and one.layer is None), key=lambda one: in_order(one)[1:])
-    return list(dict.fromkeys(one.tag for one in tagged))
+        return sorted({measure.layer for measure in measures if measure.layer is not None and not measure.tag})
+    tagged = sorted(
+        (measure for measure in measures if measure.tag and measure.layer is None),
+        key=lambda measure: in_order(measure)[1:],
+    )
+    return list(dict.fromkeys(measure.tag for measure in tagged))
 
 
 def is_score(metric: str) -> bool:
-    """Whether a metric scores translations, and so belongs into results.json."""
+    """Return whether a metric scores translations, and so belongs in results.json."""
     return metric in (*METRICS, "sacrebleu_of_bound", SUMMED, NORMALIZED)
 
 
 def name_of(measure: Measure) -> str:
-    """A readable name of a measure without its test set, e.g. pronouns_cross_normalized, gate_key_2."""
+    """Return a readable name of a measure without its test set, e.g. pronouns_cross_normalized, gate_key_2."""
     metric, tag = measure.metric, measure.tag
     if metric in (SUMMED, NORMALIZED):
         return f"{measure.test_set}_{tag}{metric.removeprefix(SUMMED)}"
@@ -228,5 +236,5 @@ def name_of(measure: Measure) -> str:
 
 
 def _of_any_set(measure: Measure) -> Measure:
-    """The key of a signature: contrastive accuracies differ by set and category, other metrics do not."""
+    """Return the key of a signature: contrastive accuracies differ by set and category, other metrics do not."""
     return measure if measure.metric in (SUMMED, NORMALIZED) else Measure("", measure.metric)

@@ -1,4 +1,4 @@
-"""Writes the results of an experiment to metrics/."""
+"""Write the results of an experiment to metrics/."""
 
 from typing import Any
 
@@ -24,27 +24,27 @@ def write_results(results: Results) -> None:
 
 def scores_as_json(results: Results) -> dict[str, Any]:
     """Build {VARIANT: {TEST_SET: {NAME: mean, deviation, seeds}, "model": {parameters, flops_per_target_token}}}."""
-    found: dict[str, Any] = {
+    summaries: dict[str, Any] = {
         variant: {"model": {name: model[name] for name in ("parameters", "flops_per_target_token")}}
         for variant, model in results.models.items()
     }
-    for (system, measure), number in results.estimates.items():
-        if system in found and is_score(measure.metric):
-            summary = {"mean": number.mean, "deviation": number.deviation, "seeds": number.seeds}
-            found[system].setdefault(measure.test_set, {})[name_of(measure)] = summary
-    return found
+    for (system, measure), estimate in results.estimates.items():
+        if system in summaries and is_score(measure.metric):
+            summary = {"mean": estimate.mean, "deviation": estimate.deviation, "seeds": estimate.seeds}
+            summaries[system].setdefault(measure.test_set, {})[name_of(measure)] = summary
+    return summaries
 
 
 def _as_frame(results: Results) -> pd.DataFrame:
     """Build a table of COLUMNS: a row per system and measure, then rows that belong to no run (measures.rows)."""
     rows = []
-    for (system, measure), number in results.estimates.items():
-        gain = number.gain
+    for (system, measure), estimate in results.estimates.items():
+        gain = estimate.gain
         ends = (gain.interval if gain else None) or (None, None)
         rows.append(
             (
                 *(system, *_cells(measure)),
-                *(number.mean, number.deviation, number.seeds, results.baseline(system)),
+                *(estimate.mean, estimate.deviation, estimate.seeds, results.baseline(system)),
                 *(gain and gain.mean, *ends, gain and gain.p),
             )
         )

@@ -1,1 +1,1 @@
-"""What is in a corpus: counts, phenomena and samples to read."""
+"""Describe a corpus: counts, phenomena and samples to read."""

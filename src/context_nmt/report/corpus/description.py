@@ -1,4 +1,4 @@
-"""Describes a corpus: its size, how much context it needs, and what a system that sees one sentence can reach."""
+"""Describe a corpus: its size, its need for context, and the best scores of a system that sees one sentence."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from context_nmt.report.corpus.phenomena import count_phenomena
 
 TRAINING = "train"
 BIN = 5  # tokens
-SHORT = 4  # words: shorter sentences may well occur again
+SHORT = 4  # words; sentences up to this length are likely to recur
 
 Description = dict[str, Any]
 
@@ -44,8 +44,8 @@ def _describe_split(corpus: CorpusFolder, split: str, text: Text, training: Text
     overlap: Description = {}
     if training and split != TRAINING:
         overlap = _overlap(text, training)
-        if documents and (earlier := corpus.documents(TRAINING, _length(training))):
-            overlap["documents"] = _shared_documents(text, documents, training, earlier)
+        if documents and (training_documents := corpus.documents(TRAINING, _length(training))):
+            overlap["documents"] = _shared_documents(text, documents, training, training_documents)
     return {"sentences": sentences} | _without_empty(
         documents=len(documents or ()),
         languages={language: _describe_side(language, lines, gold) for language, lines in text.items()},
@@ -63,7 +63,7 @@ def _length(text: Text) -> int:
 
 
 def _describe_side(language: str, lines: Sequence[str], gold: Sequence[Record] | None) -> Description:
-    """Describe the size and lengths of one side, in gold tokens or else those of Moses."""
+    """Describe the size and lengths of one side, in gold tokens or, without them, Moses tokens."""
     if gold and all(language in record for record in gold):
         tokens = [record[language]["tokens"] for record in gold]
     else:
@@ -124,7 +124,7 @@ def _describe_contrastive(path: Path, items: Sequence[Record]) -> Description:
         if not isinstance(item.get("categories"), list):
             raise UserError(f"{path}: line {number} has no list under 'categories'")
     categories = Counter(category for item in items for category in item["categories"])
-    pairs = {frozenset((place, item["mirror"])) for place, item in enumerate(items) if item.get("mirror") is not None}
+    pairs = {frozenset((index, item["mirror"])) for index, item in enumerate(items) if item.get("mirror") is not None}
     return {"items": len(items), "mirrored_pairs": len(pairs), "categories": dict(sorted(categories.items()))}
 
 

@@ -1,4 +1,4 @@
-"""Reads a folder data/CORPUS: parallel text and what else it may have."""
+"""Read a folder data/CORPUS: parallel text and optional annotations."""
 
 import re
 from collections.abc import Iterator
@@ -25,18 +25,20 @@ class CorpusFolder:
         if not path.is_dir():
             raise UserError(f"{path}: no such folder")
         self.path = path
-        found: dict[str, list[str]] = {}
+        languages: dict[str, list[str]] = {}
         for file in sorted(path.iterdir()):
             name = TEXT_FILE.fullmatch(file.name)
             if name and not name["split"].endswith(BOUND):
-                found.setdefault(name["split"], []).append(name["language"])
-        parallel = sorted((split for split in found if len(found[split]) > 1), key=lambda name: (name != "train", name))
+                languages.setdefault(name["split"], []).append(name["language"])
+        parallel = sorted(
+            (split for split in languages if len(languages[split]) > 1), key=lambda name: (name != "train", name)
+        )
         if not parallel:
             raise UserError(f"{path}: no parallel text, which is SPLIT.LANGUAGE such as train.en and train.de")
-        self.languages = {split: found[split] for split in parallel}  # by split, train first
+        self.languages = {split: languages[split] for split in parallel}  # by split, train first
 
     def text(self, split: str) -> Text:
-        """Return the raw lines of each language, equally many."""
+        """Return the raw lines of each language, in parallel."""
         languages = self.languages[split]
         lines = read_parallel(*(self.path / f"{split}.{language}" for language in languages))
         return dict(zip(languages, lines, strict=True))
@@ -56,7 +58,7 @@ class CorpusFolder:
         return records
 
     def bound(self, split: str) -> Text:
-        """Return the translations by a system that sees one sentence, by language, as far as they exist."""
+        """Return the translations by a system that sees one sentence, by language, where they exist."""
         paths = {language: self.path / f"{split}{BOUND}.{language}" for language in self.languages[split]}
         return {language: read_lines(path) for language, path in paths.items() if path.exists()}
 

@@ -1,4 +1,4 @@
-"""Counts the phenomena in gold records that make a corpus hard."""
+"""Count the phenomena that make a corpus hard, from its gold records."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ SYNTAX = (
 
 
 def count_phenomena(records: Iterable[dict[str, Any]], *, where: Path) -> dict[str, float]:
-    """Return the occurrences of each phenomenon per 100 sentences; raises UserError for a record without its keys."""
+    """Return the occurrences of each phenomenon per 100 sentences; raise UserError for a record without its keys."""
     counts: Counter[str] = Counter()
     sentences = 0
     for sentences, record in enumerate(records, start=1):
@@ -36,8 +36,8 @@ def count_phenomena(records: Iterable[dict[str, Any]], *, where: Path) -> dict[s
 
 def _context(record: dict[str, Any]) -> Iterator[str]:
     for pronoun in record["pronouns"]:
-        which = "it" if record["en"]["tokens"][pronoun["en"]].lower() == "it" else "other_pronouns"
-        yield f"{which}_within" if pronoun["within"] else f"{which}_distance_{pronoun['distance']}"
+        category = "it" if record["en"]["tokens"][pronoun["en"]].lower() == "it" else "other_pronouns"
+        yield f"{category}_within" if pronoun["within"] else f"{category}_distance_{pronoun['distance']}"
     for sense in record["senses"]:
         yield f"senses_{sense['side']}_{sense['cue']}"
     for synonym in record["synonyms"]:
@@ -46,9 +46,9 @@ def _context(record: dict[str, Any]) -> Iterator[str]:
 
 def _syntax(tree: Tree, tokens: Sequence[str]) -> Iterator[str]:
     for node in tree.nodes():
-        below = [child.category for child in node.children]
+        categories = [child.category for child in node.children]
         if node.category == "SBAR":
-            yield "relative_clauses" if below[:1] == ["WHNP"] else "subordinate_clauses"
+            yield "relative_clauses" if categories[:1] == ["WHNP"] else "subordinate_clauses"
         elif node.category in ("SQ", "SBARQ"):
             yield "questions"
         elif node.category == "``":
@@ -57,5 +57,5 @@ def _syntax(tree: Tree, tokens: Sequence[str]) -> Iterator[str]:
             yield "modals"
         elif node.category == "RB" and tokens[node.first].lower() in ("not", "n't", "'t"):
             yield "negations"
-        if "CC" in below[1:]:
-            yield "coordinated_clauses" if "S" in below else "coordinated_phrases"
+        if "CC" in categories[1:]:
+            yield "coordinated_clauses" if "S" in categories else "coordinated_phrases"

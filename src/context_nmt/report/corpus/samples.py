@@ -1,4 +1,4 @@
-"""Draws documents of a corpus in both languages, with the words that pronouns and ambiguous words depend on."""
+"""Draw documents of a corpus in both languages, with the words that pronouns and ambiguous words depend on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class SampledSentence:
 
 @dataclass(frozen=True)
 class Sample:
-    """Documents, and what they were drawn from."""
+    """The documents of a sample, with a title that names their source."""
 
     title: str
     languages: tuple[str, ...]
@@ -33,9 +33,9 @@ class Sample:
 
 
 def draw_sample(path: Path, *, split: str, documents: int, seed: int) -> Sample:
-    """Draw documents at random, in their order; without document boundaries, each sentence is one.
+    """Draw documents at random and keep their order; without document boundaries, draw sentences.
 
-    Raises UserError for an unknown split and for more documents than there are.
+    Raise UserError for an unknown split and for more documents than there are.
     """
     corpus = CorpusFolder(path)
     if split not in corpus.languages:
@@ -67,9 +67,9 @@ def _sentence(
     record = gold[line]
     if not set(languages) <= set(record):
         return SampledSentence(texts)
-    earlier = [gold[place] for place in document]
-    remarked = [(pronoun, _on_pronoun(pronoun, record, earlier, languages)) for pronoun in record["pronouns"]]
-    remarked += [(sense, _on_sense(sense, record, earlier, languages)) for sense in record["senses"]]
+    document_records = [gold[index] for index in document]
+    remarked = [(pronoun, _on_pronoun(pronoun, record, document_records, languages)) for pronoun in record["pronouns"]]
+    remarked += [(sense, _on_sense(sense, record, document_records, languages)) for sense in record["senses"]]
     marked = [
         mark_tokens(
             text,
@@ -82,13 +82,13 @@ def _sentence(
 
 
 def mark_tokens(text: str, tokens: Sequence[str], marks: dict[int, int]) -> str:
-    """Put a number in brackets after some of the tokens of a raw text."""
+    """Put a number in brackets after each marked token of a raw text."""
     marked, end = "", 0
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         start = text.find(token, end)
         if start < 0:
             continue  # the text spells it differently: contractions such as `am` are two tokens
-        marked += text[end : start + len(token)] + (f"[{marks[place]}]" if place in marks else "")
+        marked += text[end : start + len(token)] + (f"[{marks[index]}]" if index in marks else "")
         end = start + len(token)
     return marked + text[end:]
 
@@ -99,19 +99,21 @@ def _words(item: Record, record: Record, languages: tuple[str, ...]) -> str:
 
 
 def _on_pronoun(pronoun: Record, record: Record, document: Sequence[Record], languages: tuple[str, ...]) -> str:
-    """Return the nearest mention and, as long as that is a pronoun, the one before it."""
+    """Describe a pronoun by its nearest mention and, as long as that is a pronoun, the one before it."""
     remark = _words(pronoun, record, languages)
     mention: Record | None = pronoun
     while mention is not None:
         antecedent = mention["antecedent"]
-        earlier, back = document[antecedent["sentence"]], record["sentence"] - antecedent["sentence"]
-        remark += f" < {_words(antecedent, earlier, languages)} ({back} back)"
-        mention = next((other for other in earlier["pronouns"] if other["en"] == antecedent["en"]), None)
+        antecedent_record, distance = document[antecedent["sentence"]], record["sentence"] - antecedent["sentence"]
+        remark += f" < {_words(antecedent, antecedent_record, languages)} ({distance} back)"
+        mention = next(
+            (candidate for candidate in antecedent_record["pronouns"] if candidate["en"] == antecedent["en"]), None
+        )
     return remark
 
 
 def _on_sense(sense: Record, record: Record, document: Sequence[Record], languages: tuple[str, ...]) -> str:
-    """Return the sense of an ambiguous word, its cue and a wrong translation."""
+    """Describe an ambiguous word by its sense, its cue and a wrong translation."""
     remark = f"{_words(sense, record, languages)}: {sense['sense']}, {sense['side']} ambiguous, cue {sense['cue']}"
     if sense.get("cue_word"):
         cue = sense["cue_word"]
@@ -128,13 +130,13 @@ def print_sample(sample: Sample) -> None:
         for sentence in sentences:
             table.add_row(*map(Text, sentence.texts))
         console.print(table)
-        for place, sentence in enumerate(sentences):
+        for index, sentence in enumerate(sentences):
             for mark, remark in enumerate(sentence.remarks, start=1):
-                console.print(f"  {place}[{mark}] {remark}", markup=False, highlight=False, soft_wrap=True)
+                console.print(f"  {index}[{mark}] {remark}", markup=False, highlight=False, soft_wrap=True)
 
 
 def write_sample(sample: Sample, path: Path) -> None:
-    """Write Markdown, whole or not at all."""
+    """Write a sample as Markdown; raise UserError unless the name ends in .md."""
     if path.suffix != ".md":
         raise UserError(f"--output is {path}; its name must end in .md")
     write_page(path, "sample.md.j2", sample=sample)

@@ -1,4 +1,4 @@
-"""Prints the description of a corpus."""
+"""Print the description of a corpus."""
 
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
@@ -12,7 +12,7 @@ from context_nmt.measures.files import format_scores
 from context_nmt.report.corpus.description import BIN, Description
 
 WIDTH = 14  # characters of the longest bar
-LABELS = 9  # classes of a probing task that are named
+LABELS = 9  # classes of a probing task that are listed
 
 
 def print_description(description: Description) -> None:
@@ -63,11 +63,11 @@ def _sizes(splits: Description) -> Table:
 
 def _histogram(split: str, values: Description) -> Table:
     histograms = {language: side["lengths"]["histogram"] for language, side in values["languages"].items()}
-    most = max(count for histogram in histograms.values() for count in histogram)
+    largest = max(count for histogram in histograms.values() for count in histogram)
     rows = []
-    for number, counts in enumerate(zip_longest(*histograms.values(), fillvalue=0)):
-        bars = ["█" * round(WIDTH * count / most) + f" {count:,}" for count in counts]
-        rows.append([f"{number * BIN + 1}-{(number + 1) * BIN}", *bars])
+    for bin_number, counts in enumerate(zip_longest(*histograms.values(), fillvalue=0)):
+        bars = ["█" * round(WIDTH * count / largest) + f" {count:,}" for count in counts]
+        rows.append([f"{bin_number * BIN + 1}-{(bin_number + 1) * BIN}", *bars])
     return _table(f"Lengths: {split}", ["tokens", *histograms], rows, justify="left")
 
 
@@ -84,7 +84,10 @@ def _overlap(overlap: Description) -> Table:
             for language, count in values.get(name, {}).items():
                 counts.setdefault(f"{name.replace('_', ' ')}, {language}", {})[split] = count
         counts.setdefault("sentence pairs", {})[split] = values["pairs"]
-    rows = [[name, *(f"{own[split]:,}" if split in own else "-" for split in overlap)] for name, own in counts.items()]
+    rows = [
+        [name, *(f"{by_split[split]:,}" if split in by_split else "-" for split in overlap)]
+        for name, by_split in counts.items()
+    ]
     return _table("Also in training", ["what", *overlap], rows)
 
 

@@ -1,1 +1,1 @@
-"""The pages of one experiment, a module each."""
+"""The pages of one experiment, one module each."""

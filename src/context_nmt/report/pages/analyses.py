@@ -1,4 +1,4 @@
-"""analyses.md: what happens inside the systems."""
+"""Build analyses.md: attention, gates and n-grams of the systems."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ class Analysis:
     name: str  # of its picture and, without `parts`, of its metric
     title: str
     text: str
-    absent: str  # instead of the text where no system has it
+    absent: str  # replaces the text if no system has the metric
     picture: str  # the picture's title
     across: str  # label of the picture's layers or tags
     values: str  # label of the picture's values
     parts: tuple[tuple[str, str], ...] = ()  # metrics with labels: each has a row per system, and a line
     by: Literal["layer", "tag"] = "layer"
     column: str = "layer {}"
-    wholes: tuple[tuple[str, str], ...] = ()  # metrics of no layer ("" is the row's), with titles of their columns
-    counts: tuple[str, str] = ("", "")  # metric of the text that titles of columns show, and its unit
-    only_measured: bool = False  # without rows of systems that have nothing
+    wholes: tuple[tuple[str, str], ...] = ()  # metrics without a layer ("" for that of the row), with column titles
+    counts: tuple[str, str] = ("", "")  # metric of the text shown in column titles, and its unit
+    only_measured: bool = False  # leave out systems without a value
     gains: bool = False  # the picture shows differences to the system's baseline
     decimals: int = 3
 
@@ -38,14 +38,14 @@ class Analysis:
 
 
 GATES = tuple(
-    (f"gate_{place}_{side}", f"{where}, {sides}")
-    for place, where in (("encoder", "encoder"), ("decoder", "decoder"), ("cross", "cross-attention"))
-    for side, sides in (("query", "queries"), ("key", "keys"), ("value", "values"))
+    (f"gate_{attention}_{side}", f"{label}, {plural}")
+    for attention, label in (("encoder", "encoder"), ("decoder", "decoder"), ("cross", "cross-attention"))
+    for side, plural in (("query", "queries"), ("key", "keys"), ("value", "values"))
 )
 DIVERGENCES = tuple(
-    (f"{measure}_{place}", f"{place}, {what}")
-    for place in ("encoder", "decoder")
-    for measure, what in (("divergence", "maxima"), ("head_divergence", "pairs of heads"))
+    (f"{measure}_{stack}", f"{stack}, {label}")
+    for stack in ("encoder", "decoder")
+    for measure, label in (("divergence", "maxima"), ("head_divergence", "pairs of heads"))
 )
 ANALYSES = (
     Analysis(
@@ -193,26 +193,26 @@ def analyses_page(results: Results, pictures: Collection[str]) -> Page:
 
 def _grid(results: Results, analysis: Analysis, test_set: str) -> Grid:
     columns: dict[str, tuple[str, int | None, str]] = {
-        title: (other, None, "")
-        for other, title in analysis.wholes
-        if any(Measure(test_set, other or metric) in results.measures for metric in analysis.metrics)
+        title: (whole, None, "")
+        for whole, title in analysis.wholes
+        if any(Measure(test_set, whole or metric) in results.measures for metric in analysis.metrics)
     }
-    for place in places(results, test_set, list(analysis.metrics), analysis.by):
-        layer, tag = (place, "") if isinstance(place, int) else (None, place)
-        columns[analysis.column.format(place) + _count(results, analysis, test_set, tag)] = ("", layer, tag)
+    for layer_or_tag in places(results, test_set, list(analysis.metrics), analysis.by):
+        layer, tag = (layer_or_tag, "") if isinstance(layer_or_tag, int) else (None, layer_or_tag)
+        columns[analysis.column.format(layer_or_tag) + _count(results, analysis, test_set, tag)] = ("", layer, tag)
     rows = []
     for variant in results.models:
-        for metric, part in analysis.metrics.items():
-            measures = [Measure(test_set, other or metric, layer, tag) for other, layer, tag in columns.values()]
-            numbers = [results.estimate(variant, measure) for measure in measures]
-            if any(numbers) or not analysis.only_measured:
-                label = results.settings.label(variant) + (f": {part}" if part else "")
-                rows.append((label, [estimate_cell(number, analysis.decimals) for number in numbers]))
+        for metric, part_label in analysis.metrics.items():
+            measures = [Measure(test_set, whole or metric, layer, tag) for whole, layer, tag in columns.values()]
+            estimates = [results.estimate(variant, measure) for measure in measures]
+            if any(estimates) or not analysis.only_measured:
+                label = results.settings.label(variant) + (f": {part_label}" if part_label else "")
+                rows.append((label, [estimate_cell(estimate, analysis.decimals) for estimate in estimates]))
     return grid_of(test_set, columns, rows)
 
 
 def _count(results: Results, analysis: Analysis, test_set: str, tag: str) -> str:
     """Return the count shown in a column title, the same for all systems."""
     metric, unit = analysis.counts
-    found = results.reference_value(TEXT, Measure(test_set, metric, tag=tag))
-    return "" if found is None else f", {found:,g} {unit}"
+    count = results.reference_value(TEXT, Measure(test_set, metric, tag=tag))
+    return "" if count is None else f", {count:,g} {unit}"

@@ -1,4 +1,4 @@
-"""discourse.md: how well systems translate documents."""
+"""Build discourse.md: the measures of whole documents."""
 
 import re
 from collections.abc import Iterator
@@ -26,11 +26,11 @@ The human translation is the first reference."""
 
 
 def documents_page(results: Results) -> Page:
-    """Build a table per test set with documents, and one per contrastive set with known distances of antecedents."""
-    found = [measure for measure in results.measures if measure.metric in METRICS]
-    tests = [test for test in results.settings.corpus.tests if any(one.test_set == test for one in found)]
+    """Build a table per test set with documents, and one per contrastive set with distances of antecedents."""
+    measures = [measure for measure in results.measures if measure.metric in METRICS]
+    tests = [test for test in results.settings.corpus.tests if any(entry.test_set == test for entry in measures)]
     sections = [Section(test, grids=(_scores(results, test),)) for test in tests]
-    named = {measure.metric: results.signatures(measure) for measure in found}
+    signatures = {measure.metric: results.signatures(measure) for measure in measures}
     return Page(
         title=heading(results, "Documents"),
         introduction=introduction(results, "No difference here was tested."),
@@ -38,15 +38,19 @@ def documents_page(results: Results) -> Page:
             *(sections or [Section(text="No test set of this corpus says where documents start.")]),
             *(section for name in results.contrastive_sets for section in _distances(results, name)),
         ),
-        notes=NOTES if found else "",
+        notes=NOTES if measures else "",
         signatures=tuple(
-            f"{metric}: " + ", ".join(f"`{one}`" for one in named[metric]) for metric in METRICS if metric in named
+            f"{metric}: " + ", ".join(f"`{entry}`" for entry in signatures[metric])
+            for metric in METRICS
+            if metric in signatures
         ),
     )
 
 
 def _scores(results: Results, test: str) -> Grid:
-    measures = [one for one in (Measure(test, metric) for metric in METRICS) if one in results.measures]
+    measures = [
+        candidate for candidate in (Measure(test, metric) for metric in METRICS) if candidate in results.measures
+    ]
     human = [value_cell(results.reference_value(HUMAN, measure), "{:.4f}") for measure in measures]
     rows = [*rows_of(results, results.models, measures, 4), ("Human translation", human)]
     return grid_of("", [measure.metric for measure in measures], rows)
@@ -54,13 +58,15 @@ def _scores(results: Results, test: str) -> Grid:
 
 def _distances(results: Results, name: str) -> Iterator[Section]:
     """Yield the accuracies on a set with the categories `within` and `distance_N`; nothing for other sets."""
-    known = {one.tag: one for one in results.measures if (one.test_set, one.metric) == (name, SUMMED)}
-    distances = sorted(int(found[1]) for tag in known if (found := re.fullmatch(r"distance_(\d+)", tag)))
+    measures_by_tag = {
+        measure.tag: measure for measure in results.measures if (measure.test_set, measure.metric) == (name, SUMMED)
+    }
+    distances = sorted(int(match[1]) for tag in measures_by_tag if (match := re.fullmatch(r"distance_(\d+)", tag)))
     if not distances:
         return
-    titles = {"within": "in the sentence"} | {f"distance_{back}": f"{back} back" for back in distances}
-    measures = [known[tag] for tag in titles if tag in known]
-    columns = [with_items(results, one, titles[one.tag]) for one in measures]
+    titles = {"within": "in the sentence"} | {f"distance_{distance}": f"{distance} back" for distance in distances}
+    measures = [measures_by_tag[tag] for tag in titles if tag in measures_by_tag]
+    columns = [with_items(results, measure, titles[measure.tag]) for measure in measures]
     text = f"{ACCURACIES} The antecedent is the nearest mention; chance is 50 if each item has a mirror."
     grid = grid_of("", columns, rows_of(results, results.models, measures))
     yield Section(f"{name} (contrastive), by the distance of the antecedent", text, grids=(grid,))

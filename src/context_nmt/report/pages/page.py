@@ -1,4 +1,4 @@
-"""What every page of one experiment consists of."""
+"""The parts of every page of one experiment."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from context_nmt.results.table import Results
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what is below it; a section without a title continues the one before."""
+    """A heading with text, a picture and tables; a section without a title continues the one before."""
 
     title: str = ""
     text: str = ""
@@ -37,7 +37,7 @@ def heading(results: Results, what: str) -> str:
 
 
 def introduction(results: Results, text: str) -> str:
-    """Return the seeds, and what a reader has to know."""
+    """Return the introduction of a page: its seeds, its conventions and a text."""
     seeds = ", ".join(map(str, results.settings.seeds))
     return (
         f"Seeds: {seeds}. Written by the report stage; results.csv has the same numbers. ± is the sample standard"
@@ -50,6 +50,9 @@ def rows_of(
 ) -> list[tuple[str, list[Cell]]]:
     """Return each variant's label with a cell per measure."""
     return [
-        (results.settings.label(variant), [estimate_cell(results.estimate(variant, one), decimals) for one in measures])
+        (
+            results.settings.label(variant),
+            [estimate_cell(results.estimate(variant, measure), decimals) for measure in measures],
+        )
         for variant in variants
     ]

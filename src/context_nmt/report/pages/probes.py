@@ -1,4 +1,4 @@
-"""probes.md: what probes have found in the states of systems."""
+"""Build probes.md: the accuracies of probes on the states of systems."""
 
 from collections.abc import Collection, Iterator
 
@@ -48,11 +48,11 @@ def _drawn(name: str, pictures: Collection[str]) -> str:
 
 
 def probed_tasks(results: Results) -> dict[str, float]:
-    """Return the share of the most frequent class, in per cent, of each task and group that was probed."""
+    """Return the share of the most frequent class, in per cent, of each probed task and group."""
     names = [name for group, members in GROUPS.items() for name in (*members, group)]
     tasks = str(results.settings.probing.tasks)
-    found = {name: results.reference_value(CHANCE, Measure(tasks, "probe", tag=name)) for name in names}
-    return {name: chance for name, chance in found.items() if chance is not None}
+    chances = {name: results.reference_value(CHANCE, Measure(tasks, "probe", tag=name)) for name in names}
+    return {name: chance for name, chance in chances.items() if chance is not None}
 
 
 def _sentences(results: Results) -> Iterator[Grid]:
@@ -84,17 +84,17 @@ def _units(results: Results, test: str, pictures: Collection[str]) -> Iterator[S
         rows = rows_of(results, variants, [*columns.values()])
         accuracies.append(grid_of(stack.capitalize(), columns, rows))
         columns = {
-            f"layer {layer}, {what}": Measure(test, f"cosine_{stack}_{what}", int(layer))
-            for what in ("tokens", "sentences")
-            for layer in places(results, test, [f"cosine_{stack}_{what}"], "layer")
+            f"layer {layer}, {level}": Measure(test, f"cosine_{stack}_{level}", int(layer))
+            for level in ("tokens", "sentences")
+            for layer in places(results, test, [f"cosine_{stack}_{level}"], "layer")
         }
         cosines.append(grid_of(stack.capitalize(), columns, rows_of(results, variants, [*columns.values()], 3)))
     yield Section(f"Units: {test}", grids=tuple(accuracies))
     yield Section(text=COSINES, grids=tuple(cosines))
-    for kind, text in BY.items():
-        grids = tuple(grid for stack in STACKS for grid in _by_group(results, test, stack, kind))
+    for grouping, text in BY.items():
+        grids = tuple(grid for stack in STACKS for grid in _by_group(results, test, stack, grouping))
         if grids:
-            yield Section(text=text, picture=_drawn(f"lexical_{kind}", pictures), grids=grids)
+            yield Section(text=text, picture=_drawn(f"lexical_{grouping}", pictures), grids=grids)
 
 
 def layers_of(results: Results, test: str, stack: str) -> list[int]:
@@ -105,7 +105,11 @@ def layers_of(results: Results, test: str, stack: str) -> list[int]:
 def groups_of(results: Results, test: str, stack: str, kind: str) -> list[str]:
     """Return the groups of units that a test set has, by `frequency` or by `tag`."""
     metric = f"lexical_{stack}_by_{kind}"
-    return list(dict.fromkeys(one.tag for one in results.measures if (one.test_set, one.metric) == (test, metric)))
+    return list(
+        dict.fromkeys(
+            measure.tag for measure in results.measures if (measure.test_set, measure.metric) == (test, metric)
+        )
+    )
 
 
 def _by_group(results: Results, test: str, stack: str, kind: str) -> Iterator[Grid]:
@@ -118,7 +122,9 @@ def _by_group(results: Results, test: str, stack: str, kind: str) -> Iterator[Gr
     rows = []
     for group in groups_of(results, test, stack, kind):
         metric = f"lexical_{stack}_by_{kind}"
-        found = [results.estimate(variant, Measure(test, metric, layer, group)) for variant, layer in columns.values()]
-        rows.append((group, [value_cell(one and one.mean, "{:.2f}") for one in found]))
+        estimates = [
+            results.estimate(variant, Measure(test, metric, layer, group)) for variant, layer in columns.values()
+        ]
+        rows.append((group, [value_cell(estimate and estimate.mean, "{:.2f}") for estimate in estimates]))
     if rows:
         yield grid_of(stack.capitalize(), columns, rows, head=kind)

@@ -1,4 +1,4 @@
-"""results.md: scores on test sets and contrastive sets, tests of differences, and signatures."""
+"""Build results.md: scores on test sets and contrastive sets, tests of differences, and signatures."""
 
 from collections.abc import Iterator
 
@@ -43,7 +43,9 @@ def results_page(results: Results) -> Page:
     for name in results.contrastive_sets:
         grids = (_accuracies(results, name, SUMMED, ""), _accuracies(results, name, NORMALIZED, " per unit"))
         sections.append(Section(f"{name} (contrastive)", ACCURACIES, grids=grids))
-    named = {name_of(one): results.signatures(one) for one in results.measures if is_score(one.metric)}
+    signatures_by_name = {
+        name_of(entry): results.signatures(entry) for entry in results.measures if is_score(entry.metric)
+    }
     return Page(
         title=heading(results, "Results"),
         introduction=introduction(
@@ -58,12 +60,15 @@ def results_page(results: Results) -> Page:
             ratio=significance.sample_ratio,
             speeds=results.speeds.note(),
         ),
-        signatures=tuple(f"{name}: " + ", ".join(f"`{one}`" for one in found) for name, found in named.items()),
+        signatures=tuple(
+            f"{name}: " + ", ".join(f"`{entry}`" for entry in signatures)
+            for name, signatures in signatures_by_name.items()
+        ),
     )
 
 
 def _scores_on(results: Results, test_set: str) -> list[Measure]:
-    return [one for one in results.measures if one.test_set == test_set and is_score(one.metric)]
+    return [measure for measure in results.measures if measure.test_set == test_set and is_score(measure.metric)]
 
 
 def _scores(results: Results, test_set: str) -> Grid:
@@ -72,26 +77,26 @@ def _scores(results: Results, test_set: str) -> Grid:
         (label, [*_costs(results, variant), *cells])
         for variant, (label, cells) in zip(results.models, rows_of(results, results.models, measures), strict=True)
     ]
-    best = [results.reference_value(BOUND, measure) for measure in measures]
-    if any(best):
-        rows.append((BEST, [NOTHING] * len(COSTS) + [value_cell(value, "{:.2f}") for value in best]))
-    return grid_of("", [*COSTS, *(one.metric for one in measures)], rows)
+    bounds = [results.reference_value(BOUND, measure) for measure in measures]
+    if any(bounds):
+        rows.append((BEST, [NOTHING] * len(COSTS) + [value_cell(value, "{:.2f}") for value in bounds]))
+    return grid_of("", [*COSTS, *(column.metric for column in measures)], rows)
 
 
 def _costs(results: Results, variant: str) -> Iterator[Cell]:
     model, baseline = results.models[variant], results.settings.variants[variant].baseline
     flops = model["flops_per_target_token"]
-    other = results.models[baseline]["flops_per_target_token"] if baseline in results.models else None
+    baseline_flops = results.models[baseline]["flops_per_target_token"] if baseline in results.models else None
     yield value_cell(model["parameters"], "{:,}")
     yield value_cell(flops / 1e6, "{:,.1f}")
-    yield value_cell(flops / other if other else None, "{:.2f}")
+    yield value_cell(flops / baseline_flops if baseline_flops else None, "{:.2f}")
     for work in ("training", "decoding"):
         yield value_cell(results.speeds.ratio(model, work), "{:.2f}")
 
 
 def _accuracies(results: Results, name: str, metric: str, per: str) -> Grid:
-    measures = [one for one in results.measures if (one.test_set, one.metric) == (name, metric)]
-    columns = [with_items(results, one, one.tag) for one in measures]
+    measures = [measure for measure in results.measures if (measure.test_set, measure.metric) == (name, metric)]
+    columns = [with_items(results, measure, measure.tag) for measure in measures]
     return grid_of(f"By log-probability{per}", columns, rows_of(results, results.models, measures))
 
 
@@ -106,14 +111,14 @@ def _tests(results: Results, test_set: str) -> Iterator[Grid]:
     measure = Measure(test_set, results.settings.significance.metric)
     rows = []
     for variant in results.models:
-        number = results.estimate(variant, measure)
-        if number is None or number.gain is None:
+        estimate = results.estimate(variant, measure)
+        if estimate is None or estimate.gain is None:
             continue
         settings, p_values = results.settings.variants[variant], results.p_values(variant, measure)
         tested = {test: ", ".join(p_text(p).removeprefix("= ") for p in p_values[test]) for test in TESTS}
         if tested[settings.test]:
             tested[settings.test] = f"**{tested[settings.test]}**"
-        cells = [Cell(results.settings.label(str(settings.baseline))), *gain_cells(number.gain)]
+        cells = [Cell(results.settings.label(str(settings.baseline))), *gain_cells(estimate.gain)]
         rows.append((results.settings.label(variant), [*cells, *map(Cell, tested.values())]))
     if rows:
         columns = ["Baseline", f"Difference, {measure.metric}", "95% interval over seeds", *TESTS.values()]
@@ -121,7 +126,7 @@ def _tests(results: Results, test_set: str) -> Iterator[Grid]:
 
 
 def _rescored(results: Results) -> Iterator[Section]:
-    """Yield the scores of the candidates that a teacher chose, a table per test set."""
+    """Yield a table per test set with the scores of the candidates that a teacher chose."""
     settings = results.settings
     if not settings.rescored:
         return
@@ -129,8 +134,12 @@ def _rescored(results: Results) -> Iterator[Section]:
     labels = [settings.label(variant) for variant in settings.rescored]
     grids = []
     for test_set in results.test_sets:
-        scores = [one for one in _scores_on(results, test_set) if any(results.estimate(own, one) for own in systems)]
-        cells = [[estimate_cell(results.estimate(system, one)) for one in scores] for system in systems]
-        grids.append(grid_of(test_set, [one.metric for one in scores], list(zip(labels, cells, strict=True))))
+        scores = [
+            measure
+            for measure in _scores_on(results, test_set)
+            if any(results.estimate(rescored, measure) for rescored in systems)
+        ]
+        cells = [[estimate_cell(results.estimate(system, measure)) for measure in scores] for system in systems]
+        grids.append(grid_of(test_set, [measure.metric for measure in scores], list(zip(labels, cells, strict=True))))
     text = CHOSEN.format(teacher=settings.label(settings.train.teachers[0]), seed=settings.seeds[0])
     yield Section("Rescored by the teacher", text, grids=tuple(grids))

@@ -1,1 +1,1 @@
-"""The published tables of the papers, and what an experiment has reproduced of them."""
+"""Compare the published tables of the papers with the numbers that experiments reproduce."""

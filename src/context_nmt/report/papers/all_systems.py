@@ -1,4 +1,4 @@
-"""A table that no paper has: all systems on one corpus with one recipe, and the cost of their gains."""
+"""Compare all systems on one corpus with one recipe, with the cost of their gains, as no paper does."""
 
 from collections.abc import Iterator, Sequence
 
@@ -27,7 +27,7 @@ NOTES = (
 
 
 def all_systems_grid(papers: dict[str, Paper], experiments: Sequence[Results]) -> Grid | None:
-    """Build the table for the first experiment and those with its recipe; None if nothing of it has run."""
+    """Build the table for the first experiment and those with its recipe; None if no system has run."""
     first, systems = experiments[0], systems_of_one_recipe(papers, experiments)
     corpus, metric = first.settings.corpus, first.settings.significance.metric
     measures = [Measure(test, metric) for test in first.settings.corpus.held_out]
@@ -38,21 +38,21 @@ def all_systems_grid(papers: dict[str, Paper], experiments: Sequence[Results]) -
         GridRow(system.results.settings.label(system.variant), system.variant, tuple(_cells(system, measures)))
         for system in systems
     ]
-    signatures = sorted({one for system in systems for one in system.results.signatures(measures[0])})
+    signatures = sorted({signature for system in systems for signature in system.results.signatures(measures[0])})
     test = measures[0].test_set
-    words = {"speeds": first.speeds.note(), "test": test, "metric": metric, "signatures": "; ".join(signatures)}
+    fields = {"speeds": first.speeds.note(), "test": test, "metric": metric, "signatures": "; ".join(signatures)}
     return Grid(
         name="all-systems",
         title=f"All systems, {corpus.name} {corpus.direction}",
         headings=tuple(_headings(measures)),
         rows=tuple(rows),
         fills=systems_by_command((row.label, row.cells) for row in rows),
-        notes=tuple(note.format(**words) for note in NOTES),
+        notes=tuple(note.format(**fields) for note in NOTES),
     )
 
 
 def _headings(measures: Sequence[Measure]) -> Iterator[Heading]:
-    groups = {f"{one.test_set}, {one.metric}": ("score", "gain", "95% interval") for one in measures}
+    groups = {f"{measure.test_set}, {measure.metric}": ("score", "gain", "95% interval") for measure in measures}
     costs = {"Training costs": ("FLOPs", "seconds", "tokens"), "Cost of a point of gain": ("FLOPs", "seconds")}
     for group, titles in ({"": ("paper", "seeds")} | groups | {"Model": ("parameters",)} | costs).items():
         yield from (Heading(group, title) for title in titles)
@@ -63,21 +63,21 @@ def _cells(system: System, measures: Sequence[Measure]) -> Iterator[Cell]:
     yield Cell(system.paper or DASH)
     yield value_cell(len(system.results.settings.seeds), "{}")
     for measure in measures:
-        number = system.estimate(measure)
-        yield estimate_cell(number, with_gain=False) if number else Cell(DASH, command=system.results.command)
-        yield from gain_cells(number and number.gain)
+        estimate = system.estimate(measure)
+        yield estimate_cell(estimate, with_gain=False) if estimate else Cell(DASH, command=system.results.command)
+        yield from gain_cells(estimate and estimate.gain)
     yield value_cell(system.model["parameters"], "{:,}")
-    for own, other in (
+    for cost, reference_cost in (
         (system.flops, plain.flops),
         (system.seconds, plain.seconds),
         (system.all_tokens, plain.all_tokens),
     ):
-        yield value_cell(own / other if own and other else None, f"{TIMES} {{:.2f}}", command=SPEED)
-    number = system.estimate(measures[0])
-    gain = number and number.gain
+        yield value_cell(cost / reference_cost if cost and reference_cost else None, f"{TIMES} {{:.2f}}", command=SPEED)
+    estimate = system.estimate(measures[0])
+    gain = estimate and estimate.gain
     if gain is None or baseline is None or gain.mean <= 0 or not is_certain(gain):
         yield from (NOTHING, NOTHING)
         return
-    for own, other in ((system.flops, baseline.flops), (system.seconds, baseline.seconds)):
-        price = 100 * (own / other - 1) / gain.mean if own and other else None
+    for cost, reference_cost in ((system.flops, baseline.flops), (system.seconds, baseline.seconds)):
+        price = 100 * (cost / reference_cost - 1) / gain.mean if cost and reference_cost else None
         yield value_cell(price, "{:+.1f}%", command=SPEED)

@@ -1,4 +1,4 @@
-"""Every claim of every paper on a line, to read in a minute."""
+"""Give every claim of every paper a line, to read in a minute."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
@@ -19,7 +19,7 @@ HEADS = ("Paper", "Claim", "Published", "Result here, and how certain it is", "N
 
 @dataclass(frozen=True)
 class ClaimLine:
-    """A claim and its outcome in the first experiment that can tell."""
+    """A claim and its outcome in the first experiment that can test it."""
 
     paper: str
     says: str
@@ -55,7 +55,7 @@ def _line(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> ClaimLi
 
 
 def _counts(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield how many experiments went which way."""
+    """Yield the number of experiments with each outcome."""
     for way in dict.fromkeys(outcome.way for outcome in outcomes):
-        certain = [outcome.is_certain for outcome in outcomes if outcome.way == way]
-        yield f"{len(certain)} {way}" + (f" ({sum(certain)} beyond chance)" if any(certain) else "")
+        certainties = [outcome.is_certain for outcome in outcomes if outcome.way == way]
+        yield f"{len(certainties)} {way}" + (f" ({sum(certainties)} beyond chance)" if any(certainties) else "")

@@ -38,8 +38,8 @@ class Outcome:
     @property
     def gain(self) -> float:
         """The difference, as in the experiment's tables if they have it."""
-        own, other = self._pair
-        return self._tested.mean if self._tested else round(own.mean - other.mean, 4)
+        estimate, reference = self._pair
+        return self._tested.mean if self._tested else round(estimate.mean - reference.mean, 4)
 
     @property
     def agrees(self) -> bool | None:
@@ -49,7 +49,7 @@ class Outcome:
 
     @property
     def way(self) -> str:
-        """The same in words; a question of ours gets an answer."""
+        """The direction of the difference in words; yes or no if the claim is our own question."""
         if self.agrees is None:
             return "no difference"
         if self.claim.table is None:
@@ -63,29 +63,34 @@ class Outcome:
 
     @property
     def certainty(self) -> str:
-        """How certain the difference is, and what else may have caused it."""
-        tested, (own, other) = self._tested, (System(name, self.results) for name in (self.variant, self.against))
-        times = round(own.all_tokens / other.all_tokens, 2)
-        more = f"; with {times:.2f} {TIMES} the training tokens" if times != 1 else ""
+        """The certainty of the difference, and another possible cause of it."""
+        tested, (system, reference) = (
+            self._tested,
+            (System(variant, self.results) for variant in (self.variant, self.against)),
+        )
+        ratio = round(system.all_tokens / reference.all_tokens, 2)
+        remark = f"; with {ratio:.2f} {TIMES} the training tokens" if ratio != 1 else ""
         if tested and tested.interval:
             ends, seeds = interval_text(tested.interval, self.decimals), self._pair[0].seeds
-            certain = "beyond chance" if self.is_certain else "may be chance"
-            return f"{certain} (95% interval of {seeds} seeds {ends}){more}"
+            verdict = "beyond chance" if self.is_certain else "may be chance"
+            return f"{verdict} (95% interval of {seeds} seeds {ends}){remark}"
         if tested is None or tested.p is None:
-            return f"not tested{more}"
+            return f"not tested{remark}"
         test = self.results.settings.variants[self.variant].test.replace("sign", "sign test")
-        certain = "significant" if self.is_certain else "may be chance"
-        return f"{certain} ({test}, p {p_text(tested.p)}, one seed){more}"
+        verdict = "significant" if self.is_certain else "may be chance"
+        return f"{verdict} ({test}, p {p_text(tested.p)}, one seed){remark}"
 
     def numbers(self) -> str:
         """Return both systems with their numbers."""
-        labels = [self.results.settings.label(name) for name in (self.variant, self.against)]
-        both = [f"{label} {number.mean:.{self.decimals}f}" for label, number in zip(labels, self._pair, strict=True)]
+        labels = [self.results.settings.label(variant) for variant in (self.variant, self.against)]
+        scores = [
+            f"{label} {estimate.mean:.{self.decimals}f}" for label, estimate in zip(labels, self._pair, strict=True)
+        ]
         gain = f"{signed(self.gain, self.decimals)} {name_of(self.measure)} on {self.measure.test_set}"
-        return f"{', '.join(both)} ({gain})"
+        return f"{', '.join(scores)} ({gain})"
 
     def sentence(self) -> str:
-        """Return all of it."""
+        """Return the whole outcome as a sentence."""
         return f"{self.results.title}: {self.claim.says}: {self.way}, {self.certainty}: {self.numbers()}."
 
     @cached_property
@@ -96,10 +101,10 @@ class Outcome:
 
     @cached_property
     def _pair(self) -> tuple[Estimate, Estimate]:
-        own, other = (self.results.estimate(variant, self.measure) for variant in (self.variant, self.against))
-        assert own is not None
-        assert other is not None
-        return own, other
+        estimate, reference = (self.results.estimate(variant, self.measure) for variant in (self.variant, self.against))
+        assert estimate is not None
+        assert reference is not None
+        return estimate, reference
 
 
 class PublishedGain(NamedTuple):
@@ -126,18 +131,18 @@ def published_gains(paper: Paper, claim: Claim) -> list[PublishedGain]:
     against = claim.against or row.baseline
     gains = []
     for column in _columns(table, claim):
-        own = row.published.get(column.id)
-        other = table.row(against).published.get(column.id) if against else None
+        value = row.published.get(column.id)
+        reference = table.row(against).published.get(column.id) if against else None
         if column.difference and against == row.baseline:
-            other = 0.0
-        if own is not None and other is not None:
-            gains.append(PublishedGain(own - other, column.decimals, column.label))
+            reference = 0.0
+        if value is not None and reference is not None:
+            gains.append(PublishedGain(value - reference, column.decimals, column.label))
     return gains
 
 
 def _columns(table: PaperTable | None, claim: Claim) -> list[PaperColumn]:
-    """Return the columns of a claim's measures; of a claim without measures, all scores."""
-    wanted = [(one.metric, one.layer, one.tag) for one in claim.measures]
+    """Return the columns of a claim's measures or, if it names none, of all scores."""
+    wanted = [(measure.metric, measure.layer, measure.tag) for measure in claim.measures]
     return [
         column
         for column in (table.columns if table else ())
@@ -146,23 +151,23 @@ def _columns(table: PaperTable | None, claim: Claim) -> list[PaperColumn]:
 
 
 def headlines(paper: Paper) -> Iterator[Claim]:
-    """Yield the claims of the first table with headlines: its systems are better than their baselines."""
+    """Yield a claim for each headline system of the first such table: it is better than its baseline."""
     for table in [table for table in paper.tables if table.headline][:1]:
         for variant in table.headline:
             against = table.row(variant).baseline
             if against:
-                label, other = (re.sub(r"^(\+|\d+) ", "", table.row(name).label) for name in (variant, against))
-                says = f"{label} translates better than {other}"
+                label, other_label = (re.sub(r"^(\+|\d+) ", "", table.row(name).label) for name in (variant, against))
+                says = f"{label} translates better than {other_label}"
                 yield Claim(says=says, variant=variant, against=against, table=table.id)
 
 
 def outcomes_of(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> list[Outcome]:
-    """Return the outcome in every experiment that can tell, those on the text of the claim's table first.
+    """Return the outcome in every experiment that can test the claim, those on the text of the claim's table first.
 
-    Of several experiments with one recipe, the first with most seeds counts.
+    Among experiments with one recipe, the first with the most seeds counts.
     """
-    found = [outcome for results in experiments if (outcome := _outcome(claim, _table_of(paper, claim), results))]
-    best = with_most_seeds(found, key=lambda outcome: outcome.results.recipe)
+    outcomes = [outcome for results in experiments if (outcome := _outcome(claim, _table_of(paper, claim), results))]
+    best = with_most_seeds(outcomes, key=lambda outcome: outcome.results.recipe)
     return sorted(best, key=lambda outcome: not outcome.is_own_text)
 
 
@@ -171,23 +176,26 @@ def _outcome(claim: Claim, table: PaperTable | None, results: Results) -> Outcom
     if pair is None:
         return None
     columns, validation = _columns(table, claim), results.settings.corpus.validation
-    theirs = [column.test_set for column in columns if column.languages == results.settings.corpus.direction]
-    own = [name for name in theirs if name in results.sets]
-    others = [name for name in results.sets if name != validation]
+    published_sets = [column.test_set for column in columns if column.languages == results.settings.corpus.direction]
+    own_sets = [name for name in published_sets if name in results.sets]
+    other_sets = [name for name in results.sets if name != validation]
     wanted = claim.measures or (Wanted(metric=results.settings.significance.metric),)
-    for name in (*own, *others, validation):
-        for measure in (one.on(name) for one in wanted if one.is_on(name)):
+    for name in (*own_sets, *other_sets, validation):
+        for measure in (candidate.on(name) for candidate in wanted if candidate.is_on(name)):
             if all(results.estimate(variant, measure) for variant in pair):
-                known = max([2, *(column.decimals for column in columns if column.metric == measure.metric)])
-                decimals = 4 if measure.metric in SHARES else known
-                return Outcome(claim, results, *pair, measure, decimals, is_own_text=name in own)
+                column_decimals = max([2, *(column.decimals for column in columns if column.metric == measure.metric)])
+                decimals = 4 if measure.metric in SHARES else column_decimals
+                return Outcome(claim, results, *pair, measure, decimals, is_own_text=name in own_sets)
     return None
 
 
 def _comparable(claim: Claim, results: Results) -> tuple[str, str] | None:
     """Return the two variants of an experiment that a claim compares, if they are equally deep."""
-    own = results.settings.variants.get(claim.variant)
-    for variant, against in ((claim.variant, claim.against or (own and own.baseline)), claim.smaller or ("", "")):
+    settings = results.settings.variants.get(claim.variant)
+    for variant, against in (
+        (claim.variant, claim.against or (settings and settings.baseline)),
+        claim.smaller or ("", ""),
+    ):
         if {variant, against} <= set(results.models) and _layers(results, variant) == _layers(results, str(against)):
             return variant, str(against)
     return None

@@ -1,4 +1,4 @@
-"""A table or figure of a paper: published numbers next to those of every experiment that has some of its systems."""
+"""Compare a table or figure of a paper with the numbers of every experiment that has some of its systems."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ REPLICA = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """A table or figure of a paper with everything that experiments have reproduced of it."""
+    """A table or figure of a paper with its reproductions by all experiments."""
 
     paper: str  # the name of its file
     table: PaperTable
@@ -57,7 +57,7 @@ class Comparison:
 
     @property
     def _reproduced(self) -> list[tuple[Reproduction, Measure]]:
-        return [(one, measure) for one in self.reproductions for measure in _shown(one)]
+        return [(reproduction, measure) for reproduction in self.reproductions for measure in _shown(reproduction)]
 
     @property
     def _is_bare(self) -> bool:
@@ -81,16 +81,16 @@ class Comparison:
         return GridRow("; ".join(labels) or row.label, row.variant, tuple(cells))
 
     def _reproduced_cell(self, row: PaperRow, reproduction: Reproduction, measure: Measure) -> Cell:
-        """Return a number of an experiment, which names a baseline that is not the paper's, or a dash."""
-        found = reproduction.number(row, measure)
-        if found is None:
+        """Return an experiment's number, naming its baseline if that is not the paper's, or a dash."""
+        number = reproduction.number(row, measure)
+        if number is None:
             return self._missing_cell(row, reproduction.results, measure)
-        other = reproduction.results.settings.label(found.baseline) if found.baseline else ""
+        baseline = reproduction.results.settings.label(number.baseline) if number.baseline else ""
         if measure.metric != "parameters":
-            return estimate_cell(found.estimate, self.table.decimals_of(measure.metric), against=other)
-        against = f" to {other}" if other else ""
-        ratio = f" ({TIMES} {found.ratio:.2f}{against})" if found.ratio else ""
-        return replace(estimate_cell(found.estimate), text=f"{found.estimate.mean:,.0f}{ratio}")
+            return estimate_cell(number.estimate, self.table.decimals_of(measure.metric), against=baseline)
+        against = f" to {baseline}" if baseline else ""
+        ratio = f" ({TIMES} {number.ratio:.2f}{against})" if number.ratio else ""
+        return replace(estimate_cell(number.estimate), text=f"{number.estimate.mean:,.0f}{ratio}")
 
     def _missing_cell(self, row: PaperRow, results: Results, measure: Measure) -> Cell:
         """Return a dash; no command fills it if the system has no such number or other experiments have it."""
@@ -98,32 +98,32 @@ class Comparison:
             return Cell(DASH, command=_measuring(results, row.variant, measure))
         if row.variant in results.settings.variants:
             return Cell(DASH, command=results.command)
-        elsewhere = any(row.variant in other.results.models for other in self.reproductions)
+        elsewhere = any(row.variant in reproduction.results.models for reproduction in self.reproductions)
         return NOTHING if elsewhere else Cell(DASH, command=self.command(row))
 
     def command(self, row: PaperRow) -> str:
-        """Return the command that runs or measures a row's system, in the experiment with most of the systems."""
+        """Return the command that runs or measures a row's system, in the experiment with most systems of the table."""
         if row.variant is None or self.table.command:
             return self.table.command
-        known = [results for results in self.experiments if row.variant in results.settings.variants]
-        known.sort(key=lambda results: -len(self._systems(results)))
+        candidates = [results for results in self.experiments if row.variant in results.settings.variants]
+        candidates.sort(key=lambda results: -len(self._systems(results)))
         shown = {reproduction.results.name for reproduction in self.reproductions}
-        others = [results for results in known if results.name not in shown]
-        return (others or known)[0].command if known else NO_EXPERIMENT
+        others = [results for results in candidates if results.name not in shown]
+        return (others or candidates)[0].command if candidates else NO_EXPERIMENT
 
     def _systems(self, results: Results) -> list[str]:
         return [row.label for row in self.table.rows if row.variant in results.settings.variants]
 
     def _is_own_text(self, results: Results) -> bool:
         """Return whether an experiment has the paper's test set and a system that the table compares."""
-        own = [
+        test_sets = [
             column.test_set for column in self.table.columns if column.languages == results.settings.corpus.direction
         ]
         is_compared = any(row.variant in results.settings.variants for row in self.table.compared)
-        return is_compared and any(test_set in results.sets for test_set in own)
+        return is_compared and any(test_set in results.sets for test_set in test_sets)
 
     def _fills(self, rows: Sequence[GridRow]) -> dict[str, list[str]]:
-        """Return the systems with empty cells by the command that would fill these."""
+        """Return the systems with empty cells by the command that would fill them."""
         labels = [row.label for row in self.table.rows]
         systems = systems_by_command(zip(labels, (row.cells for row in rows), strict=True))
         for results in self.experiments:
@@ -134,20 +134,27 @@ class Comparison:
     def _notes(self) -> Iterator[str]:
         if any(reproduction.is_replica for reproduction in self.reproductions):
             yield REPLICA
-        found: dict[str, set[str]] = {}
+        signatures_by_name: dict[str, set[str]] = {}
         for reproduction in self.reproductions:
             for measure in reproduction.measures:
-                found.setdefault(name_of(measure), set()).update(reproduction.results.signatures(measure))
-        for name, signatures in found.items():
+                signatures_by_name.setdefault(name_of(measure), set()).update(reproduction.results.signatures(measure))
+        for name, signatures in signatures_by_name.items():
             if signatures:
                 yield f"{name}: {'; '.join(sorted(signatures))}"
 
 
 def comparisons_of(name: str, paper: Paper, experiments: Sequence[Results]) -> list[Comparison]:
-    """Compare each table and figure of a paper with what all experiments have for it."""
-    found = [one for results in experiments if results.models for one in reproduce_paper(paper, results)]
+    """Compare each table and figure of a paper with its reproductions by all experiments."""
+    reproductions = [
+        reproduction for results in experiments if results.models for reproduction in reproduce_paper(paper, results)
+    ]
     return [
-        Comparison(name, table, tuple(one for one in found if one.table.id == table.id), tuple(experiments))
+        Comparison(
+            name,
+            table,
+            tuple(reproduction for reproduction in reproductions if reproduction.table.id == table.id),
+            tuple(experiments),
+        )
         for table in paper.tables
     ]
 
@@ -172,7 +179,7 @@ def _published_cell(table: PaperTable, row: PaperRow, column: PaperColumn) -> Ce
 
 
 def _shown(reproduction: Reproduction) -> list[Measure]:
-    """Return its measures; with scores also parameters and speed of training, if the table has no such columns."""
+    """Return its measures; add parameters and training speed to scores if the table has no such columns."""
     metrics = {measure.metric for measure in reproduction.measures}
     if metrics & set(COSTS) or not any(map(is_score, metrics)):
         return reproduction.measures

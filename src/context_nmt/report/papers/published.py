@@ -1,4 +1,4 @@
-"""The tables of papers as data: what the keys of papers/*.yaml mean."""
+"""The tables of papers as data: the meaning of the keys in papers/*.yaml."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -61,15 +61,15 @@ class PaperColumn(Wanted):
         """Return the columns for `each` layer and tag, or itself."""
         if self.each == Each():
             return [self]
-        found = []
+        columns = []
         for layer, tag in product(self.each.layer or (None,), self.each.tag or (None,)):
-            ends = [str(end) for end in (layer, tag) if end is not None]
+            suffixes = [str(suffix) for suffix in (layer, tag) if suffix is not None]
             line = self.label if tag is None or layer is None else f"{self.label} {layer}"
-            found.append(
+            columns.append(
                 replace(
                     self,
-                    id="_".join([self.id, *ends]),
-                    label=" ".join([self.label, *ends]),
+                    id="_".join([self.id, *suffixes]),
+                    label=" ".join([self.label, *suffixes]),
                     layer=self.layer if layer is None else layer,
                     tag=self.tag if tag is None else tag,
                     at=layer if tag is None else tag,
@@ -77,7 +77,7 @@ class PaperColumn(Wanted):
                     each=Each(),
                 )
             )
-        return found
+        return columns
 
     def __post_init__(self) -> None:
         require(self.decimals >= 0, f"decimals is {self.decimals}; it must not be negative")
@@ -95,7 +95,7 @@ class PaperRow(Checked):
     label: str
     variant: str | None = None  # the name of the same system in experiments
     baseline: str | None = None  # the variant of the row that this row is compared with
-    published: dict[str, float] = field(default_factory=dict)  # by column, as far as they are known
+    published: dict[str, float] = field(default_factory=dict)  # by column, where known
     marks: dict[str, str] = field(default_factory=dict)  # the paper's remarks on numbers, by column
     settings: dict[str, int] = field(default_factory=dict)  # of its mechanism that small experiments change
     at: int | str | None = None  # its place on a figure's axis
@@ -105,8 +105,8 @@ class PaperRow(Checked):
             self.variant is None or re.fullmatch(r"\w+", self.variant, re.ASCII) is not None,
             f"variant is {self.variant!r}; it must be made of letters, digits and _",
         )
-        lost = sorted(set(self.marks) - set(self.published))
-        require(not lost, f"marks has {lost}, for which nothing is published")
+        unpublished = sorted(set(self.marks) - set(self.published))
+        require(not unpublished, f"marks has {unpublished}, for which nothing is published")
         require(
             not self.settings or self.variant is not None,
             f"settings is {self.settings}, but no variant is named that has them",
@@ -119,7 +119,7 @@ class PaperTable(Checked):
 
     id: str
     title: str
-    source: str  # where in the paper the numbers are, and what to know about them
+    source: str  # where in the paper the numbers are, with remarks on them
     languages: str | None = None
     replica: tuple[Wanted, ...] = ()  # for other text; if unset its columns but scores, else the tested metric
     across: str = ""  # the label of a figure's axis, on which either its columns or its rows have a place
@@ -127,21 +127,21 @@ class PaperTable(Checked):
     rows: tuple[PaperRow, ...]
     checklist: tuple[str, ...] = ()  # its names in the list of all tables and figures in tests/test_report.py
     headline: tuple[str, ...] = ()  # variants whose gains are the paper's main result
-    command: str = ""  # shows what no experiment measures
+    command: str = ""  # shows numbers that no experiment measures
 
     def __post_init__(self) -> None:
         members = [member for column in self.columns for member in column.members()]
-        columns = tuple(replace(one, languages=one.languages or self.languages) for one in members)
+        columns = tuple(replace(expanded, languages=expanded.languages or self.languages) for expanded in members)
         object.__setattr__(self, "columns", columns)
         names = [column.id for column in columns]
         variants = [row.variant for row in self.rows if row.variant]
-        for kind, found in (("columns", names), ("variants", variants)):
-            require(len(set(found)) == len(found), f"{kind} repeats a name: {found}")
+        for key, values in (("columns", names), ("variants", variants)):
+            require(len(set(values)) == len(values), f"{key} repeats a name: {values}")
         for column in columns:
             require(column.languages is not None, f"columns: {column.id} has no languages, and the table has none")
-        lost = sorted(set(self.headline) - set(variants))
-        require(not lost, f"headline has {lost}; the variants of rows are {variants}")
-        placed = [any(part.at is not None for part in parts) for parts in (columns, self.rows)]
+        missing = sorted(set(self.headline) - set(variants))
+        require(not missing, f"headline has {missing}; the variants of rows are {variants}")
+        placed = [any(entry.at is not None for entry in entries) for entries in (columns, self.rows)]
         require(
             sum(placed) == bool(self.across),
             f"{self.id} has across: {self.across!r}; a figure has it, and at in either its columns or its rows",
@@ -156,9 +156,13 @@ class PaperTable(Checked):
 
     @property
     def replica_measures(self) -> tuple[Wanted, ...]:
-        """What an experiment on other text has for it; if empty, the metric that the experiment tests."""
-        own = (column for column in self.columns if not is_score(column.metric) and column.metric not in COSTS)
-        wanted = (Wanted(metric=one.metric, layer=one.layer, tag=one.tag) for one in own)
+        """The measures for an experiment on other text; if empty, the metric that the experiment tests."""
+        measured_columns = (
+            column for column in self.columns if not is_score(column.metric) and column.metric not in COSTS
+        )
+        wanted = (
+            Wanted(metric=measured.metric, layer=measured.layer, tag=measured.tag) for measured in measured_columns
+        )
         return self.replica or tuple(dict.fromkeys(wanted))
 
     @property
@@ -180,18 +184,18 @@ class PaperTable(Checked):
         return max([2, *(column.decimals for column in self.columns if column.metric == metric)])
 
     def published_gain(self, row: PaperRow, column: PaperColumn) -> float | None:
-        """Return the published difference to the row's baseline, or that of two published numbers."""
-        value, other = row.published.get(column.id), self._of_baseline(row, column)
+        """Return the published difference to the row's baseline, or the difference of the two published numbers."""
+        value, baseline_value = row.published.get(column.id), self._of_baseline(row, column)
         if value is None or column.difference:
             return value
-        return None if other is None else round(value - other, column.decimals)
+        return None if baseline_value is None else round(value - baseline_value, column.decimals)
 
     def published_ratio(self, row: PaperRow, column: PaperColumn) -> float | None:
         """Return a published cost divided by that of the row's baseline."""
-        value, other = row.published.get(column.id), self._of_baseline(row, column)
-        if column.metric not in COSTS or column.difference or value is None or other is None:
+        value, baseline_value = row.published.get(column.id), self._of_baseline(row, column)
+        if column.metric not in COSTS or column.difference or value is None or baseline_value is None:
             return None
-        return value / other
+        return value / baseline_value
 
     def _of_baseline(self, row: PaperRow, column: PaperColumn) -> float | None:
         return self.row(row.baseline).published.get(column.id) if row.baseline else None
@@ -225,16 +229,16 @@ class Paper(Checked):
     tables: tuple[PaperTable, ...]
 
     def __post_init__(self) -> None:
-        found = re.fullmatch(r"(doi|arXiv) \S+", self.link)
-        require(found is not None, f"link is {self.link!r}; it must be 'doi …' or 'arXiv …'")
+        match = re.fullmatch(r"(doi|arXiv) \S+", self.link)
+        require(match is not None, f"link is {self.link!r}; it must be 'doi …' or 'arXiv …'")
         names = [table.id for table in self.tables]
         require(len(set(names)) == len(names), f"tables repeats an id: {names}")
         for claim in self.claims:
             require(claim.table is None or claim.table in names, f"claims: table is {claim.table!r}; there are {names}")
             shown = [table for table in self.tables if claim.table in (None, table.id)]
-            known = {row.variant for table in shown for row in table.rows}
-            lost = [name for name in (claim.variant, claim.against) if name and name not in known]
-            require(claim.table is None or not lost, f"claims: {claim.table} has no row of {', '.join(lost)}")
+            variants = {row.variant for table in shown for row in table.rows}
+            missing = [name for name in (claim.variant, claim.against) if name and name not in variants]
+            require(claim.table is None or not missing, f"claims: {claim.table} has no row of {', '.join(missing)}")
 
     def citation(self) -> str:
         """Return authors, year, title, venue and link on one line."""
@@ -242,7 +246,7 @@ class Paper(Checked):
 
 
 def read_papers(folder: Path = PAPERS) -> dict[str, Paper]:
-    """Read all papers of a folder, by file name; raises UserError for a broken rule or an empty folder."""
+    """Read all papers of a folder, by file name; raise UserError for a broken rule or an empty folder."""
     paths = sorted(folder.glob("*.yaml"))
     if not paths:
         raise UserError(f"{folder}: holds no paper")

@@ -1,4 +1,4 @@
-"""What one experiment has reproduced of a paper's tables."""
+"""Collect the numbers that one experiment has for a paper's tables."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ class ReproducedNumber:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What an experiment has for a table: each column is a published one, a reproduced one, or both.
+    """The numbers of an experiment for a table: each column is a published one, a reproduced one, or both.
 
     A reproduced column is a measure; that of a cost has no test set.
     """
@@ -34,23 +34,23 @@ class Reproduction:
     @property
     def measures(self) -> list[Measure]:
         """The measures of its columns; those of replicas are not on the validation set if there is another set."""
-        found = list(dict.fromkeys(measure for _, measure in self.columns if measure))
+        measures = list(dict.fromkeys(measure for _, measure in self.columns if measure))
         validation = self.results.settings.corpus.validation
-        if self.is_replica and any(measure.test_set not in ("", validation) for measure in found):
-            return [measure for measure in found if measure.test_set != validation]
-        return found
+        if self.is_replica and any(measure.test_set not in ("", validation) for measure in measures):
+            return [measure for measure in measures if measure.test_set != validation]
+        return measures
 
     def label(self, row: PaperRow) -> str:
-        """Return the row's label, with the settings in which the experiment's system is not the paper's."""
+        """Return the row's label, with the settings in which the experiment's system differs from the paper's."""
         model = self.results.models.get(row.variant or "", {"slots": {}})
         fillings = [filling for layers in model["slots"].values() for filling in layers]
-        own = {name: {filling[name] for filling in fillings if name in filling} for name in row.settings}
-        others = [
+        used = {name: {filling[name] for filling in fillings if name in filling} for name in row.settings}
+        differing = [
             f"{name} {', '.join(map(str, sorted(values, key=str)))}"
-            for name, values in own.items()
+            for name, values in used.items()
             if values not in (set(), {row.settings[name]})
         ]
-        return f"{row.label} (here: {'; '.join(others)})" if others else row.label
+        return f"{row.label} (here: {'; '.join(differing)})" if differing else row.label
 
     def number(self, row: PaperRow, measure: Measure) -> ReproducedNumber | None:
         """Return the number of a row's system; None if the experiment has no such variant or number."""
@@ -60,45 +60,51 @@ class Reproduction:
         if measure.metric in COSTS and measure.metric != "parameters":
             speed = results.speeds.ratio(results.models[variant], measure.metric.removesuffix("_speed"))
             return None if speed is None else ReproducedNumber(Estimate(speed))
-        own = results.settings.variants[variant].baseline if row.baseline else None
-        own = own if own in results.models else None
-        baseline = own if own != row.baseline else None
+        own_baseline = results.settings.variants[variant].baseline if row.baseline else None
+        own_baseline = own_baseline if own_baseline in results.models else None
+        baseline = own_baseline if own_baseline != row.baseline else None
         if measure.metric == "parameters":
             parameters = results.models[variant]["parameters"]
-            if own is None:
+            if own_baseline is None:
                 return ReproducedNumber(Estimate(parameters))
-            others = results.models[own]["parameters"]
-            gain = Difference(parameters - others, None, None)
-            return ReproducedNumber(Estimate(parameters, gain=gain), ratio=parameters / others, baseline=baseline)
+            baseline_parameters = results.models[own_baseline]["parameters"]
+            gain = Difference(parameters - baseline_parameters, None, None)
+            return ReproducedNumber(
+                Estimate(parameters, gain=gain), ratio=parameters / baseline_parameters, baseline=baseline
+            )
         estimate = results.estimate(variant, measure)
         if estimate is None:
             return None
-        if own is None or estimate.gain is None:
+        if own_baseline is None or estimate.gain is None:
             return ReproducedNumber(replace(estimate, gain=None))
         return ReproducedNumber(estimate, baseline=baseline)
 
 
 def reproduce_paper(paper: Paper, results: Results) -> list[Reproduction]:
-    """Return what an experiment has for a paper's tables: those on its own text or, if there is none, replicas."""
-    found = [one for table in paper.tables if (one := reproduce(table, results))]
-    own = [one for one in found if not one.is_replica]
-    return own if any(one.table.has_scores for one in own) else [replace(one, is_replica=True) for one in found]
+    """Return an experiment's reproductions of a paper's tables: those on the paper's text or, without any, replicas."""
+    reproductions = [reproduction for table in paper.tables if (reproduction := reproduce(table, results))]
+    on_own_text = [reproduction for reproduction in reproductions if not reproduction.is_replica]
+    return (
+        on_own_text
+        if any(reproduction.table.has_scores for reproduction in on_own_text)
+        else [replace(reproduction, is_replica=True) for reproduction in reproductions]
+    )
 
 
 def reproduce(table: PaperTable, results: Results) -> Reproduction | None:
-    """Return what an experiment has for a table; None if it has no variant that the table compares with a baseline.
+    """Return the reproduction of a table; None if the experiment has none of the variants compared with a baseline.
 
-    If the table compares nothing, any of its variants will do.
+    If the table compares nothing, any of its variants suffices.
     """
     if not any(row.variant in results.models for row in table.compared or table.rows):
         return None
-    found = [_measure(table, column, results) for column in table.columns]
+    column_measures = [_measure(table, column, results) for column in table.columns]
     # two columns may have the same measure: it belongs to the last of them
     columns: list[tuple[PaperColumn | None, Measure | None]] = [
-        (column, measure if measure not in found[place + 1 :] else None)
-        for place, (column, measure) in enumerate(zip(table.columns, found, strict=True))
+        (column, measure if measure not in column_measures[index + 1 :] else None)
+        for index, (column, measure) in enumerate(zip(table.columns, column_measures, strict=True))
     ]
-    is_replica = table.has_scores and not any(measure and measure.test_set for measure in found)
+    is_replica = table.has_scores and not any(measure and measure.test_set for measure in column_measures)
     if is_replica:
         measures = list(_replica_measures(table, results))
         if not measures:
@@ -110,23 +116,25 @@ def reproduce(table: PaperTable, results: Results) -> Reproduction | None:
 def _measure(table: PaperTable, column: PaperColumn, results: Results) -> Measure | None:
     matches = column.languages == results.settings.corpus.direction
     if column.metric in COSTS:
-        others = [other.languages for other in table.columns if other.metric == column.metric]
-        return Measure("", column.metric) if matches or results.settings.corpus.direction not in others else None
+        cost_languages = [cost_column.languages for cost_column in table.columns if cost_column.metric == column.metric]
+        return (
+            Measure("", column.metric) if matches or results.settings.corpus.direction not in cost_languages else None
+        )
     measure = column.on(str(column.test_set))
     return measure if matches and measure in results.measures else None
 
 
 def _replica_measures(table: PaperTable, results: Results) -> Iterator[Measure]:
     wanted = table.replica_measures or (Wanted(metric=results.settings.significance.metric),)
-    found = [[one.on(name) for one in wanted if one.is_on(name)] for name in results.sets]
-    known = [[one for one in measures if one in results.measures] for measures in found]
-    known = [measures for measures in known if measures]
-    for measures in known[-1:] if table.across else known:  # curves are those of one set
+    measures_by_set = [[measure.on(name) for measure in wanted if measure.is_on(name)] for name in results.sets]
+    available = [[measure for measure in measures if measure in results.measures] for measures in measures_by_set]
+    available = [measures for measures in available if measures]
+    for measures in available[-1:] if table.across else available:  # a figure's curves are on one set
         yield from measures
 
 
 class OfResults(Protocol):
-    """Something found in the results of an experiment."""
+    """An object that belongs to the results of an experiment."""
 
     @property
     def results(self) -> Results: ...
@@ -136,10 +144,10 @@ Found = TypeVar("Found", bound=OfResults)
 
 
 def with_most_seeds(found: Iterable[Found], key: Callable[[Found], object]) -> list[Found]:
-    """Return, of those with equal keys, the first one from an experiment with most seeds."""
+    """Return one object per key: the first from an experiment with the most seeds."""
     best: dict[object, Found] = {}
-    for one in found:
-        before = best.setdefault(key(one), one)
-        if len(one.results.settings.seeds) > len(before.results.settings.seeds):
-            best[key(one)] = one
+    for candidate in found:
+        current = best.setdefault(key(candidate), candidate)
+        if len(candidate.results.settings.seeds) > len(current.results.settings.seeds):
+            best[key(candidate)] = candidate
     return list(best.values())

@@ -1,4 +1,4 @@
-"""One-minute summary of a paper: its claims, their outcomes here and their certainty, as sentences of numbers."""
+"""Summarise a paper: its claims, their outcomes in our experiments and their certainty, as sentences of numbers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,22 +41,26 @@ class Finding:
 
 
 def summarise(paper: Paper, comparisons: Sequence[Comparison]) -> Summary:
-    """Say what a paper's headline systems gain and what else it claims: published, reproduced, and how certainly."""
-    headlines = [(one, one.table.row(variant)) for one in comparisons for variant in one.table.headline]
-    findings = [finding for one, row in headlines for finding in _findings(row, one.reproductions)]
+    """Summarise the gains of a paper's headline systems and its other claims, published and reproduced."""
+    headlines = [
+        (comparison, comparison.table.row(variant))
+        for comparison in comparisons
+        for variant in comparison.table.headline
+    ]
+    findings = [finding for comparison, row in headlines for finding in _findings(row, comparison.reproductions)]
     found = [_found(finding) for finding in findings]
     sure = [sentence for finding in findings for sentence in (_sure(finding), *_longer_training(finding))]
     if not findings:
-        commands = dict.fromkeys(f"`{one.command(row)}`" for one, row in headlines)
+        commands = dict.fromkeys(f"`{comparison.command(row)}`" for comparison, row in headlines)
         found = ["None of its headline systems has run here."]
         sure = [f"Nothing is known yet. To run them: {', '.join(commands)}."]
     elif all(finding.reproduction.is_replica for finding in findings):
         sure.append(OTHER_TEXT)
-    told = {(one.table.id, row.variant) for one, row in headlines}
+    headline_rows = {(comparison.table.id, row.variant) for comparison, row in headlines}
     found += [
         outcome.sentence()
         for claim in paper.claims
-        if (claim.table, claim.variant) not in told or claim.against
+        if (claim.table, claim.variant) not in headline_rows or claim.against
         for outcome in outcomes_of(paper, claim, comparisons[0].experiments)
     ]
     claimed = (paper.claim, *_published(headlines), *_claimed(paper))
@@ -64,13 +68,13 @@ def summarise(paper: Paper, comparisons: Sequence[Comparison]) -> Summary:
 
 
 def _findings(row: PaperRow, reproductions: Sequence[Reproduction]) -> Iterator[Finding]:
-    """Yield the gains of a system, of experiments with one recipe that of the first with most seeds."""
-    known = [one for one in reproductions if row.variant in one.results.models]
-    for one in with_most_seeds(known, key=lambda one: one.results.recipe):
-        measure = next((measure for measure in one.measures if measure.test_set), None)
-        reproduced = one.number(row, measure) if measure else None
-        if measure and reproduced and reproduced.estimate.gain:
-            yield Finding(one, str(row.variant), measure, reproduced.estimate, reproduced.estimate.gain)
+    """Yield the gains of a system; among experiments with one recipe, that of the first with the most seeds."""
+    candidates = [reproduction for reproduction in reproductions if row.variant in reproduction.results.models]
+    for reproduction in with_most_seeds(candidates, key=lambda reproduction: reproduction.results.recipe):
+        measure = next((measure for measure in reproduction.measures if measure.test_set), None)
+        number = reproduction.number(row, measure) if measure else None
+        if measure and number and number.estimate.gain:
+            yield Finding(reproduction, str(row.variant), measure, number.estimate, number.estimate.gain)
 
 
 def _published(headlines: Sequence[tuple[Comparison, PaperRow]]) -> Iterator[str]:
@@ -82,8 +86,8 @@ def _published(headlines: Sequence[tuple[Comparison, PaperRow]]) -> Iterator[str
                 remark = f", {row.marks[column.id]}" if column.id in row.marks else ""
                 gains.append(f"{signed(gain, column.decimals)} ({column.label}{remark})")
         if gains:
-            label, other = (one.label.removeprefix("+ ") for one in (row, table.row(str(row.baseline))))
-            yield f"Published, {table.id}: {label} against {other}: {', '.join(gains)}."
+            label, baseline = (compared.label.removeprefix("+ ") for compared in (row, table.row(str(row.baseline))))
+            yield f"Published, {table.id}: {label} against {baseline}: {', '.join(gains)}."
 
 
 def _claimed(paper: Paper) -> Iterator[str]:
@@ -94,21 +98,23 @@ def _claimed(paper: Paper) -> Iterator[str]:
 
 
 def _found(finding: Finding) -> str:
-    results, measure, number = finding.reproduction.results, finding.measure, finding.estimate
+    results, measure, estimate = finding.reproduction.results, finding.measure, finding.estimate
     decimals, settings = finding.reproduction.table.decimals_of(measure.metric), results.settings
     label, baseline = settings.label(finding.variant), settings.label(str(settings.variants[finding.variant].baseline))
-    seeds = f" ± {number.deviation:.{decimals}f} over {number.seeds} seeds" if number.seeds > 1 else ", one seed"
+    seeds = f" ± {estimate.deviation:.{decimals}f} over {estimate.seeds} seeds" if estimate.seeds > 1 else ", one seed"
     return (
         f"{results.title}: {label} {signed(finding.gain.mean, decimals)} {name_of(measure)} against {baseline}"
-        f" on {measure.test_set} ({number.mean:.{decimals}f}{seeds})."
+        f" on {measure.test_set} ({estimate.mean:.{decimals}f}{seeds})."
     )
 
 
 def _sure(finding: Finding) -> str:
     results, measure, gain = finding.reproduction.results, finding.measure, finding.gain
     settings, seeds = results.settings, finding.estimate.seeds
-    word = "gain" if gain.mean > 0 else "loss" if gain.mean < 0 else "tie"
-    start = f"{results.title}: {settings.label(finding.variant)}, {name_of(measure)} on {measure.test_set}: the {word} "
+    outcome = "gain" if gain.mean > 0 else "loss" if gain.mean < 0 else "tie"
+    start = (
+        f"{results.title}: {settings.label(finding.variant)}, {name_of(measure)} on {measure.test_set}: the {outcome} "
+    )
     test = TESTS[settings.variants[finding.variant].test]
     p = "not tested" if gain.p is None else f"{test}, {_p_of_seeds(gain.p, seeds)}"
     if gain.interval:
@@ -122,17 +128,17 @@ def _sure(finding: Finding) -> str:
 
 
 def _longer_training(finding: Finding) -> Iterator[str]:
-    """Yield a sentence if a system has seen more text than its baseline, a cause that a difference does not show."""
+    """Yield a sentence if a system has seen another amount of text than its baseline, a possible cause of gains."""
     results = finding.reproduction.results
     system = System(finding.variant, results)
     if system.baseline and system.all_tokens != system.baseline.all_tokens:
-        label, baseline = (results.settings.label(one.variant) for one in (system, system.baseline))
+        label, baseline = (results.settings.label(compared.variant) for compared in (system, system.baseline))
         times = f"{system.all_tokens / system.baseline.all_tokens:.2f} times as many tokens"
         yield f"{results.title}: {label} was trained on {times} as {baseline}, which may be part of the reason."
 
 
 def _p_of_seeds(p: float, seeds: int) -> str:
-    """Return the largest p over seeds, which is 1 where they disagree on the better system."""
+    """Format the largest p over seeds, which is 1 where they disagree on the better system."""
     if seeds == 1:
         return f"p {p_text(p)}"
     return f"p {p_text(p)} in the weakest seed" if p < 1 else "the seeds disagree or are equal"

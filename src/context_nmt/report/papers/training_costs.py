@@ -1,4 +1,4 @@
-"""What the training of a system costs: FLOPs, seconds and tokens."""
+"""Compute the costs of training a system: FLOPs, seconds and tokens."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -13,7 +13,7 @@ from context_nmt.results.table import Results
 
 @dataclass(frozen=True)
 class System:
-    """A variant in the experiment that its numbers are from."""
+    """A variant, in the experiment that its numbers come from."""
 
     variant: str
     results: Results
@@ -53,38 +53,38 @@ class System:
     def tokens(self) -> int:
         """The most target tokens, padding included, that its own training can have seen."""
         settings = self.results.settings
-        own = asdict(settings.training) | settings.variants[self.variant].training
-        return int(own["batch_tokens"]) * int(own["accumulation"]) * int(own["maximum_updates"])
+        training = asdict(settings.training) | settings.variants[self.variant].training
+        return int(training["batch_tokens"]) * int(training["accumulation"]) * int(training["maximum_updates"])
 
     @property
     def all_tokens(self) -> int:
-        """The same with the runs before it."""
+        """The tokens of its own training and of the runs before it."""
         return self.tokens + (self.start.all_tokens if self.start else 0)
 
     @property
     def flops(self) -> float:
         """FLOPs of its training and the runs before it."""
-        own = float(self.model["flops_per_target_token"]) * self.tokens
-        return own + (self.start.flops if self.start else 0.0)
+        own_flops = float(self.model["flops_per_target_token"]) * self.tokens
+        return own_flops + (self.start.flops if self.start else 0.0)
 
     @property
     def seconds(self) -> float | None:
-        """Time of its training and the runs before it, in that of a plain Transformer per token; None if unknown."""
+        """Time of its training and earlier runs, in units of a plain Transformer's time per token; None if unknown."""
         speed = self.results.speeds.ratio(self.model, "training")
-        before = self.start.seconds if self.start else 0.0
-        return self.tokens / speed + before if speed and before is not None else None
+        earlier_seconds = self.start.seconds if self.start else 0.0
+        return self.tokens / speed + earlier_seconds if speed and earlier_seconds is not None else None
 
 
 def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Results]) -> list[System]:
     """Return all systems that have run with the first experiment's recipe, plain ones first, then paper by paper.
 
-    Combinations are last. A system of several experiments is taken from the one with most seeds.
+    Combinations are last. A system of several experiments is taken from the one with the most seeds.
     """
     paper_of: dict[str | None, str] = {}
     for paper in papers.values():
         for row in (row for table in paper.tables for row in table.compared):
             paper_of.setdefault(row.variant, paper.name)
-    found = [
+    systems = [
         System(variant, results, paper_of.get(variant))
         for results in experiments
         if results.recipe == experiments[0].recipe
@@ -96,4 +96,4 @@ def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Result
         is_plain = not system.results.settings.variants[system.variant].slots
         return names.index(system.paper) + 1 if system.paper else 0 if is_plain else len(names) + 1
 
-    return sorted(with_most_seeds(found, key=lambda system: system.variant), key=place)
+    return sorted(with_most_seeds(systems, key=lambda system: system.variant), key=place)

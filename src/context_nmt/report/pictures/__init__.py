@@ -1,1 +1,1 @@
-"""Pictures: SVG, the same bytes every time, readable without colour."""
+"""Draw pictures as SVG, the same bytes every time and readable without colour."""

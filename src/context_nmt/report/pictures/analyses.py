@@ -1,4 +1,4 @@
-"""What happens inside systems as pictures: a panel per system, a line per test set or metric."""
+"""Draw the analyses of systems: a panel per system, a line per test set or metric."""
 
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,11 @@ BASELINE: dict[str, Any] = {"color": "0.6", "linewidth": 3.5, "alpha": 0.5, "mar
 
 
 def draw_analyses(results: Results, folder: Path) -> list[str]:
-    """Draw NAME.svg for every analysis that there is something to draw of; return their names."""
+    """Draw NAME.svg for every analysis with values; return the names."""
     drawn = []
     for analysis in ANALYSES:
-        found = {variant: _lines(results, analysis, variant) for variant in results.settings.variants}
-        panels = {variant: lines for variant, lines in found.items() if lines}
+        lines_by_variant = {variant: _lines(results, analysis, variant) for variant in results.settings.variants}
+        panels = {variant: lines for variant, lines in lines_by_variant.items() if lines}
         if panels:
             _draw(results, analysis, panels, folder / f"{analysis.name}.svg")
             drawn.append(analysis.name)
@@ -28,7 +28,7 @@ def draw_analyses(results: Results, folder: Path) -> list[str]:
 
 
 def _sets_and_metrics(results: Results, analysis: Analysis) -> dict[str, tuple[str, str]]:
-    """Return test set and metric of each line by its label: a line per test set or, of the first one, per metric."""
+    """Return the test set and metric of each line by label: a line per test set or, for the first one, per metric."""
     if not analysis.parts:
         return {test_set: (test_set, analysis.name) for test_set in results.test_sets}
     return {label: (results.test_sets[0], metric) for metric, label in analysis.parts}
@@ -39,13 +39,13 @@ def _lines(results: Results, analysis: Analysis, variant: str) -> dict[str, Poin
     lines = {}
     for label, (test_set, metric) in _sets_and_metrics(results, analysis).items():
         points: Points = []
-        for place in places(results, test_set, [metric], analysis.by):
-            layer, tag = (place, "") if isinstance(place, int) else (None, place)
-            number = results.estimate(variant, Measure(test_set, metric, layer, tag))
-            if number and not analysis.gains:
-                points.append((place, number.mean, number.deviation))
-            elif number and number.gain:
-                points.append((place, number.gain.mean, 0.0))
+        for layer_or_tag in places(results, test_set, [metric], analysis.by):
+            layer, tag = (layer_or_tag, "") if isinstance(layer_or_tag, int) else (None, layer_or_tag)
+            estimate = results.estimate(variant, Measure(test_set, metric, layer, tag))
+            if estimate and not analysis.gains:
+                points.append((layer_or_tag, estimate.mean, estimate.deviation))
+            elif estimate and estimate.gain:
+                points.append((layer_or_tag, estimate.gain.mean, 0.0))
         if points:
             lines[label] = points
     return lines
@@ -58,7 +58,7 @@ def _draw(results: Results, analysis: Analysis, panels: dict[str, dict[str, Poin
     for test_set in dict.fromkeys(test_set for test_set, _ in names.values()):
         known += places(results, test_set, [metric for _, metric in names.values()], analysis.by)
     across = {place: number for number, place in enumerate(dict.fromkeys(place for place in known if place in shown))}
-    joined = all(str(place).isdecimal() for place in across)  # there is nothing between two parts of speech
+    joined = all(str(place).isdecimal() for place in across)  # no values lie between two parts of speech
     styles = {label: style(number, joined=joined) for number, label in enumerate(names)}
     legend = {label: Line2D([], [], **styles[label]) for lines in panels.values() for label in lines}
     with panels_of(path, len(panels), height=2.8) as (figure, axes):
@@ -73,13 +73,13 @@ def _draw(results: Results, analysis: Analysis, panels: dict[str, dict[str, Poin
                     axis.plot([across[place] for place, _, _ in points], [mean for _, mean, _ in points], **BASELINE)
                 legend["the system's baseline"] = Line2D([], [], **BASELINE)
             for label, points in lines.items():
-                places_, means, deviations = zip(*points, strict=True)
+                drawn_places, means, deviations = zip(*points, strict=True)
                 bars = deviations if not analysis.gains and len(settings.seeds) > 1 else None
-                axis.errorbar([across[place] for place in places_], means, yerr=bars, capsize=3, **styles[label])
+                axis.errorbar([across[place] for place in drawn_places], means, yerr=bars, capsize=3, **styles[label])
             label_axes(axis, title, analysis.across, analysis.values)
         _share_limits(axes, [str(place) for place in across], upright=not joined)
-        of_one = f", {results.test_sets[0]}" if analysis.parts else ""
-        figure.suptitle(f"{analysis.picture}, {corpus_name(settings)}{of_one}")
+        test_set_note = f", {results.test_sets[0]}" if analysis.parts else ""
+        figure.suptitle(f"{analysis.picture}, {corpus_name(settings)}{test_set_note}")
         draw_legend(figure, legend)
 
 

@@ -1,4 +1,4 @@
-"""Figures of several panels, the same bytes every time, and styles that tell their lines apart."""
+"""Draw figures of several panels, the same bytes every time, in styles that tell their lines apart."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,23 +20,23 @@ COLUMNS_OF_PANELS = 3
 
 def style(number: int, *, joined: bool = True, **changes: Any) -> dict[str, Any]:
     """Return matplotlib's colour, line and marker for the line of this number, from 0; without a line if not joined."""
-    own = {
+    defaults = {
         "color": COLOURS[number % len(COLOURS)],
         "linestyle": LINES[number % len(LINES)] if joined else "none",
         "marker": MARKERS[number % len(MARKERS)],
         "markersize": 5,
         "linewidth": 1.4,
     }
-    return own | changes
+    return defaults | changes
 
 
 def legend(figure: Figure, panels: Sequence[Axes], columns: int = 4) -> None:
     """Draw one legend below the panels, with each label once."""
-    found: dict[str, Any] = {}
+    handles_by_label: dict[str, Any] = {}
     for panel in panels:
         handles, labels = panel.get_legend_handles_labels()
-        found |= dict(zip(labels, handles, strict=True))
-    draw_legend(figure, found, columns)
+        handles_by_label |= dict(zip(labels, handles, strict=True))
+    draw_legend(figure, handles_by_label, columns)
 
 
 def draw_legend(figure: Figure, handles: dict[str, Any], columns: int = 4) -> None:

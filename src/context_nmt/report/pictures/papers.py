@@ -1,4 +1,4 @@
-"""Comparisons as pictures, readable without colour: gains of systems as points, curves of figures as lines."""
+"""Draw comparisons, readable without colour: gains of systems as points, curves of figures as lines."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,21 +16,29 @@ from context_nmt.results.estimates import Difference
 from context_nmt.results.table import is_score
 
 PUBLISHED: dict[str, Any] = {"marker": "D", "markerfacecolor": "white", "color": "black", "linestyle": "none"}
-Lines = dict[str, dict[str, float]]  # by label, values by their place
-Gains = dict[int, list[Difference]]  # by row, on each test set
+Lines = dict[str, dict[str, float]]  # by label, values by place on the axis
+Gains = dict[int, list[Difference]]  # by row, one per test set
 
 
 def draw_comparison(comparison: Comparison, path: Path) -> bool:
-    """Draw what has been reproduced of a table or figure; return whether there is something to draw."""
-    known = comparison.reproductions
-    curves = [(one, *_curves(one)) for one in known if comparison.table.across]
-    curves = [(one, ours, theirs) for one, ours, theirs in curves if any(len(line) > 1 for line in ours.values())]
+    """Draw the reproductions of a table or figure; return whether there is anything to draw."""
+    reproductions = comparison.reproductions
+    curves = [(reproduction, *_curves(reproduction)) for reproduction in reproductions if comparison.table.across]
+    curves = [
+        (reproduction, ours, theirs)
+        for reproduction, ours, theirs in curves
+        if any(len(line) > 1 for line in ours.values())
+    ]
     if curves:
         with panels_of(path, len(curves), heights=[3.2] * len(curves), as_text=True) as (_, panels):
-            for panel, (one, ours, theirs) in zip(panels, curves, strict=True):
-                _draw_curves(panel, one, ours, theirs)
+            for panel, (reproduction, ours, theirs) in zip(panels, curves, strict=True):
+                _draw_curves(panel, reproduction, ours, theirs)
         return True
-    gains = {one.results.title: found for one in known if (found := _gains(one))}
+    gains = {
+        reproduction.results.title: reproduction_gains
+        for reproduction in reproductions
+        if (reproduction_gains := _gains(reproduction))
+    }
     if gains:
         _draw_gains(comparison.table, gains, path)
     return bool(gains)
@@ -38,12 +46,12 @@ def draw_comparison(comparison: Comparison, path: Path) -> bool:
 
 def _gains(reproduction: Reproduction) -> Gains:
     measures = [measure for measure in reproduction.measures if measure.test_set and is_score(measure.metric)]
-    found: Gains = {}
-    for place, row in enumerate(reproduction.table.compared):
+    gains: Gains = {}
+    for row_number, row in enumerate(reproduction.table.compared):
         for number in (reproduction.number(row, measure) for measure in measures):
             if number and number.estimate.gain and not number.baseline:
-                found.setdefault(place, []).append(number.estimate.gain)
-    return found
+                gains.setdefault(row_number, []).append(number.estimate.gain)
+    return gains
 
 
 def _draw_gains(table: PaperTable, found: dict[str, Gains], path: Path) -> None:
@@ -52,10 +60,12 @@ def _draw_gains(table: PaperTable, found: dict[str, Gains], path: Path) -> None:
         step = 0.7 / (len(found) + 1)
         _draw_published(table, panel, -0.35 + step / 2)
         for number, (title, gains) in enumerate(found.items()):
-            for place, gain in ((place, gain) for place, own in gains.items() for gain in own):
+            for row_number, gain in (
+                (row_number, gain) for row_number, row_gains in gains.items() for gain in row_gains
+            ):
                 panel.errorbar(
                     [gain.mean],
-                    [place - 0.35 + step * (number + 1.5)],
+                    [row_number - 0.35 + step * (number + 1.5)],
                     xerr=[[gain.mean - gain.interval[0]], [gain.interval[1] - gain.mean]] if gain.interval else None,
                     label=title,
                     linestyle="none",
@@ -70,35 +80,35 @@ def _draw_gains(table: PaperTable, found: dict[str, Gains], path: Path) -> None:
         panel.set_xlabel(
             "difference to the system's baseline, a mark per test set; bars: 95% interval over seeds", fontsize=8
         )
-        for place in range(1, len(rows)):
-            panel.axhline(place - 0.5, color="0.85", linewidth=0.6)
+        for row_number in range(1, len(rows)):
+            panel.axhline(row_number - 0.5, color="0.85", linewidth=0.6)
         legend(figure, [panel], columns=2)
         figure.suptitle(f"{table.id}: {table.title}", fontsize=10)
 
 
 def _draw_published(table: PaperTable, panel: Axes, shift: float) -> None:
     columns = [column for column in table.columns if is_score(column.metric)]
-    for place, row in enumerate(table.compared):
-        known = [gain for column in columns if (gain := table.published_gain(row, column)) is not None]
-        if known:
-            panel.plot(known, [place + shift] * len(known), label="published", markersize=5, **PUBLISHED)
+    for row_number, row in enumerate(table.compared):
+        gains = [gain for column in columns if (gain := table.published_gain(row, column)) is not None]
+        if gains:
+            panel.plot(gains, [row_number + shift] * len(gains), label="published", markersize=5, **PUBLISHED)
 
 
 def _curves(reproduction: Reproduction) -> tuple[Lines, Lines]:
     """Return the reproduced and the published lines."""
-    ours: Lines = {}
-    theirs: Lines = {}
+    reproduced: Lines = {}
+    published: Lines = {}
     for row, column, measure in _measured(reproduction):
         # either the rows have a place on the axis, or the columns
         line = reproduction.label(row) + (f", {column.line}" if column.line else "")
         at, label = (row.at, column.label) if row.at is not None else (column.at, line)
-        found = reproduction.number(row, measure)
-        value = found and (found.estimate.gain if column.difference else found.estimate)
+        number = reproduction.number(row, measure)
+        value = number and (number.estimate.gain if column.difference else number.estimate)
         if at is not None and value:
-            ours.setdefault(label, {})[str(at)] = value.mean
+            reproduced.setdefault(label, {})[str(at)] = value.mean
         if at is not None and column.id in row.published and (column.difference or not reproduction.is_replica):
-            theirs.setdefault(label, {})[str(at)] = row.published[column.id]
-    return ours, theirs
+            published.setdefault(label, {})[str(at)] = row.published[column.id]
+    return reproduced, published
 
 
 def _measured(reproduction: Reproduction) -> Iterator[tuple[PaperRow, PaperColumn, Measure]]:
@@ -112,13 +122,13 @@ def _measured(reproduction: Reproduction) -> Iterator[tuple[PaperRow, PaperColum
 
 
 def _draw_curves(panel: Axes, reproduction: Reproduction, ours: Lines, theirs: Lines) -> None:
-    """Draw a figure: a line per system or measure, open marks for what is published."""
+    """Draw a figure: a line per system or measure, open marks for published values."""
     table = reproduction.table
-    parts = (*(column.at for column in table.columns), *(row.at for row in table.rows))
-    order = [str(at) for at in parts if at is not None]
+    positions = (*(column.at for column in table.columns), *(row.at for row in table.rows))
+    order = [str(at) for at in positions if at is not None]
     known = {at for line in (*ours.values(), *theirs.values()) for at in line}
     places = {at: place for place, at in enumerate(dict.fromkeys(at for at in order if at in known))}
-    joined = not all(at.isalpha() for at in places)  # there is nothing between two tags
+    joined = not all(at.isalpha() for at in places)  # no values lie between two tags
     for number, (label, line) in enumerate(ours.items()):
         panel.plot([places[at] for at in line], list(line.values()), **style(number, joined=joined), label=label)
     published = [(places[at], value) for line in theirs.values() for at, value in line.items()]

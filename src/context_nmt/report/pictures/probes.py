@@ -1,4 +1,4 @@
-"""What probes found as pictures, readable without colour: markers, and lines of different strokes."""
+"""Draw the results of probes, readable without colour: markers, and lines of different strokes."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from context_nmt.results.table import Results, places
 
 
 def draw_probes(results: Results, folder: Path) -> list[str]:
-    """Draw NAME.svg for everything that was probed; return the names."""
+    """Draw NAME.svg for every kind of probe with results; return the names."""
     drawn = []
     if results.settings.probing.sentences and probed_tasks(results):
         _draw_sentences(results, folder / "sentence_probes.svg")
@@ -20,10 +20,10 @@ def draw_probes(results: Results, folder: Path) -> list[str]:
     if results.settings.probing.words and any(layers_of(results, test, stack) for stack in STACKS):
         _draw_layers(results, test, folder / "lexical_probes.svg")
         drawn.append("lexical_probes")
-        for kind in ("frequency", "tag"):
-            if any(groups_of(results, test, stack, kind) for stack in STACKS):
-                _draw_groups(results, test, kind, folder / f"lexical_{kind}.svg")
-                drawn.append(f"lexical_{kind}")
+        for grouping in ("frequency", "tag"):
+            if any(groups_of(results, test, stack, grouping) for stack in STACKS):
+                _draw_groups(results, test, grouping, folder / f"lexical_{grouping}.svg")
+                drawn.append(f"lexical_{grouping}")
     return drawn
 
 
@@ -50,18 +50,18 @@ def _draw_layers(results: Results, test: str, path: Path) -> None:
     """Draw accuracy and cosine of each stack by layer, a line per system."""
     metrics = {f"lexical_{stack}": (f"{stack}: unit found", "per cent") for stack in STACKS}
     metrics |= {
-        f"cosine_{stack}_{what}": (f"{stack}: cosine with embeddings, {what}", "cosine")
+        f"cosine_{stack}_{level}": (f"{stack}: cosine with embeddings, {level}", "cosine")
         for stack in STACKS
-        for what in ("tokens", "sentences")
+        for level in ("tokens", "sentences")
     }
     with panels_of(path, len(metrics), height=2.8) as (figure, panels):
-        for panel, (metric, (title, up)) in zip(panels, metrics.items(), strict=True):
+        for panel, (metric, (title, y_label)) in zip(panels, metrics.items(), strict=True):
             layers = [int(layer) for layer in places(results, test, [metric], "layer")]
             measures = [Measure(test, metric, layer) for layer in layers]
             for number, variant in enumerate(results.settings.probing.words):
                 look = style(number, label=results.settings.label(variant))
                 panel.plot(*_points(results, variant, layers, measures), **look)
-            label_axes(panel, title, "layer, 0: embeddings", up)
+            label_axes(panel, title, "layer, 0: embeddings", y_label)
             panel.set_xticks(layers)
             panel.set_ylim(*((0, 104) if metric.startswith("lexical") else (-0.04, 1.04)))
         figure.suptitle(f"Lexical probes and cosines, {corpus_name(results.settings)} {test}")
@@ -90,6 +90,6 @@ def _points(
     results: Results, variant: str, across: Iterable[int], measures: Iterable[Measure]
 ) -> list[Sequence[float]]:
     """Return the places and values of the measures that a variant has."""
-    found = [results.estimate(variant, measure) for measure in measures]
-    known = [(place, one.mean) for place, one in zip(across, found, strict=True) if one]
-    return [[place for place, _ in known], [mean for _, mean in known]]
+    estimates = [results.estimate(variant, measure) for measure in measures]
+    points = [(place, estimate.mean) for place, estimate in zip(across, estimates, strict=True) if estimate]
+    return [[place for place, _ in points], [mean for _, mean in points]]

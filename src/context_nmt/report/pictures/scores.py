@@ -1,4 +1,4 @@
-"""Scores of all systems, and their learning curves."""
+"""Draw the scores of all systems and their learning curves."""
 
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,8 @@ CURVES = {  # column of a learning curve: label of its axis
     "valid_perplexity": "Validation perplexity",
     "valid_bleu": "Validation BLEU (greedy)",
 }
-NO_POINTS = pd.Series(dtype=float)  # its line is in the legend nevertheless
-MOST_LINES = 8  # that a picture of learning curves can tell apart; the others are grey
+NO_POINTS = pd.Series(dtype=float)  # keeps the line in the legend
+MOST_LINES = 8  # of distinct style in a picture of learning curves; the others are grey
 
 
 def draw_scores(results: Results, path: Path) -> None:
@@ -37,19 +37,19 @@ def draw_scores(results: Results, path: Path) -> None:
     settings, metric = results.settings, results.settings.significance.metric
     variants = list(settings.variants)
     with panels_of(path, len(results.test_sets), height=1.3 + 0.4 * len(variants)) as (figure, panels):
-        for count, (panel, test_set) in enumerate(zip(panels, results.test_sets, strict=True)):
-            for place, variant in enumerate(variants):
-                number = results.estimate(variant, Measure(test_set, metric))
-                if number:
-                    _dot(panel, place, number, has_baseline=settings.variants[variant].baseline is not None)
-            first = count % COLUMNS_OF_PANELS == 0
-            label_rows(panel, [settings.label(name) if first else "" for name in variants], top=-0.8)
+        for index, (panel, test_set) in enumerate(zip(panels, results.test_sets, strict=True)):
+            for row, variant in enumerate(variants):
+                estimate = results.estimate(variant, Measure(test_set, metric))
+                if estimate:
+                    _dot(panel, row, estimate, has_baseline=settings.variants[variant].baseline is not None)
+            is_first = index % COLUMNS_OF_PANELS == 0
+            label_rows(panel, [settings.label(name) if is_first else "" for name in variants], top=-0.8)
             panel.margins(x=0.25)
             panel.set_title(test_set, fontsize=10)
             panel.set_xlabel(f"BLEU ({metric})")
         figure.suptitle(f"Scores, {corpus_name(settings)}")
-        bars = f"; bars: standard deviation over {len(settings.seeds)} seeds" if len(settings.seeds) > 1 else ""
-        figure.supxlabel(f"filled: compared with a baseline; open: without one{bars}", fontsize=8)
+        bars_note = f"; bars: standard deviation over {len(settings.seeds)} seeds" if len(settings.seeds) > 1 else ""
+        figure.supxlabel(f"filled: compared with a baseline; open: without one{bars_note}", fontsize=8)
 
 
 def _dot(panel: Axes, place: int, number: Estimate, *, has_baseline: bool) -> None:
@@ -73,14 +73,14 @@ def draw_learning_curves(results: Results, path: Path) -> None:
 
     Of more than MOST_LINES variants, only the baselines have their own; the others are thin and grey.
     """
-    settings, place = results.settings, results.experiment.curve
+    settings, curve_path = results.settings, results.experiment.curve
     curves = {
-        variant: [_read_curve(place(run_name(variant, seed))) for seed in settings.seeds]
+        variant: [_read_curve(curve_path(run_name(variant, seed))) for seed in settings.seeds]
         for variant in settings.variants
     }
     curves = {variant: runs for variant, runs in curves.items() if any(runs)}
-    found = {column for runs in curves.values() for run in runs for column in run}
-    columns = [column for column in CURVES if column in found]
+    available = {column for runs in curves.values() for run in runs for column in run}
+    columns = [column for column in CURVES if column in available]
     if not columns:
         return
     with panels_of(path, len(columns), height=3.9) as (figure, panels):
@@ -101,25 +101,25 @@ def draw_learning_curves(results: Results, path: Path) -> None:
 
 
 def _line_styles(settings: ExperimentSettings, drawn: list[str]) -> dict[str, dict[str, Any]]:
-    """Return the style of each variant's lines, first of those that are drawn below others."""
+    """Return the style of each variant's lines, starting with those drawn below the others."""
     variants = drawn
     if len(variants) > MOST_LINES:
         baselines = {variant.baseline for variant in settings.variants.values()}
         variants = [variant for variant in variants if variant in baselines][:MOST_LINES]
-    others = [variant for variant in drawn if variant not in variants]
-    grey = {"color": "0.75", "linewidth": 0.6, "label": f"{len(others)} other systems"}
-    return dict.fromkeys(others, grey) | {
+    grey_variants = [variant for variant in drawn if variant not in variants]
+    grey = {"color": "0.75", "linewidth": 0.6, "label": f"{len(grey_variants)} other systems"}
+    return dict.fromkeys(grey_variants, grey) | {
         variant: style(number, label=settings.label(variant)) for number, variant in enumerate(variants)
     }
 
 
 def _read_curve(path: Path) -> dict[str, "pd.Series[float]"]:
-    """Return the values of each column that is drawn, by update; columns without values and files may be missing."""
+    """Return the values of each drawn column by update, without empty columns; nothing for a missing file."""
     if not path.is_file():
         return {}
     try:
         curve = pd.read_csv(path, index_col="update").astype(float)
     except ValueError as error:
         raise UserError(f"{path}: not a learning curve ({error}); restore it from git, or train again") from None
-    found = {column: curve[column].dropna() for column in CURVES if column in curve}
-    return {column: values for column, values in found.items() if len(values)}
+    columns = {column: curve[column].dropna() for column in CURVES if column in curve}
+    return {column: values for column, values in columns.items() if len(values)}
