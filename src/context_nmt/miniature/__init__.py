@@ -1,1 +1,1 @@
-"""A small English-German parallel corpus, generated with everything that is known about it."""
+"""A small English-German parallel corpus, generated together with its gold annotation."""

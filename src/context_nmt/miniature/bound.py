@@ -1,10 +1,10 @@
-"""What a sentence does not tell, and the best guess without context.
+"""The best translation without context, by an oracle that guesses only the words that a sentence leaves open.
 
-A sentence-level system cannot know the gender of "it" whose noun is in an earlier sentence, the sense of an ambiguous
-noun whose cue is, nor which of two synonyms a text uses. The oracle knows everything else and fills these words with
-the choice most frequent in training. Where the order of German is free, it keeps the source's order. It sees of a
-pronoun nothing but its form and case, and not that "er sah ihn" must be two: a system that learns what verbs and
-adjectives mostly say of people can get a little further from German (from English, they tell nothing).
+A sentence-level system cannot know the gender of "it" if its noun is in an earlier sentence, nor the sense of an
+ambiguous noun if its cue is, nor which of two synonyms a text uses. The oracle knows everything else and fills these
+words with the choice most frequent in training. Where the order of German is free, it keeps the source's order. Of a
+pronoun, it sees only the form and case, and not that "er sah ihn" must be two people: from German, a system can do a
+little better by learning which verbs and adjectives mostly go with people (from English, they tell nothing).
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ Question = tuple[str, str]  # ("pronoun", "it nominative"), ("sense", "bank"), (
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """A question that a sentence leaves open, the right answer, and how each answer is worded."""
+    """A question that a sentence leaves open, the right answer, and the wording of each answer."""
 
     question: Question
     answer: str
@@ -39,15 +39,15 @@ class Oracle:
         self._counts: Counter[tuple[Question, str]] = Counter()
 
     def learn(self, sentence: Sentence, realised: Realised) -> None:
-        """Count what a training sentence leaves open."""
-        self._counts.update((open_.question, open_.answer) for open_ in self._undecided(sentence, realised))
+        """Count the answers to the questions that a training sentence leaves open."""
+        self._counts.update((undecided.question, undecided.answer) for undecided in self._undecided(sentence, realised))
 
     def guesses(self, sentence: Sentence, realised: Realised) -> dict[Entity | NounPhrase, Wording]:
         """Return a wording for each undecided word of a sentence; ties go to the first in the alphabet."""
         wordings: dict[Entity | NounPhrase, Wording] = {}
-        for open_ in self._undecided(sentence, realised):
-            best = min(open_.answers, key=lambda answer: (-self._counts[open_.question, answer], answer))
-            wordings |= dict.fromkeys(open_.mentions, open_.answers[best])
+        for undecided in self._undecided(sentence, realised):
+            best = min(undecided.answers, key=lambda answer: (-self._counts[undecided.question, answer], answer))
+            wordings |= dict.fromkeys(undecided.mentions, undecided.answers[best])
         return wordings
 
     def _undecided(self, sentence: Sentence, realised: Realised) -> Iterator[Undecided]:
@@ -62,13 +62,13 @@ class Oracle:
         for entity, phrases in pronouns.items():
             if entity not in named:
                 yield from self._pronoun(sentence, entity.wording, phrases)
-        for use in sentence.ambiguities:
-            wording = use.phrase.entity.wording
-            if use.position == "previous" and wording.noun.side == self._source:
-                other = Wording.usual(self._vocabulary.lexicon.other_sense(wording.noun))
-                answers = {wording.noun.name: wording, other.noun.name: other}
+        for ambiguity in sentence.ambiguities:
+            wording = ambiguity.phrase.entity.wording
+            if ambiguity.position == "previous" and wording.noun.side == self._source:
+                other_wording = Wording.usual(self._vocabulary.lexicon.other_sense(wording.noun))
+                answers = {wording.noun.name: wording, other_wording.noun.name: other_wording}
                 question = ("sense", wording.noun.ambiguous_word)
-                yield Undecided(question, wording.noun.name, (use.phrase.entity,), answers)
+                yield Undecided(question, wording.noun.name, (ambiguity.phrase.entity,), answers)
         for entity in sorted(named, key=lambda entity: entity.wording.noun.name):
             wording = entity.wording
             synonyms = getattr(wording.noun, self._target)
@@ -78,21 +78,21 @@ class Oracle:
                 yield Undecided(("synonym", wording.noun.name), right, (entity,), answers)
 
     def _pronoun(self, sentence: Sentence, wording: Wording, phrases: list[NounPhrase]) -> Iterator[Undecided]:
-        """Yield what pronouns leave open: all that has the same ones in the source and fits the words around."""
+        """Yield the question that pronouns leave open, if several fitting wordings share them in the source."""
         roles = [(case, kinds) for phrase, case, kinds in _roles(sentence) if phrase in phrases]
-        if len(roles) < len(phrases):  # whose hat, who said so: always people
+        if len(roles) < len(phrases):  # possessors and speakers: always people
             return
         cases = [case for case, _ in roles]
-        source = _pronouns(wording, self._source, cases)
+        pronouns = _pronouns(wording, self._source, cases)
         answers: dict[str, Wording] = {}
-        for other in self._vocabulary.all_pronouns:
-            if "nominative" in cases and other.plural != wording.plural:  # the verb tells "sie war" from "sie waren"
+        for option in self._vocabulary.all_pronouns:
+            if "nominative" in cases and option.plural != wording.plural:  # the verb tells "sie war" from "sie waren"
                 continue
-            if _pronouns(other, self._source, cases) == source and self._fits(other, [kinds for _, kinds in roles]):
-                answers.setdefault(_pronouns(other, self._target, cases), other)
+            if _pronouns(option, self._source, cases) == pronouns and self._fits(option, [kinds for _, kinds in roles]):
+                answers.setdefault(_pronouns(option, self._target, cases), option)
         if len(answers) > 1:
             answer = _pronouns(wording, self._target, cases)
-            yield Undecided(("pronoun", f"{source} {' '.join(cases)}"), answer, tuple(phrases), answers)
+            yield Undecided(("pronoun", f"{pronouns} {' '.join(cases)}"), answer, tuple(phrases), answers)
 
     def _fits(self, wording: Wording, roles: list[tuple[str, ...]]) -> bool:
         if wording.is_person:
@@ -105,7 +105,7 @@ class Oracle:
 
 
 def _roles(sentence: Sentence) -> Iterator[tuple[NounPhrase, str, tuple[str, ...]]]:
-    """Yield noun phrases with their case and the kinds of nouns that may take their place."""
+    """Yield noun phrases with their case and the kinds of nouns that can replace theirs."""
     for clause in sentence.clauses():
         if clause.subject:
             kinds = clause.verb.subject

@@ -1,4 +1,4 @@
-"""Clauses about people and things: what can be said of an entity, by the kinds of nouns that words go with."""
+"""Clauses about people and things, with words that go with the kinds of their nouns."""
 
 from collections.abc import Sequence
 from random import Random
@@ -27,16 +27,16 @@ class Clauses:
         return choices[int(self._random.random() * len(choices))]
 
     def _entity(self, noun: Noun, *, plural: bool = False) -> Entity:
-        """Return somebody or something new, called by one of its synonyms in each language."""
+        """Return a new person or thing, called by one of its synonyms in each language."""
         return Entity(Wording(noun, self._one(noun.en), self._one(noun.de), plural))
 
     def _adjective(self, noun: Noun) -> tuple[Adjective, ...]:
-        """Return, now and then, an adjective that goes with a noun."""
+        """Return, at random, one adjective that fits a noun, or none."""
         choices = self._vocabulary.adjectives[noun.kind]
         return (self._one(choices),) if choices and self._chance(self._rates.adjective) else ()
 
     def _does(self, subject: NounPhrase) -> Clause | None:
-        """Return a clause without objects: somebody sleeps; None for what does nothing."""
+        """Return a clause without objects, such as "somebody sleeps"; None if no verb fits the subject."""
         verbs = self._vocabulary.intransitive[subject.noun.kind]
         return Clause(subject, self._one(verbs), self._tense) if verbs else None
 
@@ -51,7 +51,7 @@ class Clauses:
     ) -> Clause:
         """Return a clause: somebody buys a table, waits for a dog or, with a recipient, gives someone a letter.
 
-        `neutral`: with a verb that says nothing about the target; `simple`: without prepositions and recipients.
+        `neutral` excludes verbs that say something about the target, `simple` prepositions and recipients.
         """
         kind = target.noun.kind
         verbs = self._vocabulary.done_to[kind]
@@ -59,7 +59,7 @@ class Clauses:
             verbs = [verb for verb in verbs if verb.frame == "transitive"]
         elif neutral:
             verbs = [verb for verb in verbs if verb.neutral]
-        # German says "darüber", not "über es", and that shows no gender.
+        # German says "darüber", which shows no gender, instead of "über es".
         excluded = () if recipient else ("ditransitive",)
         if target.form == "pronoun" and kind != "person":
             excluded = (*excluded, "prepositional")
@@ -82,12 +82,12 @@ class Clauses:
         return PrepositionalPhrase(self._lexicon.prepositions[name], case, spot)
 
     def _is_so(self, subject: NounPhrase, *, only: Sequence[Adjective] = ()) -> Clause:
-        """Return a clause: something is old, or very old and heavy; `only`: of these adjectives."""
+        """Return a clause: something is old, or very old and heavy; `only` restricts the adjectives."""
         choices = only or self._vocabulary.adjectives[subject.noun.kind]
         adjectives = [self._one(choices)]
         if self._chance(0.3):
-            first = adjectives[0].name
-            excluded = {first}.union(*(row for row in self._lexicon.contraries if first in row))
+            first_name = adjectives[0].name
+            excluded = {first_name}.union(*(group for group in self._lexicon.contraries if first_name in group))
             second = [adjective for adjective in choices if adjective.name not in excluded]
             adjectives += [self._one(second)] if second else []
         degree = self._one(self._vocabulary.adverbs["degree"]) if self._chance(0.3) else None
@@ -111,9 +111,9 @@ class Clauses:
         return self._one(list(self._lexicon.conjunctions.values()))
 
     def _decorate(self, clause: Clause, *, place: bool = True, spoken_of: bool = False) -> Clause:
-        """Add time, place, manner, negation, a modal verb or another tense, where they go with the clause.
+        """Add time, place, manner, negation, a modal verb or another tense, where they fit the clause.
 
-        `spoken_of`: the object will be spoken of again, so there is one: "not", but never "no table".
+        `spoken_of`: the object is mentioned again later, so it must exist: "not", but never "no table".
         """
         rates, vocabulary = self._rates, self._vocabulary
         copula = clause.verb.frame == "copula"
@@ -139,7 +139,7 @@ class Clauses:
             clause.place = self._somewhere()
         if self._chance(rates.fronted) and not (clause.subject and clause.subject.form == "negative"):
             clause.fronted = clause.movable
-        # Without a draw where the order is fixed: those corpora stay as they were.
+        # Draw nothing where the order is fixed, so that those corpora stay as they were.
         if rates.reordered and clause.subject and clause.subject.form != "negative":
             clause.reordered = self._chance(rates.reordered)
         return clause
@@ -153,7 +153,7 @@ class Clauses:
         return PrepositionalPhrase(noun.at, "dative", NounPhrase(self._entity(noun), "definite"))
 
     def _negate(self, clause: Clause, *, spoken_of: bool) -> None:
-        """Say "not", or "no" and "kein" where the object is indefinite."""
+        """Negate a clause with "not", or with "no" and "kein" if the object is indefinite."""
         if clause.object and clause.object.form == "indefinite":
             if clause.object.numeral is None and not spoken_of:
                 clause.object.form = "negative"

@@ -1,7 +1,8 @@
-"""Contrastive sets: a sentence, its right translation, and one that is wrong in a single word and what agrees with it.
+"""Contrastive sets: a sentence, its right translation, and one with a single wrong word and its agreement.
 
 Where the deciding word is in an earlier sentence, items come in mirrored pairs: the same sentence and the same two
-translations after another context, so that right and wrong swap. Whoever sees the sentence alone is right once in two.
+translations after another context, so that right and wrong swap. A system that sees only the sentence is right half
+the time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ Item = dict[str, Any]
 CONTRASTIVE_SETS = ("pronouns", "senses")
 GENDERS = ("masculine", "feminine", "neuter")
 ATTEMPTS = 200  # for one new item
-SHORT = 4  # words: sentences up to here may occur in training and in a test set
+SHORT = 4  # words: sentences of up to this length may occur both in training and in a test set
 
 
 class Contrasts:
@@ -34,9 +35,9 @@ class Contrasts:
         self._seen: set[str] = set()
 
     def items(self, name: str) -> Iterator[Item]:
-        """Yield the items of one of CONTRASTIVE_SETS, by the position of what decides."""
+        """Yield the items of one of CONTRASTIVE_SETS, by the position of the deciding word."""
         sizes = self._settings.contrastive
-        kinds = {
+        plans = {
             "pronouns": [("within", sizes.within, self._within), ("cross", sizes.cross_pairs, self._cross_pronoun)],
             "senses": [
                 ("beside", sizes.beside, self._sense),
@@ -44,10 +45,10 @@ class Contrasts:
                 ("cross", sizes.previous_pairs, self._sense),
             ],
         }
-        for kind, size, draw in kinds[name]:
+        for position, size, draw in plans[name]:
             for number in range(size):
                 distance = f" {1 + number % 3}" if draw == self._cross_pronoun else ""
-                yield from self._new(f"{name} {kind}{distance}", number, draw)
+                yield from self._new(f"{name} {position}{distance}", number, draw)
 
     def _new(self, kind: str, number: int, draw: Callable[[str, Random], list[Item]]) -> list[Item]:
         """Draw an item, or a pair, until the source has more than four words and is new."""
@@ -71,7 +72,7 @@ class Contrasts:
         wordings: Mapping[Any, Wording],
         wrong: Mapping[Any, Wording],
     ) -> Item:
-        """Return the last of some sentences, said with `wordings`; the distractor with `wrong` in addition."""
+        """Return an item for the last sentence, worded with `wordings`; the distractor also with `wrong`."""
         *context, last = [realise(sentence, wordings) for sentence in sentences]
         return {
             "source": last.text(self._source),
@@ -99,7 +100,7 @@ class Contrasts:
         if thing.plural:
             return []
         if self._source == "en":
-            # Nor of the gender of a place: "es" could be the bed that the bag stands behind.
+            # Not the gender of a place either: "es" could be the bed that the bag is behind.
             others = [gender for gender in GENDERS if gender not in things]
             if not others:
                 return []
@@ -111,7 +112,7 @@ class Contrasts:
         return [self._item([sentence], "within", {}, dict.fromkeys(pronouns, wrong))]
 
     def _cross_pronoun(self, kind: str, random: Random) -> list[Item]:
-        """Draw a pronoun after two contexts that differ in the noun it refers to."""
+        """Draw a pronoun after two contexts that differ in its antecedent."""
         distance = int(kind[-1])
         first = random.choice(self._vocabulary.things)
         gender = first.de[0].gender
@@ -155,16 +156,16 @@ class Contrasts:
         document.sense_previous(thing, cue)
         pairs = zip(senses, reversed(senses), cues, strict=True)
         return [
-            self._item(document.sentences, "cross", {thing: right, cue: said}, {thing: wrong})
-            for right, wrong, said in pairs
+            self._item(document.sentences, "cross", {thing: right, cue: right_cue}, {thing: wrong})
+            for right, wrong, right_cue in pairs
         ]
 
 
 class _Scene(Clauses):
-    """One person and what they do to something, in a few plain sentences."""
+    """A few plain sentences about one person and a thing."""
 
     def about(self, thing: Entity, other: Noun, distance: int, *, person: str) -> list[Sentence]:
-        """Return sentences: the first names the thing, which could as well be `other`, the last has its pronoun."""
+        """Return sentences: the first names the thing, where `other` would fit too, the last has its pronoun."""
         self._person = self._entity(self._random.choice(self._vocabulary.people[person]))
         if self._chance(self._rates.named):
             self._person.name = self._random.choice(self._vocabulary.names[person])
@@ -198,9 +199,9 @@ class _Scene(Clauses):
 
 
 def with_mirrors(drawn: Iterable[Item]) -> list[Item]:
-    """Note in each item with a context the place of its mirror, which is next to it."""
+    """Add to each item with a context the index of its mirror, which is next to it."""
     items = list(drawn)
-    pairs = [place for place, item in enumerate(items) if item["context"]["source"]]
-    for one, other in zip(pairs[::2], pairs[1::2], strict=True):
-        items[one]["mirror"], items[other]["mirror"] = other, one
+    places = [index for index, item in enumerate(items) if item["context"]["source"]]
+    for first, second in zip(places[::2], places[1::2], strict=True):
+        items[first]["mirror"], items[second]["mirror"] = second, first
     return items

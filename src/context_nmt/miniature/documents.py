@@ -1,7 +1,7 @@
-"""Plans documents: a few people, and episodes about things.
+"""Plan documents: a few people, and episodes about things.
 
-What a pronoun refers to follows one rule throughout: "it" is the nearest thing or animal before it that is not merely
-part of a place ("under the table") or an attribute ("of the river"); "he" and "she" are the document's man and woman.
+Pronouns follow one rule throughout: "it" refers to the nearest thing or animal before it that is not merely part of a
+place ("under the table") or an attribute ("of the river"); "he" and "she" are the document's man and woman.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ SHORTEST, LONGEST = 4, 10  # sentences of a document
 
 
 class Document(Telling):
-    """One document in the making: episodes of one to a few sentences."""
+    """A document under construction, made of episodes of one or a few sentences."""
 
     def introduce(self, thing: Entity) -> None:
-        """Speak of a thing for the first time."""
+        """Add a sentence with the first mention of a thing."""
         if self._chance(self._rates.subordinate):
             self._add(self._with_subordinate(thing), plain=True)
             return
@@ -28,14 +28,14 @@ class Document(Telling):
         if clause.verb.frame != "directional":
             self._add_relative(target)
         self._decorate(clause, place=False, spoken_of=True)
-        if target.relative:  # what followed it would belong to it
+        if target.relative:  # anything after it would belong to the relative clause
             clause.fronted = "time" if clause.time else None
         else:
             self._companion(clause)
         self._add(clause)
 
     def refer(self, thing: Entity) -> None:
-        """Refer to a thing of an earlier sentence by a pronoun."""
+        """Add a sentence with a pronoun for a thing of an earlier sentence."""
         pronoun = NounPhrase(thing, "pronoun")
         if self._vocabulary.adjectives[thing.wording.noun.kind] and self._chance(0.55):
             clause = self._decorate(self._state_or_owner(pronoun))
@@ -48,7 +48,7 @@ class Document(Telling):
             self._add(clause)
 
     def pronoun_cross(self) -> None:
-        """Speak of a thing, then of people, then of the thing again by a pronoun."""
+        """Add sentences about a thing, then about people, then about the thing by a pronoun."""
         thing = self._thing()
         self.introduce(thing)
         for _ in range(self._weighted(DISTANCES)):
@@ -56,7 +56,7 @@ class Document(Telling):
         self.refer(thing)
 
     def pronoun_within(self) -> None:
-        """Speak of a thing, and of it again by a pronoun in the same sentence."""
+        """Add a sentence with a thing and a pronoun for it."""
         thing = self._thing()
         subject = self._somebody()
         target = self._introduced(thing, subject)
@@ -89,15 +89,15 @@ class Document(Telling):
             self.sense_previous(thing, self._cue(noun))
         else:
             getattr(self, f"sense_{position}")(thing)
-        # "it" would be the nearer one: no other thing, and not what there is none of.
+        # "it" refers to the nearest thing: no other may follow the noun, and the noun must not be negated ("no bank").
         phrase = self.sentences[-1].ambiguities[0].phrase
         if self._chance(0.3) and position != "far" and phrase.form != "negative":
             self.refer(thing)
 
     def misleads(self, noun: Noun) -> bool:
-        """Tell whether the document has used the word already, or a cue for one of its senses."""
-        other = self._lexicon.other_sense(noun)
-        return not self._used.isdisjoint({noun.name, other.name, *noun.cues, *other.cues})
+        """Return whether the document has already used the word or a cue for one of its senses."""
+        other_sense = self._lexicon.other_sense(noun)
+        return not self._used.isdisjoint({noun.name, other_sense.name, *noun.cues, *other_sense.cues})
 
     def _cue(self, noun: Noun) -> Entity:
         return self._entity(self._lexicon.nouns[self._one(noun.cues)])
@@ -116,7 +116,7 @@ class Document(Telling):
         self._add(self._decorate(clause, place=False), ambiguities=[Ambiguity(phrase, "beside", cue)])
 
     def sense_far(self, thing: Entity) -> None:
-        """Use one with its cue in another clause: when she saw the river, he looked for the bank."""
+        """Use an ambiguous noun with its cue in another clause: when she saw the river, he looked for the bank."""
         cue = NounPhrase(self._cue(thing.wording.noun), self._one(("definite", "indefinite")))
         phrase = NounPhrase(thing, self._one(("definite", "indefinite")))
         first, second = (cue, phrase) if self._chance(0.5) else (phrase, cue)
@@ -138,8 +138,8 @@ class Document(Telling):
         self._finish(Sentence(main, ambiguities=(ambiguity,)))
 
     def sense_previous(self, thing: Entity, cue: Entity) -> None:
-        """Use one with its cue in the sentence before: She saw the river. He looked for the bank."""
-        subject = self._somebody()  # a whole group could be a cue of its own
+        """Use an ambiguous noun with its cue in the previous sentence: She saw the river. He looked for the bank."""
+        subject = self._somebody()  # a group of people could itself be a cue
         mention = NounPhrase(cue, "indefinite" if self._chance(0.5) else "definite")
         clause = self._does_to(subject, mention, neutral=True)
         self._add(self._decorate(clause, place=False, spoken_of=True), plain=True)

@@ -1,4 +1,4 @@
-"""Forms of English words by the rules of spelling."""
+"""Forms of English words, by spelling rules."""
 
 import re
 from functools import cache
@@ -41,7 +41,7 @@ def past(verb: str) -> str:
 
 
 def finite_forms(base: str, past: str) -> dict[tuple[str, str], str]:
-    """Return the third person of a verb by (tense, number)."""
+    """Return the third-person forms of a verb by (tense, number)."""
     return {
         ("present", "singular"): IRREGULAR_THIRD.get(base) or with_s(base),
         ("present", "plural"): IRREGULAR_PLURAL.get((base, "present"), base),

@@ -1,4 +1,4 @@
-"""The meaning of a sentence as an English constituency tree, with the Penn Treebank's labels and Moses' tokens."""
+"""Sentence meanings as English constituency trees, with the Penn Treebank's labels and Moses' tokens."""
 
 from context_nmt.miniature.english_morphology import PRONOUNS, indefinite_article
 from context_nmt.miniature.grammar import Grammar, Leaf, Node, leaf, node, predicate_words
@@ -14,37 +14,39 @@ DETERMINERS = {"definite": "the", "negative": "no", "demonstrative": "this"}
 
 
 class English(Grammar):
-    """English words for sentences."""
+    """The English grammar: turns sentences into trees."""
 
     def sentence(self, sentence: Sentence) -> Node:
         """Return the tree of a sentence, without a capital at its start."""
         if sentence.question:
-            label, parts = "SQ", self._question(sentence.clause)
+            label, constituents = "SQ", self._question(sentence.clause)
         elif sentence.speaker:
-            label, parts = "SINV", self._speech(sentence, sentence.speaker)
+            label, constituents = "SINV", self._speech(sentence, sentence.speaker)
         else:
-            label, parts = "S", self._statement(sentence)
+            label, constituents = "S", self._statement(sentence)
         stop = leaf(".", "?" if sentence.question else ".", sentence, "stop")
-        return node("ROOT", node(label, *parts, stop))
+        return node("ROOT", node(label, *constituents, stop))
 
     def _statement(self, sentence: Sentence) -> Trees:
-        parts = self._clause(sentence.clause)
+        constituents = self._clause(sentence.clause)
         if sentence.second and sentence.conjunction:
             comma = leaf(",", ",", sentence, "comma")
             conjunction = leaf("CC", sentence.conjunction.en, sentence, "conjunction")
-            parts = (Node("S", parts), comma, conjunction, Node("S", self._clause(sentence.second)))
-        return (leaf("CC", sentence.opening.en, sentence, "opening"), *parts) if sentence.opening else parts
+            constituents = (Node("S", constituents), comma, conjunction, Node("S", self._clause(sentence.second)))
+        return (
+            (leaf("CC", sentence.opening.en, sentence, "opening"), *constituents) if sentence.opening else constituents
+        )
 
     def _speech(self, sentence: Sentence, speaker: NounPhrase) -> Trees:
         assert sentence.speaking is not None
         tense, number = sentence.speaking_tense, self._number(speaker)
-        said = leaf(_finite_tag(tense, number), sentence.speaking.en.finite[tense, number], sentence, "said")
+        verb = leaf(_finite_tag(tense, number), sentence.speaking.en.finite[tense, number], sentence, "said")
         return (
             leaf("``", '"', sentence, "open"),
             Node("S", self._clause(sentence.clause)),
             leaf(",", ",", sentence, "comma"),
             leaf("''", '"', sentence, "close"),
-            node("VP", said),
+            node("VP", verb),
             self._noun_phrase(speaker, "subject"),
         )
 
@@ -54,7 +56,7 @@ class English(Grammar):
         return (*finite, self._noun_phrase(clause.subject, "subject"), *_nested(rest, self._complements(clause)))
 
     def _clause(self, clause: Clause) -> Trees:
-        """Return what is fronted, the subject and the verb phrase."""
+        """Return the fronted constituent, the subject and the verb phrase."""
         assert clause.subject is not None
         front: Trees = ()
         if clause.fronted:
@@ -67,37 +69,37 @@ class English(Grammar):
     def _predicate(self, clause: Clause, number: str) -> Trees:
         """Return the verb phrase; "often" precedes a verb and "wants to", and follows an auxiliary or "be"."""
         finite, rest = _verbs(clause, number, support=clause.negated)
-        often = (self._adverbial(clause, "frequency"),) if clause.frequency else ()
-        wants = clause.modal is not None and clause.modal.marker and not clause.negated
+        adverb = (self._adverbial(clause, "frequency"),) if clause.frequency else ()
+        has_marked_modal = clause.modal is not None and clause.modal.marker and not clause.negated
         complements = _nested(rest, self._complements(clause))
-        if often and not wants and (rest or clause.verb.frame == "copula"):
-            return (node("VP", *finite, *often, *complements),)
-        return (*often, node("VP", *finite, *complements))
+        if adverb and not has_marked_modal and (rest or clause.verb.frame == "copula"):
+            return (node("VP", *finite, *adverb, *complements),)
+        return (*adverb, node("VP", *finite, *complements))
 
     def _complements(self, clause: Clause) -> Trees:
-        """Return what follows the verbs."""
+        """Return the constituents that follow the verbs."""
         direct, indirect = clause.object, clause.indirect
         if indirect and direct and direct.form == "pronoun":
             to = leaf("TO", "to", indirect, "to")
-            parts = [self._noun_phrase(direct, "object"), node("PP", to, self._noun_phrase(indirect, "object"))]
+            constituents = [self._noun_phrase(direct, "object"), node("PP", to, self._noun_phrase(indirect, "object"))]
         else:
-            parts = [self._noun_phrase(phrase, "object") for phrase in (indirect, direct) if phrase]
+            constituents = [self._noun_phrase(phrase, "object") for phrase in (indirect, direct) if phrase]
         word = clause.verb.preposition.en
         if word and clause.verb.frame != "prepositional":  # looked FOR, also in "that he looked for": German has none
-            parts = [node("PP", leaf("TO" if word == "to" else "IN", word, clause, "verb"), *parts)]
+            constituents = [node("PP", leaf("TO" if word == "to" else "IN", word, clause, "verb"), *constituents)]
         if clause.adjectives:
-            parts.append(node("ADJP", *predicate_words(clause, "en", "and", ("RB", "CC", "JJ"))))
+            constituents.append(node("ADJP", *predicate_words(clause, "en", "and", ("RB", "CC", "JJ"))))
         if clause.argument:
-            parts.append(self._prepositional_phrase(clause.argument))
+            constituents.append(self._prepositional_phrase(clause.argument))
         if clause.complement:
             that = leaf("IN", "that", clause, "that")
-            parts.append(node("SBAR", that, Node("S", self._clause(clause.complement))))
+            constituents.append(node("SBAR", that, Node("S", self._clause(clause.complement))))
         for role in ("manner", "place", "time"):
             if getattr(clause, role) and clause.fronted != role:
-                parts.append(self._adverbial(clause, role))
+                constituents.append(self._adverbial(clause, role))
         if clause.subordinate and clause.fronted != "subordinate":
-            parts.append(self._subordinate(clause))
-        return tuple(parts)
+            constituents.append(self._subordinate(clause))
+        return tuple(constituents)
 
     def _subordinate(self, clause: Clause) -> Node:
         assert clause.subordinator is not None
@@ -107,7 +109,7 @@ class English(Grammar):
         return node("SBAR", node("WHADVP", opening) if when else opening, Node("S", self._clause(clause.subordinate)))
 
     def _adverbial(self, clause: Clause, role: str) -> Node:
-        """Return what a clause says of its time, place, frequency or manner."""
+        """Return the adverbial of time, place, frequency or manner of a clause."""
         adverbial = getattr(clause, role)
         if isinstance(adverbial, PrepositionalPhrase):
             return self._prepositional_phrase(adverbial)
@@ -137,7 +139,7 @@ class English(Grammar):
             return node("NP", leaf("PRP", forms[role], phrase, "noun"))
         if phrase.form == "name":
             return node("NP", *_name(phrase))
-        adjectives = [leaf("JJ", word.en, phrase, f"adjective {place}") for place, word in enumerate(phrase.adjectives)]
+        adjectives = [leaf("JJ", word.en, phrase, f"adjective {index}") for index, word in enumerate(phrase.adjectives)]
         noun = leaf("NNS" if wording.plural else "NN", wording.en.forms[wording.number], phrase, "noun")
         core = node("NP", *self._determiner(phrase, [*adjectives, noun][0].word), *adjectives, noun)
         if phrase.attribute:
@@ -149,8 +151,8 @@ class English(Grammar):
         if phrase.possessor:
             if phrase.possessor.form == "name":
                 return (node("NP", *_name(phrase.possessor), leaf("POS", "'s", phrase.possessor, "name 0")),)
-            his = PRONOUNS[self._wording(phrase.possessor).noun.gender]["possessive"]
-            return (Leaf("PRP$", his, ((phrase, "determiner"), (phrase.possessor, "noun"))),)
+            possessive = PRONOUNS[self._wording(phrase.possessor).noun.gender]["possessive"]
+            return (Leaf("PRP$", possessive, ((phrase, "determiner"), (phrase.possessor, "noun"))),)
         if phrase.numeral:
             return (leaf("CD", phrase.numeral.en, phrase, "determiner"),)
         if phrase.form == "indefinite" and self._wording(phrase).plural:
@@ -168,7 +170,7 @@ class English(Grammar):
 def _name(phrase: NounPhrase) -> list[Leaf]:
     assert phrase.entity.name is not None
     words = phrase.entity.name.en.split()
-    return [leaf("NNP", word, phrase, f"name {place}") for place, word in enumerate(words)]
+    return [leaf("NNP", word, phrase, f"name {index}") for index, word in enumerate(words)]
 
 
 def _finite_tag(tense: str, number: str) -> str:
@@ -176,8 +178,8 @@ def _finite_tag(tense: str, number: str) -> str:
 
 
 def _verbs(clause: Clause, number: str, *, support: bool) -> tuple[list[Leaf], list[Leaf]]:
-    """Return the finite verb with "n't", and the verbs below it; `support`: with "do" where there is no auxiliary."""
-    verb, tense, part = clause.verb.en, clause.tense, "auxiliary"
+    """Return the finite verb with "n't", and the verbs below it; `support` adds "do" if there is no auxiliary."""
+    verb, tense, role = clause.verb.en, clause.tense, "auxiliary"
     tag, rest = _finite_tag(tense, number), [leaf("VB", verb.lemma, clause, "verb")]
     if tense == "future":
         tag, word = "MD", "will"
@@ -188,22 +190,22 @@ def _verbs(clause: Clause, number: str, *, support: bool) -> tuple[list[Leaf], l
         if not clause.modal.marker:
             tag = "MD"
         else:
-            rest = [leaf("TO", "to", clause, part), *rest]
+            rest = [leaf("TO", "to", clause, role), *rest]
             if support:
-                rest = [leaf("VB", clause.modal.en.lemma, clause, part), *rest]
+                rest = [leaf("VB", clause.modal.en.lemma, clause, role), *rest]
                 word = DO[tense, number]
     elif support and clause.verb.frame != "copula":
-        word, part = DO[tense, number], "verb"
+        word, role = DO[tense, number], "verb"
     else:
-        word, part, rest = verb.finite[tense, number], "verb", []
+        word, role, rest = verb.finite[tense, number], "verb", []
     if not clause.negated:
-        return [leaf(tag, word, clause, part)], rest
+        return [leaf(tag, word, clause, role)], rest
     stem = STEMS_BEFORE_NOT.get(word, word)  # Moses' tokens: didn 't, won 't, can 't
-    return [leaf(tag, stem + "n", clause, part), leaf("RB", "'t", clause, "not")], rest
+    return [leaf(tag, stem + "n", clause, role), leaf("RB", "'t", clause, "not")], rest
 
 
 def _nested(verbs: list[Leaf], complements: Trees) -> Trees:
-    """Put verb phrases inside each other: (S (VP to (VP buy …))) below "wants"."""
+    """Nest verb phrases: (S (VP to (VP buy …))) below "wants"."""
     for verb in reversed(verbs):
         complements = (node("VP", verb, *complements),)
         if verb.tag == "TO":

@@ -1,7 +1,7 @@
-"""Writes the miniature corpus: parallel text with gold knowledge, contrastive sets and probing tasks.
+"""Write the miniature corpus: parallel text with gold annotation, contrastive sets and probing tasks.
 
 The README.md of this folder lists the files. Every document and item is drawn from a random generator of its own,
-seeded by the corpus's seed and its place: a larger size, or one more kind of file, leaves the rest as it is.
+seeded by the corpus's seed and its own number: a larger size, or one more kind of file, leaves the rest as it is.
 """
 
 import json
@@ -33,14 +33,14 @@ Drawn = tuple[list[Sentence], list[Realised]]
 def generate(settings: MiniatureSettings, destination: Path) -> None:
     """Write the corpus into the folder `destination`, whole or not at all; the same settings give the same bytes."""
     with replacing_folder(destination) as folder:
-        parts = (Generation(settings, folder).run, partial(_write_probing, settings, folder / "probing"))
-        workers = min(len(parts), usable_cores())
-        for _ in in_parallel(lambda number: parts[number](), range(len(parts)), workers, ordered=False):
+        tasks = (Generation(settings, folder).run, partial(_write_probing, settings, folder / "probing"))
+        workers = min(len(tasks), usable_cores())
+        for _ in in_parallel(lambda number: tasks[number](), range(len(tasks)), workers, ordered=False):
             pass
 
 
 class Generation:
-    """One corpus in the making."""
+    """A corpus under construction."""
 
     def __init__(self, settings: MiniatureSettings, folder: Path):
         self._settings, self._folder = settings, folder
@@ -49,12 +49,12 @@ class Generation:
         self._oracles = {source: Oracle(self._vocabulary, source) for source in LANGUAGES}
 
     def run(self) -> None:
-        """Write all files but the probing tasks."""
+        """Write all files except the probing tasks."""
         test = list(self._documents("test", self._settings.test))
-        self._hold_out(text for _, words in test for text in _texts(words))
+        self._hold_out(text for _, realised in test for text in _texts(realised))
         self._contrasts()
         valid = list(self._documents("valid", self._settings.valid))
-        self._hold_out(text for _, words in valid for text in _texts(words))
+        self._hold_out(text for _, realised in valid for text in _texts(realised))
         training = progress(self._documents("train", self._settings.train), "train")
         self._write("train", training, self._oracles.values())
         for split, documents in (("valid", valid), ("test", test)):
@@ -62,16 +62,16 @@ class Generation:
             self._bound(split, documents)
 
     def _documents(self, split: str, sentences: int) -> Iterator[Drawn]:
-        """Yield documents until there are as many sentences; one that holds what is held out is drawn again."""
+        """Yield documents until they have enough sentences; replace each one that contains held-out text."""
         drawn = number = 0
         while drawn < sentences:
             random = Random(f"{self._settings.seed} {split} {number}")
             number += 1
             plan = Document(self._vocabulary, self._settings.rates, random).plan()
-            words = [realise(sentence) for sentence in plan]
-            if self._held_out.isdisjoint(_texts(words)):
+            realised = [realise(sentence) for sentence in plan]
+            if self._held_out.isdisjoint(_texts(realised)):
                 drawn += len(plan)
-                yield plan, words
+                yield plan, realised
 
     def _hold_out(self, texts: Iterable[str]) -> None:
         self._held_out.update(text for text in texts if len(text.split()) > SHORT)
@@ -83,32 +83,32 @@ class Generation:
                 stack.enter_context((self._folder / f"{split}.{name}").open("w", encoding="utf-8", newline=""))
                 for name in ("en", "de", "documents", "gold.jsonl")
             )
-            for number, (plan, words) in enumerate(documents):
+            for number, (sentences, realised_sentences) in enumerate(documents):
                 index.write(f"{lines}\n")
-                lines += len(plan)
-                for sentence, said in zip(plan, words, strict=True):
-                    english.write(said.text("en") + "\n")
-                    german.write(said.text("de") + "\n")
+                lines += len(sentences)
+                for sentence, realised in zip(sentences, realised_sentences, strict=True):
+                    english.write(realised.text("en") + "\n")
+                    german.write(realised.text("de") + "\n")
                     for oracle in learning:
-                        oracle.learn(sentence, said)
-                for record in gold_records(self._vocabulary.lexicon, number, plan, words):
+                        oracle.learn(sentence, realised)
+                for record in gold_records(self._vocabulary.lexicon, number, sentences, realised_sentences):
                     gold.write(json.dumps(record, ensure_ascii=False) + "\n")
 
     def _bound(self, split: str, documents: Iterable[Drawn]) -> None:
         for source, target in (("en", "de"), ("de", "en")):
-            guessed = (
-                realise(sentence.ordered_as(source), self._oracles[source].guesses(sentence, said)).text(target)
-                for plan, words in documents
-                for sentence, said in zip(plan, words, strict=True)
+            translations = (
+                realise(sentence.ordered_as(source), self._oracles[source].guesses(sentence, realised)).text(target)
+                for sentences, realised_sentences in documents
+                for sentence, realised in zip(sentences, realised_sentences, strict=True)
             )
-            write_lines(self._folder / f"{split}.bound.{target}", guessed)
+            write_lines(self._folder / f"{split}.bound.{target}", translations)
 
     def _contrasts(self) -> None:
         for source, target in (("en", "de"), ("de", "en")):
             contrasts = Contrasts(self._vocabulary, self._settings, source)
-            for kind in CONTRASTIVE_SETS:
-                name = f"{kind}.{source}-{target}"
-                items = with_mirrors(progress(contrasts.items(kind), name))
+            for contrastive_set in CONTRASTIVE_SETS:
+                name = f"{contrastive_set}.{source}-{target}"
+                items = with_mirrors(progress(contrasts.items(contrastive_set), name))
                 self._hold_out(line for item in items for line in (item["source"], item["right"], *item["wrong"]))
                 write_lines(self._folder / f"{name}.jsonl", (json.dumps(item, ensure_ascii=False) for item in items))
 

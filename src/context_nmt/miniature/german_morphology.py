@@ -1,4 +1,4 @@
-"""Forms of German words from what a dictionary lists, and from the tables in `german.yaml`."""
+"""Forms of German words, from their dictionary forms and the tables in `german.yaml`."""
 
 from functools import cache
 from pathlib import Path
@@ -15,7 +15,7 @@ AUXILIARIES = TABLES["auxiliaries"]
 
 @cache
 def form(kind: str, gender: str, number: str, case: str) -> str:
-    """Return a cell of a table of `words`, or of `endings`."""
+    """Return one cell of a table under `words` or `endings`."""
     rows = {**TABLES["words"], **TABLES["endings"]}[kind].splitlines()
     row = rows[CASES.index(case)].split()
     return str(row[COLUMNS.index("plural" if number == "plural" else gender)])
@@ -35,7 +35,7 @@ def noun_forms(nominative: str, genitive: str, plural: str, gender: str) -> dict
     elif gender == "masculine" and genitive == nominative + "ns":
         oblique = nominative + "n"
     singular = (nominative, oblique, oblique, genitive)
-    forms = {(case, "singular"): form for case, form in zip(CASES, singular, strict=True)}
+    forms = {(case, "singular"): inflected for case, inflected in zip(CASES, singular, strict=True)}
     forms |= {(case, "plural"): plural for case in CASES}
     if not plural.endswith(("n", "s")):
         forms["dative", "plural"] = plural + "n"
@@ -43,7 +43,7 @@ def noun_forms(nominative: str, genitive: str, plural: str, gender: str) -> dict
 
 
 def finite_forms(infinitive: str, present: str, past: str) -> dict[tuple[str, str], str]:
-    """Return the third person of a verb by (tense, number) from its singulars, without a separable prefix."""
+    """Return the third-person forms of a verb by (tense, number) from the singular ones, without a separable prefix."""
     return {
         ("present", "singular"): present,
         ("present", "plural"): "sind" if infinitive == "sein" else infinitive,

@@ -1,7 +1,7 @@
-"""The meaning of a sentence as German tokens, with the Stuttgart-Tübingen tags (STTS) and Moses' tokens.
+"""Sentence meanings as German tokens, with the Stuttgart-Tübingen tags (STTS) and Moses' tokens.
 
-A clause is laid out in fields: what precedes the finite verb of a main clause (Vorfeld), the middle (Mittelfeld), the
-verbs at its end (rechte Klammer), and the subordinate clauses after them (Nachfeld).
+A clause is laid out in fields: the constituent before the finite verb (Vorfeld), the middle (Mittelfeld), the verbs at
+its end (rechte Klammer), and the subordinate clauses after them (Nachfeld).
 """
 
 from context_nmt.miniature.german_morphology import AUXILIARIES, CONTRACTIONS, DECLENSIONS, adjective, form
@@ -14,17 +14,17 @@ POSSESSIVES = {"masculine": "his", "feminine": "her"}
 
 
 class German(Grammar):
-    """German words for sentences."""
+    """The German grammar: turns sentences into tokens."""
 
     def sentence(self, sentence: Sentence) -> list[Leaf]:
         """Return the leaves of a sentence, without a capital at its start."""
         words = self._main(sentence.clause, verb_first=sentence.question)
         if sentence.speaker:
             assert sentence.speaking is not None
-            said = sentence.speaking.de.finite[sentence.speaking_tense, self._number(sentence.speaker)]
-            before, after = (leaf("$(", '"', sentence, role) for role in ("open", "close"))
-            verb = [leaf("$,", ",", sentence, "comma"), leaf("VVFIN", said, sentence, "said")]
-            words = [before, *words, after, *verb, *self._noun_phrase(sentence.speaker, "nominative")]
+            finite = sentence.speaking.de.finite[sentence.speaking_tense, self._number(sentence.speaker)]
+            opening_quote, closing_quote = (leaf("$(", '"', sentence, role) for role in ("open", "close"))
+            verb = [leaf("$,", ",", sentence, "comma"), leaf("VVFIN", finite, sentence, "said")]
+            words = [opening_quote, *words, closing_quote, *verb, *self._noun_phrase(sentence.speaker, "nominative")]
         if sentence.opening:
             words = [leaf("KON", sentence.opening.de, sentence, "opening"), *words]
         if sentence.second and sentence.conjunction:
@@ -34,7 +34,7 @@ class German(Grammar):
         return _punctuated([*words, leaf("$.", "?" if sentence.question else ".", sentence, "stop")])
 
     def _main(self, clause: Clause, *, verb_first: bool = False) -> list[Leaf]:
-        """Return a clause with the verb in second place, or in the first of a question."""
+        """Return a main clause with the verb in second place, or in first place for a question."""
         assert clause.subject is not None
         finite, end = _verbs(clause, self._number(clause.subject), last=False)
         front: list[Leaf] = []
@@ -49,14 +49,14 @@ class German(Grammar):
         return [*front, *finite, *middle, *end, *self._after(clause)]
 
     def _verb_last(self, opening: Leaf, clause: Clause, number: str = "") -> list[Leaf]:
-        """Return a subordinate clause; `number` is that of its subject where this is the word that opens it."""
+        """Return a subordinate clause; `number` is that of its subject if the subject is the opening word."""
         finite, end = _verbs(clause, self._number(clause.subject) if clause.subject else number, last=True)
         front = self._adverbial(clause, clause.fronted) if clause.fronted else []
         middle = self._middle(clause, clause.fronted, subject=True)
         return [opening, *front, *middle, *end, *finite, *self._after(clause)]
 
     def _middle(self, clause: Clause, fronted: Front, *, subject: bool) -> list[Leaf]:
-        """Pronouns before adverbs of time, these before nouns, the dative before the accusative, then "nicht"."""
+        """Return the middle field: pronouns, adverbs of time, nouns (dative before accusative), "nicht", the rest."""
         words = self._noun_phrase(clause.subject, "nominative") if subject and clause.subject else []
         cases = ((clause.object, clause.verb.case), (clause.indirect, "dative"))
         objects = [(phrase, case) for phrase, case in cases if phrase]
@@ -91,7 +91,7 @@ class German(Grammar):
         return [*words, leaf("$,", ",", clause, "front")] if clause.fronted == "subordinate" else words
 
     def _adverbial(self, clause: Clause, role: str) -> list[Leaf]:
-        """Return what a clause says of its time, place, frequency or manner."""
+        """Return the adverbial of time, place, frequency or manner of a clause."""
         adverbial = getattr(clause, role)
         if adverbial is None:
             return []
@@ -105,10 +105,10 @@ class German(Grammar):
     def _prepositional_phrase(self, phrase: PrepositionalPhrase) -> list[Leaf]:
         first, *others = self._noun_phrase(phrase.noun_phrase, phrase.case)
         preposition = leaf("APPR", phrase.preposition.de, phrase, "preposition")
-        both = CONTRACTIONS.get(f"{preposition.word} {first.word}")
-        # A relative clause that picks one out keeps the article apart: "in dem Haus, das …".
-        if both and phrase.noun_phrase.form == "definite" and not phrase.noun_phrase.relative:
-            return [Leaf("APPRART", both, preposition.parts + first.parts), *others]
+        contraction = CONTRACTIONS.get(f"{preposition.word} {first.word}")
+        # A restrictive relative clause prevents the contraction: "in dem Haus, das …".
+        if contraction and phrase.noun_phrase.form == "definite" and not phrase.noun_phrase.relative:
+            return [Leaf("APPRART", contraction, preposition.parts + first.parts), *others]
         return [preposition, first, *others]
 
     def _noun_phrase(self, phrase: NounPhrase, case: str) -> list[Leaf]:
@@ -125,27 +125,27 @@ class German(Grammar):
         if phrase.form == "name":
             return _name(phrase, case)
         words, declension = self._determiner(phrase, noun.gender, number, case)
-        for place, entry in enumerate(phrase.adjectives):
+        for index, entry in enumerate(phrase.adjectives):
             declined = adjective(entry.stem or entry.de, declension, noun.gender, number, case)
-            words.append(leaf("ADJA", declined, phrase, f"adjective {place}"))
+            words.append(leaf("ADJA", declined, phrase, f"adjective {index}"))
         words.append(leaf("NN", noun.forms[case, number], phrase, "noun"))
         if phrase.attribute:
             article, *others = self._noun_phrase(phrase.attribute, "genitive")
             words += [article._replace(parts=((phrase.attribute, "of"), *article.parts)), *others]
         if phrase.relative:
-            role = phrase.relative.verb.case if phrase.relative_role == "object" else "nominative"
-            pronoun = leaf("PRELS", form("relative", noun.gender, number, role), phrase, "relative")
+            relative_case = phrase.relative.verb.case if phrase.relative_role == "object" else "nominative"
+            pronoun = leaf("PRELS", form("relative", noun.gender, number, relative_case), phrase, "relative")
             words += [COMMA, *self._verb_last(pronoun, phrase.relative, number), COMMA]
         return words
 
     def _determiner(self, phrase: NounPhrase, gender: str, number: str, case: str) -> tuple[list[Leaf], str]:
-        """Return the article, or what takes its place, and the declension of the adjectives after it."""
+        """Return the article or another determiner, and the declension of the adjectives after it."""
         if phrase.possessor:
             if phrase.possessor.form == "name":
                 return _name(phrase.possessor, "genitive"), "strong"
-            kind = POSSESSIVES[self._wording(phrase.possessor).noun.gender]
+            possessive = POSSESSIVES[self._wording(phrase.possessor).noun.gender]
             parts = ((phrase, "determiner"), (phrase.possessor, "noun"))
-            return [Leaf("PPOSAT", form(kind, gender, number, case), parts)], DECLENSIONS[kind]
+            return [Leaf("PPOSAT", form(possessive, gender, number, case), parts)], DECLENSIONS[possessive]
         if phrase.numeral:
             return [leaf("CARD", phrase.numeral.de, phrase, "determiner")], "strong"
         if phrase.form == "indefinite" and number == "plural":
@@ -157,31 +157,31 @@ class German(Grammar):
 def _name(phrase: NounPhrase, case: str) -> list[Leaf]:
     assert phrase.entity.name is not None
     *title, last = phrase.entity.name.de[case].split()
-    words = [leaf("NN", word, phrase, f"name {place}") for place, word in enumerate(title)]
+    words = [leaf("NN", word, phrase, f"name {index}") for index, word in enumerate(title)]
     return [*words, leaf("NE", last, phrase, f"name {len(title)}")]
 
 
 def _verbs(clause: Clause, number: str, *, last: bool) -> tuple[list[Leaf], list[Leaf]]:
-    """Return the finite verb, and the verbs at the end of the clause; `last`: the finite one joins its prefix there."""
-    verb, kind = clause.verb.de, "VA" if clause.verb.frame == "copula" else "VV"
-    infinitive = leaf(f"{kind}INF", verb.lemma, clause, "verb")
+    """Return the finite verb, and the verbs at the end of the clause; with `last`, the finite verb joins its prefix."""
+    verb, tag_stem = clause.verb.de, "VA" if clause.verb.frame == "copula" else "VV"
+    infinitive = leaf(f"{tag_stem}INF", verb.lemma, clause, "verb")
     if clause.tense == "future":
         return [leaf("VAFIN", AUXILIARIES["werden"][number], clause, "auxiliary")], [infinitive]
     if clause.tense == "perfect":
-        participle = leaf(f"{kind}PP", verb.participle, clause, "verb")
+        participle = leaf(f"{tag_stem}PP", verb.participle, clause, "verb")
         return [leaf("VAFIN", AUXILIARIES[verb.auxiliary][number], clause, "auxiliary")], [participle]
     if clause.modal:
         return [leaf("VMFIN", clause.modal.de.finite[clause.tense, number], clause, "auxiliary")], [infinitive]
     word = verb.finite[clause.tense, number]
     if last:
-        return [leaf(f"{kind}FIN", verb.prefix + word, clause, "verb")], []
-    return [leaf(f"{kind}FIN", word, clause, "verb")], [
+        return [leaf(f"{tag_stem}FIN", verb.prefix + word, clause, "verb")], []
+    return [leaf(f"{tag_stem}FIN", word, clause, "verb")], [
         leaf("PTKVZ", verb.prefix, clause, "verb")
     ] if verb.prefix else []
 
 
 def _punctuated(words: list[Leaf]) -> list[Leaf]:
-    """Leave out commas next to another one or before the end; of two, the one with a counterpart stays."""
+    """Remove commas next to another one or before the end; of two, keep the one with a counterpart in English."""
     kept: list[Leaf] = []
     for word in words:
         if kept and kept[-1].word == ",":

@@ -1,4 +1,4 @@
-"""What both grammars share: trees whose leaves say which part of the meaning they express."""
+"""The base of both grammars: trees whose leaves are linked to the parts of the meaning that they express."""
 
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from context_nmt.miniature.meaning import Clause, NounPhrase, Part, Wording, Wor
 
 
 class Leaf(NamedTuple):
-    """A word with its tag and the parts of the meaning that it expresses; two languages are aligned by these."""
+    """A word with its tag and the parts of the meaning that it expresses, by which the languages are aligned."""
 
     tag: str
     word: str
@@ -27,7 +27,7 @@ def leaf(tag: str, word: str, meaning: Hashable, role: str) -> Leaf:
 
 
 def node(label: str, *children: Node | Leaf) -> Node:
-    """Return a constituent of some children."""
+    """Return a constituent with the given children."""
     return Node(label, children)
 
 
@@ -49,17 +49,17 @@ def bracketed(tree: Node | Leaf, words: Iterator[str]) -> str:
 
 def predicate_words(clause: Clause, side: str, conjunction: str, tags: tuple[str, str, str]) -> list[Leaf]:
     """Return "very old and heavy"; the tags are those of the degree, the conjunction and the adjectives."""
-    degree, and_, adjective = tags
-    words = [leaf(degree, getattr(clause.degree, side), clause, "degree")] if clause.degree else []
-    for place, entry in enumerate(clause.adjectives):
-        if place:
-            words.append(leaf(and_, conjunction, clause, "and"))
-        words.append(leaf(adjective, getattr(entry, side), clause, f"adjective {place}"))
+    degree_tag, conjunction_tag, adjective_tag = tags
+    words = [leaf(degree_tag, getattr(clause.degree, side), clause, "degree")] if clause.degree else []
+    for index, entry in enumerate(clause.adjectives):
+        if index:
+            words.append(leaf(conjunction_tag, conjunction, clause, "and"))
+        words.append(leaf(adjective_tag, getattr(entry, side), clause, f"adjective {index}"))
     return words
 
 
 class Grammar:
-    """Puts sentences into words; `wordings` are the entities that are called by another noun than their own."""
+    """Puts sentences into words; `wordings` replaces the wordings of some entities or mentions."""
 
     def __init__(self, wordings: Wordings):
         self._wordings = wordings

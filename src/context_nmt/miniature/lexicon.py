@@ -1,4 +1,4 @@
-"""Reads `lexicon.yaml`, checks what must hold between its entries, and arranges them by what can be said."""
+"""Read `lexicon.yaml`, check its entries against each other, and index them for the generation of clauses."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ DOING = ("transitive", "dative", "prepositional", "ditransitive", "directional")
 
 @dataclass(frozen=True, kw_only=True)
 class Lexicon(Checked):
-    """The entries of the file, by name and in its order."""
+    """The entries of the file, by name and in the order of the file."""
 
     groups: dict[str, Kinds]  # of kinds of nouns
     nouns: dict[str, Noun]
@@ -37,13 +37,13 @@ class Lexicon(Checked):
 
     def other_sense(self, noun: Noun) -> Noun:
         """Return the noun that shares an ambiguous word with a noun."""
-        others = [
-            other
-            for other in self.senses.values()
-            if other.side == noun.side and other.ambiguous_word == noun.ambiguous_word and other is not noun
+        senses = [
+            sense
+            for sense in self.senses.values()
+            if sense.side == noun.side and sense.ambiguous_word == noun.ambiguous_word and sense is not noun
         ]
-        require(len(others) == 1, f"senses.{noun.name}: {noun.ambiguous_word!r} has {1 + len(others)} senses, not two")
-        return others[0]
+        require(len(senses) == 1, f"senses.{noun.name}: {noun.ambiguous_word!r} has {1 + len(senses)} senses, not two")
+        return senses[0]
 
 
 @cache
@@ -53,7 +53,7 @@ def load_lexicon() -> Lexicon:
 
 
 def read_lexicon(path: Path) -> Lexicon:
-    """Read a lexicon; raises UserError with the file and the entry that is wrong."""
+    """Read a lexicon; raise UserError with the file and the wrong entry."""
     data = read_yaml(path)
     for section in data.values() if isinstance(data, dict) else ():
         for name, entry in section.items() if isinstance(section, dict) else ():
@@ -68,7 +68,7 @@ def read_lexicon(path: Path) -> Lexicon:
 
 
 def _check(lexicon: Lexicon) -> None:
-    """Raise ValueError, with the entry that is wrong, for what is missing and for translations that are not unique."""
+    """Raise ValueError, with the wrong entry, for missing entries or values and for duplicate translations."""
     for noun in lexicon.senses.values():
         _check_sense(lexicon, noun)
     for verb in lexicon.verbs.values():
@@ -77,7 +77,7 @@ def _check(lexicon: Lexicon) -> None:
             require(known, f"verbs.{verb.name}: {name!r} is not a two-way preposition")
     for name, preposition in lexicon.prepositions.items():
         require(bool(preposition.case and preposition.kinds), f"prepositions.{name}: needs a case and kinds")
-    for unknown in sorted({name for row in lexicon.contraries for name in row} - set(lexicon.adjectives)):
+    for unknown in sorted({name for group in lexicon.contraries for name in group} - set(lexicon.adjectives)):
         raise ValueError(f"contraries: {unknown!r} is not an adjective")
     kinds = {noun.kind for noun in (*lexicon.nouns.values(), *lexicon.senses.values())}
     for section, keys in (("verbs", ("subject", "object")), ("adjectives", ("kinds",)), ("prepositions", ("kinds",))):
@@ -90,21 +90,23 @@ def _check(lexicon: Lexicon) -> None:
 
 
 def _check_sense(lexicon: Lexicon, noun: Noun) -> None:
-    where, other = f"senses.{noun.name}", lexicon.other_sense(noun)
+    where, other_sense = f"senses.{noun.name}", lexicon.other_sense(noun)
     for cue in noun.cues:
-        found = lexicon.nouns.get(cue)
-        plain = found is not None and len(found.en) == len(found.de) == 1
+        cue_noun = lexicon.nouns.get(cue)
+        plain = cue_noun is not None and len(cue_noun.en) == len(cue_noun.de) == 1
         require(plain, f"{where}: the cue {cue!r} is not an unambiguous noun without synonyms")
     for name in noun.adjectives:
         is_cue = name in lexicon.adjectives and lexicon.adjectives[name].cue
         require(is_cue, f"{where}: {name!r} is not an adjective with `cue: true`")
-    for shared in {*noun.cues, *noun.adjectives} & {*other.cues, *other.adjectives}:
-        raise ValueError(f"{where}: {shared!r} decides nothing, since {other.name} has it too")
-    require(noun.side == "en" or noun.de == other.de, f"{where}: its German forms tell it from {other.name}")
+    for shared in {*noun.cues, *noun.adjectives} & {*other_sense.cues, *other_sense.adjectives}:
+        raise ValueError(f"{where}: {shared!r} decides nothing, since {other_sense.name} has it too")
+    require(
+        noun.side == "en" or noun.de == other_sense.de, f"{where}: its German forms tell it from {other_sense.name}"
+    )
 
 
 def _check_unique(section: str, entries: Iterable[Any]) -> None:
-    """Refuse two entries with the same word in a language, unless they are its two senses."""
+    """Raise ValueError for two entries with the same word in a language, unless they are its two senses."""
     holders: dict[tuple[str, str], Any] = {}
     for entry in entries:
         for side in LANGUAGES:
@@ -117,7 +119,7 @@ def _check_unique(section: str, entries: Iterable[Any]) -> None:
 
 
 class Vocabulary:
-    """The lexicon, arranged by the questions that are asked of it."""
+    """The lexicon, indexed for the generation of clauses."""
 
     def __init__(self, lexicon: Lexicon):
         self.lexicon = lexicon
@@ -134,13 +136,13 @@ class Vocabulary:
             kind: [word for word in lexicon.adjectives.values() if not word.cue and kind in word.kinds]
             for kind in kinds
         }
-        described = [kind for kind in kinds if len(self.adjectives[kind]) > 2 and kind not in ("person", "place")]
-        self.things = [noun for noun in nouns if noun.kind in described]
+        thing_kinds = [kind for kind in kinds if len(self.adjectives[kind]) > 2 and kind not in ("person", "place")]
+        self.things = [noun for noun in nouns if noun.kind in thing_kinds]
         by_frame: dict[str, list[Verb]] = defaultdict(list)
         for verb in verbs:
             by_frame[verb.frame].append(verb)
-        doing = [verb for frame in DOING for verb in by_frame[frame] if "person" in verb.subject]
-        self.done_to = {kind: [verb for verb in doing if kind in verb.object] for kind in kinds}
+        action_verbs = [verb for frame in DOING for verb in by_frame[frame] if "person" in verb.subject]
+        self.done_to = {kind: [verb for verb in action_verbs if kind in verb.object] for kind in kinds}
         self.intransitive, self.positional = (
             {kind: [verb for verb in by_frame[frame] if kind in verb.subject] for kind in kinds}
             for frame in ("intransitive", "positional")

@@ -1,7 +1,7 @@
-"""What a sentence says, before it is English or German: the abstract syntax that both grammars put into words.
+"""The meaning of a sentence: the abstract syntax that both grammars put into words.
 
-Where the languages differ (gender, case, word order, which of two nouns) nothing is said here. What could be put into
-words in two ways is an entity's wording, so that one sentence can be said again with another noun or another gender.
+It leaves out the properties in which the languages differ (gender, case, word order, the choice between two nouns). An
+entity's wording holds the choice of nouns, so that a sentence can be realised again with another noun or gender.
 """
 
 from collections.abc import Hashable, Iterator, Mapping
@@ -40,7 +40,7 @@ class Wording:
 
 @dataclass(eq=False, slots=True)
 class Entity:
-    """Somebody or something that a document speaks of."""
+    """A person or thing that a document mentions."""
 
     wording: Wording
     name: Name | None = None
@@ -71,7 +71,7 @@ class NounPhrase:
 
 Front = Literal["time", "place", "subordinate"] | None
 
-Wordings = Mapping[Entity | NounPhrase, Wording]  # what some entities, or single mentions, are called instead
+Wordings = Mapping[Entity | NounPhrase, Wording]  # replacement wordings of entities or single mentions
 AS_IT_IS: Wordings = {}
 
 
@@ -86,7 +86,7 @@ class PrepositionalPhrase:
 
 @dataclass(eq=False, slots=True)
 class Clause:
-    """A verb with all that belongs to it.
+    """A verb with its subject, objects and modifiers.
 
     In a relative clause the subject or the object is the relative pronoun, and is None here.
     """
@@ -107,24 +107,24 @@ class Clause:
     time: Word | None = None
     place: Word | PrepositionalPhrase | None = None
     fronted: Front = None
-    reordered: bool = False  # what is movable comes first in one language only
+    reordered: bool = False  # the movable adverbial comes first in one language only
     subordinator: Word | None = None
     subordinate: "Clause | None" = None
 
     @property
     def movable(self) -> Front:
-        """The time or, without one, the place: what can come first or last."""
+        """The adverbial that can come first or last: the time or, without one, the place."""
         return "time" if self.time else "place" if self.place else None
 
     @property
     def fronted_in_german(self) -> Front:
-        """What precedes the verb of the German clause in place of its subject."""
+        """The constituent that precedes the verb of the German clause in place of its subject."""
         if not self.reordered:
             return self.fronted
         return None if self.fronted else self.movable
 
     def ordered_as(self, language: str) -> "Clause":
-        """Return the clause with the order of one language in both."""
+        """Return the clause with one language's order in both languages."""
         return replace(self, fronted=self.fronted if language == "en" else self.fronted_in_german, reordered=False)
 
     def phrases(self) -> Iterator[NounPhrase]:
@@ -159,7 +159,7 @@ class Sentence:
     ambiguities: tuple[Ambiguity, ...] = ()
 
     def ordered_as(self, language: str) -> "Sentence":
-        """Return the sentence with the order of one language in both; a question has nothing before its verb."""
+        """Return the sentence with one language's order in both languages; questions have no fronted constituent."""
         if self.question:
             return self
         second = self.second and self.second.ordered_as(language)
@@ -167,18 +167,18 @@ class Sentence:
 
     def clauses(self) -> Iterator[Clause]:
         """Yield all clauses of the sentence."""
-        waiting = [self.clause] if self.second is None else [self.clause, self.second]
-        while waiting:
-            clause = waiting.pop(0)
+        pending = [self.clause] if self.second is None else [self.clause, self.second]
+        while pending:
+            clause = pending.pop(0)
             yield clause
-            waiting += [inner for inner in (clause.complement, clause.subordinate) if inner]
-            waiting += [phrase.relative for phrase in clause.phrases() if phrase.relative]
+            pending += [inner_clause for inner_clause in (clause.complement, clause.subordinate) if inner_clause]
+            pending += [phrase.relative for phrase in clause.phrases() if phrase.relative]
 
     def phrases(self) -> Iterator[NounPhrase]:
-        """Yield all noun phrases of the sentence but possessors."""
+        """Yield all noun phrases of the sentence except possessors."""
         if self.speaker:
             yield self.speaker
         for clause in self.clauses():
             for phrase in clause.phrases():
                 yield phrase
-                yield from (inner for inner in (phrase.attribute, phrase.other) if inner)
+                yield from (inner_phrase for inner_phrase in (phrase.attribute, phrase.other) if inner_phrase)

@@ -1,7 +1,7 @@
 """The ten probing tasks of Conneau et al. (2018), "What you can cram into a single vector", from gold trees.
 
 Files, labels and format are SentEval's (data/probing). As published, no sentence occurs twice in a task, or unchanged
-and changed. README.md has the definition of each task and what differs here.
+and changed. README.md has the definition of each task and the differences from the original.
 """
 
 from collections import Counter, defaultdict
@@ -26,7 +26,7 @@ TENSES = {"VBZ": "PRES", "VBP": "PRES", "VBD": "PAST"}
 
 
 def sentence_length(sentences: Sentences, dealer: Dealer) -> Task:
-    """The bin of the number of tokens."""
+    """Label sentences by the bin of their number of tokens."""
     bins: dict[str, list[str]] = defaultdict(list)
     for sentence in sentences:
         for number, (least, greatest) in enumerate(LENGTHS):
@@ -36,33 +36,33 @@ def sentence_length(sentences: Sentences, dealer: Dealer) -> Task:
 
 
 def word_content(sentences: Sentences, dealer: Dealer) -> Task:
-    """Which of the target words the sentence holds.
+    """Label sentences by the only target word that they contain.
 
-    As many targets as have enough sentences with none of the others, the rarest first: they meet least.
+    Choose as many targets as have enough sentences without the others, the rarest first: these co-occur least.
     """
     words = [
         [word for word in map(str.lower, sentence.tokens) if len(word) >= SHORTEST_WORD and word.isalpha()]
         for sentence in sentences
     ]
-    frequency = Counter(word for line in words for word in line)
+    frequency = Counter(word for sentence_words in words for word in sentence_words)
     rarest = sorted(frequency, key=lambda word: (frequency[word], word))
     for count in range(min(dealer.settings.words, len(rarest)), 1, -1):
-        often = [word for word in rarest if dealer.has_enough(frequency[word], count)]
-        while len(often) >= count:
-            holding: dict[str, list[str]] = {word: [] for word in often[:count]}
-            for sentence, line in zip(sentences, words, strict=True):
-                found = [word for word in line if word in holding]
-                if len(found) == 1:
-                    holding[found[0]].append(sentence.text)
-            lacking = {word for word in holding if not dealer.has_enough(len(holding[word]), count)}
-            if not lacking:
+        frequent = [word for word in rarest if dealer.has_enough(frequency[word], count)]
+        while len(frequent) >= count:
+            holding: dict[str, list[str]] = {word: [] for word in frequent[:count]}
+            for sentence, sentence_words in zip(sentences, words, strict=True):
+                targets = [word for word in sentence_words if word in holding]
+                if len(targets) == 1:
+                    holding[targets[0]].append(sentence.text)
+            rare = {word for word in holding if not dealer.has_enough(len(holding[word]), count)}
+            if not rare:
                 return dealer.deal_classes(holding)
-            often = [word for word in often if word not in lacking]
+            frequent = [word for word in frequent if word not in rare]
     raise dealer.too_few("no two words have enough sentences with one of them alone")
 
 
 def tree_depth(sentences: Sentences, dealer: Dealer) -> Task:
-    """Edges from the root to the deepest word, over as wide a range as has enough sentences.
+    """Label sentences by the edges from the root to the deepest word, over the widest range with enough sentences.
 
     Each split has, at every length, equally many sentences of every depth: the length says nothing about the depth.
     """
@@ -89,7 +89,7 @@ def tree_depth(sentences: Sentences, dealer: Dealer) -> Task:
 
 
 def bigram_shift(sentences: Sentences, dealer: Dealer) -> Task:
-    """Whether two neighbouring words are swapped (I) or not (O)."""
+    """Label sentences by whether two neighbouring words are swapped (I) or not (O)."""
     taken = {sentence.text for sentence in sentences}
     originals: list[Example] = []
     rows: list[Row] = []
@@ -97,7 +97,7 @@ def bigram_shift(sentences: Sentences, dealer: Dealer) -> Task:
         shifted = _shifted(sentence, dealer.random)
         if shifted is None or shifted in taken:
             continue
-        if len(originals) == len(rows):  # every second one stays, so that both classes are drawn alike
+        if len(originals) == len(rows):  # every second sentence stays unchanged, so that both classes are drawn alike
             originals.append(Example("O", sentence.text))
         else:
             rows.append((originals[-1], Example("I", shifted)))
@@ -110,19 +110,19 @@ def _shifted(sentence: ParsedSentence, random: Random) -> str | None:
     tokens = list(sentence.tokens)
     is_word = [any(letter.isalnum() for letter in token) for token in tokens]
     pairs = [
-        place
-        for place in range(1, len(tokens) - 1)
-        if is_word[place] and is_word[place + 1] and tokens[place] != tokens[place + 1]
+        index
+        for index in range(1, len(tokens) - 1)
+        if is_word[index] and is_word[index + 1] and tokens[index] != tokens[index + 1]
     ]
     if not pairs or QUOTES.intersection(tokens):
         return None
-    place = random.choice(pairs)
-    tokens[place : place + 2] = tokens[place + 1], tokens[place]
+    index = random.choice(pairs)
+    tokens[index : index + 2] = tokens[index + 1], tokens[index]
     return " ".join(tokens)
 
 
 def top_constituents(sentences: Sentences, dealer: Dealer) -> Task:
-    """The labels below the topmost clause: the most frequent sequences, and OTHER for the rest."""
+    """Label sentences by the constituents of the top clause: the most frequent sequences, and OTHER for the rest."""
     sequences: dict[str, list[str]] = defaultdict(list)
     for sentence in sentences:
         labels = [child.category for child in top(sentence.tree).children]
@@ -138,22 +138,22 @@ def top_constituents(sentences: Sentences, dealer: Dealer) -> Task:
 
 
 def past_present(sentences: Sentences, dealer: Dealer) -> Task:
-    """The tense of the main verb."""
+    """Label sentences by the tense of the main verb."""
     return _by_target([(sentence, main_verb(sentence.tree)) for sentence in sentences], dealer)
 
 
 def subj_number(sentences: Sentences, dealer: Dealer) -> Task:
-    """The number of the main clause's subject."""
+    """Label sentences by the number of the main clause's subject."""
     return _by_target([(sentence, subject_noun(sentence.tree)) for sentence in sentences], dealer)
 
 
 def obj_number(sentences: Sentences, dealer: Dealer) -> Task:
-    """The number of the main clause's direct object."""
+    """Label sentences by the number of the main clause's direct object."""
     return _by_target([(sentence, object_noun(sentence.tree, sentence.tokens)) for sentence in sentences], dealer)
 
 
 def _by_target(targets: Sequence[tuple[ParsedSentence, Tree | None]], dealer: Dealer) -> Task:
-    """Label sentences by the tag of one word in them; no form of that word occurs in two splits."""
+    """Label sentences by the tag of their target word; no form of a target occurs in two splits."""
     texts: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for sentence, target in targets:
         if target is not None:
@@ -163,9 +163,9 @@ def _by_target(targets: Sequence[tuple[ParsedSentence, Tree | None]], dealer: De
 
 
 def coordination_inversion(sentences: Sentences, dealer: Dealer) -> Task:
-    """Whether the order of two coordinated clauses is inverted (I) or not (O).
+    """Label sentences by whether two coordinated clauses are inverted (I) or not (O).
 
-    Which of the clauses in the task is longer says nothing: original and inverted sentences are paired.
+    Original and inverted sentences are paired, so that the lengths of the clauses say nothing about the label.
     """
     taken = {sentence.text for sentence in sentences}
     pairs: dict[int, list[tuple[str, str]]] = {-1: [], 0: [], 1: []}  # by which clause is longer: original, inverted
@@ -179,12 +179,12 @@ def coordination_inversion(sentences: Sentences, dealer: Dealer) -> Task:
             taken.add(inverted)
             longer = (second.end - second.first) - (first.end - first.first)
             pairs[(longer > 0) - (longer < 0)].append((sentence.text, inverted))
-    for found in pairs.values():
-        dealer.random.shuffle(found)
+    for group in pairs.values():
+        dealer.random.shuffle(group)
     opposite = list(zip(pairs[-1], pairs[1], strict=False))
-    opposite = [pair if place % 2 else pair[::-1] for place, pair in enumerate(opposite)]
+    opposite = [pair if index % 2 else pair[::-1] for index, pair in enumerate(opposite)]
     equal = list(zip(pairs[0][::2], pairs[0][1::2], strict=False))
-    return dealer.deal([(Example("O", kept[0]), Example("I", turned[1])) for kept, turned in opposite + equal])
+    return dealer.deal([(Example("O", kept[0]), Example("I", swapped[1])) for kept, swapped in opposite + equal])
 
 
 def _inverted(sentence: ParsedSentence, first: Tree, second: Tree) -> str:
@@ -213,7 +213,7 @@ TASKS: Mapping[str, Callable[[Sentences, Dealer], Task]] = {
 
 
 def write_probing_tasks(sentences: Sentences, folder: Path, settings: ProbingSettings, random: Random) -> None:
-    """Write FOLDER/TASK.txt for all ten tasks; raises UserError for too few sentences or sizes of an unknown task."""
+    """Write FOLDER/TASK.txt for all ten tasks; raise UserError for too few sentences or sizes of an unknown task."""
     for name in settings.training_of:
         if name not in TASKS:
             raise UserError(f"probing.training_of.{name}: no such task; there are {', '.join(TASKS)}")

@@ -13,16 +13,16 @@ TARGETS = ("NN", "NNS", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
 HELPERS = BE | {"have", "has", "had", "having", "do", "does", "did", "don", "doesn", "didn", "hasn", "haven", "hadn"}
 RAREST, COMMONEST = 0.001, 0.05  # sentences with a target or replacement, of all
 BIGRAMS = 3  # greatest ratio between the bigrams' frequencies with the target and with its replacement
-NEARBY = 3  # tokens between which two nouns or verbs keep company
-ALIKE = 50  # per cent: cosine of the company of two words from which on they are of one kind
-MEETINGS = 2  # times that a word would meet a kind by chance; one that never does all the same does not go with it
+NEARBY = 3  # greatest distance, in tokens, between two nouns or verbs that keep company
+ALIKE = 50  # per cent: least cosine between the company of two words of one kind
+MEETINGS = 2  # expected by chance: a word that still never meets a kind does not go with it
 SHARES = ("tr", "va", "te", "tr", "tr")  # the forms that replace others, dealt out in turn
 
 Word = tuple[str, str]  # tag, lower-cased token
 
 
 class OddWords:
-    """What the pool says about nouns and verbs: how often they occur, next to which words, and in which company."""
+    """Statistics of the nouns and verbs in the pool: frequencies, bigrams and company (nearby nouns and verbs)."""
 
     def __init__(self, sentences: Sequence[ParsedSentence], random: Random):
         self._random = random
@@ -33,8 +33,8 @@ class OddWords:
             self._bigrams.update(pairwise(token.lower() for token in sentence.tokens))
             content = _content(sentence)
             frequency.update(dict.fromkeys(content.values(), 1))
-            for (place, word), (other, companion) in permutations(content.items(), 2):
-                if abs(place - other) <= NEARBY:
+            for (place, word), (companion_place, companion) in permutations(content.items(), 2):
+                if abs(place - companion_place) <= NEARBY:
                     self._company[word][companion] += 1
         self._usable = {word for word in self._company if RAREST <= frequency[word] / len(sentences) <= COMMONEST}
         self._replacements: dict[tuple[str, str], list[Word]] = defaultdict(list)  # by split and tag
@@ -51,20 +51,22 @@ class OddWords:
         self._uses: Counter[Word] = Counter()
 
     def replace(self, sentence: ParsedSentence, split: str) -> str | None:
-        """Return the sentence with a word replaced by one of the split's; None where none is comparable and odd."""
+        """Return the sentence with a word replaced by one of the split's; None if none is comparable and odd."""
         content = _content(sentence)
         for place in self._random.sample(list(content), len(content)):
             if place == 0 or content[place] not in self._usable:
                 continue
             tag = content[place][0]
-            near = [  # the verbs near a noun, or the nouns near a verb
-                word for other, word in content.items() if abs(other - place) <= NEARBY and word[0][0] != tag[0]
+            neighbours = [  # the verbs near a noun, or the nouns near a verb
+                word for neighbour, word in content.items() if abs(neighbour - place) <= NEARBY and word[0][0] != tag[0]
             ]
-            odd = dict.fromkeys(replacement for other in near for replacement in self._odd_beside(split, tag, other))
+            odd = dict.fromkeys(
+                replacement for neighbour in neighbours for replacement in self._odd_beside(split, tag, neighbour)
+            )
             odd.pop(content[place], None)
-            comparable = [found for found in odd if self._are_comparable(sentence, place, found[1])]
+            comparable = [candidate for candidate in odd if self._are_comparable(sentence, place, candidate[1])]
             if comparable:
-                replacement = min(comparable, key=lambda found: (self._uses[found], self._random.random()))
+                replacement = min(comparable, key=lambda candidate: (self._uses[candidate], self._random.random()))
                 self._uses[replacement] += 1  # all are used, and none much more than others
                 return " ".join([*sentence.tokens[:place], replacement[1], *sentence.tokens[place + 1 :]])
         return None
@@ -78,15 +80,15 @@ class OddWords:
         return company[other] == 0 and company.total() * self._sizes.get(other, 0) >= MEETINGS * self._total
 
     def _add_company_of_kind(self, word: Word) -> Counter[Word]:
-        """Return the company of a word and of those that keep the like."""
+        """Return the company of a word and of all words with similar company."""
         company: Counter[Word] = Counter()
-        for other in self._usable:
-            if other[0] == word[0] and self._are_alike(word, other):
-                company.update(self._company[other])
+        for candidate in self._usable:
+            if candidate[0] == word[0] and self._are_alike(word, candidate):
+                company.update(self._company[candidate])
         return company
 
     def _are_alike(self, one: Word, other: Word) -> bool:
-        """Tell whether the cosine is large enough; in whole numbers, so that all machines agree."""
+        """Return whether the cosine is large enough; it is compared in whole numbers, so that all machines agree."""
         first, second = self._company[one], self._company[other]
         product = sum(first[word] * second[word] for word in first.keys() & second.keys())
         return 100**2 * product**2 >= ALIKE**2 * self._squares[one] * self._squares[other]
@@ -99,18 +101,18 @@ class OddWords:
 
 
 def _content(sentence: ParsedSentence) -> dict[int, Word]:
-    """Return the nouns and verbs of a sentence that are no auxiliaries, by place."""
+    """Return the nouns and verbs of a sentence, without auxiliaries, by position."""
     words = [(tag, token.lower()) for tag, token in zip(sentence.tags, sentence.tokens, strict=True)]
-    return {place: word for place, word in enumerate(words) if word[0] in TARGETS and word[1] not in HELPERS}
+    return {index: word for index, word in enumerate(words) if word[0] in TARGETS and word[1] not in HELPERS}
 
 
 def odd_man_out(sentences: Sequence[ParsedSentence], dealer: Dealer) -> Task:
-    """Whether a noun or verb was replaced (C) or not (O)."""
+    """Label sentences by whether a noun or verb was replaced (C) or not (O)."""
     random = dealer.random
     words = OddWords(sentences, random)
     taken = {sentence.text for sentence in sentences}
     lacking = dict(zip(SPLITS, dealer.settings.per_class(2), strict=True))
-    originals: dict[str, str] = {}  # by split, those that wait for a changed sentence
+    originals: dict[str, str] = {}  # by split, those that still lack a changed sentence
     rows: dict[str, list[Row]] = {split: [] for split in SPLITS}
     for sentence in random.sample(sentences, len(sentences)):
         splits = [split for split in SPLITS if len(rows[split]) < lacking[split]]
@@ -118,7 +120,7 @@ def odd_man_out(sentences: Sequence[ParsedSentence], dealer: Dealer) -> Task:
             changed = words.replace(sentence, split)
             if changed is None or changed in taken:
                 continue
-            if split in originals:  # every second one stays, so that both classes are drawn alike
+            if split in originals:  # every second sentence stays unchanged, so that both classes are drawn alike
                 rows[split].append((Example("O", originals.pop(split)), Example("C", changed)))
                 taken.add(changed)
             else:

@@ -1,4 +1,4 @@
-"""What all probing tasks share: parsed sentences, sizes, and samples with equal classes in each split."""
+"""The base of all probing tasks: parsed sentences, sizes, and samples with equal classes in each split."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ Task = dict[str, list[Example]]  # by split
 
 
 class Dealer:
-    """Deals sentences out to the splits of a task, equally many of each class; raises UserError for too few."""
+    """Deals sentences out to the splits of a task, equally many of each class; too few raise UserError."""
 
     def __init__(self, settings: ProbingSettings, random: Random):
         self.settings, self.random = settings, random
@@ -55,7 +55,7 @@ class Dealer:
         return UserError(f"{found}; raise probing.documents ({settings.documents}) or lower its sizes ({sizes})")
 
     def has_enough(self, sentences: int, classes: int) -> bool:
-        """Tell whether this many sentences fill one of so many classes, in each split."""
+        """Return whether this many sentences are enough, in each split, for one of so many classes."""
         sizes = self.settings.per_class(classes)
         return min(sizes) >= 1 and sentences >= sum(sizes)
 
@@ -87,47 +87,47 @@ class Dealer:
                     for label in sorted(labels[:count])
                 ]
                 return self.deal(list(zip(*columns, strict=True)))
-        found = ", ".join(f"{label}: {len(candidates[label])}" for label in labels[:4]) or "none"
+        counts = ", ".join(f"{label}: {len(candidates[label])}" for label in labels[:4]) or "none"
         needed = sum(self.settings.per_class(2))
-        raise self.too_few(f"fewer than two classes have {needed} sentences ({found})")
+        raise self.too_few(f"fewer than two classes have {needed} sentences ({counts})")
 
     def deal_forms(self, candidates: Mapping[str, Mapping[str, Sequence[str]]]) -> Task:
         """Deal out sentences by label and target word form, so that no form occurs in two splits.
 
-        The forms of a split give equally many sentences as far as they have them: no verb or noun makes up half of it.
+        The forms of a split give equally many sentences, as far as they can, so that none makes up half of the split.
         """
         if len(candidates) < 2:
             raise self.too_few(f"fewer than two classes ({', '.join(candidates) or 'none'})")
         task: Task = {split: [] for split in SPLITS}
         sizes = self.settings.per_class(len(candidates))
         for label in sorted(candidates):
-            parts = self._split_forms(candidates[label], sizes)
-            for split, size, forms in zip(SPLITS, sizes, parts, strict=True):
-                found = sum(map(len, forms))
-                if found < size:
-                    class_ = f"class {label}, {len(candidates[label])} word forms"
-                    raise self.too_few(f"{class_}: {split} gets {found} of {size} sentences")
+            forms_by_split = self._split_forms(candidates[label], sizes)
+            for split, size, forms in zip(SPLITS, sizes, forms_by_split, strict=True):
+                available = sum(map(len, forms))
+                if available < size:
+                    description = f"class {label}, {len(candidates[label])} word forms"
+                    raise self.too_few(f"{description}: {split} gets {available} of {size} sentences")
                 task[split] += [Example(label, text) for text in self._evenly(forms, size)]
         for examples in task.values():
             self.random.shuffle(examples)
         return task
 
     def _split_forms(self, forms: Mapping[str, Sequence[str]], sizes: Sequence[int]) -> list[list[Sequence[str]]]:
-        """Give each form's sentences, the longest lists first, to the split that lacks most."""
-        parts: list[list[Sequence[str]]] = [[] for _ in sizes]
+        """Give each form's sentences, the longest lists first, to the split that lacks most sentences."""
+        forms_by_split: list[list[Sequence[str]]] = [[] for _ in sizes]
         lacking = list(sizes)
         for form in sorted(forms, key=lambda form: (-len(forms[form]), self.random.random())):
-            part = lacking.index(max(lacking))
-            parts[part].append(forms[form])
-            lacking[part] -= len(forms[form])
-        return parts
+            split_index = lacking.index(max(lacking))
+            forms_by_split[split_index].append(forms[form])
+            lacking[split_index] -= len(forms[form])
+        return forms_by_split
 
     def _evenly(self, lists: Sequence[Sequence[str]], count: int) -> list[str]:
         """Take texts from the lists in turn, at random from each."""
-        waiting = [self.random.sample(texts, len(texts)) for texts in lists]
+        remaining = [self.random.sample(texts, len(texts)) for texts in lists]
         taken: list[str] = []
         while len(taken) < count:
-            self.random.shuffle(waiting)
-            waiting = [texts for texts in waiting if texts]
-            taken += [texts.pop() for texts in waiting[: count - len(taken)]]
+            self.random.shuffle(remaining)
+            remaining = [texts for texts in remaining if texts]
+            taken += [texts.pop() for texts in remaining[: count - len(taken)]]
         return taken

@@ -1,4 +1,4 @@
-"""Reads bracketed constituency trees (Penn Treebank style) and finds in them what clauses are made of."""
+"""Read bracketed constituency trees (Penn Treebank style) and find the verb, subject, object and clauses in them."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ class Tree(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """Edges on the longest way down to a word; 1 for a tag."""
+        """The number of edges on the longest path down to a word; 1 for a tag."""
         return 1 + max((child.depth for child in self.children), default=0)
 
     def below(self, category: str) -> list["Tree"]:
@@ -39,7 +39,7 @@ class Tree(NamedTuple):
 
 
 def parse_tree(brackets: str) -> Tree:
-    """Read one tree; raises ValueError when the brackets do not make exactly one."""
+    """Read one tree; raise ValueError if the brackets are not exactly one tree."""
     nodes: list[tuple[str, int, list[Tree]]] = [("", 0, [])]  # those that are open: label, first token, children
     tokens = 0
     for piece in re.findall(r"\(\s*[^\s()]*|\)|[^\s()]+", brackets):
@@ -68,7 +68,7 @@ def _main_verb_phrase(tree: Tree) -> Tree | None:
 
 
 def main_verb(tree: Tree) -> Tree | None:
-    """Return the finite verb of the main clause; none for a modal, or where clauses or verb phrases are coordinated."""
+    """Return the finite verb of the main clause; None for a modal and for coordinated clauses or verb phrases."""
     phrase = _main_verb_phrase(tree)
     if phrase is None or phrase.below("CC"):
         return None
@@ -79,8 +79,8 @@ def main_verb(tree: Tree) -> Tree | None:
 def subject_noun(tree: Tree) -> Tree | None:
     """Return the common noun that heads the subject of the main clause."""
     phrase = _main_verb_phrase(tree)
-    before = [child for child in top(tree).below("NP") if phrase and child.end <= phrase.first]
-    return _common_noun(before[-1]) if before else None
+    noun_phrases = [child for child in top(tree).below("NP") if phrase and child.end <= phrase.first]
+    return _common_noun(noun_phrases[-1]) if noun_phrases else None
 
 
 def object_noun(tree: Tree, tokens: tuple[str, ...]) -> Tree | None:
@@ -98,11 +98,11 @@ def object_noun(tree: Tree, tokens: tuple[str, ...]) -> Tree | None:
 
 
 def coordinated_clauses(tree: Tree) -> tuple[Tree, Tree] | None:
-    """Return the two clauses of a sentence that is these, a conjunction and punctuation."""
-    parts = [child for child in top(tree).children if child.category not in (",", ".", ":")]
-    if top(tree).category != "S" or [part.category for part in parts] != ["S", "CC", "S"]:
+    """Return the two clauses of a sentence that consists of them, a conjunction and punctuation."""
+    constituents = [child for child in top(tree).children if child.category not in (",", ".", ":")]
+    if top(tree).category != "S" or [constituent.category for constituent in constituents] != ["S", "CC", "S"]:
         return None
-    return parts[0], parts[2]
+    return constituents[0], constituents[2]
 
 
 def _common_noun(phrase: Tree) -> Tree | None:

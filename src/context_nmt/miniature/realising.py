@@ -33,7 +33,7 @@ class Realised:
 
     def position(self, language: str, part: Part) -> int:
         """Return the index of the first token that expresses a part of the meaning."""
-        return next(place for place, leaf in enumerate(self.side(language)) if part in leaf.parts)
+        return next(index for index, leaf in enumerate(self.side(language)) if part in leaf.parts)
 
     def mentions(self) -> list[tuple[NounPhrase, Part]]:
         """Return the noun phrases in the order of the English sentence, each with the part that its head expresses."""
@@ -43,15 +43,15 @@ class Realised:
     def alignment(self) -> list[tuple[int, int]]:
         """Return pairs of token indices (English, German) that express the same part of the meaning."""
         places: dict[Part, list[int]] = defaultdict(list)
-        for place, leaf in enumerate(self.de):
+        for index, leaf in enumerate(self.de):
             for part in leaf.parts:
-                places[part].append(place)
-        parts = [(here, part) for here, leaf in enumerate(self.en) for part in leaf.parts]
-        return sorted({(here, there) for here, part in parts for there in places[part]})
+                places[part].append(index)
+        parts = [(english, part) for english, leaf in enumerate(self.en) for part in leaf.parts]
+        return sorted({(english, german) for english, part in parts for german in places[part]})
 
 
 def realise(sentence: Sentence, wordings: Wordings = AS_IT_IS) -> Realised:
-    """Put a sentence into words, some entities called by another noun."""
+    """Put a sentence into words, with other wordings for some entities."""
     tree = English(wordings).sentence(sentence)
     return Realised(tree, tuple(leaves(tree)), tuple(German(wordings).sentence(sentence)))
 

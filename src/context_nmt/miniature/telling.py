@@ -1,4 +1,4 @@
-"""What a document has said so far, and sentences that can come next: how people are mentioned, and what they do."""
+"""The sentences of a document so far, and those that can follow: mentions of people, and their actions."""
 
 from collections.abc import Sequence
 from random import Random
@@ -21,7 +21,7 @@ class Telling(Clauses):
             self._cast[1] = self._person("feminine")
         random.shuffle(self._cast)
         self._here: set[Entity] = set()  # people mentioned in this sentence
-        self._before: set[Entity] = set()  # and in the one before
+        self._before: set[Entity] = set()  # people mentioned in the previous sentence
         self._known: set[Entity] = set()
         self._used: set[str] = {person.wording.noun.name for person in self._cast}  # nouns of this document
 
@@ -34,12 +34,12 @@ class Telling(Clauses):
         return person
 
     def _mention(self, person: Entity) -> NounPhrase:
-        """Return a pronoun if this sentence has mentioned them, often if the last one has; else a name or a noun."""
-        again = person in self._here or (person in self._before and self._chance(self._rates.person_pronoun))
+        """Return a pronoun if this sentence mentioned the person, often if the last one did; else a name or a noun."""
+        use_pronoun = person in self._here or (person in self._before and self._chance(self._rates.person_pronoun))
         known = person in self._known
         self._here.add(person)
         self._known.add(person)
-        if again:
+        if use_pronoun:
             return NounPhrase(person, "pronoun")
         if person.name:
             return NounPhrase(person, "name")
@@ -52,22 +52,22 @@ class Telling(Clauses):
         return self._mention(self._one_of_the_cast(but))
 
     def _subject(self) -> NounPhrase:
-        """Return one of the people, now and then both, or a whole group."""
+        """Return one of the two people, sometimes both, or a group of other people."""
         if self._chance(0.06) and not self._here:
             self._before = set()
-            phrase, other = [self._mention(person) for person in self._cast]
-            phrase.other = other
+            phrase, second = [self._mention(person) for person in self._cast]
+            phrase.other = second
             return phrase
         if self._chance(self._rates.plural):
             gender = self._one(("masculine", "feminine"))
-            people = self._entity(self._one(self._vocabulary.people[gender]), plural=True)
-            return NounPhrase(people, "definite", self._adjective(people.wording.noun))
+            group = self._entity(self._one(self._vocabulary.people[gender]), plural=True)
+            return NounPhrase(group, "definite", self._adjective(group.wording.noun))
         return self._somebody()
 
     # Things
 
     def _thing(self) -> Entity:
-        """Return a thing or an animal that this document has not spoken of."""
+        """Return a thing or an animal that this document has not mentioned."""
         while True:
             noun = self._one(self._vocabulary.things)
             if noun.name not in self._used:
@@ -95,13 +95,13 @@ class Telling(Clauses):
 
     def _acts_on(self, target: NounPhrase, subject: NounPhrase, *, simple: bool = False) -> Clause:
         """Return a clause in which the other person may be the recipient."""
-        recipient, here = None, set(self._here)
+        recipient, mentioned = None, set(self._here)
         alone = simple or subject.other or (target.possessor and target.possessor.form == "name")
         if not alone and subject.entity in self._cast:
             recipient = self._somebody(but=subject.entity)
         clause = self._does_to(subject, target, recipient, simple=simple)
         if recipient and clause.indirect is None:
-            self._here = here
+            self._here = mentioned
         return clause
 
     def _state_or_owner(self, subject: NounPhrase) -> Clause:
@@ -113,17 +113,17 @@ class Telling(Clauses):
         return self._state(subject)
 
     def _companion(self, clause: Clause) -> None:
-        """Add, now and then, "for", "with" or "without" and the other person."""
+        """Add, at random, "for", "with" or "without" and the other person."""
         subject = clause.subject
         if clause.place or clause.verb.frame != "transitive" or not subject or subject.entity not in self._cast:
             return
-        other = self._one_of_the_cast(but=subject.entity)
-        if other not in self._here and not subject.other and self._chance(self._rates.companion):
+        companion = self._one_of_the_cast(but=subject.entity)
+        if companion not in self._here and not subject.other and self._chance(self._rates.companion):
             preposition = self._one(self._vocabulary.for_people)
-            clause.place = PrepositionalPhrase(preposition, preposition.case, self._mention(other))
+            clause.place = PrepositionalPhrase(preposition, preposition.case, self._mention(companion))
 
     def _add_relative(self, phrase: NounPhrase) -> None:
-        """Add, now and then, a relative clause: that was old, that she bought."""
+        """Add, at random, a relative clause: that was old, that she bought."""
         if not self._chance(self._rates.relative) or phrase.form not in ("definite", "indefinite"):
             return
         if self._chance(0.5):
@@ -137,21 +137,21 @@ class Telling(Clauses):
     # Sentences
 
     def _add(self, clause: Clause, *, plain: bool = False, ambiguities: Sequence[Ambiguity] = ()) -> None:
-        """End a sentence; unless `plain`, now and then as a question, as direct speech or with "But" before it."""
+        """Add a sentence; unless `plain`, sometimes as a question, as direct speech or with "But" before it."""
         sentence = Sentence(clause, ambiguities=tuple(ambiguities))
         draw = self._random.random()
-        question, speech = self._rates.question, self._rates.question + self._rates.speech
+        question_limit, speech_limit = self._rates.question, self._rates.question + self._rates.speech
         if not plain:
             simple = clause.fronted is None and clause.frequency is None and clause.subordinate is None
-            if draw < question and simple and clause.complement is None:
+            if draw < question_limit and simple and clause.complement is None:
                 sentence.question = True
-            elif draw < speech:
+            elif draw < speech_limit:
                 person = self._one_of_the_cast(but=clause.subject.entity if clause.subject else None)
                 if person not in self._here:  # nobody calls themselves by name
                     self._mention(person)
                     sentence.speaker = NounPhrase(person, "name" if person.name else "definite")
                     sentence.speaking, sentence.speaking_tense = self._lexicon.verbs["say"], self._tense
-            elif draw < speech + self._rates.opening and self.sentences:
+            elif draw < speech_limit + self._rates.opening and self.sentences:
                 sentence.opening = self._lexicon.conjunctions["but"]
         self._finish(sentence)
 
@@ -179,13 +179,13 @@ class Telling(Clauses):
             return self._is_so(subject)
         if draw < 0.75 and clausal:
             clause = Clause(subject, self._one(self._vocabulary.clausal), self._tense)
-            other = self._somebody()
-            clause.complement = self._does(other) if self._chance(0.5) else self._is_so(other)
+            other_person = self._somebody()
+            clause.complement = self._does(other_person) if self._chance(0.5) else self._is_so(other_person)
             return clause
         return self._does_to(subject, self._somebody(but=subject.entity))
 
     def people(self) -> None:
-        """Say something that mentions nothing but people and places."""
+        """Add a sentence that mentions only people and places."""
         if self._chance(self._rates.coordinated):
             clauses = [self._decorate(self._about_people(self._mention(person))) for person in self._cast]
             self._coordinate(*clauses)
@@ -200,7 +200,7 @@ class Telling(Clauses):
             self._add(self._decorate(self._about_people(subject)))
 
     def _with_subordinate(self, target: Entity | None) -> Clause:
-        """Return a clause about people or a thing, with another one about people that says why, when or if."""
+        """Return a clause about people or a thing, with a subordinate clause about people."""
         fronted = self._chance(0.4)
         subordinate = self._about_people(self._somebody(), clausal=False) if fronted else None
         subject = self._somebody()

@@ -1,4 +1,4 @@
-"""The words of `lexicon.yaml`, as they are written there, with all forms that the grammars need.
+"""The words of `lexicon.yaml`, with all forms that the grammars need.
 
 The sides of a word are `en` and `de`, as in the corpus's files; `name` is its key in the lexicon.
 """
@@ -37,10 +37,10 @@ def _split(text: Any, *numbers: int) -> list[str]:
 
 
 def _kinds(listed: Any) -> tuple[str, ...]:
-    """Flatten kinds of nouns and groups of them, which are lists."""
+    """Flatten a list of noun kinds and of groups (lists) of them."""
     require(isinstance(listed, list), f"{listed!r} is no list")
     return tuple(
-        dict.fromkeys(kind for part in listed for kind in (_kinds(part) if isinstance(part, list) else [part]))
+        dict.fromkeys(kind for entry in listed for kind in (_kinds(entry) if isinstance(entry, list) else [entry]))
     )
 
 
@@ -59,8 +59,8 @@ class NounForms:
 def _english_nouns(text: Any) -> tuple[NounForms, ...]:
     """Read "knife, knives" or "bicycle / bike"."""
     nouns = []
-    for words in _text(text).split(" / "):
-        singular, *irregular = _split(words, 1, 2)
+    for synonym in _text(text).split(" / "):
+        singular, *irregular = _split(synonym, 1, 2)
         plural = irregular[0] if irregular else english_morphology.with_s(singular)
         nouns.append(NounForms(singular, {"singular": singular, "plural": plural}))
     return tuple(nouns)
@@ -69,12 +69,12 @@ def _english_nouns(text: Any) -> tuple[NounForms, ...]:
 def _german_nouns(text: Any) -> tuple[NounForms, ...]:
     """Read "das Messer, des Messers, die Messer", synonyms after " / "; articles must agree."""
     nouns = []
-    for words in _text(text).split(" / "):
-        articles, forms = zip(*(word.partition(" ")[::2] for word in _split(words, 3)), strict=True)
+    for synonym in _text(text).split(" / "):
+        articles, forms = zip(*(word.partition(" ")[::2] for word in _split(synonym, 3)), strict=True)
         require(articles[0] in GENDERS, f"the article is {articles[0]!r}; allowed are {', '.join(GENDERS)}")
         gender = GENDERS[articles[0]]
         expected = (articles[0], german_morphology.form("definite", gender, "singular", "genitive"), "die")
-        require(articles == expected, f"{words!r}: the articles of a {gender} noun are {', '.join(expected)}")
+        require(articles == expected, f"{synonym!r}: the articles of a {gender} noun are {', '.join(expected)}")
         nouns.append(NounForms(forms[0], german_morphology.noun_forms(forms[0], forms[1], forms[2], gender), gender))
     require(len({noun.gender for noun in nouns}) == 1, "German synonyms must have one gender")
     return tuple(nouns)
@@ -111,7 +111,7 @@ class Adjective(Checked):
     de: str
     stem: str = ""
     kinds: Kinds = ()
-    cue: bool = False  # only where it decides the sense of a noun
+    cue: bool = False  # used only to decide the sense of a noun
 
     def __post_init__(self) -> None:
         require(self.cue != bool(self.kinds), "needs kinds, or `cue: true` and no kinds")
@@ -131,7 +131,7 @@ class Noun(Checked):
     side: Literal["", "en", "de"] = ""
     of: tuple[str, ...] = ()  # genitive attributes: the bank of the river
     adjectives: tuple[str, ...] = ()
-    cues: tuple[str, ...] = ()  # nouns whose mention elsewhere decides it; those of `of` among them
+    cues: tuple[str, ...] = ()  # nouns whose mention elsewhere decides it, including those under `of`
 
     def __post_init__(self) -> None:
         require((self.at is not None) == (self.kind == "place"), "`at` is for the kind 'place', and needed there")
@@ -141,7 +141,7 @@ class Noun(Checked):
 
     @property
     def ambiguous_word(self) -> str:
-        """The lemma that has another sense."""
+        """The lemma that is shared with another sense."""
         return self.en[0].lemma if self.side == "en" else self.de[0].lemma
 
 
@@ -191,15 +191,17 @@ class Verb(Checked):
     marker: Literal["", "to"] = ""  # of a modal verb whose infinitive has "to": wants to sleep
 
     def __post_init__(self) -> None:
-        without = self.frame in get_args(WithoutObject)
-        require(without != bool(self.object), f"{self.frame} verbs have {'no' if without else 'an'} object")
+        takes_no_object = self.frame in get_args(WithoutObject)
+        require(
+            takes_no_object != bool(self.object), f"{self.frame} verbs have {'no' if takes_no_object else 'an'} object"
+        )
         require(
             (self.frame in WITH_PLACE) == bool(self.prepositions),
             f"`prepositions` is for {' and '.join(WITH_PLACE)} verbs, and needed there",
         )
-        both = self.preposition.en and self.preposition.de and self.preposition.case
+        is_complete = self.preposition.en and self.preposition.de and self.preposition.case
         require(
-            (self.frame == "prepositional") == bool(both),
+            (self.frame == "prepositional") == bool(is_complete),
             "prepositional verbs, and only they, have a preposition in both languages and a case",
         )
 

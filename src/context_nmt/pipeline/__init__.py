@@ -1,1 +1,1 @@
-"""Who runs what: plans, checks, new experiments, and running stages."""
+"""Planning, checking, creating and running experiments."""

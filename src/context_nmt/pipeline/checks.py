@@ -1,4 +1,4 @@
-"""Checks experiments before they run: copies of dvc.yaml, settings, models, and whether their text can be had."""
+"""Check experiments before they run: copies of dvc.yaml, settings, models and the availability of their text."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,12 +20,12 @@ GENERATED = {f"{split}.{ending}" for split in ("train", "valid", "test") for end
 
 
 def experiments(root: Path) -> list[Path]:
-    """The folders of all experiments, the default one (the root) first."""
+    """Return the folders of all experiments, the default one (the root) first."""
     return [root, *sorted(path for path in (root / "experiments").glob("*") if path.is_dir())]
 
 
 def check_experiments(root: Path) -> int:
-    """Check all experiments of a project and return their number; raises UserError with a line per problem."""
+    """Check all experiments of a project and return their number; raise UserError with a line per problem."""
     folders = experiments(root)
     problems = []
     for names in read_catalogue(root / "data" / "params.yaml").values():
@@ -34,8 +34,8 @@ def check_experiments(root: Path) -> int:
                 read_entry(root / "data" / "params.yaml", name)
             except UserError as error:
                 problems.append(str(error))
-    if old := old_code_files(root):
-        problems.append(OLD.format(files=", ".join(old), root=root.resolve()))
+    if outdated := old_code_files(root):
+        problems.append(OLD.format(files=", ".join(outdated), root=root.resolve()))
     for folder in folders:
         problems += [*_folder_problems(root, folder), *_model_problems(folder)]
     if problems:
@@ -44,7 +44,7 @@ def check_experiments(root: Path) -> int:
 
 
 def check_before_run(root: Path, folder: Path) -> None:
-    """Check one experiment and that its corpus can be had, but not its models; raises UserError.
+    """Check one experiment and the availability of its corpus, but not its models; raise UserError for problems.
 
     The plan stage checks the models.
     """
@@ -111,7 +111,10 @@ def _copy_problems(original: Path, copy: Path) -> Iterator[str]:
 
 
 def _alias_problems(parameters: Path) -> Iterator[str]:
-    """`dvc exp run -S` writes into what an alias shares: another variant changes with it, or the change is lost."""
+    """Yield a problem for each YAML alias.
+
+    `dvc exp run -S` writes into the shared value: another variant changes with it, or the change is lost.
+    """
     for event in yaml.parse(parameters.read_text(encoding="utf-8"), yaml.SafeLoader):
         if isinstance(event, yaml.AliasEvent):
             line = event.start_mark.line + 1 if event.start_mark else 0
@@ -121,18 +124,21 @@ def _alias_problems(parameters: Path) -> Iterator[str]:
 
 
 def _missing_keys(pipeline: Path, parameters: Path) -> Iterator[str]:
-    """DVC stops where a key that dvc.yaml names is missing, even one with a default."""
-    stages, given = read_yaml(pipeline)["stages"].values(), read_yaml(parameters)
+    """Yield a problem for each key that dvc.yaml names and params.yaml lacks: DVC requires all of them."""
+    stages, values = read_yaml(pipeline)["stages"].values(), read_yaml(parameters)
     defaults = {key: "{}" for stage in stages for key in stage.get("params", [])}
     defaults |= {f"{items}".strip("${}"): "[]" for stage in stages for items in stage.get("matrix", {}).values()}
     for key, default in sorted(defaults.items()):
         parent, _, name = key.rpartition(".")
-        if name not in ((given.get(parent) or {}) if parent else given):
+        if name not in ((values.get(parent) or {}) if parent else values):
             yield f"{parameters}: {key}: dvc.yaml reads this key; write `{name}: {default}` for its default"
 
 
 def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
-    """Name the key of what is missing: DVC, or a stage, would do so only after it has removed earlier outputs."""
+    """Yield a problem, with its key, for each missing text or set.
+
+    DVC, or a stage, would report it only after it has removed earlier outputs.
+    """
     settings, catalogue = read_parameters(parameters), root / "data" / "params.yaml"
     corpus, entries = settings.corpus, {}
     for name in settings.download:
@@ -149,30 +155,30 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
                 f" {known} under download"
             )
     entry = entries.get(corpus.name)
-    made = CONTRASTIVE_SETS if isinstance(entry, MiniatureSettings) else ()
-    if own := sorted(set(corpus.contrastive) - set(made)) if entry else []:
+    known_sets = CONTRASTIVE_SETS if isinstance(entry, MiniatureSettings) else ()
+    if extra := sorted(set(corpus.contrastive) - set(known_sets)) if entry else []:
         yield (
-            f"{parameters}: corpus.contrastive: {own}: {corpus.name} has {', '.join(made) or 'no such sets'}, and files"
-            " of your own in its folder would be removed; copy the folder to another name in data/ and give this as"
-            " corpus.name"
+            f"{parameters}: corpus.contrastive: {extra}: {corpus.name} has {', '.join(known_sets) or 'no such sets'},"
+            " and files of your own in its folder would be removed; copy the folder to another name in data/ and give"
+            " this as corpus.name"
         )
     files = _corpus_files(data / corpus.name, entry)
     if files is not None:
         yield from _text_problems(settings, files, parameters)
-    sets = {name.split(".")[0] for name in files or () if name.endswith(f".{corpus.direction}.jsonl")}
-    if files is not None and not entry and (absent := sorted(set(corpus.contrastive) - sets)):
+    present_sets = {name.split(".")[0] for name in files or () if name.endswith(f".{corpus.direction}.jsonl")}
+    if files is not None and not entry and (missing := sorted(set(corpus.contrastive) - present_sets)):
         yield (
-            f"{parameters}: corpus.contrastive: {absent}: no file {data / corpus.name}/SET.{corpus.direction}.jsonl;"
-            f" the sets there are {sorted(sets)}"
+            f"{parameters}: corpus.contrastive: {missing}: no file {data / corpus.name}/SET.{corpus.direction}.jsonl;"
+            f" the sets there are {sorted(present_sets)}"
         )
 
 
 def _corpus_files(folder: Path, entry: CorpusEntry | MiniatureSettings | None) -> set[str] | None:
-    """The names of the files that a corpus has or will have; None where only its download can tell."""
+    """Return the names of the files that a corpus has or will have; None if only its download can tell."""
     if isinstance(entry, CorpusEntry):
         if entry.format != "text":
             return None
-        files = [*entry.files, *(file for one in entry.sacrebleu for file in one.files)]
+        files = [*entry.files, *(file for test_set in entry.sacrebleu for file in test_set.files)]
         return {name for file in files for name in file.outputs}
     if folder.is_dir():
         return {path.name for path in folder.iterdir()}
@@ -182,19 +188,19 @@ def _corpus_files(folder: Path, entry: CorpusEntry | MiniatureSettings | None) -
 def _text_problems(settings: ExperimentSettings, files: set[str], parameters: Path) -> Iterator[str]:
     corpus, train = settings.corpus, settings.train
     sides = [
-        {name.rpartition(".")[0] for name in files if name.endswith(f".{one}")}
-        for one in (corpus.source, corpus.target)
+        {name.rpartition(".")[0] for name in files if name.endswith(f".{language}")}
+        for language in (corpus.source, corpus.target)
     ]
     known = sorted(sides[0] & sides[1])
     for key, names in (("train", [corpus.train]), ("validation", [corpus.validation]), ("tests", corpus.tests)):
         if missing := ", ".join(name for name in names if name not in known):
-            there = f"data/{corpus.name} has {', '.join(known) or 'none'} in {corpus.source} and {corpus.target}"
-            yield f"{parameters}: corpus.{key}: no text {missing}; {there}"
-    needed = ", ".join([*train.document, *train.continued])
-    for split in (corpus.train, corpus.validation) if needed else ():
+            available = f"data/{corpus.name} has {', '.join(known) or 'none'} in {corpus.source} and {corpus.target}"
+            yield f"{parameters}: corpus.{key}: no text {missing}; {available}"
+    variants = ", ".join([*train.document, *train.continued])
+    for split in (corpus.train, corpus.validation) if variants else ():
         path = documents_file(Path("data") / corpus.name, split)
         if path.name not in files:
             yield (
-                f"{parameters}: train.document, train.continued: {needed} need documents, but there is no {path}, which"
-                " holds the line number of each document's first sentence, from 0"
+                f"{parameters}: train.document, train.continued: {variants} need documents, but there is no {path},"
+                " which holds the line number of each document's first sentence, from 0"
             )

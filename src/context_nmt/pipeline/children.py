@@ -1,4 +1,4 @@
-"""Runs DVC commands as child processes, passes their output on and leaves no process behind."""
+"""Run DVC commands as child processes, print their output and leave no process running."""
 
 import os
 import queue
@@ -15,7 +15,7 @@ from context_nmt.files import UserError
 
 PATIENCE = 20  # seconds that interrupted stages have to tidy up
 RUNNING = re.compile(r"Running stage '(?:.*:)?(.*)':$")
-# What else DVC prints about every stage, and its advice; all other lines are passed on.
+# Other lines that DVC prints for every stage, and its advice; these are dropped, all others are printed.
 ROUTINE = re.compile(
     r"Updating lock file|Generating lock file|Stage '.*' (didn't change|is cached)"
     r"|Data and pipelines|To track the changes with git|\tgit add |To enable auto staging"
@@ -24,7 +24,7 @@ ROUTINE = re.compile(
 
 
 class Children:
-    """Child processes whose output is printed, each line after its stage's name; they end with the context."""
+    """Child processes that end with the context; each line of their output is printed after its stage's name."""
 
     def __init__(self, environment: dict[str, str]) -> None:
         self.environment = environment
@@ -33,9 +33,9 @@ class Children:
         self._quiet = False
 
     def __enter__(self) -> "Children":
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
-                signal.signal(number, signal.default_int_handler)  # these end the children, too
+        for signal_number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(signal_number) != signal.SIG_IGN:  # nohup ignores SIGHUP
+                signal.signal(signal_number, signal.default_int_handler)  # so these signals end the children, too
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -73,25 +73,25 @@ class Children:
         threading.Thread(target=self._pass_on, args=(name, self.running[name]), daemon=True).start()
 
     def wait(self) -> str:
-        """Wait until one process has ended, and return its name; raises UserError if it failed."""
+        """Wait until one process has ended, and return its name; raise UserError if it failed."""
         name, stage = self._finished.get()
         status = self.running[name].wait()
-        if status:  # it stays in `running`, so that __exit__ ends what it may have left
+        if status:  # it stays in `running`, so that __exit__ ends the processes it may have left
             raise UserError(f"{stage}: failed with exit status {status}; its output is above")
         del self.running[name]
         return name
 
     def _pass_on(self, name: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        stage, began, first = name, 0.0, False
+        stage, began, follows_running = name, 0.0, False
         for line in process.stdout:
-            command, first = first and line.startswith("> "), False  # the line after RUNNING
-            if found := RUNNING.match(line):
+            is_command, follows_running = follows_running and line.startswith("> "), False  # the line after RUNNING
+            if match := RUNNING.match(line):
                 self._done(stage, began)
-                stage, began = found[1], time.monotonic()
+                stage, began = match[1], time.monotonic()
                 self._say(stage, "started")
-                first = True
-            elif line.strip() and not command and not ROUTINE.match(line):
+                follows_running = True
+            elif line.strip() and not is_command and not ROUTINE.match(line):
                 self._say(stage, line.rstrip())
         if process.wait() == 0:
             self._done(stage, began)

@@ -1,4 +1,4 @@
-"""Counts parameters and FLOPs of the variants of an experiment, as JSON or as tables."""
+"""Count parameters and FLOPs of the variants of an experiment, as JSON or as tables."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ from context_nmt.settings.parameters import read_parameters
 
 
 def describe_plans(experiment: Layout) -> None:
-    """Write metrics/models.json from the plans of all variants and the vocabularies; raises UserError."""
+    """Write metrics/models.json from all variants' plans and the vocabularies; raise UserError if one is wrong."""
     plans = {path.parent.name: TrainingPlan.read(path).model for path in experiment.plans("training")}
     write_json(experiment.models, _describe(plans, experiment, None))
 
@@ -25,7 +25,7 @@ def describe_plans(experiment: Layout) -> None:
 def print_descriptions(parameters: Path, units: int | None, *, as_json: bool) -> None:
     """Print the variants of a params.yaml as JSON or tables, for vocabularies of `units` or those of the corpus.
 
-    Raises UserError for a wrong params.yaml or number, or where there are no vocabularies yet.
+    Raise UserError for a wrong params.yaml or number, or if there are no vocabularies yet.
     """
     settings, experiment = read_parameters(parameters), Layout(parameters.parent)
     if units is None and not experiment.binarized.is_dir():
@@ -39,13 +39,16 @@ def print_descriptions(parameters: Path, units: int | None, *, as_json: bool) ->
 
 
 def _describe(plans: dict[str, ModelPlan], experiment: Layout, units: int | None) -> dict[str, dict[str, Any]]:
-    """Describe every variant, see `counting.describe`."""
+    """Return a description of every variant, see `counting.describe`."""
     if units is None:
         corpus = BinarizedCorpus(experiment.binarized)
         source, target = len(corpus.source_vocabulary), len(corpus.target_vocabulary)
     else:
         source = target = units
-    return {name: describe(one, source_vocabulary=source, target_vocabulary=target) for name, one in plans.items()}
+    return {
+        variant: describe(model_plan, source_vocabulary=source, target_vocabulary=target)
+        for variant, model_plan in plans.items()
+    }
 
 
 def _print_tables(described: dict[str, dict[str, Any]]) -> None:
@@ -60,7 +63,7 @@ def _print_tables(described: dict[str, dict[str, Any]]) -> None:
             parts.add_row(part, f"{count:,}")
         slots = Table("slot", "layer", "filled by", title=f"{variant}: slots")
         for slot, layers in values["slots"].items():
-            for number, layer in enumerate(layers, start=1):
+            for layer_number, layer in enumerate(layers, start=1):
                 settings = ", ".join(f"{key} {value}" for key, value in layer.items() if key != "mechanism")
-                slots.add_row(slot, str(number), " ".join(filter(None, [layer["mechanism"], settings])))
+                slots.add_row(slot, str(layer_number), " ".join(filter(None, [layer["mechanism"], settings])))
         console.print(parts, slots)

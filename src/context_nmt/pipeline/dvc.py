@@ -23,7 +23,7 @@ from context_nmt.files import replacing
 
 @contextmanager
 def modify_quickly(path: Any, fs: Any = None) -> Iterator[dict[str, Any]]:
-    """Yield the values of a DVC file, and write them with the changes made in the block."""
+    """Yield the values of a DVC file, then write them with the changes made in the block."""
     if not str(path).endswith(".lock"):
         with modify_yaml(path, fs=fs) as values:
             yield values
@@ -31,18 +31,20 @@ def modify_quickly(path: Any, fs: Any = None) -> Iterator[dict[str, Any]]:
     file = Path(path)
     values = (_yaml().load(file.read_text(encoding="utf-8")) or {}) if file.is_file() else {}
     yield values
-    text = StringIO()
-    _yaml().dump(values, text)
+    stream = StringIO()
+    _yaml().dump(values, stream)
     with replacing(file) as temporary:  # `context-nmt repro` reads it while other stages run
-        temporary.write_text(text.getvalue().replace(": \n", ":\n"), encoding="utf-8")  # for None
+        temporary.write_text(stream.getvalue().replace(": \n", ":\n"), encoding="utf-8")  # null values
 
 
 def _yaml() -> YAML:
     yaml = YAML(typ="safe")
     yaml.default_flow_style = False
     yaml.representer.sort_base_mapping_type_on_output = False
-    yaml.representer.add_representer(OrderedDict, lambda one, values: one.represent_dict(values))
-    yaml.representer.add_representer(type(None), lambda one, _: one.represent_scalar("tag:yaml.org,2002:null", ""))
+    yaml.representer.add_representer(OrderedDict, lambda representer, values: representer.represent_dict(values))
+    yaml.representer.add_representer(
+        type(None), lambda representer, _: representer.represent_scalar("tag:yaml.org,2002:null", "")
+    )
     return yaml
 
 

@@ -1,4 +1,4 @@
-"""Starts a stage for `python stages NAME …`; not part of any stage's code, since results do not depend on it."""
+"""Start a stage for `python stages NAME …`; not part of any stage's code, since results do not depend on it."""
 
 import ast
 import difflib
@@ -24,9 +24,9 @@ One stage of the pipeline, in the folder of an experiment (params.yaml, dvc.yaml
 
 
 def start_stage(root: Path, arguments: Sequence[str]) -> None:
-    """Become the stage that the first argument names, started by the command that params.yaml has under `launch`.
+    """Replace this process by the stage that the first argument names, with the command under `launch` in params.yaml.
 
-    Prints all stages for --help. Under DVC, a stage is refused if src/code/ or its plan is older than the code.
+    Print all stages for --help. Under DVC, refuse a stage if src/code/ or its plan is older than the code.
     """
     with one_line_errors():
         name, *options = arguments or ["--help"]
@@ -40,15 +40,15 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
             raise UserError(f"no stage {name!r}; {hint}there are {', '.join(stages(root))}")
         if "DVC_STAGE" in os.environ and name != "code":
             plans = [Layout().plan(word, "training") for word in options if not word.startswith("-")]
-            noted = [read_json(path)["code"] for path in plans if path.is_file()]
-            check_code(root, name, {module: found for code in noted for module, found in code.items()})
+            recorded = [read_json(path)["code"] for path in plans if path.is_file()]
+            check_code(root, name, {module: digest for code in recorded for module, digest in code.items()})
         launcher = ["python"]
         if name in LAUNCHED and not {"--help", "-h"} & set(options):
             launcher = read_launch(Path("params.yaml"), LAUNCHED[name])
         words = [sys.executable if word == "python" else word for word in launcher]
         # A copy of the project (a clone, `dvc exp run --temp`) runs its own code.
-        own = [str(root / "src"), str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
-        os.environ["PYTHONPATH"] = os.pathsep.join(own)
+        search_path = [str(root / "src"), str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
+        os.environ["PYTHONPATH"] = os.pathsep.join(search_path)
         sys.stdout.flush()
         try:
             os.execvp(words[0], [*words, "-m", f"stages.{name}", *options])  # noqa: S606 (the user's own command)
@@ -57,14 +57,14 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
 
 
 def read_launch(parameters: Path, key: str) -> list[str]:
-    """Return the words of launch.KEY in params.yaml, by default `python`; raises UserError if it is not a command.
+    """Return the words of launch.KEY in params.yaml, by default `python`; raise UserError if it is not a command.
 
     No other key is read and pydantic is not loaded: trainings run on machines that have only PyTorch.
     """
     try:
         values = yaml.safe_load(parameters.read_text(encoding="utf-8"))
-        given = ((values or {}).get("launch") or {}).get(key, "python") or ""  # None: shlex would read stdin
-        words = shlex.split(given)
+        command = ((values or {}).get("launch") or {}).get(key, "python") or ""  # None: shlex would read stdin
+        words = shlex.split(command)
     except OSError:
         return ["python"]  # the stage reports the missing file
     except yaml.YAMLError as error:
@@ -77,5 +77,5 @@ def read_launch(parameters: Path, key: str) -> list[str]:
 
 
 def _summary(root: Path, stage: str) -> str:
-    text = ast.get_docstring(ast.parse((root / "stages" / f"{stage}.py").read_text(encoding="utf-8"))) or ""
-    return text.split("\n")[0]
+    docstring = ast.get_docstring(ast.parse((root / "stages" / f"{stage}.py").read_text(encoding="utf-8"))) or ""
+    return docstring.split("\n")[0]

@@ -1,4 +1,4 @@
-"""Starts an experiment: a folder with the default experiment's dvc.yaml and a params.yaml derived from another one."""
+"""Start an experiment: a folder with the default experiment's dvc.yaml and a params.yaml derived from another one."""
 
 import re
 import shutil
@@ -12,7 +12,7 @@ from ruamel.yaml.comments import CommentedSeq
 from context_nmt.files import UserError, replacing_folder
 
 DEFAULT = "."  # the name of the experiment in the root
-# What makes a folder a DVC repository of its own, with a shared cache: in a single repository DVC would read all
+# Files that make a folder a DVC repository of its own, with a shared cache: in a single repository DVC would read all
 # experiments, and each command would take many seconds.
 OWN_REPOSITORY = {
     ".dvc/config": """\
@@ -26,7 +26,7 @@ OWN_REPOSITORY = {
 """,
     ".dvcignore": "__pycache__/\n.*.partial\n.*.earlier\n",
 }
-REAL_TEXT = "multi30k-en-de"  # its recipe suits text that people wrote; the default one's suits a miniature's few words
+REAL_TEXT = "multi30k-en-de"  # its recipe suits human-written text; the default one suits the miniature's few words
 
 
 PROJECT = Path(__file__).parents[1] / "project"  # in an installed package, see setup.py
@@ -35,9 +35,9 @@ NO_GIT = "    no_scm = true\n"  # for .dvc/config; DVC refuses a folder without 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Where a new experiment starts from; what is None is as in the experiment `like`.
+    """The starting point of a new experiment; values that are None come from the experiment `like`.
 
-    Without `like` it is the default experiment for generated corpora, and `REAL_TEXT` for any other.
+    Without `like`, this is the default experiment for generated corpora and `REAL_TEXT` for any other.
     """
 
     like: str | None = None
@@ -49,13 +49,13 @@ class Recipe:
 def create_experiment(root: Path, name: str, recipe: Recipe) -> Path:
     """Make `experiments/NAME` in a project and return it.
 
-    Raises UserError for a name that is taken or unsuitable, and for an unknown `like`.
+    Raise UserError for a name that is taken or unsuitable, and for an unknown `like`.
     """
     folder = root / "experiments" / name
     _check_name(name, folder)
-    parameters, own = _parameters(root, name, recipe, "../..")
+    parameters, own_corpora = _parameters(root, name, recipe, "../..")
     with replacing_folder(folder) as temporary:
-        for corpus in own:  # a user's own text, which several experiments can use
+        for corpus in own_corpora:  # a user's own text, which several experiments can use
             (temporary / "data").mkdir(exist_ok=True)
             (temporary / "data" / corpus).symlink_to(Path("../../../data") / corpus)
         (temporary / "dvc.yaml").write_bytes((root / "dvc.yaml").read_bytes())
@@ -69,7 +69,7 @@ def create_experiment(root: Path, name: str, recipe: Recipe) -> Path:
 def create_project(folder: Path, recipe: Recipe) -> Path:
     """Make a project out of the installed package: the pipeline, the code that it runs, and one experiment.
 
-    Raises UserError as `create_experiment` does, and where the package is not an installed one.
+    Raise UserError as `create_experiment` does, and if the package is not installed.
     """
     if not PROJECT.is_dir():
         raise UserError(f"{Path.cwd()} is no project (no dvc.yaml); call this in the folder of context-nmt")
@@ -93,10 +93,10 @@ def _check_name(name: str, folder: Path) -> None:
 
 
 def _parameters(project: Path, name: str, recipe: Recipe, root: str) -> tuple[Any, list[str]]:
-    """Return params.yaml of `recipe.like` with the recipe's changes, and the corpora in it that are a user's own.
+    """Return params.yaml of `recipe.like` with the recipe's changes, and its corpora that are the user's own.
 
-    Comments and layout stay. With another corpus, its splits are called train, valid and test. A corpus that
-    data/params.yaml does not have is a user's own, in data/CORPUS.
+    Keep comments and layout. Call the splits of another corpus train, valid and test. A corpus that
+    data/params.yaml does not have is the user's own, in data/CORPUS.
     """
     yaml, like, corpus = _yaml(), recipe.like, recipe.corpus
     catalogue = yaml.load(project / "data" / "params.yaml")
@@ -104,32 +104,34 @@ def _parameters(project: Path, name: str, recipe: Recipe, root: str) -> tuple[An
     if like is None:
         default_corpus = yaml.load(project / "params.yaml")["corpus"]["name"]
         like = DEFAULT if corpus in (None, default_corpus, *generated) else REAL_TEXT
-    known = {path.parent.name: path for path in sorted((project / "experiments").glob("*/params.yaml"))}
-    known[DEFAULT] = project / "params.yaml"
-    if like not in known:
-        raise UserError(f"LIKE is {like!r}; the experiments are {', '.join(known)} ('{DEFAULT}' is the default one)")
-    parameters = yaml.load(known[like])
+    experiments = {path.parent.name: path for path in sorted((project / "experiments").glob("*/params.yaml"))}
+    experiments[DEFAULT] = project / "params.yaml"
+    if like not in experiments:
+        raise UserError(
+            f"LIKE is {like!r}; the experiments are {', '.join(experiments)} ('{DEFAULT}' is the default one)"
+        )
+    parameters = yaml.load(experiments[like])
     parameters["root"] = root
     parameters.yaml_set_start_comment(
         f"{name}, started from {'the default experiment' if like == DEFAULT else like}.\n"
         "src/context_nmt/settings/ documents every key; an unknown one is refused."
     )
-    chosen, probing = parameters["corpus"], parameters.setdefault("probing", {})
-    if corpus in generated and chosen["name"] in generated:  # these have the same files
-        chosen["name"] = corpus
-    elif corpus not in (None, chosen["name"]):
+    corpus_settings, probing = parameters["corpus"], parameters.setdefault("probing", {})
+    if corpus in generated and corpus_settings["name"] in generated:  # generated corpora have the same files
+        corpus_settings["name"] = corpus
+    elif corpus not in (None, corpus_settings["name"]):
         for key in ("groups", "contrastive"):
-            chosen.pop(key, None)
-        chosen.update(train="train", validation="valid", name=corpus, tests=_in_one_line(["test"]))
+            corpus_settings.pop(key, None)
+        corpus_settings.update(train="train", validation="valid", name=corpus, tests=_in_one_line(["test"]))
         parameters.yaml_set_comment_before_after_key("text", before="\n")  # the empty line went with the last key
-    if recipe.source not in (None, chosen["source"]):
+    if recipe.source not in (None, corpus_settings["source"]):
         probing.update(sentences=[], tasks=None)  # these tasks are in the other language
-    chosen["source"] = recipe.source or chosen["source"]
-    chosen["target"] = recipe.target or chosen["target"]
-    names = dict.fromkeys([chosen["name"], str(probing.get("tasks") or chosen["name"]).split("/")[0]])
-    made = [name for name in names if name in (*generated, *catalogue["corpora"])]
-    parameters["download"] = _in_one_line(made)
-    return parameters, [name for name in names if name not in made]
+    corpus_settings["source"] = recipe.source or corpus_settings["source"]
+    corpus_settings["target"] = recipe.target or corpus_settings["target"]
+    names = dict.fromkeys([corpus_settings["name"], str(probing.get("tasks") or corpus_settings["name"]).split("/")[0]])
+    downloads = [name for name in names if name in (*generated, *catalogue["corpora"])]
+    parameters["download"] = _in_one_line(downloads)
+    return parameters, [name for name in names if name not in downloads]
 
 
 def _yaml() -> YAML:
@@ -147,14 +149,16 @@ def _in_one_line(values: list[str]) -> Any:
 
 
 def next_steps(root: Path, folder: Path) -> str:
-    """Describe what a user does with a new experiment."""
+    """Return the instructions for a new experiment."""
     parameters = YAML(typ="safe").load(folder / "params.yaml")
     corpus, is_project = parameters["corpus"], parameters["root"] == "."
     splits = dict.fromkeys([corpus["train"], corpus["validation"], *corpus["tests"]])
-    place = (folder if is_project or corpus["name"] in parameters["download"] else root) / "data" / corpus["name"]
+    corpus_folder = (
+        (folder if is_project or corpus["name"] in parameters["download"] else root) / "data" / corpus["name"]
+    )
     command = f"context-nmt repro {folder}" if is_project else f"make repro NAME={folder.name}"
     lines = [
-        f"{folder} is made. It reads {place}/SPLIT.LANGUAGE for the splits {', '.join(splits)}"
+        f"{folder} is made. It reads {corpus_folder}/SPLIT.LANGUAGE for the splits {', '.join(splits)}"
         f" and the languages {corpus['source']} and {corpus['target']}, one sentence per line.",
         f"Edit {folder / 'params.yaml'}, then: {command}",
     ]

@@ -1,4 +1,4 @@
-"""Resolves a params.yaml into plans, one file for each stage; after it only pair, report and focus read params.yaml."""
+"""Resolve a params.yaml into plans, one file for each stage; later, only pair, report and focus read params.yaml."""
 
 import dataclasses
 from typing import Any, get_args
@@ -20,12 +20,12 @@ from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.settings.training import AveragingSettings
 
 PLAIN = "multi_head_attention"
-VOCABULARY = 100  # of models that are built without weights
+VOCABULARY = 100  # size for models that are built without weights
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VariantPlan:
-    """One variant, resolved."""
+    """The resolved settings of one variant."""
 
     training: TrainingPlan
     averaging: AveragingSettings
@@ -33,33 +33,34 @@ class VariantPlan:
 
 
 def write_plans(experiment: Experiment) -> None:
-    """Resolve every variant and write all plans; all are resolved before the first is written."""
+    """Resolve all variants, then write all plans."""
     settings = experiment.settings
     root = experiment.folder / settings.root
     plans = {variant: plan(settings, variant) for variant in settings.variants}
-    for variant, resolved in plans.items():
-        check_model(resolved.training.model, f"params.yaml: variants.{variant}")
+    for variant, variant_plan in plans.items():
+        check_model(variant_plan.training.model, f"params.yaml: variants.{variant}")
     entries = {name: read_entry(root / "data" / "params.yaml", name) for name in settings.download}
     corpus, text, probing = dataclasses.asdict(settings.corpus), settings.text, settings.probing
     scripts = " ".join(side.script or "" for side in (text.source, text.target)).split()
-    own = {word: named_digest(root, word) for word in scripts if word.startswith("context_nmt.")}
-    told = {
-        "text": {"corpus": corpus, "text": dataclasses.asdict(text)} | ({"code": own} if own else {}),
+    script_digests = {word: named_digest(root, word) for word in scripts if word.startswith("context_nmt.")}
+    stage_plans = {
+        "text": {"corpus": corpus, "text": dataclasses.asdict(text)}
+        | ({"code": script_digests} if script_digests else {}),
         "units": {"corpus": corpus, "units": dataclasses.asdict(settings.units)},
         "significance": dataclasses.asdict(settings.significance),
         "probe_sentences": {"tasks": probing.tasks, "classifier": dataclasses.asdict(probing.sentence_classifier)},
         "probe_words": dataclasses.asdict(probing.word_classifier),
     }
-    for name, values in told.items():
+    for name, values in stage_plans.items():
         write_json(experiment.stage_plan(name), values)
     for name, entry in entries.items():
         code = {code_of(entry): named_digest(root, code_of(entry))}
         write_json(experiment.data_plan(name), {"entry": dataclasses.asdict(entry), "code": code})
-    for variant, resolved in plans.items():
-        code = {module: named_digest(root, module) for module in _loaded_by_name(resolved.training)}
-        resolved.training.write(experiment.plan(variant, "training"), code)
-        write_json(experiment.plan(variant, "averaging"), dataclasses.asdict(resolved.averaging))
-        write_json(experiment.plan(variant, "decoding"), dataclasses.asdict(resolved.decoding))
+    for variant, variant_plan in plans.items():
+        code = {module: named_digest(root, module) for module in _loaded_by_name(variant_plan.training)}
+        variant_plan.training.write(experiment.plan(variant, "training"), code)
+        write_json(experiment.plan(variant, "averaging"), dataclasses.asdict(variant_plan.averaging))
+        write_json(experiment.plan(variant, "decoding"), dataclasses.asdict(variant_plan.decoding))
 
 
 def check_model(model: ModelPlan, where: str) -> None:
@@ -72,14 +73,14 @@ def check_model(model: ModelPlan, where: str) -> None:
 
 
 def _loaded_by_name(plan: TrainingPlan) -> list[str]:
-    """What a training loads by name: mechanisms, the kind of model, and validation BLEU if the plan asks for it."""
-    used = {filling.mechanism for layers in plan.model.slots.values() for filling in layers}
-    names = [*(mechanisms.module(name) for name in sorted(used)), plan.model.kind_module]
+    """Return the modules that a training loads by name: mechanisms, kind of model, validation BLEU if it is used."""
+    mechanism_names = {filling.mechanism for layers in plan.model.slots.values() for filling in layers}
+    names = [*(mechanisms.module(name) for name in sorted(mechanism_names)), plan.model.kind_module]
     return [*names, VALIDATION] if plan.training.validation_bleu else names
 
 
 def plan(experiment: ExperimentSettings, variant: str) -> VariantPlan:
-    """Resolve one variant; raises UserError that names the key of params.yaml."""
+    """Resolve one variant; raise UserError with the wrong key of params.yaml."""
     recipe = experiment.recipe(variant)
     slots: dict[str, tuple[Filling, ...]] = {
         slot: _fill(
@@ -97,7 +98,7 @@ def plan(experiment: ExperimentSettings, variant: str) -> VariantPlan:
 def _fill(
     slot: str, given: dict[str, Any] | list[dict[str, Any]], model: ModelSettings, key: str
 ) -> tuple[Filling, ...]:
-    """Spread one slot's entry, or list of entries, over the layers; plain attention fills those that none picks."""
+    """Spread one slot's entry, or list of entries, over the layers; plain attention fills the remaining layers."""
     count = model.encoder_layers if slot.startswith("encoder") else model.decoder_layers
     if slot in get_args(OutputSlot):
         count = 1
@@ -107,8 +108,8 @@ def _fill(
     entries = {f"{key}[{i}]": entry for i, entry in enumerate(given)} if isinstance(given, list) else {key: given}
     for path, entry in entries.items():
         filled = _fillings(slot, entry, count, path)
-        if twice := sorted(filled.keys() & fillings.keys()):
-            raise UserError(f"params.yaml: {path}.layers: another entry of this slot fills {twice}, too")
+        if repeated := sorted(filled.keys() & fillings.keys()):
+            raise UserError(f"params.yaml: {path}.layers: another entry of this slot fills {repeated}, too")
         fillings |= filled
     return tuple(fillings.get(layer, Filling(mechanism=PLAIN)) for layer in range(1, count + 1))
 

@@ -1,6 +1,6 @@
-"""Runs what is not up to date in an experiment, independent stages side by side; `dvc repro` runs one at a time.
+"""Run the outdated stages of an experiment, independent ones in parallel; `dvc repro` runs one at a time.
 
-DVC decides what has changed, once, after the code and plan stages have run. This module then starts
+DVC decides which stages have changed, once, after the code and plan stages have run. This module then starts
 `dvc repro --single-item` for these stages, and for those that depend on an output that has changed. With
 `allow_missing`, a missing file is made again only where a stage that runs needs it: a clone without the cache trains
 only a new variant.
@@ -24,8 +24,9 @@ from context_nmt.settings.folder import Experiment
 def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False) -> None:
     """Bring the experiment in `folder` up to date with at most `jobs` stages at a time.
 
-    By default as many as there are cores, at most as many as runs; one where there is a GPU. Stages get their share of
-    the cores as OMP_NUM_THREADS, unless it is set. Raises UserError when a stage fails, after the others were stopped.
+    The default is the number of cores, or one if there is a GPU; there are never more than there are runs. Stages get
+    their share of the cores as OMP_NUM_THREADS, unless it is set. Raise UserError when a stage fails, after the others
+    were stopped.
     """
     experiment = Experiment(folder)
     settings, cores = experiment.settings, usable_cores()
@@ -46,13 +47,13 @@ def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False) ->
             scheduler.finish(children.wait())
         if scheduler.ran:
             option = ["--allow-missing"] if allow_missing else []
-            children.run("dvc repro", folder, "repro", *option)  # DVC has the last word
+            children.run("dvc repro", folder, "repro", *option)  # a final check by DVC itself
     print(f"{folder / 'dvc.yaml'}: everything is up to date")
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What DVC knows about one stage; paths are absolute."""
+    """One stage of a dvc.yaml; paths are absolute."""
 
     name: str
     changed: bool  # apart from files that are only missing
@@ -62,32 +63,32 @@ class Stage:
 
 
 def read_stages(folder: Path) -> dict[str, Stage]:
-    """Ask DVC for the stages of `folder/dvc.yaml`, in an order in which they could run."""
-    from dvc.dependency import ParamsDependency  # most of a second
+    """Return the stages of `folder/dvc.yaml`, as DVC sees them, in an order in which they can run."""
+    from dvc.dependency import ParamsDependency  # this import takes most of a second
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
 
     try:
         with Repo(str(folder.resolve()), _wait_for_lock=True) as repo, repo.lock:
-            own = {stage for stage in repo.index.stages if stage.path == str(folder.resolve() / "dvc.yaml")}
-            found = {}
-            for stage in own:
+            own_stages = {stage for stage in repo.index.stages if stage.path == str(folder.resolve() / "dvc.yaml")}
+            stages = {}
+            for stage in own_stages:
                 upstream = list(repo.index.graph.successors(stage))
-                found[stage.name] = Stage(
+                stages[stage.name] = Stage(
                     name=stage.name,
                     changed=stage.changed(allow_missing=True, upstream=upstream),
                     dependencies=tuple(dep.fs_path for dep in stage.deps if not isinstance(dep, ParamsDependency)),
                     outputs=tuple(out.fs_path for out in stage.outs),
-                    upstream=frozenset(one.name for one in upstream if one in own),
+                    upstream=frozenset(dependency.name for dependency in upstream if dependency in own_stages),
                 )
     except DvcException as error:
         raise UserError(f"{folder}: DVC: {error}") from None
-    order = TopologicalSorter({name: found[name].upstream for name in sorted(found)}).static_order()
-    return {name: found[name] for name in order}
+    order = TopologicalSorter({name: stages[name].upstream for name in sorted(stages)}).static_order()
+    return {name: stages[name] for name in order}
 
 
 class Scheduler:
-    """Decides which stages must run, and which of these can start."""
+    """Decides which stages must run and which can start."""
 
     def __init__(self, stages: dict[str, Stage], experiment: Experiment, *, allow_missing: bool, serial: bool) -> None:
         self.stages, self.experiment, self.serial = stages, experiment, serial
@@ -97,15 +98,18 @@ class Scheduler:
         self.ran: list[str] = []
         self._downstream: dict[str, set[str]] = {name: set() for name in stages}
         for name in reversed(stages):
-            for one in stages[name].upstream:
-                self._downstream[one] |= {name, *self._downstream[name]}
+            for upstream_name in stages[name].upstream:
+                self._downstream[upstream_name] |= {name, *self._downstream[name]}
         self._hashes = self._output_hashes()
         for name, stage in stages.items():
-            made = [path for one in stage.upstream for path in stages[one].outputs]
-            own = [*stage.outputs, *(path for path in stage.dependencies if not _overlap([path], made))]
-            absent = not all(map(os.path.exists, own))
+            upstream_outputs = [path for upstream_name in stage.upstream for path in stages[upstream_name].outputs]
+            own_paths = [
+                *stage.outputs,
+                *(path for path in stage.dependencies if not _overlap([path], upstream_outputs)),
+            ]
+            is_missing = not all(map(os.path.exists, own_paths))
             # DVC reports a new stage without dependencies as missing, not as changed.
-            if not stage.changed and (name not in self._hashes or (absent and not allow_missing)):
+            if not stage.changed and (name not in self._hashes or (is_missing and not allow_missing)):
                 self.missing.add(name)
             if stage.changed or name in self.missing:
                 self._need(name)
@@ -124,30 +128,30 @@ class Scheduler:
             yield self.running[name]
 
     def finish(self, name: str) -> None:
-        """Note that a chain has ended; stages that depend on outputs that have changed must run, too."""
+        """Record that a chain has ended; stages that depend on changed outputs must run, too."""
         chain = self.running.pop(name)
         hashes = self._output_hashes()
-        for done in chain:
-            before, now = self._hashes.get(done, {}), hashes.get(done, {})
-            different = [path for path in now if now[path] != before.get(path)]
-            for after in self._downstream[done]:
-                stage = self.stages[after]
-                if done in stage.upstream and after not in chain and _overlap(stage.dependencies, different):
-                    self._need(after)
+        for finished in chain:
+            old_hashes, new_hashes = self._hashes.get(finished, {}), hashes.get(finished, {})
+            changed = [path for path in new_hashes if new_hashes[path] != old_hashes.get(path)]
+            for downstream in self._downstream[finished]:
+                stage = self.stages[downstream]
+                if finished in stage.upstream and downstream not in chain and _overlap(stage.dependencies, changed):
+                    self._need(downstream)
         self._hashes = hashes
         self.ran += chain
         self.needed |= set(chain)
 
     def _need(self, name: str) -> None:
         self.needed.add(name)
-        absent = [path for path in self.stages[name].dependencies if not os.path.exists(path)]
-        for before in self.stages[name].upstream - self.needed:
-            if _overlap(self.stages[before].outputs, absent):
-                self.missing.add(before)
-                self._need(before)
+        missing_paths = [path for path in self.stages[name].dependencies if not os.path.exists(path)]
+        for upstream_name in self.stages[name].upstream - self.needed:
+            if _overlap(self.stages[upstream_name].outputs, missing_paths):
+                self.missing.add(upstream_name)
+                self._need(upstream_name)
 
     def _chain(self, first: str) -> tuple[str, ...]:
-        """Return a stage and those that can follow it in one DVC process, which skips what is unchanged.
+        """Return a stage and those that can follow it in one DVC process, which skips unchanged ones.
 
         These are stages of the same run or, where stages run one at a time, of any.
         """
@@ -156,12 +160,14 @@ class Scheduler:
         unfinished = self.unfinished.union(*(self._downstream[name] for name in self.unfinished))
         for name, stage in self.stages.items():
             follows = self.serial or (run and name.endswith(f"@{run}"))
-            concerned = name in self.unfinished or any(name in self._downstream[one] for one in chain)
+            may_run = name in self.unfinished or any(name in self._downstream[member] for member in chain)
             same_option = (name in self.missing) == (first in self.missing)  # --allow-missing
-            if follows and concerned and name != first and same_option:
-                made = [path for one in chain for path in self.stages[one].outputs]
-                there = all(os.path.exists(path) or _overlap([path], made) for path in stage.dependencies)
-                if there and stage.upstream & unfinished <= set(chain):
+            if follows and may_run and name != first and same_option:
+                chain_outputs = [path for member in chain for path in self.stages[member].outputs]
+                dependencies_exist = all(
+                    os.path.exists(path) or _overlap([path], chain_outputs) for path in stage.dependencies
+                )
+                if dependencies_exist and stage.upstream & unfinished <= set(chain):
                     chain.append(name)
         return tuple(chain)
 
@@ -178,5 +184,5 @@ class Scheduler:
 
 
 def _overlap(these: Iterable[str], those: Iterable[str]) -> bool:
-    """Return whether a path is one of the others, or inside one, or the other way round."""
+    """Return whether any path of one group equals, contains or lies inside a path of the other."""
     return any(a == b or a.startswith(f"{b}{os.sep}") or b.startswith(f"{a}{os.sep}") for a in these for b in those)

@@ -1,4 +1,4 @@
-"""Every key of a params.yaml, with its default and its allowed values; a module for each group of stages."""
+"""Every key of a params.yaml, with its default and its allowed values, in a module for each group of stages."""
 
 import operator
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class Bounds:
         self.limits = limits
 
     def check(self, name: str, value: Any) -> None:
-        """Raise ValueError for a number outside the limits; None has none."""
+        """Raise ValueError for a number outside the limits; None is allowed."""
         for limit, bound in self.limits.items():
             if value is not None and not getattr(operator, limit)(value, bound):
                 raise ValueError(f"{name} is {value}; it must be {SYMBOLS[limit]} {bound}")
@@ -39,19 +39,21 @@ Seed = Annotated[int, Bounds(ge=0, lt=2**32)]
 PositiveNumber = Annotated[float, Bounds(gt=0)]
 NonNegativeNumber = Annotated[float, Bounds(ge=0)]
 Share = Annotated[float, Bounds(ge=0, le=1)]
-ShareBelowOne = Annotated[float, Bounds(ge=0, lt=1)]  # of dropout, say
+ShareBelowOne = Annotated[float, Bounds(ge=0, lt=1)]  # for dropout, for example
 
 
 def within_bounds(values: Checked) -> None:
-    """Raise ValueError for a number outside its bounds: of settings that are read without pydantic."""
+    """Raise ValueError for a number outside its bounds, in settings that are read without pydantic."""
     for name, hint in get_type_hints(type(values), include_extras=True).items():
-        for part in (hint, *get_args(hint)):
-            for bounds in (one for one in getattr(part, "__metadata__", ()) if isinstance(one, Bounds)):
+        for annotation in (hint, *get_args(hint)):
+            for bounds in (
+                metadata for metadata in getattr(annotation, "__metadata__", ()) if isinstance(metadata, Bounds)
+            ):
                 bounds.check(name, getattr(values, name))
 
 
 def read_settings(kind: type[Settings], path: Path) -> Settings:
-    """Read flat settings from a plan without pydantic, as on a machine that has only PyTorch; raises UserError."""
+    """Read flat settings from a plan without pydantic, which not all machines have; raise UserError for wrong ones."""
     try:
         settings = kind(**read_json(path))
         within_bounds(settings)
@@ -67,5 +69,5 @@ def require(condition: bool, message: str) -> None:
 
 
 def require_distinct(key: str, values: Sequence[Any]) -> None:
-    """Raise ValueError if a list holds a value twice."""
+    """Raise ValueError if a list contains a value twice."""
     require(len(set(values)) == len(values), f"{key} is {list(values)}; each may be listed only once")

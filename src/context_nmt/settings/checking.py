@@ -1,4 +1,4 @@
-"""Checks values of YAML and JSON against typed settings; an error names the key, what was given and what is allowed."""
+"""Check YAML and JSON values against typed settings; errors name the key, the value and the allowed values."""
 
 import dataclasses
 import difflib
@@ -18,7 +18,7 @@ Settings = TypeVar("Settings")
 
 
 def read_yaml(path: Path) -> Any:
-    """Read one YAML file as DVC does; raises UserError for a missing or malformed one and for a duplicate key."""
+    """Read one YAML file as DVC does; raise UserError for a missing or malformed one and for a duplicate key."""
     try:
         return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -33,23 +33,23 @@ def read_yaml(path: Path) -> Any:
 
 
 def read_plan(kind: type[Settings], path: Path) -> Settings:
-    """Read settings from a JSON file of the plan stage; raises UserError."""
+    """Read settings from a JSON file of the plan stage; raise UserError for wrong ones."""
     return check(kind, read_json(path), where=str(path))
 
 
 def check(kind: type[Settings], values: Any, *, where: str, key: str = "") -> Settings:
     """Build settings of a dataclass type from the plain values under `key` of a file.
 
-    Raises UserError, one line: `where`, the path of the first wrong key, what was given and what is allowed.
+    Raise UserError with one line: `where`, the path of the first wrong key, its value and the allowed values.
     """
     try:
         return _adapter(kind).validate_json(json.dumps(values), strict=True)  # type: ignore[arg-type]
     except pydantic.ValidationError as failure:
         # a misspelt key comes before the one that is then missing
         error = min(failure.errors(), key=lambda error: error["type"] != "unexpected_keyword_argument")
-        path = ".".join([*filter(None, [key]), *(str(part) for part in error["loc"] if part != "[key]")])
+        path = ".".join([*filter(None, [key]), *(str(name) for name in error["loc"] if name != "[key]")])
         raise UserError(": ".join(filter(None, [where, path, _explain(error, kind)]))) from None
-    except (TypeError, ValueError) as error:  # YAML has dates, sets and circles of aliases, JSON does not
+    except (TypeError, ValueError) as error:  # YAML has dates, sets and circular aliases, JSON does not
         raise UserError(": ".join(filter(None, [where, key, str(error)]))) from None
 
 
@@ -70,16 +70,16 @@ def _explain(error: Any, kind: type) -> str:
 
 
 def unknown_key(key: Any, known: list[str]) -> str:
-    """Say that a key is unknown, with the most similar known one and all known ones."""
+    """Return the message for an unknown key, with the most similar known key and all known keys."""
     nearest = difflib.get_close_matches(str(key), known, n=1)
     return "unknown key" + (f"; did you mean {nearest[0]!r}?" if nearest else "") + f" (known: {', '.join(known)})"
 
 
 def _known_keys(kind: Any, path: list[Any]) -> list[str]:
-    """Return the keys of the settings at `path` below `kind`; a path also goes through dicts, tuples and unions."""
-    for part in path:
+    """Return the keys of the settings at `path` inside `kind`; the path may pass through dicts, tuples and unions."""
+    for step in path:
         if dataclasses.is_dataclass(kind):
-            kind = {field.name: field.type for field in dataclasses.fields(kind)}[part]
+            kind = {field.name: field.type for field in dataclasses.fields(kind)}[step]
         else:
             kind = _last_argument(kind)
         if isinstance(kind, types.UnionType):

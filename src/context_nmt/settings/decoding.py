@@ -14,7 +14,7 @@ class DecodingSettings(Checked):
     beam: PositiveInteger = 4
     length_penalty: Literal["gnmt", "fairseq", "none"] = "gnmt"
     length_penalty_weight: NonNegativeNumber = 0.6
-    stop: Literal["exact", "beam"] = "exact"  # when no other hypothesis can win; when as many as the beam have ended
+    stop: Literal["exact", "beam"] = "exact"  # exact: no other hypothesis can win; beam: as many as the beam have ended
     maximum_length_ratio: NonNegativeNumber = 1.5  # longest output: ratio * source length + offset, in units
     maximum_length_offset: PositiveInteger = 20
     batch_tokens: PositiveInteger = 4096  # source tokens times beam; for masked models, times length_beam
@@ -22,4 +22,4 @@ class DecodingSettings(Checked):
     n_best: PositiveInteger = 1
     reference_context: bool = False  # document models see references instead of their own earlier translations
     iterations: PositiveInteger = 10  # masked models
-    length_beam: PositiveInteger = 5  # masked models: how many lengths are tried
+    length_beam: PositiveInteger = 5  # masked models: number of lengths tried

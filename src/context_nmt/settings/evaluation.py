@@ -60,7 +60,7 @@ class WordClassifierSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class ProbingSettings(Checked):
-    """Which variants are probed for properties of sentences (Conneau et al. 2018) and for the identity of words."""
+    """The variants to probe for properties of sentences (Conneau et al. 2018) and for the identity of words."""
 
     sentences: tuple[str, ...] = ()  # variants whose encoders are probed with the tasks
     tasks: str | None = None  # their folder under data/, TASK.txt in SentEval's format, in the source language

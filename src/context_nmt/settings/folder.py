@@ -1,4 +1,4 @@
-"""One experiment as its params.yaml describes it, for what plans, reports and compares."""
+"""One experiment with its params.yaml, for planning, reports and comparisons."""
 
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +9,7 @@ from context_nmt.settings.parameters import ExperimentSettings, read_parameters
 
 
 def experiment_folder(given: Path) -> Path:
-    """The folder of an experiment that is given as it is or by its name in `experiments/`; raises UserError."""
+    """Return an experiment's folder from its path or its name in `experiments/`; raise UserError if there is none."""
     for folder in (given, "experiments" / given):
         if (folder / "params.yaml").is_file():
             return folder
@@ -18,11 +18,11 @@ def experiment_folder(given: Path) -> Path:
 
 
 class Experiment(Layout):
-    """A folder with a params.yaml. Stages that run on plans take a `Layout`: no other key concerns them."""
+    """A folder with a params.yaml. Stages that run on plans take a `Layout`, since they need no other key."""
 
     @cached_property
     def settings(self) -> ExperimentSettings:
-        """The checked params.yaml; raises UserError."""
+        """The checked params.yaml; raise UserError if it is wrong."""
         return read_parameters(self.parameters)
 
     @property
@@ -32,5 +32,5 @@ class Experiment(Layout):
 
     @property
     def speeds(self) -> Path:
-        """How fast variants are, `ROOT/benchmarks/variants.json`."""
+        """The measured speeds of variants, `ROOT/benchmarks/variants.json`."""
         return self.folder / self.settings.root / "benchmarks" / "variants.json"

@@ -1,4 +1,4 @@
-"""Where all files of one experiment are; only the two layouts know this."""
+"""The paths of all files of one experiment; only the two layouts define them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ class Layout(RunLayout):
     # Small files, in git.
     metrics = FixedPath("metrics")
     contrastive = NamedPath("metrics/contrastive/{}.csv")  # accuracies of a run on contrastive sets
-    analyses = NamedPath("metrics/analyses/{}.csv")  # what hooks have measured inside a run
+    analyses = NamedPath("metrics/analyses/{}.csv")  # measurements by hooks inside a run
     sentence_probes = NamedPath("metrics/analyses/sentences/{}.csv")
     word_probes = NamedPath("metrics/analyses/words/{}.csv")
     models = FixedPath("metrics/models.json")  # parameters and FLOPs of all variants

@@ -1,4 +1,4 @@
-"""The keys under generated in data/params.yaml: the size of a miniature corpus and how frequent each phenomenon is."""
+"""The keys under generated in data/params.yaml: the size of a miniature corpus and the frequency of each phenomenon."""
 
 from dataclasses import dataclass, field, replace
 from typing import Annotated
@@ -10,7 +10,7 @@ AtLeastTwo = Annotated[int, Bounds(ge=2)]
 
 @dataclass(frozen=True, kw_only=True)
 class RateSettings(Checked):
-    """How frequent each phenomenon is: weights of episodes, distances and cues, probabilities of all others."""
+    """The frequency of each phenomenon: weights of episodes, distances and cues, probabilities of all others."""
 
     # Episodes that documents are made of.
     pronoun_cross: Share = 0.30  # a thing, and sentences later a pronoun for it
@@ -32,8 +32,7 @@ class RateSettings(Checked):
     time: Share = 0.3
     place: Share = 0.2
     fronted: Share = 0.4  # of a time or a place
-    # Of clauses with a time, place or companion: what one language fronts, the other does not. Above 0.5 it would be
-    # the usual order.
+    # Of clauses with a time, place or companion: fronted in one language only. Above 0.5, it would be the usual order.
     reordered: Annotated[float, Bounds(ge=0, le=0.5)] = 0.0
     companion: Share = 0.1  # for, with or without the other person
     frequency: Share = 0.08
@@ -85,11 +84,11 @@ class ProbingSettings(Checked):
     )  # for tasks that need more, {"bigram_shift": 20000}
 
     def of(self, task: str) -> "ProbingSettings":
-        """The sizes of one task."""
+        """Return the sizes of one task."""
         return replace(self, training=self.training_of.get(task, self.training))
 
     def per_class(self, classes: int) -> tuple[int, ...]:
-        """Sentences of each class in tr, va and te."""
+        """Return the number of sentences of each class in tr, va and te."""
         return self.training // classes, self.validation // classes, self.test // classes
 
 

@@ -12,13 +12,13 @@ Slot = Literal[LayerSlot, OutputSlot]
 
 
 def output_slots(slots: Iterable[str]) -> list[str]:
-    """Return those of the slots that are after a stack, where a mechanism looks at previous sentences."""
+    """Return the slots after a stack, where a mechanism looks at previous sentences."""
     return sorted(set(slots) & set(get_args(OutputSlot)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings(Checked):
-    """Size and layer conventions of the Transformer (Vaswani et al. 2017), and what it models."""
+    """Kind, size and layer conventions of the Transformer (Vaswani et al. 2017)."""
 
     # Predicts one target unit after the other, or masked ones given the others (CMLM, Ghazvininejad et al. 2019).
     kind: Literal["autoregressive", "masked"] = "autoregressive"

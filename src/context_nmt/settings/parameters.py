@@ -1,4 +1,4 @@
-"""A whole params.yaml: its keys, and how it is read."""
+"""All keys of a params.yaml, and the function that reads it."""
 
 import difflib
 import re
@@ -19,7 +19,7 @@ from context_nmt.settings.variants import Recipe, VariantSettings
 
 @dataclass(frozen=True, kw_only=True)
 class TrainSettings(Checked):
-    """What each variant is trained on; every variant is in exactly one list."""
+    """The training data of each variant; every variant is in exactly one list."""
 
     bitext: tuple[str, ...] = ()  # the text as it is
     teachers: tuple[str, ...] = ()  # at most one variant of bitext: its run with the first seed translates the source
@@ -54,7 +54,7 @@ class TrainSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchSettings(Checked):
-    """The commands that start stages; a change of them runs nothing again, since results do not depend on it.
+    """The commands that start stages; changing them runs nothing again, since results do not depend on it.
 
     `train` starts all trainings, `decode` starts decode, distill, rescore, contrast and analyse. Examples:
     `python`, `env OMP_NUM_THREADS=1 python`, `torchrun --nproc-per-node 8`, `srun --ntasks-per-node 1 torchrun …`
@@ -91,15 +91,15 @@ class ExperimentSettings(Checked):
     focus: str
 
     def label(self, variant: str) -> str:
-        """The name of a variant in tables and figures."""
+        """Return the name of a variant in tables and figures."""
         return self.variants[variant].label or variant
 
     def recipe(self, variant: str, where: str = "params.yaml") -> Recipe:
-        """The experiment's settings with the variant's changes, checked; raises UserError."""
-        chosen = self.variants[variant]
-        values = {"units": asdict(self.units), "slots": chosen.slots}
-        for part in ("model", "training", "averaging", "decoding"):
-            values[part] = _merged(asdict(getattr(self, part)), getattr(chosen, part))
+        """Return the experiment's settings with the variant's changes; raise UserError for wrong ones."""
+        changes = self.variants[variant]
+        values = {"units": asdict(self.units), "slots": changes.slots}
+        for section in ("model", "training", "averaging", "decoding"):
+            values[section] = _merged(asdict(getattr(self, section)), getattr(changes, section))
         return check(Recipe, values, where=where, key=f"variants.{variant}")
 
     def __post_init__(self) -> None:
@@ -109,14 +109,20 @@ class ExperimentSettings(Checked):
         train, probing, names = self.train, self.probing, list(self.variants)
         require(len(names) > 0, "variants is empty; it must have at least one variant")
         require(self.focus in names, f"focus: no variant {self.focus!r}; there are {names}")
-        named = {f"train.{key}": getattr(train, key) for key in ("bitext", "distilled", "document", "continued")}
-        named |= {"probing.sentences": probing.sentences, "probing.words": probing.words, "rescored": self.rescored}
-        for key, variants in named.items():
+        variants_by_key = {
+            f"train.{key}": getattr(train, key) for key in ("bitext", "distilled", "document", "continued")
+        }
+        variants_by_key |= {
+            "probing.sentences": probing.sentences,
+            "probing.words": probing.words,
+            "rescored": self.rescored,
+        }
+        for key, variants in variants_by_key.items():
             unknown = sorted(set(variants) - set(names))
             require(not unknown, f"{key}: no variant {unknown}; there are {names}")
         sets = (*self.corpus.tests, *self.corpus.groups, *self.corpus.contrastive)
         require(probing.tasks not in sets, f"probing.tasks is {probing.tasks!r}, which is also the name of a test set")
-        kinds = {name: one.model.get("kind", self.model.kind) for name, one in self.variants.items()}
+        kinds = {name: settings.model.get("kind", self.model.kind) for name, settings in self.variants.items()}
         for teacher in train.teachers:
             require(
                 kinds[teacher] == "autoregressive" and not output_slots(self.variants[teacher].slots),
@@ -149,11 +155,11 @@ class ExperimentSettings(Checked):
 
 
 def read_parameters(path: Path) -> ExperimentSettings:
-    """Read and check a params.yaml, with `like` resolved in every variant; raises UserError."""
+    """Read and check a params.yaml, with `like` resolved in every variant; raise UserError for wrong keys."""
     values = read_yaml(path)
     if isinstance(values, dict) and isinstance(values.get("variants"), dict):
-        given = values["variants"]
-        values = values | {"variants": {name: _resolve_like(given, name, (), str(path)) for name in given}}
+        variants = values["variants"]
+        values = values | {"variants": {name: _resolve_like(variants, name, (), str(path)) for name in variants}}
     settings = check(ExperimentSettings, values, where=str(path))
     for variant in settings.variants:
         settings.recipe(variant, where=str(path))
@@ -161,20 +167,24 @@ def read_parameters(path: Path) -> ExperimentSettings:
 
 
 def _resolve_like(variants: dict[Any, Any], name: Any, above: tuple[Any, ...], where: str) -> Any:
-    """Return a variant together with what it takes from the one it is like."""
-    own = variants[name]
-    other = own.get("like") if isinstance(own, dict) else None
-    if not isinstance(other, str):  # none, or no name, which is refused later
-        return own
+    """Return a variant with the keys that it takes from the variant under its `like`."""
+    variant = variants[name]
+    base_name = variant.get("like") if isinstance(variant, dict) else None
+    if not isinstance(base_name, str):  # none, or no name, which is refused later
+        return variant
     key, path = f"{where}: variants.{name}.like", (*above, name)
-    if other in path:
-        raise UserError(f"{key}: {' is like '.join(map(str, [*path, other]))}: a circle")
-    if other not in variants:
-        nearest = difflib.get_close_matches(other, map(str, variants), n=1)
+    if base_name in path:
+        raise UserError(f"{key}: {' is like '.join(map(str, [*path, base_name]))}: a circle")
+    if base_name not in variants:
+        nearest = difflib.get_close_matches(base_name, map(str, variants), n=1)
         hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-        raise UserError(f"{key}: no variant {other!r}{hint} (there are {', '.join(map(str, variants))})")
-    base = _resolve_like(variants, other, path, where)
-    return _merged({part: base[part] for part in base if part != "label"}, own) if isinstance(base, dict) else own
+        raise UserError(f"{key}: no variant {base_name!r}{hint} (there are {', '.join(map(str, variants))})")
+    base = _resolve_like(variants, base_name, path, where)
+    return (
+        _merged({section: base[section] for section in base if section != "label"}, variant)
+        if isinstance(base, dict)
+        else variant
+    )
 
 
 def _merged(base: dict[Any, Any], changes: dict[Any, Any]) -> dict[Any, Any]:

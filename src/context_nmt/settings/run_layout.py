@@ -1,6 +1,6 @@
-"""Where the files are that training and translation read and write.
+"""The paths of the files that training and translation read and write.
 
-Reports and measures have further paths, in layout.py: a new one there trains nothing again.
+Reports and measures have further paths, in layout.py: a new one there causes no new training.
 """
 
 from collections.abc import Callable
@@ -60,7 +60,7 @@ class RunLayout:
     decoded = NamedPath("runs/decoded/{}")  # TEST.subwords.txt, TEST.nbest.jsonl
 
     # Not in the cache.
-    scratch = NamedPath("runs/scratch/{}")  # what a training resumes from, until its checkpoints are averaged
+    scratch = NamedPath("runs/scratch/{}")  # the state to resume a training from, until its checkpoints are averaged
     training_lock = NamedPath("runs/scratch/{}.lock")  # kept locked by the process that trains a run
 
     def plan(self, variant: str, part: str) -> Path:
@@ -72,7 +72,7 @@ class RunLayout:
         return sorted(self.folder.glob(f"metrics/plans/*/{part}.json"))
 
     def with_plan_of(self, variant: str) -> Self:
-        """Return this layout; raises UserError with all names if other variants have plans and this one has none."""
+        """Return this layout; raise UserError with all names if other variants have plans and this one has none."""
         plans = self.folder / "metrics/plans"
         planned = sorted(path.name for path in plans.glob("*/"))
         if planned and variant not in planned:

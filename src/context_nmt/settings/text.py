@@ -1,4 +1,4 @@
-"""The keys under corpus, text and units: which text, and how it becomes units."""
+"""The keys under corpus, text and units: the text and its segmentation into units."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -8,7 +8,7 @@ from context_nmt.settings import Bounds, Checked, NonNegativeInteger, PositiveIn
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusSettings(Checked):
-    """Which parallel text: files `data/NAME/SPLIT.LANGUAGE`, one sentence per line."""
+    """The parallel text: files `data/NAME/SPLIT.LANGUAGE`, one sentence per line."""
 
     name: str
     source: str
@@ -33,8 +33,8 @@ class CorpusSettings(Checked):
         names = [self.train, *evaluated, *self.groups, *self.contrastive]
         for name in self.contrastive:
             require(names.count(name) == 1, f"contrastive: {name!r} is the name of another set, too; choose another")
-        named = {*self.tests, *self.groups, *self.contrastive}
-        require("model" not in named, "a test set, group or contrastive set cannot be named 'model'")
+        evaluated_names = {*self.tests, *self.groups, *self.contrastive}
+        require("model" not in evaluated_names, "a test set, group or contrastive set cannot be named 'model'")
 
     @property
     def direction(self) -> str:
@@ -49,7 +49,7 @@ class CorpusSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class SideSettings(Checked):
-    """How the raw text of one side becomes Moses tokens, and back."""
+    """The conversion of one side's raw text into Moses tokens and back."""
 
     pretokenized: bool = False
     script: str | None = None  # a command that maps raw lines to lines, run first; DVC sees only its words
@@ -60,7 +60,7 @@ class SideSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class CleaningSettings(Checked):
-    """Which training pairs stay: lengths in Moses tokens, both sides, and their ratio."""
+    """Limits for training pairs: length of each side in Moses tokens, and ratio of the lengths."""
 
     minimum_length: PositiveInteger = 1
     maximum_length: PositiveInteger = 80
@@ -84,7 +84,7 @@ class TextSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class UnitSettings(Checked):
-    """What the vocabulary holds: BPE units or the most frequent words."""
+    """The vocabulary: BPE units or the most frequent words."""
 
     kind: Literal["bpe", "words"] = "bpe"
     joint: bool = True  # one vocabulary (and one set of merges) for both sides

@@ -28,7 +28,7 @@ class ScheduleSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSettings(Checked):
-    """Optimisation, validation and which checkpoints are kept."""
+    """Optimisation, validation and the checkpoints to keep."""
 
     batch_tokens: PositiveInteger = 4096  # per batch, padding included, on the longer side
     accumulation: PositiveInteger = 1  # batches per update
@@ -46,7 +46,7 @@ class TrainingSettings(Checked):
     validate_every: PositiveInteger = 1000  # updates; each validation saves a checkpoint
     # Also decodes the validation set, whatever `decoding` says: greedily, masked models in 10 iterations of one length.
     validation_bleu: bool = False
-    select_by: Literal["loss", "bleu"] = "loss"  # what "best" means, for early stopping and best checkpoints
+    select_by: Literal["loss", "bleu"] = "loss"  # criterion of early stopping and of the best checkpoints
     patience: PositiveInteger | None = None  # stop after this many validations without a better one
     keep_last: NonNegativeInteger = 5
     keep_best: NonNegativeInteger = 0
@@ -58,7 +58,7 @@ class TrainingSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class AveragingSettings(Checked):
-    """Which checkpoints are averaged into the run's model."""
+    """The checkpoints to average into the run's model."""
 
     select: Literal["last", "best"] = "last"
     count: PositiveInteger = 5

@@ -12,7 +12,7 @@ from context_nmt.settings.training import AveragingSettings, TrainingSettings
 
 @dataclass(frozen=True, kw_only=True)
 class VariantSettings(Checked):
-    """One named system: what fills its slots, and which keys of the experiment's recipe it changes.
+    """One named system: the mechanisms in its slots, and its changes to the experiment's recipe.
 
     A slot holds a mechanism with its settings, `{mechanism: NAME, layers: [1, 2], KEY: VALUE}`, or a list of such
     entries for different layers. With `like`, an entry without `mechanism` changes settings of the other variant's.
@@ -29,11 +29,11 @@ class VariantSettings(Checked):
     test: Literal["bootstrap", "sign"] = "bootstrap"
 
     def __post_init__(self) -> None:
-        for slot, given in self.slots.items():
-            entries = given if isinstance(given, list) else [given]
+        for slot, filling in self.slots.items():
+            entries = filling if isinstance(filling, list) else [filling]
             require(
                 len(entries) > 0 and all(isinstance(entry, dict) for entry in entries),
-                f"slots.{slot} is {given!r}; it must be {{mechanism: NAME, …}} or a list of such entries",
+                f"slots.{slot} is {filling!r}; it must be {{mechanism: NAME, …}} or a list of such entries",
             )
 
 
@@ -56,12 +56,12 @@ class Recipe(Checked):
             averaging.count <= kept,
             f"averaging.count is {averaging.count}, but training.keep_{averaging.select} keeps only {kept}",
         )
-        searched = "length_beam" if masked else "beam"
-        most = getattr(decoding, searched)
+        beam_key = "length_beam" if masked else "beam"
+        beam_size = getattr(decoding, beam_key)
         require(
-            decoding.n_best <= most,
+            decoding.n_best <= beam_size,
             f"decoding.n_best is {decoding.n_best}; where model.kind is {model.kind}, it must be at most"
-            f" decoding.{searched} ({most})",
+            f" decoding.{beam_key} ({beam_size})",
         )
         require(
             model.tying != "all" or self.units.joint,
