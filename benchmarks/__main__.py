@@ -1,4 +1,4 @@
-"""Measures all parts in one run and keeps the figures."""
+"""Measure all parts in one run and keep the figures."""
 
 from benchmarks import iterations, machine, report, variants
 from benchmarks.decoding import decoding
@@ -21,7 +21,7 @@ def main(rounds: Rounds = ROUNDS) -> None:
         benchmarks/iterations.json, iterations.svg   BLEU and speed of mask-predict
         README.md                  the table between its two marks
     """
-    systems = systems_of(Experiment())  # before the half hour, for it may be missing
+    systems = systems_of(Experiment())  # before half an hour of measurements, since they may be missing
     parts = [part(rounds) for part in (training, decoding, tokenize, bpe, side_by_side, variants.variants)]
     variants.write(parts[-1])
     report.write(machine.describe(), parts)

@@ -1,4 +1,4 @@
-"""Writes a trained run as a CTranslate2 model: the same weights, float32."""
+"""Write a trained run as a CTranslate2 model: the same weights, float32."""
 
 from pathlib import Path
 from typing import Any
@@ -43,14 +43,14 @@ def convert(model: Model, units: Vocabulary, heads: int, folder: Path) -> None:
 
 
 def translator(folder: Path, workers: int) -> ctranslate2.Translator:
-    """A translator in float32 with so many workers of one thread."""
+    """Return a float32 translator with `workers` workers of one thread each."""
     return ctranslate2.Translator(
         str(folder), device="cpu", compute_type="float32", inter_threads=workers, intra_threads=1
     )
 
 
 def _layer(spec: Any, layer: Any) -> None:
-    """One layer of the encoder or decoder; queries, keys and values are one matrix in CTranslate2."""
+    """Convert one layer of the encoder or decoder; CTranslate2 has queries, keys and values in one matrix."""
     attention = layer.self_attention
     _norm(spec.self_attention.layer_norm, layer.residual.norm)
     _linear(spec.self_attention.linear[0], attention.query, attention.key, attention.value)

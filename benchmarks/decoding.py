@@ -1,4 +1,4 @@
-"""Measures decoding: this project against CTranslate2 with the same weights."""
+"""Measure decoding: this project against CTranslate2 with the same weights."""
 
 import shutil
 import tempfile
@@ -23,7 +23,7 @@ from context_nmt.settings.decoding import DecodingSettings
 
 BEAM = 6
 WEIGHT = 1.0  # scores are divided by the length
-LONGEST = 80  # units of a translation: one limit for all sentences, for CTranslate2 has no other
+LONGEST = 80  # units of a translation: one limit for all sentences, since CTranslate2 has no other
 OURS_TOKENS = {BEAM: 8192, 1: 4096}  # the fastest batches of each: source tokens times beam,
 THEIR_SENTENCES = {BEAM: 125, 1: 125}  # and sentences
 WARM_UP = 64  # sentences before the first round
@@ -43,13 +43,13 @@ def decoding(rounds: int) -> Part:
             Contender(name=_name(OURS_BF16, beam), prepare=_ours, arguments=(folder, bf16), unit="sentences"),
         ]
     measured = measure("decoding", contenders, rounds)
-    wanted = {(OURS, BEAM): 0.55, (OURS_BF16, BEAM): 0.7, (OURS, 1): 0.65, (OURS_BF16, 1): None}
+    least_ratios = {(OURS, BEAM): 0.55, (OURS_BF16, BEAM): 0.7, (OURS, 1): 0.65, (OURS_BF16, 1): None}
     return Part(
         title="Decoding",
         measured=measured,
         ratios=[
-            ratio(measured, _name(name, beam), _name(THEIRS, beam), wanted=least)
-            for (name, beam), least in wanted.items()
+            ratio(measured, _name(name, beam), _name(THEIRS, beam), wanted=wanted)
+            for (name, beam), wanted in least_ratios.items()
         ],
         notes=[
             f"{len(_references()):,} sentences of {_test()}. CTranslate2: {CORES} workers of one thread, batches of"
@@ -84,12 +84,12 @@ def _ours(folder: Path, settings: DecodingSettings) -> Iterator[Work]:
     device = torch.device("cpu")
     model = load_run(folder, device)
     source = corpus().side(_test(), corpus().source)
-    units = corpus().target_vocabulary
+    vocabulary = corpus().target_vocabulary
 
     def work(sentences: int = len(source)) -> tuple[float, list[str]]:
-        given = [source[number] for number in range(sentences)]
-        found = translate_ids(model, given, settings, device=device, workers=usable(device))
-        return sentences, [units.text(best[0].tokens) for best in found]
+        sample = [source[number] for number in range(sentences)]
+        translations = translate_ids(model, sample, settings, device=device, workers=usable(device))
+        return sentences, [vocabulary.text(hypotheses[0].tokens) for hypotheses in translations]
 
     work(WARM_UP)
     yield work
@@ -110,14 +110,14 @@ def _theirs(folder: Path, beam: int) -> Iterator[Work]:
         shutil.rmtree(converted)
 
     def work(sentences: int = len(lines)) -> tuple[float, list[str]]:
-        found = translator.translate_batch(
+        results = translator.translate_batch(
             lines[:sentences],
             max_batch_size=THEIR_SENTENCES[beam],
             beam_size=beam,
             length_penalty=WEIGHT,
             max_decoding_length=LONGEST,
         )
-        return sentences, [" ".join(one.hypotheses[0]) for one in found]
+        return sentences, [" ".join(result.hypotheses[0]) for result in results]
 
     work(WARM_UP)
     yield work
@@ -125,12 +125,12 @@ def _theirs(folder: Path, beam: int) -> Iterator[Work]:
 
 def _agreement(measured: dict[str, Measured], beam: int) -> str:
     theirs = measured[_name(THEIRS, beam)].output
-    told = [f"BLEU of {_name(THEIRS, beam)} {_bleu(theirs):.2f}, {_units(theirs):.1f} units a line"]
+    statements = [f"BLEU of {_name(THEIRS, beam)} {_bleu(theirs):.2f}, {_units(theirs):.1f} units a line"]
     for name in (OURS, OURS_BF16):
         ours = measured[_name(name, beam)].output
-        same = sum(own == other for own, other in zip(ours, theirs, strict=True)) / len(theirs)
-        told.append(f"of {name} {_bleu(ours):.2f}, {_units(ours):.1f} units, {same:.1%} of the lines identical")
-    return "; ".join(told) + "."
+        same = sum(our_line == their_line for our_line, their_line in zip(ours, theirs, strict=True)) / len(theirs)
+        statements.append(f"of {name} {_bleu(ours):.2f}, {_units(ours):.1f} units, {same:.1%} of the lines identical")
+    return "; ".join(statements) + "."
 
 
 def _bleu(lines: list[str]) -> float:

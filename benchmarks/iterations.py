@@ -1,4 +1,4 @@
-"""Measures speed and BLEU of mask-predict, with few and with many iterations, against beam search."""
+"""Measure speed and BLEU of mask-predict, with few and with many iterations, against beam search."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -27,14 +27,14 @@ from context_nmt.settings.folder import Experiment
 
 BEAMS = (4, 1)  # speeds are relative to the first
 ITERATIONS = (1, 4, 10)
-SENTENCES = 100  # that are translated one at a time, from all over the test set
+SENTENCES = 100  # translated one at a time, spread over the test set
 WARM_UP = 8  # sentences before the first round
 PACKAGES = ("torch", "numpy", "sacrebleu")
 
 
 @dataclass(frozen=True)
 class Search:
-    """One way of one system to translate."""
+    """A system with its search settings."""
 
     system: str
     name: str
@@ -43,18 +43,18 @@ class Search:
 
 def searches(systems: Systems) -> list[Search]:
     """Return beam search, greedy search, mask-predict and, for the second masked system, its most iterations."""
-    found = []
+    compared = []
     for beam in BEAMS:
         settings = dataclasses.replace(systems.search(systems.teacher), beam=beam)
-        found.append(Search(systems.teacher, "greedy" if beam == 1 else f"beam {beam}", settings))
+        compared.append(Search(systems.teacher, "greedy" if beam == 1 else f"beam {beam}", settings))
     numbers_of: dict[str, tuple[int, ...]] = {systems.masked: ITERATIONS}
     if systems.beside is not None:
         numbers_of.setdefault(systems.beside, ITERATIONS[-1:])
     for system, numbers in numbers_of.items():
         for number in numbers:
             settings = dataclasses.replace(systems.search(system), iterations=number)
-            found.append(Search(system, f"{number} iteration{'s' if number > 1 else ''}", settings))
-    return found
+            compared.append(Search(system, f"{number} iteration{'s' if number > 1 else ''}", settings))
+    return compared
 
 
 def iterations(rounds: int, systems: Systems, sentences: int = SENTENCES) -> dict[str, Any]:
@@ -65,7 +65,11 @@ def iterations(rounds: int, systems: Systems, sentences: int = SENTENCES) -> dic
         "batched": {"sentences": total, "threads": CORES},
     }
     compared = searches(systems)
-    contenders = [_contender(systems, search, mode, **how) for mode, how in modes.items() for search in compared]
+    contenders = [
+        _contender(systems, search, mode, **mode_settings)
+        for mode, mode_settings in modes.items()
+        for search in compared
+    ]
     measured = measure("iterations", contenders, rounds)
     scores = [_score(systems, search.system, measured[_name(search, "batched")].output) for search in compared]
     corpus = systems.experiment.settings.corpus
@@ -75,7 +79,9 @@ def iterations(rounds: int, systems: Systems, sentences: int = SENTENCES) -> dic
         "machine": machine.describe(PACKAGES),
         "rounds": rounds,
         "modes": modes,
-        "systems": {system: _described(systems, system) for system in dict.fromkeys(one.system for one in compared)},
+        "systems": {
+            system: _described(systems, system) for system in dict.fromkeys(entry.system for entry in compared)
+        },
         "signature": scores[0]["signature"],
         "searches": [
             {"system": search.system, "search": search.name, "bleu": score["score"]}
@@ -108,22 +114,22 @@ def _name(search: Search, mode: str) -> str:
 def _translating(
     run: Path, binarized: Path, test: str, settings: DecodingSettings, sentences: int, threads: int
 ) -> Iterator[Work]:
-    """Rounds of so many sentences; more threads are as many processes that share the batches."""
+    """Yield rounds of `sentences` sentences; `threads` processes share the batches."""
     device, corpus = torch.device("cpu"), BinarizedCorpus(binarized)
     model = load_run(run, device, corpus)
     source = corpus.side(test, corpus.source)
-    given = [source[number] for number in chosen(len(source), sentences)]
+    sample = [source[number] for number in chosen(len(source), sentences)]
 
     def work(count: int = sentences) -> tuple[float, list[str]]:
-        found = translate_ids(model, given[:count], settings, device=device, workers=threads)
-        return count, [corpus.target_vocabulary.text(best[0].tokens) for best in found]
+        translations = translate_ids(model, sample[:count], settings, device=device, workers=threads)
+        return count, [corpus.target_vocabulary.text(hypotheses[0].tokens) for hypotheses in translations]
 
     work(min(WARM_UP, sentences))
     yield work
 
 
 def chosen(total: int, count: int) -> list[int]:
-    """The numbers of `count` sentences, evenly spread."""
+    """Return the numbers of `count` sentences, evenly spread."""
     return [number * total // count for number in range(count)]
 
 
@@ -134,11 +140,11 @@ def _score(systems: Systems, system: str, units: list[str]) -> Score:
 
 
 def _speed(measured: dict[str, Measured], search: Search, base: Search, mode: str) -> dict[str, Any]:
-    """Sentences a second, and how many times those of the base they are, round by round."""
-    own = measured[_name(search, mode)]
+    """Return the sentences per second, and their ratio to those of the base, round by round."""
+    speeds = measured[_name(search, mode)]
     relative = ratio(measured, _name(search, mode), _name(base, mode)).to_dict()
-    return own.to_dict() | {
-        "milliseconds": round(1000 / own.median, 3),
+    return speeds.to_dict() | {
+        "milliseconds": round(1000 / speeds.median, 3),
         "relative": {key: relative[key] for key in ("median", "minimum", "maximum")},
     }
 
@@ -156,17 +162,17 @@ def _described(systems: Systems, system: str) -> dict[str, Any]:
 
 
 def _notes(systems: Systems, compared: list[Search], measured: dict[str, Measured]) -> list[str]:
-    same = []
+    shares = []
     for search in compared:
         alone, batched = (measured[_name(search, mode)].output for mode in ("alone", "batched"))
         pairs = zip(alone, [batched[number] for number in chosen(len(batched), len(alone))], strict=True)
-        same.append(sum(one == other for one, other in pairs) / len(alone))
+        shares.append(sum(line_alone == line_batched for line_alone, line_batched in pairs) / len(alone))
     settings = compared[-1].settings
     return [
         f"Mask-predict tries {settings.length_beam} lengths of each sentence and takes the most probable translation.",
         f"Batches hold {compared[0].settings.batch_tokens:,} source tokens times beam or lengths, as the plan has it."
         " Loading the model is not in the time.",
-        f"Alone, a sentence is translated as in a batch: {min(same):.1%} of the lines are identical, or more.",
+        f"Alone, a sentence is translated as in a batch: {min(shares):.1%} of the lines are identical, or more.",
     ]
 
 

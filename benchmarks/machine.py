@@ -19,7 +19,7 @@ PACKAGES = ("torch", "numpy", "ctranslate2", "sacremoses", "subword-nmt")
 
 
 def describe(packages: Iterable[str] = PACKAGES) -> dict[str, Any]:
-    """What figures depend on."""
+    """Return the properties of the machine that figures depend on."""
     information = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     flags = _of_cpu(information, "flags").split()
     memory = re.search(r"MemTotal: +(\d+)", Path("/proc/meminfo").read_text(encoding="utf-8"))
@@ -37,12 +37,12 @@ def describe(packages: Iterable[str] = PACKAGES) -> dict[str, Any]:
 
 
 def _of_cpu(information: str, name: str) -> str:
-    found = re.search(rf"^{name}\s*: (.*)$", information, re.MULTILINE)
-    return found[1] if found else "unknown"
+    match = re.search(rf"^{name}\s*: (.*)$", information, re.MULTILINE)
+    return match[1] if match else "unknown"
 
 
 def products(kind: str) -> Contender:
-    """Large square matrix products, the peak that training is compared with; `kind` is a torch type."""
+    """Return large square matrix products as a contender, the peak for training; `kind` is a torch type."""
     return Contender(name=f"matrix product, {kind}", prepare=_prepare, arguments=(kind,), unit="GFLOP")
 
 

@@ -15,50 +15,51 @@ from context_nmt.settings.run_layout import run_name
 from context_nmt.training.batches import Batch, Pairs
 from context_nmt.training.training_run import train_run
 
-RUN = "transformer", 1  # variant and seed of the model that is decoded with
-DOCUMENT = 10  # sentences of each document: the text has none, and what they say does not change what they cost
-REACH = 7  # sentences before a batch's first one that it leaves room for: as far as any variant looks
+RUN = "transformer", 1  # variant and seed of the model used for decoding
+DOCUMENT = 10  # sentences per document; the text has no documents, and its content does not affect the cost
+REACH = 7  # sentences before its first one that a batch leaves room for, as far back as any variant looks
 
 
 def plan_of(variant: str) -> TrainingPlan:
-    """The plan of training for a variant of benchmarks/params.yaml."""
+    """Return the training plan of a variant of benchmarks/params.yaml."""
     return plan(EXPERIMENT.settings, variant).training
 
 
 def batches(tokens: int, number: int) -> list[Batch]:
-    """The first batches of training, the same for all."""
+    """Return the first training batches, the same for all."""
     pairs = Pairs(*corpus().parallel(corpus().train), maximum_length=None, device=torch.device("cpu"))
     stream = pairs.endless(tokens=tokens, seed=1)
     return [pairs.load(next(stream)[1]) for _ in range(number)]
 
 
 def batches_in_documents(model: Model, tokens: int, number: int) -> list[Batch]:
-    """The first batches of documents: all models predict the same sentences, and one that looks back sees those before.
+    """Return the first batches of documents, in which all models predict the same sentences.
 
-    At most `tokens` on the longer side, padding and the sentences before included.
+    A model that looks back also sees the preceding ones. A batch has at most `tokens` on the longer side, padding and
+    preceding sentences included.
     """
     source, target = corpus().parallel(corpus().train)
-    whole = documents(len(source))
-    cut = document_batches(source.lengths + 1, target.lengths + 1, whole, reach=REACH, tokens=tokens)[:number]
+    ranges = documents(len(source))
+    indices = document_batches(source.lengths + 1, target.lengths + 1, ranges, reach=REACH, tokens=tokens)[:number]
     pairs = Pairs(
         source,
         target,
         maximum_length=None,
         device=torch.device("cpu"),
-        documents=whole if model.in_documents else None,
+        documents=ranges if model.in_documents else None,
         sentences=model.sentences,
         reach=model.reach,
     )
-    return [pairs.load(batch) for batch in cut]
+    return [pairs.load(batch) for batch in indices]
 
 
 def documents(sentences: int) -> list[range]:
-    """So many sentences as documents of equal length; the last one may be shorter."""
+    """Cut `sentences` sentences into documents of equal length; the last one may be shorter."""
     return [range(start, min(start + DOCUMENT, sentences)) for start in range(0, sentences, DOCUMENT)]
 
 
 def trained() -> Path:
-    """The folder of a model that ends its sentences; trained once, in minutes."""
+    """Return the folder of a model that ends its sentences; train it the first time, which takes minutes."""
     prepared()
     folder = EXPERIMENT.model(run_name(*RUN))
     if not folder.is_dir():

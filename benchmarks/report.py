@@ -21,7 +21,7 @@ START, STOP = "<!-- speed: written by `make speed` -->", "<!-- /speed -->"
 
 @dataclass(frozen=True)
 class Part:
-    """What one part of the benchmark gave."""
+    """The results of one part of the benchmark."""
 
     title: str
     measured: dict[str, Measured] = field(default_factory=dict)
@@ -30,11 +30,11 @@ class Part:
     variants: dict[str, dict[str, Any]] = field(default_factory=dict)  # relative to the Transformer
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return {
             "title": self.title,
-            "contenders": {name: one.to_dict() for name, one in self.measured.items()},
-            "ratios": [one.to_dict() for one in self.ratios],
+            "contenders": {name: result.to_dict() for name, result in self.measured.items()},
+            "ratios": [result.to_dict() for result in self.ratios],
             "notes": self.notes,
             "variants": self.variants,
         }
@@ -58,10 +58,10 @@ def write(machine: dict[str, Any], parts: list[Part]) -> None:
 
 
 def replace(part: Part, machine: dict[str, Any]) -> None:
-    """Write the same files with this part in place of the earlier one of its title, and where it was measured."""
-    values, own = read_json(FOLDER / "results.json"), part.to_dict()
-    own["notes"].append(f"Measured in a run of its own: {machine_line(machine)}")
-    values["parts"] = [own if one["title"] == part.title else one for one in values["parts"]]
+    """Write the same files with this part in place of the one with its title, and note its machine."""
+    values, new_part = read_json(FOLDER / "results.json"), part.to_dict()
+    new_part["notes"].append(f"Measured in a run of its own: {machine_line(machine)}")
+    values["parts"] = [new_part if old_part["title"] == part.title else old_part for old_part in values["parts"]]
     _write(values)
 
 
@@ -69,8 +69,8 @@ def _write(values: dict[str, Any]) -> None:
     write_json(FOLDER / "results.json", values)
     write_page(FOLDER)
     before, _, rest = README.read_text(encoding="utf-8").partition(START + "\n")
-    _, found, after = rest.partition(STOP + "\n")
-    if found:
+    _, stop_mark, after = rest.partition(STOP + "\n")
+    if stop_mark:
         table = "\n".join(summary(values))
         write_lines(README, f"{before}{START}\n{table}\n{STOP}\n{after}".removesuffix("\n").split("\n"))
 
@@ -92,7 +92,7 @@ def write_page(folder: Path = FOLDER) -> None:
 
 
 def machine_line(machine: dict[str, Any]) -> str:
-    """The machine in one sentence."""
+    """Describe the machine in one sentence."""
     versions = ("python", "torch", "numpy", "ctranslate2", "sacrebleu", "sacremoses", "subword-nmt")
     named = ", ".join(f"{name} {machine[name]}" for name in versions if name in machine)
     return (
@@ -102,29 +102,29 @@ def machine_line(machine: dict[str, Any]) -> str:
 
 
 def section(part: dict[str, Any]) -> list[str]:
-    """One part: what each program did, how they compare, and notes."""
+    """Return the lines of one part: the speed of each program, ratios and notes."""
     lines = [f"## {part['title']}", ""]
     if part["contenders"]:
         rows = []
-        for name, one in part["contenders"].items():
-            spread = f"{min(one['rounds']):,g} to {max(one['rounds']):,g}"
-            rows.append([name, f"{one['median']:,g} {one['unit']}/s", spread, f"{one['memory_mb']:,}"])
+        for name, entry in part["contenders"].items():
+            spread = f"{min(entry['rounds']):,g} to {max(entry['rounds']):,g}"
+            rows.append([name, f"{entry['median']:,g} {entry['unit']}/s", spread, f"{entry['memory_mb']:,}"])
         lines += [*_table(["", "speed", "least to greatest", "memory, MB"], rows), ""]
     if part["variants"]:
         titles = ["", "training", "least to greatest", "decoding", "least to greatest", "FLOPs", "time / FLOPs"]
         rows = []
-        for name, one in part["variants"].items():
-            speeds = [one[work] for work in ("training", "decoding")]
-            cells = [(f"{own['median']:.2f}", f"{own['least']:.2f} to {own['greatest']:.2f}") for own in speeds]
-            rows.append([name, *cells[0], *cells[1], f"{one['flops']:.3f}", f"{one['time_over_flops']:.2f}"])
+        for name, entry in part["variants"].items():
+            speeds = [entry[work] for work in ("training", "decoding")]
+            cells = [(f"{speed['median']:.2f}", f"{speed['least']:.2f} to {speed['greatest']:.2f}") for speed in speeds]
+            rows.append([name, *cells[0], *cells[1], f"{entry['flops']:.3f}", f"{entry['time_over_flops']:.2f}"])
         lines += [*_table(titles, rows), ""]
-    rows = [_ratio_cells(one) for one in part["ratios"]]
+    rows = [_ratio_cells(entry) for entry in part["ratios"]]
     lines += _table(["ratio", "median", "least to greatest", "wanted"], rows)
     return [*lines, "", *(f"- {note}" for note in part["notes"])]
 
 
 def _table(titles: list[str], rows: Iterable[list[str]], left: int = 1) -> list[str]:
-    """The lines of a Markdown table whose first `left` columns are aligned to the left, the others to the right."""
+    """Return the lines of a Markdown table whose first `left` columns are left-aligned, the others right-aligned."""
     line = f"|{' --- |' * left}{' ---: |' * (len(titles) - left)}"
     return [f"| {' | '.join(titles)} |".replace("|  |", "| |"), line, *(f"| {' | '.join(row)} |" for row in rows)]
 
@@ -140,7 +140,7 @@ def _ratio_cells(one: dict[str, Any]) -> list[str]:
 
 
 def trade_off_section(name: str, values: dict[str, Any]) -> list[str]:
-    """What BLEU each search reaches at what speed, as the part `iterations` measured it."""
+    """Return the lines about BLEU and speed of each search, as measured by the part `iterations`."""
     base, modes = values["searches"][0], values["modes"]
     alone, batched = (f"{modes[mode]['sentences']:,} sentences" for mode in ("alone", "batched"))
     titles = [f"{values['corpus']}, {values['test_set']}", "BLEU"]
@@ -148,16 +148,16 @@ def trade_off_section(name: str, values: dict[str, Any]) -> list[str]:
         titles += [f"{mode}, sentences/s", f"/ {base['search']}", "least to greatest"]
     lines = [f"## Iterations of mask-predict, {values['corpus']}", "", f"![BLEU against speed]({name}.svg)", ""]
     rows = []
-    for one in values["searches"]:
-        cells = [f"{values['systems'][one['system']]['label']}, {one['search']}", f"{one['bleu']:.2f}"]
+    for entry in values["searches"]:
+        cells = [f"{values['systems'][entry['system']]['label']}, {entry['search']}", f"{entry['bleu']:.2f}"]
         for mode in modes:
-            relative = one[mode]["relative"]
+            relative = entry[mode]["relative"]
             spread = f"{relative['minimum']:.2f} to {relative['maximum']:.2f}"
-            cells += [f"{one[mode]['median']:,g}", f"{relative['median']:.2f}", spread]
+            cells += [f"{entry[mode]['median']:,g}", f"{relative['median']:.2f}", spread]
         rows.append(cells)
     lines += _table(titles, rows)
-    systems = [values["systems"][system] for system in dict.fromkeys(one["system"] for one in values["searches"])]
-    runs = ", ".join(f"{one['run']} ({one['size']}, {one['parameters']:,})" for one in systems)
+    systems = [values["systems"][system] for system in dict.fromkeys(entry["system"] for entry in values["searches"])]
+    runs = ", ".join(f"{entry['run']} ({entry['size']}, {entry['parameters']:,})" for entry in systems)
     notes = [
         machine_line(values["machine"]),
         f"Runs (parameters): {runs}.",
@@ -170,12 +170,12 @@ def trade_off_section(name: str, values: dict[str, Any]) -> list[str]:
 
 
 def summary(values: dict[str, Any]) -> list[str]:
-    """The table of the project's README.md: the ratios with a wanted value."""
+    """Return the table of the project's README.md: the ratios with a wanted value."""
     rows = [
-        [part["title"], *_ratio_cells(one)]
+        [part["title"], *_ratio_cells(ratio)]
         for part in values["parts"]
-        for one in part["ratios"]
-        if one["wanted"] is not None
+        for ratio in part["ratios"]
+        if ratio["wanted"] is not None
     ]
     table = _table(["", "ratio", "median", "least to greatest", "wanted"], rows, left=2)
     return [*table, "", machine_line(values["machine"])]
@@ -183,5 +183,5 @@ def summary(values: dict[str, Any]) -> list[str]:
 
 def same_bytes(measured: dict[str, Measured]) -> str:
     """Say whether all contenders gave the same checksums."""
-    first, *others = [one.output for one in measured.values()]
-    return "All write the same bytes." if all(other == first for other in others) else "They write different lines!"
+    first, *others = [result.output for result in measured.values()]
+    return "All write the same bytes." if all(output == first for output in others) else "They write different lines!"

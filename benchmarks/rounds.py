@@ -17,7 +17,7 @@ from context_nmt.files import UserError
 
 CORES = len(os.sched_getaffinity(0))
 
-Work = Callable[[], tuple[float, Any]]  # one round: how much was done, in the contender's unit, and what came out
+Work = Callable[[], tuple[float, Any]]  # one round: returns the amount of work, in the contender's unit, and the output
 Prepare = Callable[..., AbstractContextManager[Work]]
 
 
@@ -38,7 +38,7 @@ class Measured:
 
     unit: str
     speeds: list[float] = field(default_factory=list)  # units per second, one per round
-    memory: float = 0.0  # MB, the most that its process and all below it held at a time
+    memory: float = 0.0  # MB, the peak of its process and all child processes
     output: Any = None  # of the last round
 
     @property
@@ -46,14 +46,14 @@ class Measured:
         return statistics.median(self.speeds)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         speeds = [_rounded(speed) for speed in self.speeds]
         return {"unit": self.unit, "median": _rounded(self.median), "rounds": speeds, "memory_mb": round(self.memory)}
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as fast one contender is as another, round by round."""
+    """The speed of one contender relative to another, round by round."""
 
     of: str
     to: str
@@ -61,7 +61,7 @@ class Ratio:
     wanted: float | None = None  # at least
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         spread = {"median": statistics.median(self.rounds), "minimum": min(self.rounds), "maximum": max(self.rounds)}
         return {"of": self.of, "to": self.to, "wanted": self.wanted} | {key: round(spread[key], 3) for key in spread}
 
@@ -69,20 +69,20 @@ class Ratio:
 def ratio(
     measured: dict[str, Measured], of: str, to: str, *, wanted: float | None = None, factor: float = 1.0
 ) -> Ratio:
-    """Compare two contenders of one measurement; `factor` is how many units of `to` one unit of `of` is."""
+    """Compare two contenders of one measurement; one unit of `of` counts as `factor` units of `to`."""
     pairs = zip(measured[of].speeds, measured[to].speeds, strict=True)
-    return Ratio(of, to, [own * factor / other for own, other in pairs], wanted)
+    return Ratio(of, to, [speed * factor / base_speed for speed, base_speed in pairs], wanted)
 
 
 def measure(part: str, contenders: list[Contender], rounds: int) -> dict[str, Measured]:
     """Run all contenders in turn, `rounds` times, and report each round on standard error.
 
-    Raises UserError for a contender that fails; its traceback is above.
+    Raise UserError for a contender that fails; its traceback is above.
     """
-    results = {one.name: Measured(one.unit) for one in contenders}
+    results = {contender.name: Measured(contender.unit) for contender in contenders}
     with ExitStack() as stack:
         tell(f"{part}: getting ready")
-        runners = {one.name: stack.enter_context(running(one)) for one in contenders}
+        runners = {contender.name: stack.enter_context(running(contender)) for contender in contenders}
         for number in range(1, rounds + 1):
             for name, runner in runners.items():
                 result = results[name]
@@ -101,17 +101,17 @@ class Runner:
     def __init__(self, contender: Contender) -> None:
         self.contender = contender
         context = multiprocessing.get_context("spawn")
-        self._pipe, other = context.Pipe()
-        earlier = os.environ.get("OMP_NUM_THREADS")
+        self._pipe, child_pipe = context.Pipe()
+        previous_threads = os.environ.get("OMP_NUM_THREADS")
         os.environ["OMP_NUM_THREADS"] = str(contender.threads)  # numerical libraries read it when they are loaded
         try:
-            self.process = context.Process(target=_serve, args=(other, contender.prepare, contender.arguments))
+            self.process = context.Process(target=_serve, args=(child_pipe, contender.prepare, contender.arguments))
             self.process.start()
         finally:
             del os.environ["OMP_NUM_THREADS"]
-            if earlier is not None:
-                os.environ["OMP_NUM_THREADS"] = earlier
-        other.close()
+            if previous_threads is not None:
+                os.environ["OMP_NUM_THREADS"] = previous_threads
+        child_pipe.close()
         self._receive()
 
     def begin(self) -> None:
@@ -119,7 +119,7 @@ class Runner:
         self._pipe.send(True)
 
     def finish(self) -> tuple[float, float, Any]:
-        """Wait for the end of the round: how much was done, in how many seconds, and what came out."""
+        """Wait for the end of the round; return the amount of work, the seconds and the output."""
         amount, seconds, output = self._receive()
         return amount, seconds, output
 
@@ -137,7 +137,7 @@ class Runner:
 
     @contextmanager
     def watched(self) -> Iterator[list[float]]:
-        """Yield a list that fills with the memory in MB of the process and all below it, ten times a second."""
+        """Yield a list that fills with the memory in MB of the process and all child processes, ten times a second."""
         memory: list[float] = [0.0]
         done = threading.Event()
 
@@ -174,14 +174,14 @@ def _serve(pipe: Any, prepare: Prepare, arguments: tuple[Any, ...]) -> None:
 
 
 def _memory(process: int | None) -> float:
-    """Proportional set size in MB: pages that several processes share count once."""
+    """Return the proportional set size in MB: pages that several processes share count once."""
     total = 0
     try:
         root = psutil.Process(process)
-        for one in (root, *root.children(recursive=True)):
-            total += one.memory_full_info().pss
+        for member in (root, *root.children(recursive=True)):
+            total += member.memory_full_info().pss
     except psutil.NoSuchProcess:
-        pass  # it ended while it was looked at
+        pass  # it has just ended
     return total / 1e6
 
 

@@ -18,7 +18,7 @@ EXPERIMENT = Experiment(ROOT / "runs" / "speed")
 
 
 def prepared() -> None:
-    """Prepare the text once; raises UserError if it is missing and cannot be downloaded."""
+    """Prepare the text once; raise UserError if it is missing and cannot be downloaded."""
     if not EXPERIMENT.parameters.is_file() or EXPERIMENT.parameters.read_bytes() != PARAMETERS.read_bytes():
         shutil.rmtree(EXPERIMENT.folder, ignore_errors=True)
         EXPERIMENT.folder.mkdir(parents=True)
@@ -35,12 +35,12 @@ def prepared() -> None:
 
 
 def corpus() -> BinarizedCorpus:
-    """The text as ids."""
+    """Return the text as ids."""
     return BinarizedCorpus(EXPERIMENT.binarized)
 
 
 def text_files() -> list[str]:
-    """The names of all files of text."""
+    """Return the names of all text files."""
     settings = EXPERIMENT.settings.corpus
     splits = (settings.train, settings.validation, *settings.tests)
     return [f"{split}.{language}" for split in splits for language in (settings.source, settings.target)]

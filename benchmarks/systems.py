@@ -36,20 +36,20 @@ class Systems:
 
     @property
     def references(self) -> list[str]:
-        """The raw target side of the test set; raises UserError where it is missing or shorter than the source."""
+        """Return the raw target side of the test set; raise UserError if it is missing or shorter than the source."""
         corpus = self.experiment.settings.corpus
         sides = (self.experiment.corpus / f"{self.test}.{language}" for language in (corpus.source, corpus.target))
         return read_parallel(*sides)[1]
 
     def folder(self, system: str) -> Path:
-        """The folder of a system's run."""
+        """Return the folder of a system's run."""
         return self.experiment.model(run_name(system, self.seed))
 
     def model(self, system: str) -> ModelSettings:
         return plan(self.experiment.settings, system).training.model.model
 
     def search(self, system: str) -> DecodingSettings:
-        """The search settings of a system's plan, for the best hypothesis only."""
+        """Return the search settings of a system's plan, for the best hypothesis only."""
         return dataclasses.replace(read_settings(DecodingSettings, self.folder(system) / "decoding.json"), n_best=1)
 
 
@@ -64,7 +64,7 @@ def systems_of(
 ) -> Systems:
     """Choose systems; by default the teacher, the first masked student and, if there is one, the second.
 
-    The test set is then the first that is not the validation set. Raises UserError for a system or test set that the
+    The test set is then the first that is not the validation set. Raise UserError for a system or test set that the
     experiment does not have, or has not trained or prepared.
     """
     settings = experiment.settings
@@ -73,10 +73,12 @@ def systems_of(
         test = next((name for name in tests if name != settings.corpus.validation), tests[0])
     if test not in tests:
         raise UserError(f"--test is {test!r}; {experiment.parameters} has {', '.join(tests)}")
-    students = [one for one in settings.train.distilled if plan(settings, one).training.model.model.kind == "masked"]
+    students = [
+        student for student in settings.train.distilled if plan(settings, student).training.model.model.kind == "masked"
+    ]
     teacher = teacher or _first(settings.train.teachers, experiment, "teacher", "train.teachers names none")
     masked = masked or _first(students, experiment, "masked", "train.distilled names no masked variant")
-    beside = beside or next((one for one in students if one != masked), None)
+    beside = beside or next((student for student in students if student != masked), None)
     systems = Systems(experiment, teacher, masked, beside, seed, test)
     _check(systems, "teacher", teacher, "autoregressive")
     _check(systems, "masked", masked, "masked")
@@ -100,8 +102,8 @@ def _check(systems: Systems, option: str, system: str, kind: str) -> None:
     if system not in experiment.settings.variants:
         known = ", ".join(experiment.settings.variants)
         raise UserError(f"--{option} is {system!r}; {experiment.parameters} has {known}")
-    if (found := systems.model(system).kind) != kind:
-        raise UserError(f"--{option} is {system!r}, whose model.kind is {found}; it must be {kind}")
+    if (actual := systems.model(system).kind) != kind:
+        raise UserError(f"--{option} is {system!r}, whose model.kind is {actual}; it must be {kind}")
     if not (systems.folder(system) / RUN_WEIGHTS).is_file():
         raise UserError(f"{systems.folder(system)}: not there; {_remedy(experiment)}")
 

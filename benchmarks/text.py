@@ -1,4 +1,4 @@
-"""Measures the text stages: tokenizing against one process of sacremoses, BPE against subword-nmt's own loop."""
+"""Measure the text stages: tokenizing against one process of sacremoses, BPE against subword-nmt's own loop."""
 
 import tempfile
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ SACREMOSES, TOKENIZE = "sacremoses, one process", f"context-nmt, {CORES} process
 SUBWORD_NMT, BYTE_PAIRS = "subword-nmt", "context-nmt"
 SIDE = SideSettings(truecase=False)
 ALL_PAIRS = CleaningSettings(maximum_length=10_000, maximum_ratio=10_000.0)
-LINES = 500_000  # that are segmented
+LINES = 500_000  # to segment
 
 
 def tokenize(rounds: int) -> Part:
@@ -78,12 +78,12 @@ def _sacremoses() -> Iterator[Work]:
 @contextmanager
 def _our_tokenizer() -> Iterator[Work]:
     count, settings = _count(), EXPERIMENT.settings.corpus
-    text = TextSettings(source=SIDE, target=SIDE, cleaning=ALL_PAIRS)
+    text_settings = TextSettings(source=SIDE, target=SIDE, cleaning=ALL_PAIRS)
     with tempfile.TemporaryDirectory() as folder:
         tokens = Path(folder) / "tokens"
 
         def work() -> tuple[float, list[str]]:
-            tokenize_corpus(EXPERIMENT.corpus, tokens, settings, text)
+            tokenize_corpus(EXPERIMENT.corpus, tokens, settings, text_settings)
             return count, [sha256(tokens / name) for name in text_files()]
 
         yield work
@@ -91,13 +91,13 @@ def _our_tokenizer() -> Iterator[Work]:
 
 @contextmanager
 def _subword_nmt() -> Iterator[Work]:
-    with _half_a_million() as text:
-        units = text.with_name("units")
+    with _half_a_million() as tokens:
+        units = tokens.with_name("units")
 
         def work() -> tuple[float, str]:
             with (EXPERIMENT.subwords / "codes.joint").open(encoding="utf-8") as codes:
                 segmenter = BPE(codes)
-            with text.open(encoding="utf-8", newline="\n") as lines, units.open("w", encoding="utf-8") as output:
+            with tokens.open(encoding="utf-8", newline="\n") as lines, units.open("w", encoding="utf-8") as output:
                 for line in lines:
                     output.write(segmenter.process_line(line))
             return LINES, sha256(units)
@@ -107,12 +107,12 @@ def _subword_nmt() -> Iterator[Work]:
 
 @contextmanager
 def _our_segmenter() -> Iterator[Work]:
-    with _half_a_million() as text:
-        units = text.with_name("units")
+    with _half_a_million() as tokens:
+        units = tokens.with_name("units")
 
         def work() -> tuple[float, str]:
             segmenter = Segmenter(EXPERIMENT.subwords, EXPERIMENT.settings.corpus.source)
-            write_lines(units, map(segmenter.units, iterate_lines(text)))
+            write_lines(units, map(segmenter.units, iterate_lines(tokens)))
             return LINES, sha256(units)
 
         yield work
@@ -122,9 +122,9 @@ def _our_segmenter() -> Iterator[Work]:
 def _half_a_million() -> Iterator[Path]:
     lines = [line for name in text_files() for line in read_lines(EXPERIMENT.tokenized / name)]
     with tempfile.TemporaryDirectory() as folder:
-        text = Path(folder) / "tokens"
-        write_lines(text, islice(cycle(lines), LINES))
-        yield text
+        tokens = Path(folder) / "tokens"
+        write_lines(tokens, islice(cycle(lines), LINES))
+        yield tokens
 
 
 if __name__ == "__main__":

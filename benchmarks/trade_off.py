@@ -1,4 +1,4 @@
-"""Draws BLEU against speed from what the part `iterations` measured."""
+"""Draw BLEU against speed from the measurements of the part `iterations`."""
 
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,9 @@ def draw(values: dict[str, Any], path: Path) -> None:
     """Draw a panel per mode, a marker and a line per system, bars from least to greatest."""
     with panels_of(path, len(TITLES), height=4.2) as (figure, panels):
         for panel, (mode, title) in zip(panels, TITLES.items(), strict=True):
-            for number, system in enumerate(dict.fromkeys(one["system"] for one in values["searches"])):
-                found = [one for one in values["searches"] if one["system"] == system]
-                _draw_system(panel, found, mode, number, values["systems"][system]["label"])
+            for number, system in enumerate(dict.fromkeys(search["system"] for search in values["searches"])):
+                searches = [search for search in values["searches"] if search["system"] == system]
+                _draw_system(panel, searches, mode, number, values["systems"][system]["label"])
             panel.axvline(1, color="0.6", linewidth=0.8, zorder=0)
             panel.set_xscale("log")
             panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
@@ -34,10 +34,10 @@ def draw(values: dict[str, Any], path: Path) -> None:
 
 
 def _draw_system(panel: Axes, found: list[dict[str, Any]], mode: str, number: int, label: str) -> None:
-    speeds = [one[mode]["relative"] for one in found]
+    speeds = [search[mode]["relative"] for search in found]
     if len(found) == 1:
         label = f"{label}, {found[0]['search']}"
-    medians, scores = [speed["median"] for speed in speeds], [one["bleu"] for one in found]
+    medians, scores = [speed["median"] for speed in speeds], [search["bleu"] for search in found]
     panel.errorbar(
         medians,
         scores,
@@ -53,7 +53,9 @@ def _draw_system(panel: Axes, found: list[dict[str, Any]], mode: str, number: in
         capsize=3,
         label=label,
     )
-    for one, speed, score in zip(found, medians, scores, strict=True):
+    for search, speed, score in zip(found, medians, scores, strict=True):
         if len(found) > 1:
-            place = ABOVE if number == 0 and one is found[0] else BELOW
-            panel.annotate(one["search"], (speed, score), place, textcoords="offset points", ha="center", fontsize=8)
+            offset = ABOVE if number == 0 and search is found[0] else BELOW
+            panel.annotate(
+                search["search"], (speed, score), offset, textcoords="offset points", ha="center", fontsize=8
+            )

@@ -1,4 +1,4 @@
-"""Measures training, against a loop around torch.nn.Transformer and the processor's peak, and of two models at once."""
+"""Measure training against a loop around torch.nn.Transformer and the processor's peak, and two trainings at once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -37,19 +37,19 @@ def fresh_updater(variant: str, precision: Precision) -> Updater:
 def ours(
     variant: str, precision: Precision, updates: int, count: Literal["tokens", "updates"] = "tokens"
 ) -> Iterator[Work]:
-    """Rounds of so many updates by this project's trainer; each counts its target tokens, or its updates."""
+    """Yield rounds of `updates` updates by this project's trainer; each counts its target tokens or its updates."""
     updater = fresh_updater(variant, precision)
-    given = batches(updater.plan.training.batch_tokens, updates)
+    training_batches = batches(updater.plan.training.batch_tokens, updates)
 
     def work() -> tuple[float, float]:
         tokens, loss = 0, 0.0
-        for number, batch in enumerate(given, start=1):
+        for number, batch in enumerate(training_batches, start=1):
             totals = updater.update(number, [batch])
             tokens, loss = tokens + totals.tokens, loss + totals.smoothed
         return (tokens if count == "tokens" else updates), loss / tokens
 
     for number in range(WARM_UP):
-        updater.update(number + 1, [given[number % updates]])
+        updater.update(number + 1, [training_batches[number % updates]])
     yield work
 
 
@@ -109,7 +109,7 @@ def without_inner_dropout(model: TorchTransformer) -> TorchTransformer:
 
 @contextmanager
 def torch_transformer(precision: Precision, updates: int, inner_dropout: bool) -> Iterator[Work]:
-    """Rounds of so many updates by a loop around torch.nn.Transformer, as one would write it."""
+    """Yield rounds of `updates` updates by a plain loop around torch.nn.Transformer."""
     plan = plan_of("transformer")
     settings, width = plan.training, plan.model.model.width
     torch.manual_seed(1)
@@ -118,10 +118,10 @@ def torch_transformer(precision: Precision, updates: int, inner_dropout: bool) -
         without_inner_dropout(model)
     betas = settings.adam_beta1, settings.adam_beta2
     optimizer = torch.optim.Adam(model.parameters(), betas=betas, eps=settings.adam_epsilon)
-    given = batches(settings.batch_tokens, updates)
+    training_batches = batches(settings.batch_tokens, updates)
 
     def update(number: int) -> float:
-        batch = given[number]
+        batch = training_batches[number]
         rate = learning_rate(number + 1, settings.schedule, width=width, maximum_updates=settings.maximum_updates)
         for group in optimizer.param_groups:
             group["lr"] = rate
@@ -136,7 +136,7 @@ def torch_transformer(precision: Precision, updates: int, inner_dropout: bool) -
 
     def work() -> tuple[float, float]:
         losses = [update(number) for number in range(updates)]
-        return sum(int((batch.targets != PADDING).sum()) for batch in given), sum(losses) / updates
+        return sum(int((batch.targets != PADDING).sum()) for batch in training_batches), sum(losses) / updates
 
     for number in range(WARM_UP):
         update(number % updates)

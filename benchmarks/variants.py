@@ -1,4 +1,4 @@
-"""Measures the cost of mechanisms: variants of the Transformer's size against it, in training and in decoding."""
+"""Measure the cost of mechanisms: variants of the Transformer's size against it, in training and in decoding."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,14 +25,14 @@ from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.model import output_slots
 
 UNITS = {"training": "target tokens", "decoding": "sentences"}
-TURNS = 3  # of each variant in a round; short ones, that the Transformer's is near
-SENTENCES = 80  # of a turn of decoding
+TURNS = 3  # of each variant in a round; short, so that the Transformer's is close in time
+SENTENCES = 80  # in a turn of decoding
 SENTENCES_IN_DOCUMENTS = 160  # as many documents side by side as a batch holds
-LENGTH = 20  # units of each translation, for untrained models do not know when to end
+LENGTH = 20  # units of each translation, since untrained models do not know when to end
 SEARCH = DecodingSettings(beam=4, maximum_length_ratio=0.0, maximum_length_offset=LENGTH, batch_tokens=2048)
-MOST = 1.25  # wanted: times of an update over FLOPs, both relative to the Transformer
+MOST = 1.25  # wanted: update time over FLOPs, both relative to the Transformer
 TRANSFORMER = RUN[0]
-IN_DOCUMENTS = f"{TRANSFORMER}, in documents"  # on the sentences and batches of those that look at previous ones
+IN_DOCUMENTS = f"{TRANSFORMER}, in documents"  # on the text of variants that look at previous sentences
 
 
 def variants(rounds: int) -> Part:
@@ -46,7 +46,7 @@ def variants(rounds: int) -> Part:
     costs = {
         name: ratio(measured["training"], name, bases[name], wanted=1 / MOST, factor=flops[name]) for name in names
     }
-    worst = min(costs.values(), key=lambda one: one.to_dict()["median"])
+    worst = min(costs.values(), key=lambda cost: cost.to_dict()["median"])
     return Part(
         title="Variants",
         ratios=[Ratio(f"{worst.of}, speed times FLOPs", worst.to, worst.rounds, worst.wanted)],
@@ -83,7 +83,7 @@ def write(part: Part) -> None:
 
 
 def _measured(names: list[str], turns: int) -> dict[str, dict[str, Measured]]:
-    """Give each contender its turns, training and decoding, and tell on standard error what each gave."""
+    """Give each variant its turns of training and decoding, and report each speed on standard error."""
     measured = {work: {name: Measured(unit) for name in names} for work, unit in UNITS.items()}
     tell("variants: getting ready")
     with running(Contender(name="variants", prepare=_all, arguments=(names,), unit="turns")) as runner:
@@ -99,7 +99,7 @@ def _measured(names: list[str], turns: int) -> dict[str, dict[str, Measured]]:
 
 @contextmanager
 def _all(names: list[str]) -> Iterator[Work]:
-    """Every round of work is the next turn: training and decoding of each variant, over and over."""
+    """Yield work whose rounds are turns: training and decoding of each variant, over and over."""
     works = [work for name in names for work in _works(name)]
     for warm_up in works:
         warm_up()
@@ -112,19 +112,19 @@ def _works(name: str) -> tuple[Work, Work]:
     updater = fresh_updater(TRANSFORMER if name == IN_DOCUMENTS else name, "fp32")
     tokens = updater.plan.training.batch_tokens
     in_documents = name == IN_DOCUMENTS or bool(output_slots(updater.plan.model.slots))
-    cut = batches_in_documents(updater.model, tokens, TURNS) if in_documents else batches(tokens, TURNS)
-    given = cycle(enumerate(cut, start=1))
+    training_batches = batches_in_documents(updater.model, tokens, TURNS) if in_documents else batches(tokens, TURNS)
+    numbered_batches = cycle(enumerate(training_batches, start=1))
     source = corpus().side(_test(), corpus().source)
     sentences = [source[number] for number in range(SENTENCES_IN_DOCUMENTS if in_documents else SENTENCES)]
-    cut_text = documents(len(sentences)) if in_documents else None
+    cut_documents = documents(len(sentences)) if in_documents else None
     updater.model.output.register_forward_hook(never_end)  # training takes the weights alone
 
     def train() -> tuple[float, None]:
-        number, batch = next(given)
+        number, batch = next(numbered_batches)
         return updater.update(number, [batch]).tokens, None
 
     def decode() -> tuple[float, None]:
-        translate_ids(updater.model, sentences, SEARCH, documents=cut_text, device=device, workers=1)
+        translate_ids(updater.model, sentences, SEARCH, documents=cut_documents, device=device, workers=1)
         return len(sentences), None
 
     return train, decode
@@ -150,8 +150,8 @@ def _speeds(measured: dict[str, dict[str, Measured]], name: str) -> str:
 
 
 def _spread(speed: Ratio) -> dict[str, float]:
-    found = speed.to_dict()
-    return {"median": found["median"], "least": found["minimum"], "greatest": found["maximum"]}
+    values = speed.to_dict()
+    return {"median": values["median"], "least": values["minimum"], "greatest": values["maximum"]}
 
 
 def _size() -> str:

@@ -12,7 +12,7 @@ from context_nmt.measures.probes.words import probe_words
 
 
 class Probe(StrEnum):
-    """What states are probed for."""
+    """The properties that states are probed for."""
 
     SENTENCES = "sentences"
     WORDS = "words"

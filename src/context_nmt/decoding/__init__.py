@@ -1,1 +1,1 @@
-"""Search over an opaque decoding state."""
+"""Decoding: search, scores of given translations, distillation."""

@@ -30,36 +30,39 @@ def search_sentences(
 def search_documents(
     model: DocumentModel, text: Text, batch: Lengths, settings: DecodingSettings
 ) -> list[list[Hypothesis]]:
-    """Return the same for a batch of whole documents: their first sentences are translated together, then the second.
+    """Return the n_best best translations of each sentence of whole documents, best first.
 
-    Later sentences see the best translation of a sentence, read once more from BEGIN, or with `text.references` its
-    reference; where no mechanism after the decoder looks at translations, they are not read.
+    The first sentences of all documents are translated together, then the second ones, and so on. Later sentences see
+    the best translation of an earlier one, run through the decoder once more from BEGIN, or its reference with
+    `text.references`. If no mechanism after the decoder looks at translations, they are not run through it again.
     """
     documents = split_documents(batch, text.before)
-    found: dict[int, list[Hypothesis]] = {}
-    before: list[deque[KnownSentences]] = [deque(maxlen=model.sentences) for _ in documents]
+    results: dict[int, list[Hypothesis]] = {}
+    previous: list[deque[KnownSentences]] = [deque(maxlen=model.sentences) for _ in documents]
     longest = max(map(len, documents))
-    for place in range(longest):
-        running = [number for number, document in enumerate(documents) if place < len(document)]
-        numbers = np.array([documents[number][place] for number in running])
+    for position in range(longest):
+        unfinished = [number for number, document in enumerate(documents) if position < len(document)]
+        numbers = np.array([documents[number][position] for number in unfinished])
         source = text.ids(numbers)
-        context = _context(model, [before[number] for number in running])
+        context = _context(model, [previous[number] for number in unfinished])
         alone = model.encode_alone(source)
         memory = model.with_context(alone, context)
         best = _search(model, model.start(memory, context), text.lengths[numbers], settings)
-        found.update(zip(numbers.tolist(), best, strict=True))
-        if place + 1 == longest:
-            break  # no sentence looks back at these
-        read: list[NDArray[np.integer[Any]]] = [np.array(one[0].tokens, dtype=np.int64) for one in best]
+        results.update(zip(numbers.tolist(), best, strict=True))
+        if position + 1 == longest:
+            break  # no later sentence needs these as context
+        translations: list[NDArray[np.integer[Any]]] = [
+            np.array(hypotheses[0].tokens, dtype=np.int64) for hypotheses in best
+        ]
         if text.references is not None:
-            read = [text.references[number] for number in numbers]
+            translations = [text.references[number] for number in numbers]
         known = KnownSentences(source_states(source, alone))
         if model.decoder_output is not None:
-            targets = torch.from_numpy(pad(read, first=BEGIN)).to(source.device)
+            targets = torch.from_numpy(pad(translations, first=BEGIN)).to(source.device)
             known = model.remembered(source, alone, memory, targets)
-        for row, number in enumerate(running):
-            before[number].append(_row(known, row, int(text.lengths[numbers[row]]) + 1, len(read[row]) + 1))
-    return [found[number] for number in batch.tolist()]
+        for row, number in enumerate(unfinished):
+            previous[number].append(_row(known, row, int(text.lengths[numbers[row]]) + 1, len(translations[row]) + 1))
+    return [results[number] for number in batch.tolist()]
 
 
 def _search(
@@ -86,7 +89,7 @@ def _search(
 
 
 def _row(known: KnownSentences, row: int, source: int, target: int) -> KnownSentences:
-    """Return one sentence, [T, …] and without its padding, given its lengths."""
+    """Return one sentence without its padding, [T, …], given its source and target lengths."""
 
     def first(length: int) -> Callable[[list[Tensor]], Tensor]:
         return lambda tensors: tensors[0][row, :length].clone()

@@ -29,18 +29,18 @@ LONG = 1000  # units; attention takes the square of a line's length
 
 
 def decode_run(experiment: RunLayout, variant: str, seed: int, *, device: str) -> bool:
-    """Translate every test set of the binarized corpus with one run, into `runs/decoded/RUN`, whole or not at all.
+    """Translate every test set of the binarized corpus with one run, and write `runs/decoded/RUN` whole or not at all.
 
-    Where torchrun started several processes, they share the work and the first writes. Return whether this is the
-    first.
+    If torchrun started several processes, they share the work and the first one writes. Return whether this process is
+    the first.
     """
     settings = read_settings(DecodingSettings, experiment.plan(variant, "decoding"))
     corpus = BinarizedCorpus(experiment.binarized)
     run = run_name(variant, seed)
-    where = device_named(device)
-    model = load_run(experiment.model(run), where, corpus)
+    torch_device = device_named(device)
+    model = load_run(experiment.model(run), torch_device, corpus)
     results = {}
-    with processes(where) as group:
+    with processes(torch_device) as group:
         for test in corpus.tests:
             results[test] = translate_ids(
                 model,
@@ -48,34 +48,36 @@ def decode_run(experiment: RunLayout, variant: str, seed: int, *, device: str) -
                 settings,
                 documents=corpus.documents(test),
                 references=corpus.side(test, corpus.target) if settings.reference_context else None,
-                device=where,
+                device=torch_device,
                 progress=f"{run} {test}" if group.first else None,
-                workers=usable(where),
+                workers=usable(torch_device),
                 processes=group,
             )
     if not group.first:
         return False
-    units = corpus.target_vocabulary
+    vocabulary = corpus.target_vocabulary
     with replacing_folder(experiment.decoded(run)) as folder:
         for test, sentences in results.items():
-            write_lines(folder / f"{test}.subwords.txt", (units.text(found[0].tokens) for found in sentences))
+            write_lines(
+                folder / f"{test}.subwords.txt", (vocabulary.text(hypotheses[0].tokens) for hypotheses in sentences)
+            )
             if settings.n_best > 1:
-                write_lines(folder / f"{test}.nbest.jsonl", n_best_lines(sentences, units))
+                write_lines(folder / f"{test}.nbest.jsonl", n_best_lines(sentences, vocabulary))
     return True
 
 
 def write_text(experiment: RunLayout, variant: str, seed: int) -> None:
-    """Turn `runs/decoded/RUN` into tokens, `metrics/hypotheses/RUN.zip`.
+    """Write the translations in `runs/decoded/RUN` as tokens, `metrics/hypotheses/RUN.zip`.
 
-    Raises UserError where the text tools are not installed, and for a wrong number of lines.
+    Raise UserError if the text tools are not installed, and for a wrong number of lines.
     """
     run = run_name(variant, seed)
-    text, decoded = experiment.model(run) / "text", experiment.decoded(run)
+    text_folder, decoded_folder = experiment.model(run) / "text", experiment.decoded(run)
     try:
-        write_tokens(text, experiment.binarized, decoded, experiment.hypotheses(run))
+        write_tokens(text_folder, experiment.binarized, decoded_folder, experiment.hypotheses(run))
     except ModuleNotFoundError as error:
         raise UserError(
-            f"{decoded} is written, but {error.name} is not installed, so it cannot be turned into text; run"
+            f"{decoded_folder} is written, but {error.name} is not installed, so it cannot be turned into text; run"
             f" `python stages decode {variant} {seed} --no-search` where it is"
         ) from None
 
@@ -83,18 +85,18 @@ def write_text(experiment: RunLayout, variant: str, seed: int) -> None:
 def n_best_lines(results: list[list[Hypothesis]], units: Vocabulary) -> Iterator[str]:
     """Yield one JSON object per hypothesis; lines of the input and ranks count from 1."""
     for line, hypotheses in enumerate(results, start=1):
-        for rank, one in enumerate(hypotheses, start=1):
-            values = {"line": line, "rank": rank, "units": units.text(one.tokens)}
-            scores = {"log_probability": one.log_probability, "score": one.score}
+        for rank, hypothesis in enumerate(hypotheses, start=1):
+            values = {"line": line, "rank": rank, "units": units.text(hypothesis.tokens)}
+            scores = {"log_probability": hypothesis.log_probability, "score": hypothesis.score}
             yield json.dumps(values | scores, ensure_ascii=False)
 
 
 def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: int | None, device: str) -> None:
-    """Translate UTF-8 text with the run in `folder`, from raw text to raw text, one line per line.
+    """Translate UTF-8 text with the run in `folder`, from raw text to raw text, line by line.
 
-    A line without words stays empty; only test sets have a model's translation of nothing. For a model that looks at
-    previous sentences, empty lines separate documents.
-    Raises UserError for a folder without a run, a beam that is not positive and input that is not UTF-8.
+    A line without words gives an empty line; only in test sets does the model translate empty sentences. For a model
+    that looks at previous sentences, empty lines separate documents.
+    Raise UserError for a folder without a run, a beam that is not positive and input that is not UTF-8.
     """
     if not (folder / RUN_WEIGHTS).is_file():
         raise UserError(f"{folder}: holds no trained run ({RUN_WEIGHTS}); give a folder like runs/models/VARIANT-SEED")
@@ -105,9 +107,9 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
         settings = dataclasses.replace(settings, beam=beam, length_beam=beam)
     from context_nmt.corpus.text_chain import TextChain  # decoding runs without the text tools
 
-    where = device_named(device)
+    torch_device = device_named(device)
     chain = TextChain(folder / "text")
-    model = load_run(folder, where, chain.corpus)
+    model = load_run(folder, torch_device, chain.corpus)
     subwords = chain.source_subwords(list(decoded_lines(source, "standard input")))
     sentences = [np.array(chain.corpus.source_vocabulary.ids(line), dtype=np.int64) for line in subwords]
     for number, sentence in enumerate(sentences, start=1):
@@ -118,11 +120,13 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
         sentences,
         settings,
         documents=paragraphs(sentences),
-        device=where,
+        device=torch_device,
         progress=folder.name,
-        workers=usable(where),
+        workers=usable(torch_device),
     )
-    best = (found[0].tokens if len(sentence) else () for sentence, found in zip(sentences, results, strict=True))
+    best = (
+        hypotheses[0].tokens if len(sentence) else () for sentence, hypotheses in zip(sentences, results, strict=True)
+    )
     units = [chain.corpus.target_vocabulary.text(tokens) for tokens in best]
     for line in chain.target_text(chain.target_tokens(units)):
         target.write(line.encode("utf-8") + b"\n")
@@ -130,7 +134,7 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
 
 
 def paragraphs(sentences: list[NDArray[np.int64]]) -> list[range]:
-    """Split a text at its empty lines into documents; each empty line is a document, too."""
+    """Split a text at its empty lines into documents; each empty line is a document of its own."""
     empty = [len(sentence) == 0 for sentence in sentences]
     starts = [number for number in range(len(empty)) if number == 0 or empty[number] or empty[number - 1]]
     return [range(start, end) for start, end in pairwise([*starts, len(sentences)])]

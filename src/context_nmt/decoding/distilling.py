@@ -24,40 +24,40 @@ SHARD = 10_000  # sentences; a kill loses no more than one shard
 def distill_run(experiment: RunLayout, teacher: str, seed: int, *, device: str, shard: int = SHARD) -> None:
     """Translate the training source with a run into `runs/distilled`: the same number of lines in the same order.
 
-    The search is the teacher's own. Finished shards stay in `runs/scratch` until all are finished, and a killed
-    distillation resumes after them. Where torchrun started several processes, they share the work.
+    The search settings are the teacher's. Finished shards stay in `runs/scratch` until all are finished, and a killed
+    distillation resumes after them. If torchrun started several processes, they share the work.
     """
     path = experiment.plan(teacher, "decoding")
     settings = read_settings(DecodingSettings, path)
     corpus, run = BinarizedCorpus(experiment.binarized), run_name(teacher, seed)
-    where = device_named(device)
-    model = load_run(experiment.model(run), where, corpus)
+    torch_device = device_named(device)
+    model = load_run(experiment.model(run), torch_device, corpus)
     source = corpus.side(corpus.train, corpus.source)
-    read = [path, experiment.plan(teacher, "training"), experiment.model(run) / RUN_WEIGHTS]
-    for files in ("vocabulary.*.txt", f"{corpus.train}.{corpus.source}.*.npy"):
-        read += sorted(corpus.training_folder.glob(files))
-    # The translations depend on these, the code and where shards are cut: other ones have another scratch folder.
-    dependencies = json.dumps([shard, digest_of_module(__name__), *map(sha256, read)])
+    files = [path, experiment.plan(teacher, "training"), experiment.model(run) / RUN_WEIGHTS]
+    for pattern in ("vocabulary.*.txt", f"{corpus.train}.{corpus.source}.*.npy"):
+        files += sorted(corpus.training_folder.glob(pattern))
+    # The translations depend on these files, the code and the shard size; a change of any gives another scratch folder.
+    dependencies = json.dumps([shard, digest_of_module(__name__), *map(sha256, files)])
     scratch = experiment.scratch(f"distilled-{run}") / hashlib.sha256(dependencies.encode()).hexdigest()[:16]
     shards = [scratch / f"{start:010d}.txt" for start in range(0, len(source), shard)]
-    with processes(where) as group:
-        began, missing = time.monotonic(), [path for path in shards if not path.is_file()]
-        for done, part in enumerate(missing):
-            start = int(part.stem)
-            found = translate_ids(
+    with processes(torch_device) as group:
+        started, missing = time.monotonic(), [path for path in shards if not path.is_file()]
+        for done, shard_path in enumerate(missing):
+            start = int(shard_path.stem)
+            translations = translate_ids(
                 model,
                 [source[number] for number in range(start, min(start + shard, len(source)))],
                 settings,
-                device=where,
+                device=torch_device,
                 progress=f"{run} from {start + 1:,} of {len(source):,}" if group.first else None,
-                workers=usable(where),
+                workers=usable(torch_device),
                 processes=group,
             )
             if group.first:
-                units = corpus.target_vocabulary
-                write_lines(part, (units.text(best[0].tokens) for best in found))
-                left = (time.monotonic() - began) / (done + 1) * (len(missing) - done - 1)
-                print(f"{len(missing) - done - 1} shards left, about {left / 60:.0f} minutes", file=sys.stderr)
+                vocabulary = corpus.target_vocabulary
+                write_lines(shard_path, (vocabulary.text(hypotheses[0].tokens) for hypotheses in translations))
+                seconds_left = (time.monotonic() - started) / (done + 1) * (len(missing) - done - 1)
+                print(f"{len(missing) - done - 1} shards left, about {seconds_left / 60:.0f} minutes", file=sys.stderr)
     if not group.first:
         return
     name = f"{corpus.train}.{corpus.target}"

@@ -29,7 +29,7 @@ from context_nmt.models.processes import Processes
 
 Context = Sequence[tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]]  # pairs of ids
 
-UNITS = 1024  # of a batch with its contexts, padding included, on the longer side; all its logits are in memory
+UNITS = 1024  # in a batch with its contexts, padding included, on the longer side; all its logits are in memory
 
 
 def score_pairs(
@@ -48,46 +48,46 @@ def score_pairs(
     A masked model has no such probability. Its score is the pseudo-log-likelihood (Salazar et al. 2020): the
     log-probability of the length, and of each unit given all others.
 
-    `contexts` has the pairs before each, oldest first, for a model that looks at previous sentences. Equal pairs with
-    equal contexts are scored once, so that they tie exactly: within a batch, rounding would differ.
-    See `in_batches` for the other arguments. Raises UserError for a sentence longer than the model's learned positions.
+    `contexts` holds the pairs that precede each pair, oldest first, for a model that looks at previous sentences. Equal
+    pairs with equal contexts are scored once, so that they tie exactly; otherwise rounding could differ.
+    See `in_batches` for the other arguments. Raise UserError for a sentence longer than the model's learned positions.
     """
     target_lengths = lengths_of(targets)
     check_positions(model.source_embedding.positions, lengths_of(sources), "the source of pair")
     check_positions(model.target_embedding.positions, target_lengths, "the target of pair")
     if contexts is None or not model.in_documents:
         contexts = [()] * len(sources)
-    seen = [context[max(0, len(context) - model.reach) :] for context in contexts]
+    used_contexts = [context[max(0, len(context) - model.reach) :] for context in contexts]
     for side, embedding in enumerate((model.source_embedding, model.target_embedding)):
-        longest = [max((len(pair[side]) for pair in context), default=0) for context in seen]
+        longest = [max((len(pair[side]) for pair in context), default=0) for context in used_contexts]
         check_positions(embedding.positions, np.array(longest, dtype=np.int64), "a sentence before pair")
-    documents = [(*seen[n], (sources[n], targets[n])) for n in range(len(sources))]
-    first: dict[tuple[bytes, ...], int] = {}
+    documents = [(*used_contexts[n], (sources[n], targets[n])) for n in range(len(sources))]
+    first_numbers: dict[tuple[bytes, ...], int] = {}
     keys = [tuple(ids.tobytes() for pair in document for ids in pair) for document in documents]
-    equal = [first.setdefault(key, number) for number, key in enumerate(keys)]
-    distinct = np.array(list(first.values()), dtype=np.int64)
+    originals = [first_numbers.setdefault(key, number) for number, key in enumerate(keys)]
+    distinct = np.array(list(first_numbers.values()), dtype=np.int64)
 
     def score(batch: Lengths) -> list[float]:
         last = np.cumsum([len(documents[number]) for number in batch]) - 1
         pairs = [pair for number in batch for pair in documents[number]]
         before = np.concatenate([np.arange(len(documents[number])) for number in batch])
         rows, previous = with_previous(last, before, sentences=model.sentences, reach=model.reach)
-        read = [pairs[row] for row in rows]
-        inputs = pad([target for _, target in read], first=BEGIN)
+        batch_pairs = [pairs[row] for row in rows]
+        inputs = pad([target for _, target in batch_pairs], first=BEGIN)
         labels = pad([targets[number] for number in batch], last=END)
         labels = np.pad(labels, ((0, 0), (0, inputs.shape[1] - labels.shape[1])), constant_values=PADDING)
-        ids = (pad([source for source, _ in read], last=END), inputs, labels, previous)
-        return SCORES[type(model)](model, *(torch.from_numpy(one).to(device) for one in ids)).tolist()
+        ids = (pad([source for source, _ in batch_pairs], last=END), inputs, labels, previous)
+        return SCORES[type(model)](model, *(torch.from_numpy(array).to(device) for array in ids)).tolist()
 
     units = [len(documents[n]) * (1 + max(len(ids) for pair in documents[n] for ids in pair)) for n in distinct]
     with_contexts = np.array(units, dtype=np.int64)
-    cut = length_batches(with_contexts, with_contexts, tokens=UNITS)
-    longest_first = [distinct[batch] for batch in reversed(cut)]  # so that memory runs out at once if it does
+    batches = length_batches(with_contexts, with_contexts, tokens=UNITS)
+    longest_first = [distinct[batch] for batch in reversed(batches)]  # so that memory runs out at once if it does
     with evaluating(model):
-        found = in_batches(
+        scores = in_batches(
             score, longest_first, target_lengths, progress=progress, workers=workers, processes=processes
         )
-    return [found[number] for number in equal]
+    return [scores[number] for number in originals]
 
 
 def _log_probabilities(
@@ -95,7 +95,7 @@ def _log_probabilities(
 ) -> Tensor:
     """Source ids [B, S], target ids with BEGIN and with END [B, T], rows of previous sentences [B, K] -> [B].
 
-    Rows without labels only come before others.
+    Rows without labels are only context for the others.
     """
     states, _ = model.predict(source, inputs, previous)
     return -_losses(model.output(states[: len(labels)]), labels).sum(1)
@@ -107,8 +107,8 @@ def _pseudo_log_likelihoods(
     """Return the pseudo-log-likelihood of each target [B]; inputs are ignored."""
     memory, lengths = model.encode_with_length(source)
     count, longest = labels.shape
-    one = torch.eye(longest, dtype=torch.bool, device=labels.device)  # row i masks unit i
-    masked = labels[:, None].expand(-1, longest, -1).masked_fill(one & (labels != PADDING)[:, None], MASK)
+    diagonal = torch.eye(longest, dtype=torch.bool, device=labels.device)  # row i masks unit i
+    masked = labels[:, None].expand(-1, longest, -1).masked_fill(diagonal & (labels != PADDING)[:, None], MASK)
     states = model.decode(masked.flatten(0, 1), memory).view(count, longest, longest, -1)
     of_units = -_losses(model.output(states.diagonal(dim1=1, dim2=2).transpose(1, 2)), labels).sum(1)
     number = (labels != PADDING).sum(1, keepdim=True).clamp(max=lengths.size(1) - 1)

@@ -45,8 +45,8 @@ class Text:
 
     sentences: Sentences
     lengths: Lengths  # of the sentences, without END
-    before: Lengths  # how many sentences of its document precede each
-    references: Sentences | None  # what later sentences see instead of translations
+    before: Lengths  # for each sentence, the number of sentences that precede it in its document
+    references: Sentences | None  # shown to later sentences instead of translations
     device: torch.device
 
     def ids(self, batch: Lengths) -> Tensor:
@@ -68,20 +68,20 @@ def in_batches(
     workers: int | None,
     processes: Processes,
 ) -> dict[int, Result]:
-    """Return the result of `work` for each sentence, by its number; a batch is the numbers of its sentences.
+    """Return the result of `work` for each sentence, by its number; a batch is an array of sentence numbers.
 
     `progress` is the name of a progress bar on standard error, measured in `lengths`; without it nothing is shown.
     `workers` processes share the work, with one thread each, and the result does not depend on their number; without
-    it, this process works alone, with all its threads. Where torchrun started several `processes`, each takes its part
+    it, this process works alone, with all its threads. If torchrun started several `processes`, each takes its part
     of the batches and gets the results of all.
     """
-    own = processes.share(batches)
+    share = processes.share(batches)
     results: dict[int, Result] = {}
-    with nullcontext() if workers is None else one_thread(), _bar(progress, lengths, own) as advance:
-        count = min(workers or 1, len(own))
-        done = in_parallel(lambda batch: (batch, work(batch)), own, count, ordered=False, advice=SHORT_OF_MEMORY)
-        for batch, found in done:
-            results.update(zip(batch.tolist(), found, strict=True))
+    with nullcontext() if workers is None else one_thread(), _bar(progress, lengths, share) as advance:
+        count = min(workers or 1, len(share))
+        finished = in_parallel(lambda batch: (batch, work(batch)), share, count, ordered=False, advice=SHORT_OF_MEMORY)
+        for batch, batch_results in finished:
+            results.update(zip(batch.tolist(), batch_results, strict=True))
             advance(batch)
     return gathered(results, processes)
 
@@ -109,9 +109,9 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def _bar(name: str | None, lengths: Lengths, work: list[Lengths]) -> Iterator[Callable[[Lengths], None]]:
-    """Show a progress bar in source tokens, which predict the time left better than sentences do; at the end, one line.
+    """Show a progress bar in source tokens, which predict the time left better than sentences do.
 
-    Yield a function that counts one batch.
+    Yield a function that counts one batch. Print a line at the end.
     """
     done, since, count = 0, time.perf_counter(), sum(map(len, work))
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-ROWS = 64  # of the products for which oneDNN chooses a layout
+ROWS = 64  # in the products for which oneDNN chooses a layout
 
 
 @contextmanager
@@ -29,13 +29,13 @@ def prepared(model: nn.Module, precision: Literal["fp32", "bf16"]) -> Iterator[N
 
 
 def _forward(module: nn.Linear, precision: Literal["fp32", "bf16"]) -> Callable[[Tensor], Tensor]:
-    kind = torch.bfloat16 if precision == "bf16" else module.weight.dtype
-    weight = module.weight.detach().to(kind)
-    bias = None if module.bias is None else module.bias.detach().to(kind)
+    dtype = torch.bfloat16 if precision == "bf16" else module.weight.dtype
+    weight = module.weight.detach().to(dtype)
+    bias = None if module.bias is None else module.bias.detach().to(dtype)
     if not _has_layout(weight):
-        return lambda states: functional.linear(states.to(kind), weight, bias).to(states.dtype)
+        return lambda states: functional.linear(states.to(dtype), weight, bias).to(states.dtype)
     multiply, laid_out = torch.ops.mkldnn._linear_pointwise, torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
-    return lambda states: multiply(states.to(kind), laid_out, bias, "none", [], "").to(states.dtype)
+    return lambda states: multiply(states.to(dtype), laid_out, bias, "none", [], "").to(states.dtype)
 
 
 def _has_layout(weight: Tensor) -> bool:

@@ -1,4 +1,4 @@
-"""Mask-predict (Ghazvininejad et al. 2019, section 4) with a masked language model, for several lengths."""
+"""Mask-predict (Ghazvininejad et al. 2019, section 4) with a masked language model and several candidate lengths."""
 
 from collections.abc import Callable
 
@@ -92,8 +92,8 @@ def mask_predict(
 ) -> tuple[Tensor, Tensor]:
     """Lengths of targets [N], END included -> their units [N, T] and log-probabilities [N, T], 0 after the end.
 
-    The first iteration predicts all units; iteration t of T, from 0, masks floor(length * (1 - t / T)) units again, one
-    at least: those with the lowest log-probability when they were last predicted.
+    The first iteration predicts all units; iteration t of T, from 0, masks floor(length * (1 - t / T)) units again, at
+    least one: those with the lowest log-probability when they were last predicted.
     """
     real = torch.arange(int(lengths.max()), device=lengths.device) < lengths[:, None]
     tokens = torch.where(real, mask, padding)

@@ -1,4 +1,4 @@
-"""Noisy parallel decoding (Gu et al. 2018): a masked model has a candidate per length, and a teacher chooses one.
+"""Noisy parallel decoding (Gu et al. 2018): a masked model proposes a candidate per length, a teacher chooses one.
 
 The teacher's log-probability of a candidate is divided by its units, END included: the sum would prefer short ones.
 """
@@ -31,9 +31,9 @@ def rescore_ids(
     workers: int | None = None,
     processes: Processes = ALONE,
 ) -> list[Hypothesis]:
-    """Return the teacher's choice for every sentence; in a tie, the candidate that the model ranks higher.
+    """Return the teacher's choice for every sentence; a tie goes to the candidate that the model ranks higher.
 
-    See `in_batches` for `progress`, `workers` and `processes`. Raises UserError for a model that has no candidates of
+    See `in_batches` for `progress`, `workers` and `processes`. Raise UserError for a model that has no candidates of
     several lengths, a teacher that has no log-probabilities, and sentences or candidates too long for either.
     """
     if not isinstance(model, MaskedLanguageModel):
@@ -44,18 +44,18 @@ def rescore_ids(
     candidates = translate_ids(
         model, sentences, all_lengths, device=device, progress=progress, workers=workers, processes=processes
     )
-    numbers = [number for number, found in enumerate(candidates) for _ in found]
-    texts = [one.tokens for found in candidates for one in found]
+    numbers = [number for number, hypotheses in enumerate(candidates) for _ in hypotheses]
+    translations = [hypothesis.tokens for hypotheses in candidates for hypothesis in hypotheses]
     sums = score_pairs(
         teacher,
         [sentences[number] for number in numbers],
-        [np.array(tokens, dtype=np.int64) for tokens in texts],
+        [np.array(tokens, dtype=np.int64) for tokens in translations],
         device=device,
         progress=progress and f"{progress}, teacher",
         workers=workers,
         processes=processes,
     )
     rescored: list[list[Hypothesis]] = [[] for _ in candidates]
-    for number, tokens, total in zip(numbers, texts, sums, strict=True):
+    for number, tokens, total in zip(numbers, translations, sums, strict=True):
         rescored[number].append(Hypothesis(tokens, total, total / (len(tokens) + 1)))
-    return [max(found, key=lambda one: one.score) for found in rescored]
+    return [max(hypotheses, key=lambda hypothesis: hypothesis.score) for hypotheses in rescored]

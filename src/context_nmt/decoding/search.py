@@ -21,12 +21,12 @@ Step = Callable[[Tensor, State], tuple[Tensor, State]]  # tokens [B * K], state 
 LengthPenalty = Literal["gnmt", "fairseq", "none"]
 
 IMPOSSIBLE = -torch.inf
-CHUNK = 64  # of the vocabulary
+CHUNK = 64  # units of the vocabulary
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One translation: `tokens` without BEGIN and END; the natural `log_probability` includes END's."""
+    """One translation: `tokens` without BEGIN and END; `log_probability` is natural and includes END's."""
 
     tokens: tuple[int, ...]
     log_probability: float
@@ -79,18 +79,18 @@ def beam_search(
     `state` has one hypothesis per sentence, and `maximum_lengths` [B] counts tokens before END. A sentence ends when no
     live hypothesis can still beat its n_best-th finished one, or with `stop` beam already when `beam` have ended; its
     result does not depend on the rest of the batch.
-    A sentence with fewer than `n_best` possible hypotheses gets fewer. Raises UserError for logits that are no numbers.
+    A sentence with fewer than `n_best` possible hypotheses gets fewer. Raise UserError for logits that are not numbers.
     """
     device = maximum_lengths.device
-    found: list[list[Hypothesis]] = [[] for _ in range(batch)]
-    sentences = torch.arange(batch, device=device)  # [B] which sentence a row of the batch is
+    results: list[list[Hypothesis]] = [[] for _ in range(batch)]
+    sentences = torch.arange(batch, device=device)  # [B] number of the sentence in each row
     tokens = torch.full((batch, 1, 1), begin, device=device)  # [B, K, 1 + length]; K is 1 before the first step
     sums = torch.zeros(batch, 1, device=device)  # [B, K] log-probabilities; impossible: not live
     finished = torch.full((batch, n_best), IMPOSSIBLE, device=device)  # best scores, sorted
     longest = penalty(length_penalty, weight, maximum_lengths + 1.0)  # [B]
 
     while len(sentences) > 0:
-        length = tokens.shape[2]  # |Y| of what ends in this step
+        length = tokens.shape[2]  # |Y| of a hypothesis that ends in this step
         logits, state = step(tokens[:, :, -1].flatten(), state)
         candidates, units = _best(_log_probabilities(logits, forbidden, end, maximum_lengths < length), beam)
         rows, width = candidates.shape
@@ -99,32 +99,32 @@ def beam_search(
         if sums.isnan().any():
             raise UserError("the model's output is not a number; did its training diverge?")
         parents, words = best // width, units.view(continued.shape).gather(1, best)
-        before = tokens.gather(1, parents[:, :, None].expand(-1, -1, length))
-        tokens = torch.cat([before, words[:, :, None]], dim=2)
+        prefixes = tokens.gather(1, parents[:, :, None].expand(-1, -1, length))
+        tokens = torch.cat([prefixes, words[:, :, None]], dim=2)
 
         ended = (words == end) & (sums > IMPOSSIBLE)
         scores = torch.where(ended, sums / penalty(length_penalty, weight, float(length)), IMPOSSIBLE)
         owners = sentences[:, None].expand_as(ended)
-        values = (of[ended].tolist() for of in (owners, tokens, sums, scores))
+        values = (tensor[ended].tolist() for tensor in (owners, tokens, sums, scores))
         for sentence, ids, log_probability, score in zip(*values, strict=True):
-            found[sentence].append(Hypothesis(tuple(ids[1:-1]), log_probability, score))
+            results[sentence].append(Hypothesis(tuple(ids[1:-1]), log_probability, score))
         finished = torch.cat([finished, scores], dim=1).topk(n_best).values
         sums = sums.masked_fill(ended, IMPOSSIBLE)
 
-        # Log-probabilities only fall, so none ends better than with its present one at the longest length.
+        # Log-probabilities only fall: no hypothesis can beat its current sum divided by the penalty at maximum length.
         hopeful = sums.amax(dim=1) / longest > finished[:, -1]
         if stop == "beam":
-            hopeful &= torch.tensor([len(found[sentence]) < beam for sentence in sentences.tolist()], device=device)
-        going = hopeful.nonzero().flatten()
-        kept = (going[:, None] * (rows // len(sentences)) + parents[going]).flatten()
+            hopeful &= torch.tensor([len(results[sentence]) < beam for sentence in sentences.tolist()], device=device)
+        active = hopeful.nonzero().flatten()
+        kept = (active[:, None] * (rows // len(sentences)) + parents[active]).flatten()
         if not torch.equal(kept, torch.arange(rows, device=device)):
             state = {**state, "hypotheses": reorder(state["hypotheses"], kept)}
-        if len(going) < len(sentences):
-            state = {**state, "sentences": reorder(state["sentences"], going)}
-        sentences, tokens, sums, finished = sentences[going], tokens[going], sums[going], finished[going]
-        longest, maximum_lengths = longest[going], maximum_lengths[going]
+        if len(active) < len(sentences):
+            state = {**state, "sentences": reorder(state["sentences"], active)}
+        sentences, tokens, sums, finished = sentences[active], tokens[active], sums[active], finished[active]
+        longest, maximum_lengths = longest[active], maximum_lengths[active]
 
-    return [sorted(hypotheses, key=lambda one: -one.score)[:n_best] for hypotheses in found]
+    return [sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)[:n_best] for hypotheses in results]
 
 
 def _log_probabilities(logits: Tensor, forbidden: Collection[int], end: int, at_maximum: Tensor) -> Tensor:
@@ -145,7 +145,7 @@ def _log_probabilities(logits: Tensor, forbidden: Collection[int], end: int, at_
 def _best(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Return the `count` best [N, count] of each row of scores [N, V] and their indices; all if V is smaller.
 
-    The best are in the `count` chunks with the highest maxima. To search these alone takes a quarter of the time of
+    The best are in the `count` chunks with the highest maxima. Searching only these takes a quarter of the time of
     `topk` for 8000 units on a CPU.
     """
     rows, size = scores.shape
@@ -154,9 +154,9 @@ def _best(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
         values, indices = scores.topk(min(count, size))
         return values, indices
     maxima = scores[:, : chunks * CHUNK].reshape(rows, chunks, CHUNK).amax(2)
-    within = torch.arange(CHUNK, device=scores.device)
+    offsets = torch.arange(CHUNK, device=scores.device)
     rest = torch.arange(chunks * CHUNK, size, device=scores.device)
-    places = (maxima.topk(count).indices[:, :, None] * CHUNK + within).flatten(1)
-    places = torch.cat([places, rest.expand(rows, -1)], dim=1)
-    values, indices = scores.gather(1, places).topk(count)
-    return values, places.gather(1, indices)
+    positions = (maxima.topk(count).indices[:, :, None] * CHUNK + offsets).flatten(1)
+    positions = torch.cat([positions, rest.expand(rows, -1)], dim=1)
+    values, indices = scores.gather(1, positions).topk(count)
+    return values, positions.gather(1, indices)

@@ -31,7 +31,7 @@ from context_nmt.settings.decoding import DecodingSettings
 
 Search = Callable[[Any, Text, Lengths, DecodingSettings], list[list[Hypothesis]]]
 
-# How a kind of model translates a batch, and the setting with the hypotheses of a sentence that are in memory at once.
+# For each class of models, its search and the setting for the number of hypotheses of a sentence held in memory.
 SEARCHES: dict[type, tuple[Search, str]] = {
     TranslationModel: (search_sentences, "beam"),
     DocumentModel: (search_documents, "beam"),
@@ -53,11 +53,12 @@ def translate_ids(
 ) -> list[list[Hypothesis]]:
     """Return the `settings.n_best` best hypotheses of every sentence, best first, in the order of the input.
 
-    An empty sentence is translated, too: the model then sees END alone. `documents` has the sentences of each; a model
-    that looks at previous sentences sees its own best translations of these, or `references`, one for each sentence.
+    An empty sentence is translated, too: the model then sees END alone. `documents` has the sentences of each
+    document; a model that looks at previous sentences sees its own best translations of them, or `references`, one for
+    each sentence.
     See `in_batches` for `progress`, `workers` and `processes`.
-    Raises UserError for a sentence or reference that is longer than the model's learned positions, and for more
-    hypotheses than the search has.
+    Raise UserError for a sentence or reference that is longer than the model's learned positions, and if `n_best`
+    exceeds the width of the search.
     """
     lengths = lengths_of(sentences)
     check_positions(model.source_embedding.positions, lengths, "sentence")
@@ -70,7 +71,7 @@ def translate_ids(
     before = sentences_before(documents if model.in_documents else None, len(lengths))
     text = Text(sentences=sentences, lengths=lengths, before=before, references=references, device=device)
     with evaluating(model), prepared(model, settings.precision):
-        found = in_batches(
+        results = in_batches(
             lambda batch: search(model, text, batch, settings),
             batches(lengths, before, settings.batch_tokens, width),
             lengths,
@@ -78,7 +79,7 @@ def translate_ids(
             workers=workers,
             processes=processes,
         )
-    return [found[number] for number in range(len(lengths))]
+    return [results[number] for number in range(len(lengths))]
 
 
 def batches(lengths: Lengths, before: Lengths, tokens: int, width: int) -> list[Lengths]:

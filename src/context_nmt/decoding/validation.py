@@ -8,10 +8,10 @@ from context_nmt.settings.decoding import DecodingSettings
 
 
 def validation_bleu(model: Model, corpus: BinarizedCorpus) -> float:
-    """BLEU of the validation set on its tokens as they are before BPE (truecased): greedy, or of the best length.
+    """Return BLEU of the validation set on truecased tokens before BPE, with greedy search or the most probable length.
 
     Unknown words stay `<unk>`. The score steers training and is no result; the significance stage computes results,
-    with their signatures. The variant's search settings do not matter.
+    with their signatures. The variant's search settings are not used.
     """
     import sacrebleu  # training needs it for nothing else
 
@@ -19,7 +19,7 @@ def validation_bleu(model: Model, corpus: BinarizedCorpus) -> float:
     device = next(model.parameters()).device
     settings, documents = DecodingSettings(beam=1, length_beam=1), corpus.documents(corpus.validation)
     hypotheses = translate_ids(model, source, settings, documents=documents, device=device)
-    units = corpus.target_vocabulary
-    best = [join_units(units.text(sentence[0].tokens)) for sentence in hypotheses]
-    references = [join_units(units.text(target[index].tolist())) for index in range(len(target))]
+    vocabulary = corpus.target_vocabulary
+    best = [join_units(vocabulary.text(n_best[0].tokens)) for n_best in hypotheses]
+    references = [join_units(vocabulary.text(target[index].tolist())) for index in range(len(target))]
     return float(sacrebleu.corpus_bleu(best, [references], tokenize="none", force=True).score)

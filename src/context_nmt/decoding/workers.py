@@ -25,18 +25,18 @@ def usable(device: torch.device) -> int:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Compute with one thread inside the block, so that results do not depend on the machine's number of threads."""
-    before = torch.get_num_threads()
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(threads)
 
 
 def gathered(results: dict[Key, Result], processes: Processes) -> dict[Key, Result]:
-    """Return the results of all processes that torchrun started, in each of them."""
+    """Gather the results of all processes that torchrun started; each process gets all of them."""
     if processes.count == 1:
         return results
-    parts: list[dict[Key, Result]] = [{} for _ in range(processes.count)]
-    distributed.all_gather_object(parts, results)
-    return {key: result for part in parts for key, result in part.items()}
+    shares: list[dict[Key, Result]] = [{} for _ in range(processes.count)]
+    distributed.all_gather_object(shares, results)
+    return {key: result for share in shares for key, result in share.items()}

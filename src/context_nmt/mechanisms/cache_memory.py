@@ -52,35 +52,35 @@ class CacheMemory(nn.Module):
         keys, values, filled = self._cells(context)
         crossed = context.own_crossed
         assert crossed is not None  # after a decoder
-        some = filled.any(-1)[:, None, None]
+        any_filled = filled.any(-1)[:, None, None]
         with torch.autocast("cuda" if states.is_cuda else "cpu", enabled=False):  # sums over D, unscaled
             precise = torch.promote_types(crossed.dtype, torch.float32)
             scores = crossed.to(precise) @ keys.to(precise).transpose(1, 2)
-            read = self.weights(scores.masked_fill(~(filled[:, None] | ~some), -torch.inf).softmax(-1)) @ values.to(
-                precise
-            )
+            read = self.weights(
+                scores.masked_fill(~(filled[:, None] | ~any_filled), -torch.inf).softmax(-1)
+            ) @ values.to(precise)
         gate = self.gate(torch.cat([states, crossed, read], -1))
-        return torch.where(some, (1 - gate) * states + gate * read, states)
+        return torch.where(any_filled, (1 - gate) * states + gate * read, states)
 
     def _cells(self, context: SentenceContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Return keys and values [B, M, D] of the M previous positions, and which of them are cells, bool [B, M]."""
+        """Return keys and values [B, M, D] of the M previous positions, and a mask of the cells, bool [B, M]."""
         state = {} if context.state is None else context.state
         if "keys" not in state:
             target = context.target
             assert target is not None  # after a decoder
-            # the words that positions produced; the last one of a sentence ended it, and BEGIN is no word
+            # the word that each position produced; the last position of a sentence produced none
             words, real = (
-                one.roll(-1, dims=-1)[:, -self.sentences :].flatten(1) for one in (target.inputs, target.words)
+                tensor.roll(-1, dims=-1)[:, -self.sentences :].flatten(1) for tensor in (target.inputs, target.words)
             )
             shares, state["filled"] = cells(words, real, self.cells)
-            for name, of in {"keys": target.crossed, "values": target.states}.items():
-                uses = of.detach()[:, -self.sentences :].flatten(1, 2)
+            for name, states in {"keys": target.crossed, "values": target.states}.items():
+                uses = states.detach()[:, -self.sentences :].flatten(1, 2)
                 state[name] = shares.to(uses.dtype) @ uses
         return state["keys"], state["values"], state["filled"]
 
 
 def cells(words: Tensor, real: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Ids [B, M] in the order of their use, and which are real -> shares [B, M, M], and which are cells [B, M].
+    """Ids [B, M] in the order of their use, and a mask of real ones -> shares [B, M, M], and a mask of cells [B, M].
 
     A cell is the last use of one of the `count` most recently used words. Row i of the shares mixes the uses of word i:
     the last use has a half, the one before a quarter, and so on to the first two, which have equal shares.

@@ -26,7 +26,7 @@ SLOTS = ("cross_attention",)
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Checked):
-    """Which words are near."""
+    """The words that count as near."""
 
     window: NonNegativeInteger = 9  # positions to either side
     center: Literal["alignment", "target"] = "alignment"
@@ -74,7 +74,7 @@ class ContextAwareCrossAttention(nn.Module):
         return self.weights(gate * psi.softmax(-1) + (1 - gate) * local)
 
     def _near(self, psi: Tensor, context: LayerContext) -> Tensor:
-        """Return which source positions are at most `window` from the centre, bool [B, H or 1, T, S]."""
+        """Return a mask of the source positions at most `window` from the centre, bool [B, H or 1, T, S]."""
         positions = torch.arange(psi.size(-1), device=psi.device)
         if self.center == "alignment":
             center = psi.argmax(-1, keepdim=True)
@@ -88,7 +88,9 @@ class ContextAwareCrossAttention(nn.Module):
         state = {} if context.state is None else context.state
         if "keys" not in state:
             memory = context.memory_states[-1]
-            state["keys"], state["values"] = (split_heads(to(memory), self.heads) for to in (self.key, self.value))
+            state["keys"], state["values"] = (
+                split_heads(project(memory), self.heads) for project in (self.key, self.value)
+            )
         return state["keys"], state["values"]
 
 

@@ -37,7 +37,7 @@ SLOTS = ("encoder_self_attention", "decoder_self_attention")
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Checked):
-    """Which context, and what it is mixed into."""
+    """The kind of context, and the projections it is mixed into."""
 
     context: Literal["global", "deep", "deep_global", "deep_global_and_deep"] = "deep_global_and_deep"
     mixed_into: Literal["queries_and_keys", "queries", "keys"] = "queries_and_keys"
@@ -64,28 +64,28 @@ class ContextAwareSelfAttention(nn.Module):
         self.value = linear(place.width, place.width, bias=place.bias)
         self.output = linear(place.width, place.width, bias=place.bias)
         self.attend = ScaledDotProduct(dropout=place.attention_dropout)
-        sides = {"query": self.query, "key": self.key}
-        gated = {name: f"{name}.gate" for name, side in sides.items() if side.gate is not None}
+        projections = {"query": self.query, "key": self.key}
+        gated = {name: f"{name}.gate" for name, projection in projections.items() if projection.gate is not None}
         self.shows = Shows(weights=("attend.weights",), gates=gated)
 
     def forward(self, queries: Tensor, context: LayerContext) -> Tensor:
         """[B, T, D] -> [B, T, D]."""
-        seen = self._context(context)
-        heads = split_heads(self.query(queries, seen), self.heads)
-        keys = extended(context.state, "keys", split_heads(self.key(queries, seen), self.heads))
+        contexts = self._context(context)
+        heads = split_heads(self.query(queries, contexts), self.heads)
+        keys = extended(context.state, "keys", split_heads(self.key(queries, contexts), self.heads))
         values = extended(context.state, "values", split_heads(self.value(queries), self.heads))
         return self.output(merge_heads(self.attend(heads, keys, values, context.mask)))
 
     def _context(self, context: LayerContext) -> Tensor:
         """Return the context c of each position, [B, T, C]; [B, 1, C] where it is the same for all."""
-        parts = []
+        contexts = []
         if self.layers_of_means:
-            parts.append(_mean(torch.cat(context.stack_inputs[-self.layers_of_means :], dim=-1), context))
+            contexts.append(_mean(torch.cat(context.stack_inputs[-self.layers_of_means :], dim=-1), context))
         if self.with_layers_below:
-            parts += context.stack_inputs[:-1]
-        if len(parts) < 2:  # one mean is projected once, not at each position
-            return parts[0] if parts else context.stack_inputs[0]
-        return torch.cat([part.expand(-1, context.padding.size(1), -1) for part in parts], dim=-1)
+            contexts += context.stack_inputs[:-1]
+        if len(contexts) < 2:  # one mean is projected once, not at each position
+            return contexts[0] if contexts else context.stack_inputs[0]
+        return torch.cat([tensor.expand(-1, context.padding.size(1), -1) for tensor in contexts], dim=-1)
 
 
 class Contextualised(nn.Module):

@@ -65,12 +65,12 @@ class DualContext(nn.Module):
     def forward(self, queries: Tensor, context: LayerContext) -> Tensor:
         """[B, T, D] -> [B, T, D]."""
         state = context.state
-        units: tuple[State | None, State | None] = (None, None)
+        unit_states: tuple[State | None, State | None] = (None, None)
         if state is not None:
-            units = state.setdefault("local", {}), state.setdefault("global", {})
+            unit_states = state.setdefault("local", {}), state.setdefault("global", {})
         local = self.local_context(queries, context)
-        h_l = self.local_interaction(queries, local, context.mask, units[0])
-        h_g = self.global_interaction(queries, queries, context.mask, units[1])
+        h_l = self.local_interaction(queries, local, context.mask, unit_states[0])
+        h_g = self.global_interaction(queries, queries, context.mask, unit_states[1])
         return self.output(torch.cat([h_l, h_g], dim=-1))
 
 
@@ -86,12 +86,12 @@ class LocalContext(nn.Module):
 
     def forward(self, inputs: Tensor, context: LayerContext) -> Tensor:
         """Inputs r [B, T, D] -> l_c [B, T, D]; padding is zero for the convolution."""
-        length, before = inputs.size(1), self.kernel_size - 1
+        length, left = inputs.size(1), self.kernel_size - 1
         if not context.causal:
-            before //= 2
+            left //= 2
         real = inputs * context.padding[:, :, None]
         if context.state is None:
-            padded = functional.pad(real, (0, 0, before, self.kernel_size - 1 - before))
+            padded = functional.pad(real, (0, 0, left, self.kernel_size - 1 - left))
         else:
             padded = self._with_earlier(real, context.state)
         windows = torch.cat([padded[:, shift : shift + length] for shift in range(self.kernel_size)], dim=-1)
@@ -118,7 +118,7 @@ class FeatureInteraction(nn.Module):
         self.attend = ScaledDotProduct(dropout=place.attention_dropout)
 
     def forward(self, queries: Tensor, memory: Tensor, mask: Tensor, state: State | None) -> Tensor:
-        """Queries and what they attend to, [B, T, D] each -> [B, T, D]; a step's keys and values join the state's."""
+        """Queries and the memory they attend to, [B, T, D] -> [B, T, D]; a step's keys and values join the state's."""
         heads, keys, values = (
             split_heads(mapped, self.heads) for mapped in (self.query(queries), self.key(memory), self.value(memory))
         )

@@ -40,7 +40,7 @@ SLOTS = ("encoder_output", "decoder_output")
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Checked):
-    """Which sentences, and which of their states."""
+    """The previous sentences, and the states read from them."""
 
     sentences: PositiveInteger = 3  # k
     # After the decoder: its states, the encoder's, or the last cross-attention's output. After the encoder: source.
@@ -51,7 +51,7 @@ class Settings(Checked):
 
 
 def build(settings: Settings, place: Place) -> "HierarchicalAttention":
-    """Build the module after one stack; raises UserError for a `context` after the encoder."""
+    """Build the module after one stack; raise UserError for a `context` after the encoder."""
     if place.slot == "encoder_output" and settings.context is not None:
         raise UserError(f"context is {settings.context}; after the encoder only the source is known, leave the key out")
     return HierarchicalAttention(settings, place)
@@ -88,20 +88,20 @@ class HierarchicalAttention(nn.Module):
         """[B, T, D] -> [B, T, D]."""
         memory, words = self._context(context)
         present = words.any(-1)  # [B, k]
-        some = present.any(-1)  # [B]
+        any_present = present.any(-1)  # [B]
         queries = states.detach() if self.settings.detach_query else states
-        seen = (some | self.settings.bypass)[:, None, None]
+        seen = (any_present | self.settings.bypass)[:, None, None]
         summaries = self._of_words(queries, memory, words | ~present[..., None], seen, context.state)
-        summary = self._of_sentences(queries, summaries, present | ~some[:, None], seen)
+        summary = self._of_sentences(queries, summaries, present | ~any_present[:, None], seen)
         summary = summary + self.feed_forward(summary)
         gate = self.gate(torch.cat([states, summary], -1))
         mixed = (1 - gate) * states + gate * summary
         if self.settings.bypass:
-            mixed = torch.where(some[:, None, None], mixed, states)
+            mixed = torch.where(any_present[:, None, None], mixed, states)
         return self.output_norm(mixed)
 
     def _context(self, context: SentenceContext) -> tuple[Tensor, Tensor]:
-        """Return the states [B, k, S, D] and which of them are of words [B, k, S]."""
+        """Return the states [B, k, S, D] and a mask of those that are words [B, k, S]."""
         source, target = context.source, context.target
         if self.reads == "source":
             memory, words = source.states, source.words
@@ -112,18 +112,20 @@ class HierarchicalAttention(nn.Module):
         return self.context_norm(memory.detach() if self.settings.detach_context else memory), words
 
     def _of_words(self, queries: Tensor, memory: Tensor, mask: Tensor, seen: Tensor, state: State | None) -> Tensor:
-        """Return each sentence as each position sees it, [B, k, T, D]."""
+        """Return a summary of each sentence for each position, [B, k, T, D]."""
         attention, count = self.word_attention, memory.size(1)
         state = {} if state is None else state
         if "keys" not in state:
             state["keys"], state["values"] = attention.key(memory), attention.value(memory)
         heads = (attention.query(self.word_norm(queries)) * seen)[:, None].expand(-1, count, -1, -1)
         keys, values = state["keys"], state["values"]
-        attended = attention(*(one.flatten(0, 1) for one in (heads, keys, values)), mask.flatten(0, 1)[:, None, None])
+        attended = attention(
+            *(tensor.flatten(0, 1) for tensor in (heads, keys, values)), mask.flatten(0, 1)[:, None, None]
+        )
         return self.word_output_norm(attended.unflatten(0, (-1, count)))
 
     def _of_sentences(self, queries: Tensor, summaries: Tensor, mask: Tensor, seen: Tensor) -> Tensor:
-        """Return all sentences as each position sees them, [B, T, D]."""
+        """Return a summary of all sentences for each position, [B, T, D]."""
         attention, length = self.sentence_attention, queries.size(1)
         heads = (attention.query(self.sentence_norm(queries)) * seen).flatten(0, 1)[:, None]  # [B * T, 1, D]
         summaries = summaries.transpose(1, 2).flatten(0, 1)  # [B * T, k, D]

@@ -38,7 +38,7 @@ SLOTS = ("encoder_self_attention", "decoder_self_attention", "cross_attention")
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Checked):
-    """Which shortcut, and how it is projected."""
+    """The kind of shortcut and its projection."""
 
     feature_fusion: bool = False
     lexical: bool = True  # from the embeddings; else from the layer before the last
@@ -91,7 +91,7 @@ class LexicalShortcuts(nn.Module):
 
 
 class Gate(nn.Module):
-    """Mixes two projections element by element, eq. 9 to 12."""
+    """Mix two projections element by element, eq. 9 to 12."""
 
     def __init__(self, width: int) -> None:
         super().__init__()

@@ -10,7 +10,7 @@ SLOTS = ("encoder_self_attention", "decoder_self_attention", "cross_attention")
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Checked):
-    """Nothing to set: sizes, biases and dropout are the model's."""
+    """No settings: sizes, biases and dropout are the model's."""
 
 
 def build(settings: Settings, place: Place) -> MultiHeadAttention:

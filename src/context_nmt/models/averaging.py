@@ -33,7 +33,7 @@ def average_run(experiment: RunLayout, variant: str, seed: int) -> None:
 def average(folder: Path, settings: AveragingSettings, *, select_by: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Average the last or the best checkpoints of a folder, in float64, and return weights and metadata.
 
-    Of a run that stopped early these may be fewer than `count`; the metadata lists them. Raises UserError for a folder
+    A run that stopped early may have fewer than `count`; the metadata lists them. Raise UserError for a folder
     without checkpoints.
     """
     validations = {}

@@ -24,7 +24,7 @@ DROPOUTS = ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_d
 
 
 def save(path: Path, weights: dict[str, Tensor], metadata: dict[str, Any]) -> None:
-    """Write weights and metadata, whole or not at all; raises UserError when the disk is full."""
+    """Write weights and metadata, whole or not at all; raise UserError when the disk is full."""
     with replacing(path) as temporary:
         contiguous = {name: weights[name].detach().cpu().contiguous() for name in sorted(weights)}
         try:
@@ -34,14 +34,14 @@ def save(path: Path, weights: dict[str, Tensor], metadata: dict[str, Any]) -> No
 
 
 def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read weights and metadata; raises UserError for a missing, cut or foreign file."""
+    """Read weights and metadata; raise UserError for a missing, cut or foreign file."""
     with _opened(path) as file:
         weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
         return weights, json.loads(file.metadata()["json"])
 
 
 def load_metadata(path: Path) -> dict[str, Any]:
-    """Read the metadata alone; raises UserError for a missing, cut or foreign file."""
+    """Read the metadata alone; raise UserError for a missing, cut or foreign file."""
     with _opened(path) as file:
         return dict(json.loads(file.metadata()["json"]))
 
@@ -63,31 +63,33 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 
 
 def fill(model: nn.Module, weights: dict[str, Tensor], origin: Path) -> None:
-    """Copy weights into a model; raises UserError unless names and shapes are exactly the model's."""
-    own = weights_of(model)
-    if different := sorted(own.keys() ^ weights.keys()):
+    """Copy weights into a model; raise UserError unless names and shapes are exactly the model's."""
+    parameters = weights_of(model)
+    if different := sorted(parameters.keys() ^ weights.keys()):
         raise UserError(f"{origin}: holds another model; {different[0]} is only in one of the two")
     with torch.no_grad():
-        for name, parameter in own.items():
+        for name, parameter in parameters.items():
             if parameter.shape != weights[name].shape:
-                given, needed = tuple(weights[name].shape), tuple(parameter.shape)
-                raise UserError(f"{origin}: {name} has shape {given}, the model needs {needed}")
+                stored, needed = tuple(weights[name].shape), tuple(parameter.shape)
+                raise UserError(f"{origin}: {name} has shape {stored}, the model needs {needed}")
             parameter.copy_(weights[name])
 
 
 def start_from(model: nn.Module, plan: ModelPlan, path: Path, corpus: BinarizedCorpus) -> None:
-    """Copy a run's weights into a model that may have further mechanisms after its stacks, which stay as they are.
+    """Copy a run's weights into a model that may have further mechanisms after its stacks; these stay as they are.
 
-    Raises UserError unless all other names, all shapes, the vocabularies and the kind of layers are the run's.
+    Raise UserError unless all other names, all shapes, the vocabularies and the kind of layers match the run's.
     """
     weights, metadata = load(path)
     for key, value in asdict(plan.model).items():
         if key not in DROPOUTS and metadata["plan"]["model"][key] != value:
-            given = metadata["plan"]["model"][key]
-            raise UserError(f"{path}: has model.{key} {given}; the variant that starts from it has {value}")
+            stored = metadata["plan"]["model"][key]
+            raise UserError(f"{path}: has model.{key} {stored}; the variant that starts from it has {value}")
     check_vocabularies(path, metadata, corpus)
-    own = {name: value for name, value in weights_of(model).items() if name.split(".")[0] in get_args(OutputSlot)}
-    fill(model, {**own, **weights}, path)
+    new_weights = {
+        name: value for name, value in weights_of(model).items() if name.split(".")[0] in get_args(OutputSlot)
+    }
+    fill(model, {**new_weights, **weights}, path)
 
 
 def model_metadata(plan: ModelPlan, source_vocabulary: int, target_vocabulary: int) -> dict[str, Any]:
@@ -96,7 +98,7 @@ def model_metadata(plan: ModelPlan, source_vocabulary: int, target_vocabulary: i
 
 
 def load_run(folder: Path, device: torch.device, corpus: BinarizedCorpus | None = None) -> Model:
-    """Load the model of a run's folder, in evaluation mode; raises UserError, also for vocabularies not its own."""
+    """Load the model of a run's folder, in evaluation mode; raise UserError if it does not fit the vocabularies."""
     path = folder / RUN_WEIGHTS
     weights, metadata = load(path)
     try:
@@ -114,15 +116,18 @@ def load_run(folder: Path, device: torch.device, corpus: BinarizedCorpus | None 
 
 def check_vocabularies(path: Path, metadata: dict[str, Any], corpus: BinarizedCorpus) -> None:
     """Raise UserError unless a checkpoint's vocabularies, or those of its run's text, are those of the corpus."""
-    needed = (metadata["vocabulary"]["source"], metadata["vocabulary"]["target"])
-    given = (len(corpus.source_vocabulary), len(corpus.target_vocabulary))
-    if given != needed:
+    model_sizes = (metadata["vocabulary"]["source"], metadata["vocabulary"]["target"])
+    corpus_sizes = (len(corpus.source_vocabulary), len(corpus.target_vocabulary))
+    if corpus_sizes != model_sizes:
         raise UserError(
-            f"{path}: was trained with vocabularies of {needed[0]} and {needed[1]} units,"
-            f" {corpus.folder} has {given[0]} and {given[1]}; use the text it was trained on, or train again"
+            f"{path}: was trained with vocabularies of {model_sizes[0]} and {model_sizes[1]} units,"
+            f" {corpus.folder} has {corpus_sizes[0]} and {corpus_sizes[1]}; use the text it was trained on, or"
+            " train again"
         )
     for language in (corpus.source, corpus.target):
-        text, file = path.parent / "text", f"vocabulary.{language}.txt"
-        if (text / file).is_file() and (text / file).read_bytes() != (corpus.training_folder / file).read_bytes():
-            own = corpus.training_folder / file
-            raise UserError(f"{own}: differs from the vocabulary that the model was trained with ({text / file})")
+        saved, file = path.parent / "text", f"vocabulary.{language}.txt"
+        if (saved / file).is_file() and (saved / file).read_bytes() != (corpus.training_folder / file).read_bytes():
+            corpus_file = corpus.training_folder / file
+            raise UserError(
+                f"{corpus_file}: differs from the vocabulary that the model was trained with ({saved / file})"
+            )

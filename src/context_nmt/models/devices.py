@@ -10,7 +10,7 @@ from context_nmt.files import UserError
 def device_named(name: str) -> torch.device:
     """Return a device; `auto` is a GPU if there is one (torchrun's n-th process takes the n-th), else the CPU.
 
-    Raises UserError for a device that is not available.
+    Raise UserError for a device that is not available.
     """
     if name == "auto":
         name = f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else "cpu"

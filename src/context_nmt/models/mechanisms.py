@@ -28,7 +28,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Mechanism:
-    """Load one mechanism; raises UserError for an unknown one, with those on disk."""
+    """Load one mechanism; raise UserError for an unknown name, listing those on disk."""
     if name not in names():
         raise UserError(f"no mechanism {name!r}; there are {', '.join(names())}")
     return cast(Mechanism, importlib.import_module(module(name)))

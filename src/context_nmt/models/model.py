@@ -20,8 +20,8 @@ class Model(nn.Module):
     output: nn.Linear
 
     in_documents: ClassVar[bool] = False  # whether it takes the previous sentences of a document
-    sentences: int = 0  # previous ones that a mechanism looks at, K
-    reach: int = 0  # previous ones that a state depends on
+    sentences: int = 0  # K, the number of previous sentences that a mechanism looks at
+    reach: int = 0  # number of previous sentences that a state depends on
 
     def __init__(self, **parts: nn.Module) -> None:
         """Register the parts; their order is that of the parameters."""

@@ -26,11 +26,11 @@ class ModelPlan:
     """A model without its vocabularies."""
 
     model: ModelSettings
-    slots: dict[str, tuple[Filling, ...]]  # slot -> what fills it, layer by layer
+    slots: dict[str, tuple[Filling, ...]]  # slot -> its fillings, layer by layer
 
     @property
     def kind_module(self) -> str:
-        """The module of the model's kind, which is `document` where a slot looks at previous sentences."""
+        """Return the module of the model's kind, which is `document` if a slot looks at previous sentences."""
         return f"{KINDS}.{'document' if set(self.slots) & set(get_args(OutputSlot)) else self.model.kind}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class ModelPlan:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "ModelPlan":
-        """Undo `to_dict`; raises UserError for values that no plan of this version has."""
+        """Undo `to_dict`; raise UserError for values that no plan of this version has."""
         try:
             slots = {slot: tuple(Filling(**layer) for layer in layers) for slot, layers in values["slots"].items()}
             model = ModelSettings(**values["model"])
@@ -62,7 +62,7 @@ class TrainingPlan:
 
     @classmethod
     def read(cls, path: Path) -> "TrainingPlan":
-        """Read a plan; raises UserError for a missing file and for values that no plan of this version has."""
+        """Read a plan; raise UserError for a missing file and for values that no plan of this version has."""
         values = read_json(path)
         try:
             schedule = ScheduleSettings(**values["training"].pop("schedule"))

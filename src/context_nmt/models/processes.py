@@ -51,7 +51,7 @@ class Processes:
 def processes(device: torch.device) -> Iterator[Processes]:
     """Join the processes that torchrun started; without torchrun there is one.
 
-    Raises UserError for several tasks of srun without torchrun: each would do all the work.
+    Raise UserError for several tasks of srun without torchrun: each would do all the work.
     """
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1 and int(os.environ.get("SLURM_STEP_NUM_TASKS", "1")) > 1:

@@ -15,7 +15,7 @@ from context_nmt.files import UserError
 from context_nmt.models.model import Model
 from context_nmt.settings.training import TrainingSettings
 
-Random = np.random.Generator | None  # None: a validation, which draws nothing
+Random = np.random.Generator | None  # None in validation, which draws nothing
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,15 @@ class Batch:
     source: Tensor  # [B, S], END after each sentence
     target_inputs: Tensor  # [B, T], BEGIN before each sentence
     targets: Tensor  # [B, T], END after each sentence, PADDING where nothing is predicted
-    tokens: int  # that are predicted, END included
+    tokens: int  # predicted target tokens, END included
     previous: Tensor | None = None  # [B, K] rows of the sentences before each, oldest first, -1 for none
 
 
 class Pairs:
     """The pairs of one split up to the maximum length; a batch is an array of positions in `kept`.
 
-    With `documents`, a batch also has up to `reach` sentences before each of its own; `sentences` of them are its
-    context. A sentence that is too long is left out of its document.
+    With `documents`, a batch also has up to `reach` sentences that precede each of its own; `sentences` of them are
+    its context. A sentence that is too long is left out of its document.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Pairs:
                 yield epoch, batch
 
     def load(self, batch: Indices) -> Batch:
-        """Load the tensors of a batch; sentences that only come before others follow, and are not predicted."""
+        """Load the tensors of a batch; sentences that are only context come last and are not predicted."""
         rows, previous = with_previous(batch, self.before, sentences=self.sentences, reach=self.reach)
         sources = [self.source[number] for number in self.kept[rows]]
         targets = [self.target[number] for number in self.kept[rows]]
@@ -93,7 +93,7 @@ class Pairs:
 def pairs_for(model: Model, corpus: BinarizedCorpus, split: str, maximum_length: int | None) -> Pairs:
     """Open the pairs of a split for a model.
 
-    Raises UserError if it looks at previous sentences and the split has no documents.
+    Raise UserError if the model looks at previous sentences and the split has no documents.
     """
     documents = corpus.documents(split) if model.in_documents else None
     if model.in_documents and documents is None:
@@ -117,9 +117,9 @@ def next_units(batch: Batch, settings: TrainingSettings, random: Random) -> Batc
 
 
 def masked_units(batch: Batch, settings: TrainingSettings, random: Random) -> Batch:
-    """Predict some units of each target, END among them, from the others; in a validation all from none.
+    """Mask some units of each target, which may include END, and predict them from the others; in validation mask all.
 
-    Of a target of N units n are masked, n drawn uniformly from 1..N, or from 1..N-1 without `mask_whole_targets`
+    In a target of N units, n are masked, with n drawn uniformly from 1..N, or from 1..N-1 without `mask_whole_targets`
     (Ghazvininejad et al. 2019, section 3; their code draws from 1..N-1).
     """
     real = (batch.targets != PADDING).cpu().numpy()
@@ -139,7 +139,7 @@ def masked_units(batch: Batch, settings: TrainingSettings, random: Random) -> Ba
     )
 
 
-# What a model of each kind sees and predicts of a batch.
+# For each kind of model, the inputs and targets that it takes from a batch.
 EXAMPLES: dict[str, Callable[[Batch, TrainingSettings, Random], Batch]] = {
     "autoregressive": next_units,
     "masked": masked_units,

@@ -18,13 +18,13 @@ CHUNK = 512  # tokens whose logits exist at a time
 class Loss:
     """Sums over the real tokens of a batch, in nats."""
 
-    smoothed: Tensor  # what training minimises
+    smoothed: Tensor  # minimised in training
     negative_log_likelihood: float
     tokens: int
 
 
 class Objective(nn.Module):
-    """A model with its loss, as one module: several processes share the gradients of all that is inside."""
+    """A model with its loss as one module, so that several processes can share all its gradients."""
 
     def __init__(self, model: Model, plan: TrainingPlan) -> None:
         super().__init__()

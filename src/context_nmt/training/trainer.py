@@ -23,7 +23,7 @@ from context_nmt.training.batches import EXAMPLES, Batch, Pairs, Random, pairs_f
 from context_nmt.training.reporting import Reporter
 from context_nmt.training.updating import Totals, Updater
 
-SAVE_SECONDS = 600.0  # a kill loses no more than this, or what came after the last validation
+SAVE_SECONDS = 600.0  # a killed training loses at most this, or the updates since the last validation
 TRAINING = ("update", "epoch", "learning_rate", "train_loss", "train_nll")
 VALIDATION = ("valid_loss", "valid_nll", "valid_perplexity", "valid_bleu")
 
@@ -39,14 +39,14 @@ class Progress:
 
 @dataclass(kw_only=True)
 class Trainer:
-    """Trains one model; `run` writes checkpoints and a learning curve."""
+    """The training of one model; `run` writes checkpoints and a learning curve."""
 
     plan: TrainingPlan
     model: Model
     corpus: BinarizedCorpus
     seed: int
     processes: Processes
-    scratch: Path  # of this very training: the state that it resumes from, and the checkpoints so far
+    scratch: Path  # the state that this training resumes from, and its checkpoints so far
     folder: Path  # of the checkpoints when all is done
     curve: Path
     bleu: Callable[[Model], float] | None  # of the validation set
@@ -54,7 +54,7 @@ class Trainer:
     def run(self) -> None:
         """Train until maximum_updates or until patience runs out; same seed, same machine, same bytes.
 
-        Every process of a training calls it; the first one writes. Raises UserError for a training that diverges.
+        Every process of a training calls it; the first one writes. Raise UserError for a training that diverges.
         """
         settings = self.settings = self.plan.training
         self.updater = Updater(self.plan, self.model, seed=self.seed, processes=self.processes)
@@ -64,7 +64,7 @@ class Trainer:
         validation = pairs_for(self.model, self.corpus, self.corpus.validation, None)
         stream = training.endless(tokens=settings.batch_tokens, seed=self.seed)
         for _ in islice(stream, self.progress.update * settings.accumulation):
-            pass  # seen before the kill
+            pass  # batches seen before the kill
         reporter = Reporter(settings.maximum_updates, done=self.progress.update, shown=self.processes.first)
         with reporter.progress:
             while self.progress.update < settings.maximum_updates and not self._out_of_patience():
@@ -72,8 +72,8 @@ class Trainer:
                 update = self.progress.update
                 group = list(islice(stream, settings.accumulation))
                 batches = [
-                    self._examples(training, batch, np.random.default_rng([self.seed, update, place, 1]))
-                    for place, (_, batch) in self.processes.share(list(enumerate(group)))
+                    self._examples(training, batch, np.random.default_rng([self.seed, update, position, 1]))
+                    for position, (_, batch) in self.processes.share(list(enumerate(group)))
                 ]
                 totals = self.updater.update(update, batches)
                 self.progress.totals.add(totals)
@@ -90,19 +90,19 @@ class Trainer:
         return EXAMPLES[self.plan.model.model.kind](pairs.load(batch), self.settings, random)
 
     def _validate(self, epoch: int, validation: Pairs) -> None:
-        sums, training = Totals(), self.progress.totals
+        totals, training_totals = Totals(), self.progress.totals
         for batch in self.processes.share(validation.batches(tokens=self.settings.batch_tokens)):
-            sums.add(self.updater.evaluate(self._examples(validation, batch, None)))
-        sums = sums.over(self.processes)
+            totals.add(self.updater.evaluate(self._examples(validation, batch, None)))
+        totals = totals.over(self.processes)
         row = {
             "update": self.progress.update,
             "epoch": epoch,
             "learning_rate": self.updater.rate(self.progress.update),
-            "train_loss": training.smoothed / training.tokens,
-            "train_nll": training.negative_log_likelihood / training.tokens,
-            "valid_loss": sums.smoothed / sums.tokens,
-            "valid_nll": sums.negative_log_likelihood / sums.tokens,
-            "valid_perplexity": math.exp(min(700.0, sums.negative_log_likelihood / sums.tokens)),
+            "train_loss": training_totals.smoothed / training_totals.tokens,
+            "train_nll": training_totals.negative_log_likelihood / training_totals.tokens,
+            "valid_loss": totals.smoothed / totals.tokens,
+            "valid_nll": totals.negative_log_likelihood / totals.tokens,
+            "valid_perplexity": math.exp(min(700.0, totals.negative_log_likelihood / totals.tokens)),
         }
         if self.bleu is not None:
             (row["valid_bleu"],) = self.processes.sum([self.bleu(self.model) if self.processes.first else 0.0])
@@ -121,7 +121,7 @@ class Trainer:
             self._write_curve()
 
     def _save_state(self) -> None:
-        """Write weights, Adam's moments and progress; a training that resumes from them has the same numbers."""
+        """Write weights, Adam's moments and progress; a training that resumes from them gives the same numbers."""
         self.saved = time.monotonic()
         if self.processes.first:
             tensors = {f"weights/{name}": value for name, value in checkpoints.weights_of(self.model).items()}
@@ -134,8 +134,8 @@ class Trainer:
             return Progress()
         tensors, values = checkpoints.load(self._state)
         weights, moments = (
-            {name.removeprefix(part): value for name, value in tensors.items() if name.startswith(part)}
-            for part in ("weights/", "moments/")
+            {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+            for prefix in ("weights/", "moments/")
         )
         checkpoints.fill(self.model, weights, self._state)
         self.updater.restore(moments)
@@ -146,12 +146,12 @@ class Trainer:
         return self.scratch / "state.safetensors"
 
     def _kept(self) -> list[dict[str, Any]]:
-        """The validations whose checkpoints are kept."""
+        """Return the validations whose checkpoints are kept."""
         rows = self.progress.rows
         return rows[max(0, len(rows) - self.settings.keep_last) :] + self._ranked()[: self.settings.keep_best]
 
     def _ranked(self) -> list[dict[str, Any]]:
-        """The validations, best first; ties go to the earlier."""
+        """Return the validations, best first; ties go to the earlier."""
         if self.settings.select_by == "bleu":
             return sorted(self.progress.rows, key=lambda row: -row["valid_bleu"])
         return sorted(self.progress.rows, key=lambda row: row["valid_loss"])

@@ -31,36 +31,36 @@ def train_run(
 ) -> None:
     """Train a variant with a seed, or resume a training that was killed.
 
-    With `distilled`, on the distill stage's translations in place of the training target; with `start`, from the
-    weights of that variant's run with the same seed. Raises UserError for a run that another process is training,
-    and for processes that cannot share the batches of an update.
+    With `distilled`, train on the distill stage's translations instead of the training target; with `start`, start from
+    the weights of that variant's run with the same seed. Raise UserError for a run that another process is training,
+    and if the processes cannot share the batches of an update.
     """
     path = experiment.plan(variant, "training")
     plan = TrainingPlan.read(path)
     corpus = BinarizedCorpus(experiment.binarized, training_target=experiment.distilled if distilled else None)
-    run, where = run_name(variant, seed), device_named(device)
-    with processes(where) as team, locked(experiment.training_lock(run)) if team.first else nullcontext():
-        if plan.training.accumulation % team.count:
+    run, torch_device = run_name(variant, seed), device_named(device)
+    with processes(torch_device) as group, locked(experiment.training_lock(run)) if group.first else nullcontext():
+        if plan.training.accumulation % group.count:
             raise UserError(
                 f"{path}: training.accumulation is {plan.training.accumulation}; it must be a multiple of the"
-                f" {team.count} processes, which share the batches of an update"
+                f" {group.count} processes, which share the batches of an update"
             )
         torch.manual_seed(seed)
         sizes = len(corpus.source_vocabulary), len(corpus.target_vocabulary)
         model = build(plan.model, source_vocabulary=sizes[0], target_vocabulary=sizes[1])
-        read = [path, *corpus.training_files()]
+        files = [path, *corpus.training_files()]
         if start is not None:
-            read.append(experiment.model(run_name(start, seed)) / RUN_WEIGHTS)
-            start_from(model, plan.model, read[-1], corpus)
-        # The numbers depend on plan, data, seed and code: other ones have another scratch folder. How the training is
-        # launched is left out, so that it can be resumed elsewhere; then the last bits may differ.
-        dependencies = [seed, [[file.name, sha256(file)] for file in read], digest_of_module(__name__)]
+            files.append(experiment.model(run_name(start, seed)) / RUN_WEIGHTS)
+            start_from(model, plan.model, files[-1], corpus)
+        # The results depend on plan, data, seed and code; a change of any gives another scratch folder. The launch
+        # command is left out, so that a training can be resumed elsewhere; then the last bits may differ.
+        dependencies = [seed, [[file.name, sha256(file)] for file in files], digest_of_module(__name__)]
         Trainer(
             plan=plan,
-            model=model.to(where),
+            model=model.to(torch_device),
             corpus=corpus,
             seed=seed,
-            processes=team,
+            processes=group,
             scratch=experiment.scratch(run) / hashlib.sha256(json.dumps(dependencies).encode()).hexdigest()[:16],
             folder=experiment.checkpoints(run),
             curve=experiment.curve(run),

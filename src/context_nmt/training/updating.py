@@ -38,7 +38,7 @@ class Totals:
 
 
 class Updater:
-    """A model and its optimiser; of several processes, each computes its share of an update's batches."""
+    """A model and its optimiser; each process computes its share of an update's batches."""
 
     def __init__(self, plan: TrainingPlan, model: Model, *, seed: int, processes: Processes | None = None) -> None:
         self.plan, self.model, self.seed = plan, model, seed
@@ -56,15 +56,15 @@ class Updater:
     def update(self, number: int, batches: list[Batch]) -> Totals:
         """Make update `number` with the mean loss per target token over the batches of all processes.
 
-        Return the sums over all of them. Raises UserError for a loss that is not a number.
+        Return the sums over all of them. Raise UserError for a loss that is not a number.
         """
         self.model.train()
         totals = Totals()
         (tokens,) = self.processes.sum([sum(batch.tokens for batch in batches)])
         for index, batch in enumerate(batches):
-            # Dropout depends on the batch's place in the update, not on what came before or which process computes it.
-            place = index * self.processes.count + self.processes.rank
-            torch.manual_seed(self.seed * 1_000_003 + number + place * 2_654_435_761)  # on CPU the low 32 bits count
+            # Dropout depends on the batch's position in the update, not on earlier updates or on the process.
+            position = index * self.processes.count + self.processes.rank
+            torch.manual_seed(self.seed * 1_000_003 + number + position * 2_654_435_761)  # on CPU the low 32 bits count
             with (
                 self.shared.no_sync()  # gradients are exchanged once per update
                 if isinstance(self.shared, DistributedDataParallel) and batch is not batches[-1]
@@ -101,16 +101,16 @@ class Updater:
     def moments(self) -> dict[str, Tensor]:
         """Return Adam's state by `parameter/name`."""
         return {
-            f"{name}/{what}": value
+            f"{name}/{key}": value
             for name, parameter in self.model.named_parameters()
-            for what, value in self.optimizer.state[parameter].items()
+            for key, value in self.optimizer.state[parameter].items()
         }
 
     def restore(self, moments: dict[str, Tensor]) -> None:
         """Restore the state returned by `moments`."""
         for name, parameter in self.model.named_parameters():
-            kept = ("step", "exp_avg", "exp_avg_sq")
-            self.optimizer.state[parameter] = {what: moments[f"{name}/{what}"].to(parameter.device) for what in kept}
+            keys = ("step", "exp_avg", "exp_avg_sq")
+            self.optimizer.state[parameter] = {key: moments[f"{name}/{key}"].to(parameter.device) for key in keys}
 
 
 def _totals(loss: Loss) -> Totals:

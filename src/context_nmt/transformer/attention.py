@@ -18,7 +18,7 @@ State = dict[str, Any]
 
 @dataclass(frozen=True)
 class LayerContext:
-    """What a sublayer sees besides its queries.
+    """The inputs of a sublayer besides its queries.
 
     In a decoder layer, the cross-attention sees the same stack as the self-attention before it.
     """
@@ -46,7 +46,7 @@ class Attention(Protocol):
     A cross-attention whose output at a query depends on that query and the memory alone, and whose state depends on the
     memory alone, may have an attribute `independent_queries = True`; decoding then copies no memory. The output of one
     with an attribute `residual_of_queries = True` is added to its queries, not to the states that they come from: under
-    pre-norm the residual then adds normalised states. An attribute `shows` lists what analyses can read.
+    pre-norm the residual then adds normalised states. An attribute `shows` lists the values that analyses can read.
     """
 
     def __call__(self, queries: Tensor, context: LayerContext) -> Tensor: ...
@@ -54,7 +54,7 @@ class Attention(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Shows:
-    """What analyses can read of a mechanism, its attribute `shows`: names of submodules whose outputs hooks read."""
+    """A mechanism's attribute `shows`: names of the submodules whose outputs analyses read with hooks."""
 
     weights: tuple[str, ...] = ()  # attention weights, [B, H, T, S]
     gates: Mapping[str, str] = field(default_factory=dict)  # of query, key, value: the share of a context, [B, T, ...]

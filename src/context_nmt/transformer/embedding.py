@@ -36,7 +36,7 @@ class Embedding(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, ids: Tensor, first_position: int = 0) -> Tensor:
-        """Embed ids from `first_position` on; raises UserError for a sentence longer than the learned positions."""
+        """Embed ids from `first_position` on; raise UserError for a sentence longer than the learned positions."""
         embedded = self.table(ids) * self.scale
         if self.bias is not None:
             embedded = embedded + self.bias

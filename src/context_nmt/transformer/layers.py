@@ -111,7 +111,7 @@ class Memory:
 
     @property
     def mask(self) -> Tensor:
-        """The real tokens as an attention mask [B, 1, 1, S]."""
+        """Return the real tokens as an attention mask [B, 1, 1, S]."""
         return self.padding[:, None, None, :]
 
     def repeated(self, times: int) -> "Memory":
@@ -163,12 +163,16 @@ class Decoder(nn.Module):
 
         The first list has the states with a row per sentence, the second those with a row per hypothesis.
         """
-        sentences: list[dict[str, State]] = [{"cross_attention": {}} if one else {} for one in self._independent()]
-        hypotheses: list[dict[str, State]] = [{} if one else {"cross_attention": {}} for one in self._independent()]
+        sentences: list[dict[str, State]] = [
+            {"cross_attention": {}} if independent else {} for independent in self._independent()
+        ]
+        hypotheses: list[dict[str, State]] = [
+            {} if independent else {"cross_attention": {}} for independent in self._independent()
+        ]
         return sentences, [{"self_attention": {}, **layer} for layer in hypotheses]
 
     def _independent(self) -> list[bool]:
-        """Return which layers' cross-attention takes the hypotheses of a sentence as positions of one row."""
+        """Return, for each layer, whether its cross-attention takes a sentence's hypotheses as positions of one row."""
         return [getattr(layer.cross_attention, "independent_queries", False) for layer in self.layers]
 
     def forward(
@@ -191,12 +195,14 @@ class Decoder(nn.Module):
         inputs: tuple[Tensor, ...] = ()
         crossed = embedded
         for index, layer in enumerate(self.layers):
-            own: dict[str, State | None] = {} if state is None else {**state[index]}
+            layer_state: dict[str, State | None] = {} if state is None else {**state[index]}
             context = LayerContext(
-                states, inputs, mask, causal=causal, padding=padding, state=own.get("self_attention")
+                states, inputs, mask, causal=causal, padding=padding, state=layer_state.get("self_attention")
             )
-            seen = memory if independent[index] else repeated
-            cross_context = context.over_memory(seen.states, seen.mask, own.get("cross_attention"))
+            layer_memory = memory if independent[index] else repeated
+            cross_context = context.over_memory(
+                layer_memory.states, layer_memory.mask, layer_state.get("cross_attention")
+            )
             output, queries, crossed = layer(states[-1], context, cross_context)
             states, inputs = (*states, output), (*inputs, queries)
         return Decoded(self.final_norm(states[-1]), crossed)

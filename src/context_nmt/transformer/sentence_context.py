@@ -32,7 +32,7 @@ class TargetStates:
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceContext:
-    """The previous sentences of each of B, and what belongs to the current one."""
+    """The previous sentences of each of B sentences, and the states of the current one."""
 
     source: SourceStates
     target: TargetStates | None = None  # None after the encoder, where no target is known

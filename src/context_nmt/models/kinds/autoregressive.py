@@ -67,6 +67,9 @@ class TranslationModel(Model):
             mask=torch.ones(1, 1, 1, position + 1, dtype=torch.bool, device=tokens.device),
             causal=True,
             memory=Memory(*sentences["memory"]),
-            state=[{**one, **other} for one, other in zip(sentences["layers"], hypotheses["layers"], strict=True)],
+            state=[
+                {**of_sentences, **of_hypotheses}
+                for of_sentences, of_hypotheses in zip(sentences["layers"], hypotheses["layers"], strict=True)
+            ],
         )
         return decoded, {**state, "hypotheses": {**hypotheses, "position": position + 1}}

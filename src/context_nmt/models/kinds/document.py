@@ -28,8 +28,8 @@ class KnownSentences:
         """Return the context of B sentences; `previous` [B, K] has rows of these N, oldest first, and -1 for none."""
 
         def context(states: States) -> States:
-            taken = merged([states], lambda tensors: tensors[0][previous.clamp(min=0)])
-            return replace(taken, words=taken.words & (previous >= 0)[..., None])
+            gathered = merged([states], lambda tensors: tensors[0][previous.clamp(min=0)])
+            return replace(gathered, words=gathered.words & (previous >= 0)[..., None])
 
         return SentenceContext(source=context(self.source), target=self.target and context(self.target))
 
@@ -37,7 +37,7 @@ class KnownSentences:
 def merged(parts: Sequence[States], merge: Callable[[list[Tensor]], Tensor]) -> States:
     """Merge states field by field."""
     names = [field.name for field in fields(parts[0])]
-    return replace(parts[0], **{name: merge([getattr(part, name) for part in parts]) for name in names})
+    return replace(parts[0], **{name: merge([getattr(states, name) for states in parts]) for name in names})
 
 
 def build(_: ModelSettings, parts: dict[str, Any]) -> Model:
@@ -56,9 +56,9 @@ class DocumentModel(TranslationModel):
         super().__init__(**parts)
         self.encoder_output = encoder_output
         self.decoder_output = decoder_output
-        numbers = [0 if module is None else module.sentences for module in (encoder_output, decoder_output)]
-        self.sentences = max(numbers)
-        self.reach = sum(numbers)  # the decoder's have seen the encoder's
+        counts = [0 if module is None else module.sentences for module in (encoder_output, decoder_output)]
+        self.sentences = max(counts)
+        self.reach = sum(counts)  # previous sentences that the decoder's mechanism sees have seen the encoder's
 
     def forward(self, source: Tensor, target_inputs: Tensor, previous: Tensor | None = None) -> Tensor:
         """Ids [B, S] and [B, T] -> decoder states [B, T, D].
@@ -96,7 +96,7 @@ class DocumentModel(TranslationModel):
         return replace(alone, states=(*alone.states[:-1], self.encoder_output(alone.states[-1], context)))
 
     def remembered(self, source: Tensor, alone: Memory, memory: Memory, target_inputs: Tensor) -> KnownSentences:
-        """Return these sentences, now with targets, as later ones see them."""
+        """Return these sentences with their targets, as later ones see them."""
         states, crossed = self.decoded(target_inputs, memory)
         target = TargetStates(inputs=target_inputs, words=words_of(target_inputs), states=states, crossed=crossed)
         return KnownSentences(source_states(source, alone), target)
@@ -123,7 +123,7 @@ class DocumentModel(TranslationModel):
             return self.output(decoded.states[:, 0]), state
         # the hypotheses of a sentence become positions of one row
         rows = len(state["sentences"]["memory"][1])
-        states, crossed = (one.reshape(rows, -1, one.size(-1)) for one in decoded)
+        states, crossed = (tensor.reshape(rows, -1, tensor.size(-1)) for tensor in decoded)
         context = replace(state["sentences"]["context"], own_crossed=crossed)
         return self.output(self.decoder_output(states, context).flatten(0, 1)), state
 
