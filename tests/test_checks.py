@@ -246,7 +246,7 @@ def test_a_new_experiment_keeps_the_layout_and_comments_of_the_default_one(proje
 def test_a_new_experiment_is_refused_with_a_wrong_name_or_model(project, name, options, message):
     before = set((project / "experiments").iterdir())
     with pytest.raises(UserError, match=re.escape(message)):
-        create_experiment(project, name, **options)
+        create_experiment(project, name, Recipe(**options))
     assert set((project / "experiments").iterdir()) == before
 
 

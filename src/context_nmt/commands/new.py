@@ -47,5 +47,5 @@ def new(
 
     recipe = Recipe(like, corpus, source, target)
     is_project = Path("dvc.yaml").is_file()
-    folder = create_experiment(Path(), name, recipe) if is_project else create_project(Path(name), recipe)
+    folder = create_experiment(Path(), name, recipe) if is_project else create_project(name, recipe)
     typer.echo(next_steps(Path(), folder))

@@ -66,15 +66,16 @@ def create_experiment(root: Path, name: str, recipe: Recipe) -> Path:
     return folder
 
 
-def create_project(folder: Path, recipe: Recipe) -> Path:
-    """Make a project out of the installed package: the pipeline, the code that it runs, and one experiment.
+def create_project(name: str, recipe: Recipe) -> Path:
+    """Make a project out of the installed package: the pipeline, the code that it runs, and one experiment, in NAME.
 
     Raise UserError as `create_experiment` does, and if the package is not installed.
     """
+    folder = Path(name)
+    _check_name(name, folder)
     if not PROJECT.is_dir():
         raise UserError(f"{Path.cwd()} is no project (no dvc.yaml); call this in the folder of context-nmt")
-    _check_name(folder.name, folder)
-    parameters, _ = _parameters(PROJECT, folder.name, recipe, ".")
+    parameters, _ = _parameters(PROJECT, name, recipe, ".")
     with replacing_folder(folder) as temporary:
         shutil.copytree(PROJECT, temporary, dirs_exist_ok=True, ignore=shutil.ignore_patterns("experiments"))
         ignored = shutil.ignore_patterns("__pycache__", PROJECT.name)

@@ -157,12 +157,8 @@ class PaperTable(Checked):
     @property
     def replica_measures(self) -> tuple[Wanted, ...]:
         """The measures for an experiment on other text; if empty, the metric that the experiment tests."""
-        measured_columns = (
-            column for column in self.columns if not is_score(column.metric) and column.metric not in COSTS
-        )
-        wanted = (
-            Wanted(metric=measured.metric, layer=measured.layer, tag=measured.tag) for measured in measured_columns
-        )
+        columns = (column for column in self.columns if not is_score(column.metric) and column.metric not in COSTS)
+        wanted = (Wanted(metric=column.metric, layer=column.layer, tag=column.tag) for column in columns)
         return self.replica or tuple(dict.fromkeys(wanted))
 
     @property
