@@ -1,8 +1,8 @@
-"""The project code that a module runs: the closure of its imports, hashed so that comments and layout do not count.
+"""The project code that a module runs: the closure of its imports, hashed without comments and layout.
 
-A stage depends on src/code/STAGE.json, which the code stage writes: every module that the stage can import, with the
-packages above it, and the data files of these packages. Modules that are loaded by name are in
-src/code/loaded_by_name.json, from which plans copy those that they name.
+A stage depends on src/code/STAGE.json, which the code stage writes: the digests of all modules that the stage can
+import, of the packages above them, and of the data files of these packages. The digests of modules that are loaded by
+name are in src/code/loaded_by_name.json; a plan copies those that it needs.
 """
 
 import ast
@@ -47,7 +47,7 @@ def old_code_files(root: Path) -> list[str]:
 
 
 def _code_files(root: Path) -> dict[str, Digests]:
-    """Return what src/code/ should contain; the stage that writes it has no file."""
+    """Return the expected files of src/code/; the stage that writes them has none."""
     files = {f"{stage}.json": stage_closure(root, stage) for stage in stages(root) if stage != "code"}
     package = root / "src/context_nmt"
     paths = [path for pattern in LOADED_BY_NAME for path in sorted(package.glob(pattern)) if path.stem != "__init__"]
@@ -56,23 +56,23 @@ def _code_files(root: Path) -> dict[str, Digests]:
 
 
 def check_code(root: Path, stage: str, by_name: Digests) -> None:
-    """Raise UserError unless src/code/STAGE.json and the digests of a plan are those of the current code."""
+    """Raise UserError unless src/code/STAGE.json and the digests of a plan match the current code."""
     old = [] if read_json(root / "src/code" / f"{stage}.json") == stage_closure(root, stage) else [f"{stage}.json"]
-    old += [module for module, noted in by_name.items() if noted != digest_of_module(module, root)]
+    old += [module for module, planned_digest in by_name.items() if planned_digest != digest_of_module(module, root)]
     if old:
         raise UserError(OLD.format(files=", ".join(old), root=root.resolve()))
 
 
 def named_digest(root: Path, module: str) -> str:
-    """Return the digest of a module that is loaded by name; raises UserError for one that has none."""
+    """Return the digest of a module that is loaded by name; raise UserError if it has none."""
     digests = read_json(root / "src/code" / NAMED)
     if module not in digests:
         raise UserError(
             f"src/code/{NAMED} does not have {module}; run `dvc repro src/dvc.yaml` in {root.resolve()}. Other modules"
             " that are loaded by name have to be in LOADED_BY_NAME of context_nmt/code_closure.py"
         )
-    found: str = digests[module]
-    return found
+    digest: str = digests[module]
+    return digest
 
 
 def stages(root: Path) -> list[str]:
@@ -86,33 +86,33 @@ def stage_closure(root: Path, stage: str) -> Digests:
 
 
 def closure(root: Path, *files: Path) -> Digests:
-    """Return the digests of these files, of all that they import of the project, and of the data of their packages."""
-    found: Digests = {}
+    """Return the digests of files, of all project modules that they import, and of the data of their packages."""
+    digests: Digests = {}
     waiting = list(files)
     while waiting:
         path = waiting.pop()
         name = str(path.relative_to(root))
-        if name in found:
+        if name in digests:
             continue
-        found[name] = _digest_of_file(path)
+        digests[name] = _digest_of_file(path)
         if path.suffix == ".py":
             waiting += _packages_above(root, path)
             waiting += _imported(root, path)
             waiting += _package_data(path) if path.name == "__init__.py" else []
-    return dict(sorted(found.items()))
+    return dict(sorted(digests.items()))
 
 
 def digest_of_module(name: str, root: Path = ROOT) -> str:
-    """Return one digest of a module, given its `__name__`, and of its imports."""
+    """Return a single digest of a module, given its `__name__`, and its imports."""
     digests = closure(root, root / "src" / f"{name.replace('.', '/')}.py")
     return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _imported(root: Path, path: Path) -> Iterator[Path]:
-    """Yield the project's files that a file imports, also inside its functions."""
+    """Yield the project files that a file imports, including imports inside functions."""
     for module in _imported_names(path):
-        place = root / "src" / Path(*module.split("."))
-        yield from (file for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file())
+        base = root / "src" / Path(*module.split("."))
+        yield from (file for file in (base / "__init__.py", base.with_suffix(".py")) if file.is_file())
 
 
 def _packages_above(root: Path, path: Path) -> Iterator[Path]:
@@ -135,7 +135,7 @@ def _imported_names(path: Path) -> tuple[str, ...]:
 
 
 def _package_data(init: Path) -> Iterator[Path]:
-    """Yield the data files of a package, and those in its folders that are no packages."""
+    """Yield the data files of a package, including those in subfolders that are not packages."""
     for path in sorted(init.parent.iterdir()):
         if path.is_dir() and not (path / "__init__.py").exists():
             yield from (file for file in sorted(path.rglob("*")) if file.suffix in DATA)
@@ -158,14 +158,14 @@ def _parsed(path: Path) -> ast.Module:
 
 
 def _canonical(node: object) -> object:
-    """Turn a syntax tree into lists and strings, without docstrings and empty fields, which differ between Pythons."""
+    """Turn a syntax tree into lists and strings, without docstrings and empty fields; the latter depend on Python."""
     if isinstance(node, list):
         return [_canonical(item) for item in node]
     if not isinstance(node, ast.AST):
         return repr(node)
     fields = {name: value for name, value in ast.iter_fields(node) if value not in (None, [])}
     if isinstance(node, ast.Constant):
-        fields = {"value": node.value}  # without the kind, which says u"" for ""
+        fields = {"value": node.value}  # without the kind, which distinguishes u"" from ""
     elif isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
         fields["body"] = node.body[1:]
     return [type(node).__name__, {name: _canonical(value) for name, value in sorted(fields.items())}]

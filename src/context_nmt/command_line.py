@@ -1,4 +1,4 @@
-"""Command lines with one-line errors: of a single stage, and of an application with several commands."""
+"""Command lines with one-line errors, for a stage or for an application with several commands."""
 
 import errno
 import inspect
@@ -26,7 +26,7 @@ def run(main: Callable[..., Any], name: str | None = None) -> None:
 
 
 def application(*commands: Callable[..., Any], help: str | None = None) -> "typer.Typer":
-    """Make a command line of functions, each a command of its name; with one function there are no subcommands."""
+    """Make a command line with a command for each function; a single function has no subcommands."""
     import typer
 
     app = typer.Typer(
@@ -39,16 +39,16 @@ def application(*commands: Callable[..., Any], help: str | None = None) -> "type
     for command in commands:
         # Indented paragraphs are lists of files and examples: "\b" keeps click from filling their lines.
         command.__doc__ = inspect.cleandoc(command.__doc__ or "").replace("\n\n    ", "\n\n\b\n    ")
-        app.command()(one_line_errors()(command))  # inside of Typer, which would end a Ctrl-C without a word
+        app.command()(one_line_errors()(command))  # inside Typer, which would exit silently at Ctrl-C
     return app
 
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Exit with a one-line error for problems that the user can fix; everything else is a bug and passes.
+    """Exit with a one-line error for problems that the user can fix; let all other exceptions pass, as bugs.
 
-    The exit status is 1 for a UserError and a disk that is full or may not be written, and 130 for Ctrl-C
-    ("interrupted"). Works as a decorator, too, and without Typer, so that it can already guard slow imports.
+    The exit status is 1 for a UserError and for a disk that is full or not writable, and 130 for Ctrl-C
+    ("interrupted"). This also works as a decorator, and without Typer, so that it can guard slow imports.
     """
     try:
         yield
@@ -70,13 +70,13 @@ def _leave(message: str, status: int) -> NoReturn:
 
 
 def _drop_output() -> None:
-    """Discard buffered output that stdout refused: else Python tries again as it exits, and its status is 120."""
-    with suppress(io.UnsupportedOperation):  # where another program has put its own in place of it
+    """Discard buffered output that stdout refused; otherwise, Python retries at exit, with status 120."""
+    with suppress(io.UnsupportedOperation):  # if stdout has been replaced
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def progress(items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
-    """Yield the items with a progress bar on standard error, which is shown on a terminal only and leaves no trace."""
+    """Yield the items with a progress bar on standard error, shown only on a terminal and cleared at the end."""
     from rich.console import Console
     from rich.progress import track
 

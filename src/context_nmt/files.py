@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, lines that end at "\\n" only, and content hashes."""
+"""Atomic writing of files and folders, reading of lines that end at "\\n" only, and content hashes."""
 
 import errno
 import glob
@@ -24,7 +24,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path that becomes `path` if the block succeeds and is removed if it fails.
 
-    Removes leftovers of killed processes. Raises UserError if the disk is full.
+    Remove leftovers of killed processes. Raise UserError if the disk is full.
     """
     path = path.resolve() if path.is_symlink() else path
     if path.exists() and not path.is_file():
@@ -43,7 +43,7 @@ def replacing(path: Path) -> Iterator[Path]:
 def replacing_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary folder that replaces `path` if the block succeeds and is removed if it fails.
 
-    Removes leftovers of killed processes. Raises UserError if the disk is full.
+    Remove leftovers of killed processes. Raise UserError if the disk is full.
     """
     with _partial(path) as temporary:
         temporary.mkdir()
@@ -51,7 +51,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         earlier = temporary.with_suffix(".earlier")
         try:
             if path.exists():
-                path.replace(earlier)  # at once; removing it in place would leave half a folder for a while
+                path.replace(earlier)  # atomic; removal in place would leave a partial folder for a while
             temporary.replace(path)
         finally:
             if earlier.exists() and not path.exists():
@@ -61,7 +61,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _partial(path: Path) -> Iterator[Path]:
-    """Yield a path next to `path` for a file or folder, which does not outlast the block."""
+    """Yield a temporary path next to `path`, and remove its file or folder after the block."""
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
@@ -70,23 +70,23 @@ def _partial(path: Path) -> Iterator[Path]:
     except OSError as error:
         if error.errno not in FULL:
             raise
-        named = re.sub(r"\.([^/]+)\.\d+\.partial\b", r"\1", str(path))  # it may be in a folder that is not whole yet
-        raise UserError(f"{named}: cannot be written ({error.strerror}); make room and run this again") from None
+        shown_path = re.sub(r"\.([^/]+)\.\d+\.partial\b", r"\1", str(path))  # the folder may be partial, too
+        raise UserError(f"{shown_path}: cannot be written ({error.strerror}); make room and run this again") from None
     finally:
         _remove(temporary)
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove leftovers of this machine's killed processes, or put an earlier file or folder back."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
-        found = re.fullmatch(r"\.(\d+)\.(partial|earlier)", left.name.removeprefix(f".{path.name}"))
-        if found is None or _is_another_process(int(found[1])):
+    """Remove leftovers of killed processes on this machine, or restore an earlier file or folder."""
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        match = re.fullmatch(r"\.(\d+)\.(partial|earlier)", leftover.name.removeprefix(f".{path.name}"))
+        if match is None or _is_another_process(int(match[1])):
             continue
-        if found[2] == "earlier" and not path.exists():
-            with suppress(FileNotFoundError):  # another process has put it back
-                left.replace(path)
+        if match[2] == "earlier" and not path.exists():
+            with suppress(FileNotFoundError):  # another process has restored it
+                leftover.replace(path)
         else:
-            _remove(left)
+            _remove(leftover)
 
 
 def _remove(path: Path) -> None:
@@ -107,7 +107,7 @@ def _is_another_process(number: int) -> bool:
 
 
 def decoded_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
-    """Yield lines of UTF-8 without "\\n"; raises UserError with `name` and the number of a line that is not UTF-8."""
+    """Yield lines of UTF-8 without "\\n"; raise UserError with `name` and the number of a line that is not UTF-8."""
     for number, line in enumerate(lines, start=1):
         try:
             yield line.removesuffix(b"\n").decode("utf-8")
@@ -118,7 +118,7 @@ def decoded_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
 def iterate_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a UTF-8 file, split at "\\n" only and without it.
 
-    Raises UserError for a missing file and, with the line's number, for bytes that are not UTF-8.
+    Raise UserError for a missing file and, with the line's number, for bytes that are not UTF-8.
     """
     if not path.is_file():
         raise UserError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
@@ -132,9 +132,9 @@ def read_lines(path: Path) -> list[str]:
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> int:
-    """Write lines, each ended by "\\n", whole or not at all, and return their number.
+    """Write all lines, each ended by "\\n", or nothing, and return their number.
 
-    Raises UserError for a line that contains "\\n", which would shift all lines after it.
+    Raise UserError for a line that contains "\\n", which would shift all lines after it.
     """
     count = 0
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
@@ -146,7 +146,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
 
 
 def read_json(path: Path) -> Any:
-    """Read one JSON value; raises UserError for a missing or malformed file."""
+    """Read one JSON value; raise UserError for a missing or malformed file."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -156,7 +156,7 @@ def read_json(path: Path) -> Any:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write `json_text` of a value, whole or not at all."""
+    """Write the whole `json_text` of a value, or nothing."""
     write_lines(path, json_text(value).split("\n")[:-1])
 
 
@@ -173,7 +173,7 @@ def sha256(path: Path) -> str:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock that ends with the process, however it ends; raises UserError if another process holds it."""
+    """Hold a lock, released at the latest when the process ends; raise UserError if another process holds it."""
     import fcntl  # not on Windows
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -190,7 +190,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the JSON object of each line; raises UserError with the number of a line that is not one."""
+    """Yield the JSON object of each line; raise UserError with the number of a line that is not one."""
     for number, line in enumerate(iterate_lines(path), start=1):
         try:
             record = json.loads(line)
@@ -202,7 +202,7 @@ def read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def read_parallel(*paths: Path) -> list[list[str]]:
-    """Read files of equal length; raises UserError for a missing or empty one and for lengths that differ."""
+    """Read files of equal length; raise UserError for a missing or empty one and for lengths that differ."""
     texts = [read_lines(path) for path in paths]
     for path, lines in zip(paths, texts, strict=True):
         if not lines:

@@ -1,4 +1,4 @@
-"""Batches of sentence pairs of similar length, bounded by their number of tokens."""
+"""Batches of sentence pairs of similar length, with a maximum number of tokens."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,8 @@ def length_batches(
 ) -> list[Indices]:
     """Split the pairs, sorted by length, into batches of at most `tokens` on the longer side, padding included.
 
-    With `random`, pairs of equal length and the batches are in random order. A pair longer than `tokens` is a batch of
-    its own.
+    With `random`, the batches, and pairs of equal length, are in random order. A pair longer than `tokens` is a batch
+    of its own.
     """
     ties = np.arange(len(source_lengths)) if random is None else random.permutation(len(source_lengths))
     order = np.lexsort((ties, source_lengths, target_lengths))

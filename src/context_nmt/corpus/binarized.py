@@ -1,12 +1,12 @@
 """Subword text as memory-mapped arrays of ids, which training reads without a params.yaml.
 
-training/                     all files that trainings read: a new test set does not change them
+training/                     all files that training reads; a new test set does not change them
     corpus.json               {"source", "target": languages; "train", "validation": splits}
     vocabulary.LANGUAGE.txt   one unit per line; its id is the line's number from 0
     SPLIT.…                   training and validation set, see below
 tests/                        all other splits
     corpus.json               {"tests", "contrastive": splits; the validation set may be one of the tests}
-    SPLIT.LANGUAGE.tokens.npy     the ids of all sentences, one after the other, without END (uint16, or int32)
+    SPLIT.LANGUAGE.tokens.npy     the ids of all sentences, concatenated, without END (uint16, or int32)
     SPLIT.LANGUAGE.offsets.npy    int64, sentence i is tokens[offsets[i] : offsets[i + 1]]
     SPLIT.documents               the number of each document's first sentence, from 0; only of a split with documents
 """
@@ -29,10 +29,10 @@ Ids = NDArray[np.integer[Any]]
 
 
 def binarize(subwords: Path, destination: Path, corpus: CorpusSettings, units: UnitSettings) -> None:
-    """Write the folder `destination` from the files `subwords/SPLIT.LANGUAGE`, whole or not at all.
+    """Write the whole folder `destination` from the files `subwords/SPLIT.LANGUAGE`, or nothing.
 
-    The vocabulary of a side has the units of its training text, or of both sides' together if `units.joint`.
-    Raises UserError for missing files, for sides of unequal length and for documents that do not fit them.
+    The vocabulary of a side has the units of its training text, or of the training text of both sides if `units.joint`.
+    Raise UserError for missing files, sides of unequal length, and documents that do not fit them.
     """
     sides = (corpus.source, corpus.target)
     counts = [count_units(subwords / f"{corpus.train}.{language}") for language in sides]
@@ -41,8 +41,8 @@ def binarize(subwords: Path, destination: Path, corpus: CorpusSettings, units: U
     size = units.words if units.kind == "words" else None
     vocabularies = [Vocabulary.build(side_counts, size) for side_counts in counts]
     with replacing_folder(destination) as folder:
-        for part in ("training", "tests"):
-            (folder / part).mkdir()
+        for subfolder in ("training", "tests"):
+            (folder / subfolder).mkdir()
         for language, vocabulary in zip(sides, vocabularies, strict=True):
             vocabulary.save(folder / f"training/vocabulary.{language}.txt")
         names = {"source": corpus.source, "target": corpus.target}
@@ -51,30 +51,30 @@ def binarize(subwords: Path, destination: Path, corpus: CorpusSettings, units: U
         write_json(folder / "tests/corpus.json", {"tests": corpus.tests, "contrastive": corpus.contrastive})
         written = BinarizedCorpus(folder)
         for split in dict.fromkeys((corpus.train, corpus.validation, *corpus.tests, *corpus.contrastive)):
-            into = written.folder_of(split)
+            split_folder = written.folder_of(split)
             for language, vocabulary in zip(sides, vocabularies, strict=True):
-                write_ids(subwords / f"{split}.{language}", into, vocabulary)
-            copy_documents(subwords, into, split, len(written.parallel(split)[0]))
+                write_ids(subwords / f"{split}.{language}", split_folder, vocabulary)
+            copy_documents(subwords, split_folder, split, len(written.parallel(split)[0]))
 
 
 def write_ids(text: Path, folder: Path, vocabulary: Vocabulary) -> None:
-    """Write the ids of a file of units into `folder`, under the file's name."""
+    """Write the ids of a file of units into `folder`, under the name of the file."""
     lengths = (sum(map(bool, line.split(" "))) for line in iterate_lines(text))
     offsets = np.frombuffer(array("q", accumulate(lengths, initial=0)), dtype=np.int64)
     ids = chain.from_iterable(map(vocabulary.ids, iterate_lines(text)))
-    kind = np.uint16 if len(vocabulary) < 2**16 else np.int32
-    for name, numbers in (("offsets", offsets), ("tokens", np.fromiter(ids, kind, count=offsets[-1]))):
-        # As np.save does, which raises no OSError with an error number if the disk is full.
+    id_type = np.uint16 if len(vocabulary) < 2**16 else np.int32
+    for name, values in (("offsets", offsets), ("tokens", np.fromiter(ids, id_type, count=offsets[-1]))):
+        # Not np.save, whose OSError has no error number if the disk is full.
         with (folder / f"{text.name}.{name}.npy").open("wb") as file:
-            np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(numbers))
-            file.write(numbers.data)
+            np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
+            file.write(values.data)
 
 
 class TokenFile:
-    """The sentences of one file as arrays of ids; only sentences that are used come into memory."""
+    """The sentences of one file as arrays of ids, loaded on demand."""
 
     def __init__(self, folder: Path, name: str):
-        self._tokens, self._offsets = (_open(folder / f"{name}.{part}.npy") for part in ("tokens", "offsets"))
+        self._tokens, self._offsets = (_open(folder / f"{name}.{content}.npy") for content in ("tokens", "offsets"))
         if len(self._offsets) == 0 or self._offsets[-1] != len(self._tokens):
             raise UserError(f"{folder / name}.tokens.npy and .offsets.npy do not belong together; binarize again")
 
@@ -102,8 +102,8 @@ def _open(path: Path) -> NDArray[Any]:
 class BinarizedCorpus:
     """A folder written by `binarize`; raises UserError for any other folder.
 
-    The text folder of a run has names and vocabularies only. `training_target` is a folder with another target side of
-    the training set: translations of its source.
+    The text folder of a run has only names and vocabularies. `training_target` is a folder with a different target side
+    of the training set: translations of its source.
     """
 
     def __init__(self, folder: Path, *, training_target: Path | None = None):
@@ -136,19 +136,19 @@ class BinarizedCorpus:
         splits = (self.train, self.validation)
         files = [path for split in splits for path in sorted(self.training_folder.glob(f"{split}.*.npy"))]
         if self.training_target is not None:
-            replaced = f"{self.train}.{self.target}."
-            files = [path for path in files if not path.name.startswith(replaced)]
-            files += sorted(self.training_target.glob(f"{replaced}*.npy"))
+            replaced_prefix = f"{self.train}.{self.target}."
+            files = [path for path in files if not path.name.startswith(replaced_prefix)]
+            files += sorted(self.training_target.glob(f"{replaced_prefix}*.npy"))
         documents = [path for split in splits if (path := documents_file(self.training_folder, split)).exists()]
         return sorted(self.training_folder.glob("vocabulary.*.txt")) + files + documents
 
     def side(self, split: str, language: str) -> TokenFile:
-        """Open the sentences of one side; raises UserError for an unknown split or language."""
+        """Open the sentences of one side; raise UserError for an unknown split or language."""
         translated = self.training_target if (split, language) == (self.train, self.target) else None
         return TokenFile(translated or self.folder_of(split), f"{split}.{language}")
 
     def parallel(self, split: str) -> tuple[TokenFile, TokenFile]:
-        """Open source and target of a split; raises UserError if their numbers of sentences differ."""
+        """Open source and target of a split; raise UserError if their numbers of sentences differ."""
         source, target = self.side(split, self.source), self.side(split, self.target)
         if len(source) != len(target):
             counts = f"{len(source)} in {self.source}, {len(target)} in {self.target}"
@@ -158,7 +158,7 @@ class BinarizedCorpus:
     def documents(self, split: str) -> list[range] | None:
         """Return the numbers of each document's sentences; None for a split without boundaries.
 
-        Raises UserError for boundaries that do not fit its number of sentences.
+        Raise UserError for boundaries that do not fit its number of sentences.
         """
         return read_documents(self.folder_of(split), split, len(self.side(split, self.source)))
 

@@ -1,4 +1,4 @@
-"""The entries of data/params.yaml: corpora that can be generated or downloaded."""
+"""The entries of data/params.yaml: corpora to generate or download."""
 
 import re
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from context_nmt.settings import Checked, require
 from context_nmt.settings.checking import check, read_yaml
 from context_nmt.settings.miniature import MiniatureSettings
 
-SACREBLEU = "sacrebleu://"  # starts the address of a file that the sacrebleu package downloads
+SACREBLEU = "sacrebleu://"  # prefix of the addresses of files that the sacrebleu package downloads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,9 +19,9 @@ class DownloadFile(Checked):
     """One file to download."""
 
     url: str
-    sha256: str | None  # of the file as it is downloaded; null: recorded at the first download
+    sha256: str | None  # of the downloaded file; null: recorded at the first download
     to: str | None = None  # text: SPLIT.LANGUAGE; bcontrast: SPLIT; contrawsd and discourse_mt: the set's name
-    members: dict[str, str] = field(default_factory=dict)  # text, of an archive: member -> SPLIT.LANGUAGE
+    members: dict[str, str] = field(default_factory=dict)  # text, for an archive: member -> SPLIT.LANGUAGE
 
     def __post_init__(self) -> None:
         for name in self.outputs:
@@ -59,10 +59,10 @@ class SacrebleuSet(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusEntry(Checked):
-    """The sources of one corpus; texts with the same `to` are joined in the order of the entry.
+    """The sources of one corpus; texts with the same `to` are concatenated in the order of the entry.
 
-    `text` is for texts, compressed with gzip or not, and tar and zip archives of them. Each other format is specific to
-    one corpus, see the module of its name in `corpus/formats`.
+    The format `text` is for texts, gzipped or not, and for tar and zip archives of them. Every other format is specific
+    to one corpus; see the module of its name in `corpus/formats`.
     """
 
     format: Literal["text", "bcontrast", "contrawsd", "discourse_mt", "tvsub"]
@@ -97,15 +97,15 @@ def read_catalogue(parameters: Path) -> dict[str, dict[str, Any]]:
 
 
 def read_entry(parameters: Path, corpus: str) -> CorpusEntry | MiniatureSettings:
-    """Read and check one entry of data/params.yaml; raises UserError."""
+    """Read and check one entry of data/params.yaml; raise UserError."""
     generated, corpora = read_catalogue(parameters).values()
     if corpus not in (*generated, *corpora):
         raise UserError(f"{parameters}: no corpus {corpus!r}; there are {', '.join((*generated, *corpora))}")
-    where = f"{parameters}: {'generated' if corpus in generated else 'corpora'}.{corpus}"
+    location = f"{parameters}: {'generated' if corpus in generated else 'corpora'}.{corpus}"
     if not re.fullmatch(r"\w[\w.-]*", corpus, re.ASCII):
-        raise UserError(f"{where}: not the name of a folder; it must be made of letters, digits, '.', '_' and '-'")
+        raise UserError(f"{location}: not the name of a folder; it must be made of letters, digits, '.', '_' and '-'")
     if corpus in generated and corpus in corpora:
-        raise UserError(f"{where}: an entry under corpora has this name, too; both would be data/{corpus}")
+        raise UserError(f"{location}: an entry under corpora has this name, too; both would be data/{corpus}")
     if corpus in generated:
-        return check(MiniatureSettings, generated[corpus], where=where)
-    return check(CorpusEntry, corpora[corpus], where=where)
+        return check(MiniatureSettings, generated[corpus], where=location)
+    return check(CorpusEntry, corpora[corpus], where=location)

@@ -1,4 +1,4 @@
-"""Segments raw Chinese text into words with jieba: its default dictionary, and its HMM for words not in it."""
+"""Segment raw Chinese text into words with jieba, by its default dictionary and its HMM for unknown words."""
 
 import sys
 from functools import cache
@@ -16,7 +16,7 @@ def _jieba() -> Any:
 
     jieba.setLogLevel("WARNING")
     tokenizer = jieba.Tokenizer()
-    with TemporaryDirectory() as folder:  # it would read its cache from a folder that anyone may write to
+    with TemporaryDirectory() as folder:  # by default, its cache is in a folder that anyone may write to
         tokenizer.tmp_dir = folder
         tokenizer.initialize()
     return tokenizer
@@ -28,7 +28,7 @@ def segment(line: str) -> str:
 
 
 def segment_stream(source: IO[bytes], destination: IO[bytes]) -> None:
-    """Segment UTF-8 text line by line, split at "\\n" only; raises UserError for a line that is not UTF-8."""
+    """Segment UTF-8 text line by line, split at "\\n" only; raise UserError for a line that is not UTF-8."""
     for line in map_lines(segment, decoded_lines(source, "standard input")):
         destination.write(line.encode() + b"\n")
 

@@ -1,20 +1,20 @@
-"""Contrastive sets: a correct and some wrong translations per source sentence, for a system to tell apart.
+"""Contrastive sets: each source sentence has a correct translation and some wrong ones to distinguish it from.
 
 A set is a file `NAME.SOURCE-TARGET.jsonl` of raw text with one item per line:
 
     {"source": "It was old.", "right": "Er war alt.", "wrong": ["Sie war alt."], "categories": ["cross"],
      "context": {"source": ["I saw the table."], "target": ["Ich sah den Tisch."]}, "mirror": 17}
 
-`source`, `right` and `wrong` are required. `context` has the sentences before, oldest first. `mirror` is the line, from
-0, of the item with the same source and candidates, with a different correct candidate.
+`source`, `right` and `wrong` are required. `context` has the preceding sentences, oldest first. `mirror` is the line,
+from 0, of the item with the same source and candidates but a different correct candidate.
 
-The text stages process the distinct pairs of a source and a candidate, and after them the distinct pairs of all
-contexts, as a parallel text of the set's name. `NAME.items.json` has each item's pairs, as line numbers from 0:
+The text stages process the distinct pairs of a source and a candidate, followed by the distinct pairs of all contexts,
+as a parallel text with the name of the set. `NAME.items.json` has the pairs of each item, as line numbers from 0:
 
     {"sha256": of the set, "items": [{"categories": ["cross"], "right": 0, "wrong": [1], "context": [2]}]}
 
-So each pair is scored once, and of two candidates in an item and its mirror a system without context gets exactly one
-half right.
+So each pair is scored once, and if items have two candidates, a system without context gets exactly one of an item and
+its mirror right.
 """
 
 import re
@@ -31,7 +31,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Context(Checked):
-    """The sentences before an item, oldest first, line by line translations of each other."""
+    """The sentences before an item in both languages, oldest first."""
 
     source: tuple[str, ...] = ()
     target: tuple[str, ...] = ()
@@ -59,14 +59,14 @@ class ContrastiveItem(Checked):
         for name, texts in {"source": (self.source,), "right": (self.right,), "wrong": self.wrong}.items():
             for text in texts:
                 require(text.strip() != "" and "\n" not in text, f"{name} is {text!r}; it must be one line of text")
-        for name, given in {"wrong": self.wrong, "categories": self.categories}.items():
-            require(len(set(given)) == len(given), f"{name} repeats one: {list(given)}")
+        for name, values in {"wrong": self.wrong, "categories": self.categories}.items():
+            require(len(set(values)) == len(values), f"{name} repeats one: {list(values)}")
         require(self.right not in self.wrong, f"right is also in wrong: {self.right!r}")
-        for category in self.categories:  # it names a metric
-            named = f"categories: {category!r}"
-            require(re.fullmatch(r"\w[\w.-]*", category) is not None, f"{named} must be letters, digits, _, . and -")
-            require(category != "all", f"{named} is reserved for all items")
-            require(not category.endswith("_normalized"), f"{named} must not end in '_normalized'")
+        for category in self.categories:  # it becomes part of the name of a metric
+            subject = f"categories: {category!r}"
+            require(re.fullmatch(r"\w[\w.-]*", category) is not None, f"{subject} must be letters, digits, _, . and -")
+            require(category != "all", f"{subject} is reserved for all items")
+            require(not category.endswith("_normalized"), f"{subject} must not end in '_normalized'")
 
     def is_mirror_of(self, other: "ContrastiveItem") -> bool:
         """Return whether both items have the same source and candidates but different correct ones."""
@@ -77,7 +77,7 @@ class ContrastiveItem(Checked):
 def read_contrastive_set(path: Path) -> tuple[list[Pair], dict[str, Any]]:
     """Read a set as its distinct pairs and the content of `NAME.items.json`.
 
-    Raises UserError, with the line's number from 1, for a line that is no item or has a wrong mirror.
+    Raise UserError, with the line's number from 1, for an invalid item or mirror.
     """
     lines = enumerate(read_json_lines(path), start=1)
     items = [check(ContrastiveItem, values, where=f"{path}: line {number}") for number, values in lines]
@@ -86,8 +86,8 @@ def read_contrastive_set(path: Path) -> tuple[list[Pair], dict[str, Any]]:
     for number, item in enumerate(items):
         if item.mirror is None:
             continue
-        other = items[item.mirror] if item.mirror in range(len(items)) else item
-        if other.mirror != number or not item.is_mirror_of(other):
+        partner = items[item.mirror] if item.mirror in range(len(items)) else item
+        if partner.mirror != number or not item.is_mirror_of(partner):
             raise UserError(
                 f"{path}: line {number + 1}: mirror is {item.mirror}, but line {item.mirror + 1} is no item that has"
                 f" the same source and candidates, another right one, and {number} as its mirror"
@@ -102,6 +102,6 @@ def read_contrastive_set(path: Path) -> tuple[list[Pair], dict[str, Any]]:
         for item in items
     ]
     for entry, item in zip(entries, items, strict=True):
-        context = zip(item.context.source, item.context.target, strict=True)
-        entry["context"] = [numbers.setdefault(pair, len(numbers)) for pair in context]
+        context_pairs = zip(item.context.source, item.context.target, strict=True)
+        entry["context"] = [numbers.setdefault(pair, len(numbers)) for pair in context_pairs]
     return list(numbers), {"sha256": sha256(path), "items": entries}

@@ -19,7 +19,7 @@ def documents_file(folder: Path, split: str) -> Path:
 def read_documents(folder: Path, split: str, sentences: int) -> list[range] | None:
     """Return the numbers of each document's sentences, from 0; None without a file.
 
-    Raises UserError for lines that are not numbers, and for numbers that do not fit the split's number of sentences.
+    Raise UserError for lines that are not numbers, and for numbers that do not fit the number of sentences.
     """
     path = documents_file(folder, split)
     if not path.exists():
@@ -29,10 +29,10 @@ def read_documents(folder: Path, split: str, sentences: int) -> list[range] | No
         if not re.fullmatch(r"[0-9]{1,18}", line):
             raise UserError(f"{path}: line {number} is {line!r}; it must be a line number, from 0")
         starts.append(int(line))
-    documents = [range(*ends) for ends in pairwise([*starts, sentences])]
+    documents = [range(*bounds) for bounds in pairwise([*starts, sentences])]
     if starts[:1] != [0] or not all(documents):
-        limits = f"must start with 0, grow, and stay below the {sentences} lines of {split}"
-        raise UserError(f"{path}: the numbers {limits}")
+        requirement = f"must start with 0, grow, and stay below the {sentences} lines of {split}"
+        raise UserError(f"{path}: the numbers {requirement}")
     return documents
 
 
@@ -43,17 +43,17 @@ def write_documents(folder: Path, split: str, documents: Iterable[range] | None)
 
 
 def write_sizes(folder: Path, split: str, sizes: Iterable[int]) -> None:
-    """Write the first line number of each document, given the documents' numbers of sentences in order."""
-    write_documents(folder, split, (range(*ends) for ends in pairwise(accumulate(sizes, initial=0))))
+    """Write the first line number of each document, given their numbers of sentences in order."""
+    write_documents(folder, split, (range(*bounds) for bounds in pairwise(accumulate(sizes, initial=0))))
 
 
 def copy_documents(source: Path, destination: Path, split: str, sentences: int) -> None:
-    """Copy a split's documents, if it has any, to another folder; raises UserError as `read_documents` does."""
+    """Copy a split's documents, if it has any, to another folder; raise UserError as `read_documents` does."""
     write_documents(destination, split, read_documents(source, split, sentences))
 
 
 def without_dropped(documents: Iterable[range], kept: Iterable[int]) -> list[range]:
-    """Renumber the sentences after those with a 0 in `kept` are dropped; documents without sentences are left out."""
-    before = list(accumulate(kept, initial=0))
-    renumbered = (range(before[document.start], before[document.stop]) for document in documents)
+    """Drop the sentences with a 0 in `kept`, renumber the others, and leave out documents that become empty."""
+    kept_before = list(accumulate(kept, initial=0))
+    renumbered = (range(kept_before[document.start], kept_before[document.stop]) for document in documents)
     return [document for document in renumbered if document]

@@ -1,6 +1,6 @@
-"""Makes a corpus of data/params.yaml: a folder of plain text, `CORPUS/SPLIT.LANGUAGE`, and `CORPUS/SPLIT.documents`.
+"""Make a corpus of data/params.yaml: a folder of plain text, `CORPUS/SPLIT.LANGUAGE`, and `CORPUS/SPLIT.documents`.
 
-Formats and the generator are loaded by name, so that a change to one makes only its own corpora again.
+Formats and the generator are loaded by name, so that a change to one of them remakes only its own corpora.
 """
 
 import importlib
@@ -34,18 +34,18 @@ from context_nmt.settings.miniature import MiniatureSettings
 
 BROKEN = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
 GENERATOR = "context_nmt.miniature.generation"
-CHUNK = 2**16  # bytes: the most that is lost when a download breaks off
+CHUNK = 2**16  # bytes, the most that an interrupted download can lose
 
 
 def code_of(entry: CorpusEntry | MiniatureSettings) -> str:
-    """Return the module that handles an entry, which is loaded by name."""
+    """Return the name of the module that handles an entry."""
     return GENERATOR if isinstance(entry, MiniatureSettings) else f"context_nmt.corpus.formats.{entry.format}"
 
 
 def read_data_plan(path: Path) -> CorpusEntry | MiniatureSettings:
-    """Read the plan stage's file about one corpus; raises UserError for a corpus without a plan."""
+    """Read the plan of one corpus, which the plan stage wrote; raise UserError if there is none."""
     if not path.is_file():
-        known = sorted(found.stem.removeprefix("data.") for found in path.parent.glob("data.*.json"))
+        known = sorted(file.stem.removeprefix("data.") for file in path.parent.glob("data.*.json"))
         raise UserError(f"{path}: no such plan; params.yaml has under download: {', '.join(known) or 'nothing'}")
     entry = read_json(path)["entry"]
     if "format" in entry:
@@ -56,11 +56,11 @@ def read_data_plan(path: Path) -> CorpusEntry | MiniatureSettings:
 def make_corpus(
     entry: CorpusEntry | MiniatureSettings, destination: Path, *, checksums: Path, mirror: str | None
 ) -> None:
-    """Make the folder `destination` from its entry in data/params.yaml, whole or not at all.
+    """Make the whole folder `destination` from its entry in data/params.yaml, or nothing.
 
-    Each file is looked for in `mirror`, a folder or the start of a URL, first: MIRROR/CORPUS/FILENAME. Until the corpus
-    is complete, downloads, whole or not, stay in `.downloads` next to the folder. Raises UserError for a file that
-    cannot be fetched or unpacked, a wrong checksum, and languages of a split that differ in their number of lines.
+    Each file is first looked for in `mirror`, a folder or the start of a URL, as MIRROR/CORPUS/FILENAME. Until the
+    corpus is complete, full and partial downloads stay in `.downloads` next to the folder. Raise UserError for a file
+    that cannot be fetched or unpacked, a wrong checksum, and languages of a split with unequal numbers of lines.
     """
     if isinstance(entry, MiniatureSettings):
         importlib.import_module(GENERATOR).generate(entry, destination)
@@ -68,7 +68,7 @@ def make_corpus(
     corpus = destination.name
     downloads = destination.parent / ".downloads" / corpus
     with locked(downloads / ".lock"), replacing_folder(destination) as folder:
-        for file in (*entry.files, *(file for test in entry.sacrebleu for file in test.files)):
+        for file in (*entry.files, *(file for test_set in entry.sacrebleu for file in test_set.files)):
             places = [f"{mirror.rstrip('/')}/{corpus}/{file.name}"] if mirror else []
             _fetch([*places, file.url], downloads / file.name, file.sha256, checksums)
             _unpack(downloads / file.name, file, folder, entry)
@@ -76,8 +76,8 @@ def make_corpus(
         for _, files in groupby(paths, lambda path: path.name.partition(".")[0]):
             counts = {path.name: sum(1 for _ in iterate_lines(path)) for path in files}
             if len(set(counts.values())) > 1:
-                listed = ", ".join(f"{name} {count}" for name, count in counts.items())
-                raise UserError(f"{corpus}: the languages of a split differ in their number of lines: {listed}")
+                line_counts = ", ".join(f"{name} {count}" for name, count in counts.items())
+                raise UserError(f"{corpus}: the languages of a split differ in their number of lines: {line_counts}")
         shutil.rmtree(downloads, ignore_errors=True)
 
 
@@ -97,8 +97,8 @@ def _unpack(path: Path, file: DownloadFile, folder: Path, entry: CorpusEntry) ->
 def _fetch(places: list[str], path: Path, expected: str | None, checksums: Path) -> None:
     """Fetch a file from the first place that has it; the last place is its address.
 
-    Without an expected sha256, that in `checksums` is expected, or else recorded there. A download that broke off
-    resumes where it ended, also in a later run. Raises UserError.
+    The default for `expected` is the sha256 in `checksums`; if there is none, record it there. An interrupted download
+    resumes where it ended, even in a later run. Raise UserError.
     """
     address, part = places[-1], path.with_name(f"{path.name}.part")
     expected = expected or _recorded(checksums).get(address)
@@ -106,27 +106,27 @@ def _fetch(places: list[str], path: Path, expected: str | None, checksums: Path)
         return
     failures = []
     for place in places:
-        begun = part.exists()
+        part_existed = part.exists()
         try:
             _retrieve(place, part, resume=expected is not None)
-            if begun and sha256(part) != expected:  # the part was of another file
+            if part_existed and sha256(part) != expected:  # the partial file was of another download
                 part.unlink()
                 _retrieve(place, part, resume=True)
             break
-        except (OSError, urllib3.exceptions.HTTPError) as error:  # those of requests are OSErrors
+        except (OSError, urllib3.exceptions.HTTPError) as error:  # the errors of requests are OSErrors
             if isinstance(error, OSError) and error.errno in FULL:
                 raise
             failures.append(f"{place}: {' '.join(str(error).split())}")
     else:
         raise UserError("nothing could be fetched from " + "; ".join(failures))
-    got = sha256(part)
-    if expected not in (None, got):
+    actual = sha256(part)
+    if expected not in (None, actual):
         part.unlink()
-        raise UserError(f"{place}: its sha256 is {got}, expected is {expected}")
+        raise UserError(f"{place}: its sha256 is {actual}, expected is {expected}")
     part.replace(path)
     if expected is None:
-        print(f"{address}: sha256 {got} is recorded in {checksums}; later downloads must match it")
-        write_json(checksums, _recorded(checksums) | {address: got})
+        print(f"{address}: sha256 {actual} is recorded in {checksums}; later downloads must match it")
+        write_json(checksums, _recorded(checksums) | {address: actual})
 
 
 def _recorded(checksums: Path) -> dict[str, str]:
@@ -134,7 +134,7 @@ def _recorded(checksums: Path) -> dict[str, str]:
 
 
 def _retrieve(place: str, part: Path, *, resume: bool) -> None:
-    """Bring a file to `part`; with `resume`, which needs a checksum, its rest is appended to what `part` has."""
+    """Copy or download a file to `part`; with `resume`, which needs a checksum, append only the rest of it."""
     if not resume:
         part.unlink(missing_ok=True)
     if place.startswith(SACREBLEU):
@@ -147,26 +147,26 @@ def _retrieve(place: str, part: Path, *, resume: bool) -> None:
         for scheme in ("http://", "https://"):
             session.mount(scheme, HTTPAdapter(max_retries=retries))
         while True:
-            begun = _size(part)
+            size_before = _size(part)
             try:
                 _append_rest(session, place, part)
                 return
             except (requests.ConnectionError, urllib3.exceptions.HTTPError):
-                if not resume or _size(part) <= begun:
+                if not resume or _size(part) <= size_before:
                     raise
 
 
 def _append_rest(session: requests.Session, place: str, part: Path) -> None:
-    begun = _size(part)
-    # A server that compresses a file for the transfer would change the bytes that are checked.
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={begun}-"} if begun else {})
+    offset = _size(part)
+    # A server that compresses a file for the transfer would change the bytes to check.
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={offset}-"} if offset else {})
     with session.get(place, stream=True, timeout=60, headers=headers) as response:
-        if begun and response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            return  # there is no rest; the checksum tells whether this is the whole file
+        if offset and response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            return  # nothing is left to download; the checksum shows whether the file is complete
         response.raise_for_status()
         size = response.headers.get("Content-Length")
         chunks = response.raw.stream(CHUNK, decode_content=False)
-        continued = response.status_code == HTTPStatus.PARTIAL_CONTENT  # not every server knows ranges
+        continued = response.status_code == HTTPStatus.PARTIAL_CONTENT  # not every server supports ranges
         with part.open("ab" if continued else "wb", buffering=0) as file:
             for chunk in progress(chunks, place.rpartition("/")[2], math.ceil(int(size) / CHUNK) if size else None):
                 file.write(chunk)

@@ -1,6 +1,6 @@
-"""The translations of a run's test sets: one small file in git, a zip of TEST.txt with Moses tokens.
+"""The translations of a run's test sets: one small file in git, a zip of files TEST.txt with Moses tokens.
 
-Raw text is made from tokens where it is scored, see `MosesSide.text`.
+Scoring makes raw text from the tokens; see `MosesSide.text`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,11 +11,11 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 from context_nmt.files import UserError, replacing
 
-OLDEST = (1980, 1, 1, 0, 0, 0)  # date in a zip; with a fixed one the same lines always give the same file
+OLDEST = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that the same lines always give the same zip
 
 
 def write_hypotheses(path: Path, tests: Mapping[str, Iterable[str]]) -> None:
-    """Write the lines of tokens of every test set."""
+    """Write the token lines of every test set."""
     with replacing(path) as temporary, ZipFile(temporary, "w") as archive:
         for test, lines in tests.items():
             text = "".join(f"{line}\n" for line in lines)
@@ -34,7 +34,7 @@ def _opened(path: Path) -> Iterator[ZipFile]:
 
 
 def read_hypotheses(path: Path, test: str) -> list[str]:
-    """Read the lines of one test set; raises UserError if the file is missing or broken or lacks this test set."""
+    """Read the lines of one test set; raise UserError if the file is missing or broken or lacks this test set."""
     with _opened(path) as archive:
         if f"{test}.txt" not in archive.namelist():
             raise UserError(f"{path}: has no translations of {test}; decode again")

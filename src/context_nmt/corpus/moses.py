@@ -1,9 +1,9 @@
 """Raw text to Moses tokens and back (sacremoses).
 
-A language is named by its file suffix. For a name that Moses does not know, sacremoses uses English abbreviations and
-the rules that hold for every language. It does not segment Chinese or Japanese; a script can.
+A language is named by its file suffix. For an unknown name, sacremoses uses English abbreviations and the rules for all
+languages. It does not segment Chinese or Japanese; a script can.
 Tokens are not escaped: "&" stays "&", never "&amp;", so that detokenized text and references need no unescaping.
-A token contains no white space of any kind; single spaces separate tokens.
+Tokens are separated by single spaces and contain no white space of any kind.
 """
 
 import re
@@ -21,12 +21,12 @@ from context_nmt.settings.text import SideSettings
 
 
 class _Normalizer(MosesPunctNormalizer):  # type: ignore[misc]
-    """Moses' normalizer, skipping its 40 rules for lines to which none applies, which are most."""
+    """Moses' normalizer; it skips the 40 rules for the many lines to which none applies."""
 
     def __init__(self, language: str):
         super().__init__(language)
         patterns = dict.fromkeys(pattern for pattern, _ in self.substitutions)
-        patterns["  "] = patterns.pop(" +")  # this rule writes one space, so that one space is no change
+        patterns["  "] = patterns.pop(" +")  # this rule writes one space, and so leaves a single space unchanged
         self._changes = re.compile("|".join(patterns))
 
     def normalize(self, text: str) -> str:
@@ -34,7 +34,7 @@ class _Normalizer(MosesPunctNormalizer):  # type: ignore[misc]
 
 
 class _Tokenizer(MosesTokenizer):  # type: ignore[misc]
-    """Moses' tokenizer, collecting the letters of Unicode once instead of at every full stop."""
+    """Moses' tokenizer; it collects the letters of Unicode once, not at every full stop."""
 
     def __init__(self, language: str):
         super().__init__(language)
@@ -48,7 +48,7 @@ class _Tokenizer(MosesTokenizer):  # type: ignore[misc]
 
 
 class MosesSide:
-    """Tokenizes and detokenizes one language, without truecasing."""
+    """Tokenizer and detokenizer of one language, without truecasing."""
 
     def __init__(self, language: str, settings: SideSettings):
         self.language = language
@@ -58,11 +58,11 @@ class MosesSide:
         self._detokenizer = MosesDetokenizer(language)
 
     def prepared(self, lines: Iterable[str]) -> Iterable[str]:
-        """Map raw lines with the side's script, if it has one; raises UserError for a script that fails."""
+        """Map raw lines with the side's script, if it has one; raise UserError for a script that fails."""
         return lines if self.settings.script is None else run_script(self.settings.script, lines)
 
     def tokens(self, line: str) -> str:
-        """Turn a prepared line into a line of tokens; in pre-tokenized text only white space changes."""
+        """Turn a prepared line into a line of tokens; in pre-tokenized text, change only white space."""
         if not self.settings.pretokenized:
             if self.settings.normalize_punctuation:
                 line = self._normalizer.normalize(line)
@@ -71,32 +71,32 @@ class MosesSide:
         return " ".join(line.split())
 
     def text(self, line: str) -> str:
-        """Turn a line of tokens into raw text; changes by a script are not undone."""
+        """Turn a line of tokens into raw text; do not undo changes by a script."""
         return line if self.settings.pretokenized else str(self._detokenizer.detokenize(line.split(), unescape=False))
 
 
 def run_script(command: str, lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines that a command, run without a shell, prints for lines on its standard input: one line for each.
+    """Run a command without a shell and yield its output, one line for each line on its standard input.
 
-    Raises UserError if it cannot be run, fails, or prints another number of lines.
+    Raise UserError if the command cannot be run, fails, or prints a different number of lines.
     """
-    with TemporaryFile() as given, TemporaryFile() as printed:
+    with TemporaryFile() as input_file, TemporaryFile() as output_file:
         expected = 0
         for line in lines:
-            given.write(line.encode() + b"\n")
+            input_file.write(line.encode() + b"\n")
             expected += 1
-        given.seek(0)
+        input_file.seek(0)
         try:
             arguments = shlex.split(command)
-            subprocess.run(arguments, stdin=given, stdout=printed, stderr=subprocess.PIPE, check=True)
-            printed.seek(0)
-            if (count := sum(1 for _ in printed)) != expected:
+            subprocess.run(arguments, stdin=input_file, stdout=output_file, stderr=subprocess.PIPE, check=True)
+            output_file.seek(0)
+            if (count := sum(1 for _ in output_file)) != expected:
                 raise ValueError(f"{count} lines printed for {expected} lines given")
-            printed.seek(0)
-            yield from (line.removesuffix(b"\n").decode() for line in printed)
+            output_file.seek(0)
+            yield from (line.removesuffix(b"\n").decode() for line in output_file)
         except subprocess.CalledProcessError as error:
-            last = error.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-            raise UserError(f"text script {command!r}: exit status {error.returncode} {last}".rstrip()) from None
+            last_line = error.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+            raise UserError(f"text script {command!r}: exit status {error.returncode} {last_line}".rstrip()) from None
         except (OSError, ValueError, IndexError) as error:
             raise UserError(f"text script {command!r}: {error}") from None
 
@@ -110,8 +110,8 @@ class _Truecaser(MosesTruecaser):  # type: ignore[misc]
 class Truecaser:
     """Casing statistics of a training text, by Moses' rules.
 
-    At the start of a sentence a word takes its most frequent casing; elsewhere a casing seen in training stays.
-    The model is stored as JSON: with equal counts, sacremoses' own file depends on the order of the text.
+    At the start of a sentence, a word takes its most frequent casing; elsewhere, a casing seen in training stays.
+    The model is stored as JSON because the format of sacremoses depends on the order of the text for equal counts.
     """
 
     def __init__(self, best: dict[str, str], known: Iterable[str]):
@@ -121,7 +121,7 @@ class Truecaser:
 
     @classmethod
     def learn(cls, casings: Counter[str]) -> "Truecaser":
-        """Learn the most frequent casing of each word and the others that occur; lower case wins ties."""
+        """Learn the most frequent casing of each word, and its other casings; lower case wins ties."""
         best: dict[str, str] = {}
         known = []
         for token in sorted(casings, key=lambda token: (-casings[token], token.swapcase(), token)):
@@ -148,6 +148,6 @@ class Truecaser:
 
 
 def count_casings(lines: Iterable[str]) -> Counter[str]:
-    """Count the words inside sentences, as they are cased, in lines of tokens."""
-    moses = _Truecaser()
-    return Counter(token for line in lines for _, token, _ in moses.learn_truecase_weights(line.split()))
+    """Count the casings of words inside sentences, in lines of tokens."""
+    truecaser = _Truecaser()
+    return Counter(token for line in lines for _, token, _ in truecaser.learn_truecase_weights(line.split()))

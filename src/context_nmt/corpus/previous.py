@@ -1,4 +1,4 @@
-"""Batches of sentences with the sentences before them in their documents."""
+"""Batches of sentences with the preceding sentences of their documents."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from context_nmt.corpus.batching import Indices
 
 
 def sentences_before(documents: list[range] | None, count: int) -> Indices:
-    """Count the preceding sentences in the document of each of `count` sentences [N]; 0 without documents."""
+    """Return the number of sentences before each of `count` sentences in its document [N]; 0 without documents."""
     before = np.zeros(count, dtype=np.int64)
     for document in documents or ():
         before[document.start : document.stop] = np.arange(len(document))
@@ -14,19 +14,20 @@ def sentences_before(documents: list[range] | None, count: int) -> Indices:
 
 
 def with_previous(numbers: Indices, before: Indices, *, sentences: int, reach: int) -> tuple[Indices, Indices]:
-    """Return the rows of a batch: the sentences of these numbers, then others, up to `reach` before them, in order.
+    """Return the sentences of a batch: those with these numbers, then others, up to `reach` before them, in order.
 
-    Also return the rows [rows, `sentences`] of the sentences before each, oldest first; -1 if there is none.
+    Also return the rows in the batch of the sentences before each, [rows, `sentences`], oldest first; -1 if there is
+    none.
     """
     offsets = np.arange(reach + 1)
     needed = np.unique((numbers[:, None] - offsets)[offsets <= before[numbers][:, None]])
     rows = np.concatenate([numbers, np.setdiff1d(needed, numbers)])
     order = np.argsort(rows)
-    back = np.arange(sentences, 0, -1)
-    wanted = rows[:, None] - back
-    places = np.searchsorted(rows, wanted, sorter=order).clip(max=len(rows) - 1)
-    found = (back <= before[rows][:, None]) & (rows[order[places]] == wanted)
-    return rows, np.where(found, order[places], -1)
+    distances = np.arange(sentences, 0, -1)
+    wanted_numbers = rows[:, None] - distances
+    indices = np.searchsorted(rows, wanted_numbers, sorter=order).clip(max=len(rows) - 1)
+    present = (distances <= before[rows][:, None]) & (rows[order[indices]] == wanted_numbers)
+    return rows, np.where(present, order[indices], -1)
 
 
 def document_batches(
@@ -38,11 +39,11 @@ def document_batches(
     tokens: int,
     random: np.random.Generator | None = None,
 ) -> list[Indices]:
-    """Split documents, one after the other, into batches of at most `tokens` on the longer side, padding included.
+    """Split consecutive documents into batches of at most `tokens` on the longer side, padding included.
 
-    `tokens` includes the up to `reach` sentences before its first one that a batch needs. With `random`, documents and
-    batches are in random order, but never sentences. A sentence that does not fit together with those before it is
-    alone with them.
+    `tokens` includes up to `reach` sentences before the first sentence of a batch. With `random`, documents and batches
+    are in random order, but sentences never are. A sentence that does not fit into a batch with the sentences before it
+    is in a batch alone with them.
     """
     lengths = np.maximum(source_lengths, target_lengths)
     batches: list[Indices] = []

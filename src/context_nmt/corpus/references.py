@@ -7,7 +7,7 @@ from context_nmt.files import UserError
 
 
 def reference_names(folder: Path, split: str, language: str) -> list[str]:
-    """Return the names of a test set's references in their order; raises UserError for a gap in the numbers."""
+    """Return the names of a test set's references in order; raise UserError for a gap in the numbers."""
     first = f"{split}.{language}"
     endings = [path.name.removeprefix(f"{first}.") for path in folder.glob(f"{escape(first)}.*")]
     numbers = sorted(int(ending) for ending in endings if ending.isdecimal())

@@ -1,4 +1,4 @@
-"""Moses tokens to subword units and back: byte pair encoding (Sennrich et al. 2016, subword-nmt), or whole words."""
+"""From Moses tokens to units and back: byte pair encoding (Sennrich et al. 2016, subword-nmt) or whole words."""
 
 import io
 import sys
@@ -20,10 +20,10 @@ from context_nmt.settings.text import CorpusSettings, UnitSettings
 
 
 def segment_corpus(tokenized: Path, destination: Path, corpus: CorpusSettings, units: UnitSettings) -> None:
-    """Learn the merges from the training text and write all splits in units, whole or not at all.
+    """Learn the merges from the training text, and write all splits in units to the folder `destination`.
 
-    stages/bpe.py lists the files of the folder `destination`. Raises UserError for a missing file and for documents
-    that do not fit their split.
+    The folder is written whole or not at all; stages/bpe.py lists its files. Raise UserError for a missing file and for
+    documents that do not fit their split.
     """
     languages = (corpus.source, corpus.target)
     splits = tuple(dict.fromkeys((corpus.train, corpus.validation, *corpus.tests, *corpus.contrastive)))
@@ -51,11 +51,11 @@ def segment_corpus(tokenized: Path, destination: Path, corpus: CorpusSettings, u
 def learn_merges(words: Counter[str], merges: int) -> list[str]:
     """Learn at most `merges` merges from word counts; return them as the lines of a subword-nmt codes file.
 
-    The order of the words does not matter. There are fewer merges if no pair of units is left that occurs twice.
+    The order of the words does not matter. Learning stops early if no pair of units occurs twice.
     """
     codes = io.StringIO("#version: 0.2", newline="")
     if any(len(word) > 1 for word in words):  # subword-nmt cannot learn from single characters
-        # On a terminal it shows a progress bar, which would fill a log file.
+        # It shows a progress bar, which would fill a log file.
         with nullcontext() if sys.stderr.isatty() else redirect_stderr(io.StringIO()):
             learn_bpe([f"{word} {count}" for word, count in sorted(words.items())], codes, merges, is_dict=True)
     return codes.getvalue().removesuffix("\n").split("\n")
@@ -71,21 +71,21 @@ def _write_unit_counts(path: Path, segmenter: "Segmenter", words: Counter[str]) 
 
 
 class Segmenter:
-    """One side's tokens to units and back, with the models of a folder that `segment_corpus` wrote."""
+    """The segmentation of one side into units and back, by the models in a folder that `segment_corpus` wrote."""
 
     def __init__(self, folder: Path, language: str, *, threshold: bool = True):
         settings = UnitSettings(**read_json(folder / "units.json"))
         self._segment: Callable[[str], str] | None = None
         if settings.kind == "bpe":
             codes = read_lines(folder / f"codes.{'joint' if settings.joint else language}")
-            rare = settings.vocabulary_threshold if threshold else 0
-            frequent = _frequent_units(folder / f"vocabulary.{language}", rare) if rare else None
-            # A codes file without merges is an error for subword-nmt unless it is told to read none.
+            minimum_count = settings.vocabulary_threshold if threshold else 0
+            frequent = _frequent_units(folder / f"vocabulary.{language}", minimum_count) if minimum_count else None
+            # For a codes file without merges, subword-nmt raises an error unless `merges` is 0.
             bpe = BPE(io.StringIO("\n".join(codes)), merges=len(codes) - 1, separator=JOINER, vocab=frequent)
             self._segment = cache(lambda word: _segment(bpe, word))
 
     def units(self, line: str) -> str:
-        """Segment a line of tokens; each distinct word is segmented once."""
+        """Segment a line of tokens, each distinct word only once."""
         return line if self._segment is None else " ".join(map(self._segment, filter(None, line.split(" "))))
 
     def tokens(self, line: str) -> str:
@@ -95,13 +95,13 @@ class Segmenter:
 
 def _segment(bpe: BPE, word: str) -> str:
     pieces = bpe.segment_tokens([word])
-    bpe.cache.clear()  # it would hold each word a second time
-    if pieces[-1].endswith(JOINER):  # a word of the text that ends so would be joined to the next one
+    bpe.cache.clear()  # `Segmenter` has its own cache
+    if pieces[-1].endswith(JOINER):  # else a word that ends in JOINER would be joined to the next word
         pieces = [character + JOINER for character in word[:-1]] + [word[-1]]
     return " ".join(pieces)
 
 
 def _frequent_units(path: Path, threshold: int) -> set[str]:
     counted = (line.rpartition(" ") for line in iterate_lines(path))
-    # subword-nmt takes an empty set for none given: the empty unit, which no text holds, prevents that.
+    # subword-nmt ignores an empty set; with the empty unit, which never occurs in a text, it is not empty.
     return {""} | {unit for unit, _, count in counted if int(count) >= threshold}

@@ -1,10 +1,10 @@
-"""From raw text to a model's units and back, with the files in a run's own folder.
+"""From raw text to the units of a model and back, with the files in the folder of a run.
 
     moses.json  truecaser.LANGUAGE.json                              from the tokenize stage
     units.json  codes.joint or codes.LANGUAGE  vocabulary.LANGUAGE   from the bpe stage
     corpus.json  vocabulary.LANGUAGE.txt                             from the bpe stage
 
-This module imports the text tools only when a `TextChain` is made: training, which copies the files, runs without them.
+This module imports the text tools only in `TextChain`, so that training, which copies the files, runs without them.
 """
 
 import shutil
@@ -19,7 +19,7 @@ from context_nmt.settings.text import SideSettings
 
 
 def copy_text_files(tokenized: Path, subwords: Path, binarized: Path, destination: Path) -> None:
-    """Copy the files that `TextChain` needs into the folder `destination`; raises UserError for a missing one."""
+    """Copy the files that `TextChain` needs into the folder `destination`; raise UserError for a missing one."""
     corpus = BinarizedCorpus(binarized)
     required = [tokenized / "moses.json", subwords / "units.json"]
     optional = [subwords / "codes.joint"]
@@ -32,12 +32,12 @@ def copy_text_files(tokenized: Path, subwords: Path, binarized: Path, destinatio
         if not path.is_file():
             raise UserError(f"{path}: no such file")
         shutil.copyfile(path, destination / path.name)
-    parts = [read_json(folder / "corpus.json") for folder in (corpus.training_folder, binarized / "tests")]
-    write_json(destination / "corpus.json", parts[0] | parts[1])
+    halves = [read_json(folder / "corpus.json") for folder in (corpus.training_folder, binarized / "tests")]
+    write_json(destination / "corpus.json", halves[0] | halves[1])
 
 
 class TextChain:
-    """The chain of one run; raises UserError for a folder that `copy_text_files` did not write."""
+    """The text processing of one run; raises UserError for a folder that `copy_text_files` did not write."""
 
     def __init__(self, folder: Path):
         from context_nmt.corpus.moses import MosesSide, Truecaser
@@ -55,7 +55,7 @@ class TextChain:
             self._segmenters.append(Segmenter(folder, language))
 
     def source_subwords(self, lines: Iterable[str]) -> list[str]:
-        """Turn raw source lines into lines of units; raises UserError for a script that fails."""
+        """Turn raw source lines into lines of units; raise UserError for a script that fails."""
         tokens = map(self._moses[0].tokens, self._moses[0].prepared(lines))
         truecaser = self._truecasers[0]
         return [self._segmenters[0].units(truecaser.truecase(line) if truecaser else line) for line in tokens]
@@ -72,17 +72,17 @@ class TextChain:
 
 
 def write_tokens(text: Path, binarized: Path, decoded: Path, destination: Path) -> None:
-    """Write the zip of hypotheses.py from the TEST.subwords.txt of every test set in the folder `decoded`.
+    """Write the zip of hypotheses.py from the files TEST.subwords.txt in the folder `decoded`.
 
-    `text` is a run's folder for `TextChain`. Raises UserError for a missing line or one too many.
+    `text` is a run's folder for `TextChain`. Raise UserError for a wrong number of lines.
     """
     chain = TextChain(text)
     corpus = BinarizedCorpus(binarized)
     tests = {}
     for test in corpus.tests:
-        units = decoded / f"{test}.subwords.txt"
-        tests[test] = list(chain.target_tokens(iterate_lines(units)))
+        path = decoded / f"{test}.subwords.txt"
+        tests[test] = list(chain.target_tokens(iterate_lines(path)))
         expected = len(corpus.side(test, corpus.source))
         if len(tests[test]) != expected:
-            raise UserError(f"{units}: {len(tests[test])} translations for {expected} sentences; decode again")
+            raise UserError(f"{path}: {len(tests[test])} translations for {expected} sentences; decode again")
     write_hypotheses(destination, tests)

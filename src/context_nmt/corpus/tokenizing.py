@@ -1,4 +1,4 @@
-"""A corpus from raw text to truecased Moses tokens; stages/tokenize.py lists the files."""
+"""Turn the raw text of a corpus into truecased Moses tokens; stages/tokenize.py lists the files."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -22,17 +22,17 @@ Sides = tuple[MosesSide, MosesSide]
 
 
 def tokenize_corpus(raw: Path, destination: Path, corpus: CorpusSettings, text: TextSettings) -> None:
-    """Write the folder `destination` from `raw/SPLIT.LANGUAGE` and `raw/SET.SOURCE-TARGET.jsonl`, whole or not at all.
+    """Write the whole folder `destination` from `raw/SPLIT.LANGUAGE` and `raw/SET.SOURCE-TARGET.jsonl`, or nothing.
 
-    Raises UserError for a missing or empty file, a byte order mark, CRLF, sides of unequal length, documents that do
-    not fit them, an invalid contrastive set and a cleaning that leaves nothing.
+    Raise UserError for a missing or empty file, a byte order mark, CRLF, sides of unequal length, documents that do
+    not fit them, an invalid contrastive set, and cleaning that leaves no pairs.
     """
     sides = MosesSide(corpus.source, text.source), MosesSide(corpus.target, text.target)
     evaluated = tuple(dict.fromkeys((corpus.validation, *corpus.tests)))
-    names = {corpus.train: [f"{corpus.train}.{side.language}" for side in sides]}
+    file_names = {corpus.train: [f"{corpus.train}.{side.language}" for side in sides]}
     for split in evaluated:
-        names[split] = [f"{split}.{corpus.source}", *reference_names(raw, split, corpus.target)]
-    sizes = {split: _count_parallel([raw / name for name in names[split]]) for split in names}
+        file_names[split] = [f"{split}.{corpus.source}", *reference_names(raw, split, corpus.target)]
+    sizes = {split: _count_parallel([raw / name for name in file_names[split]]) for split in file_names}
     documents = {split: read_documents(raw, split, size) for split, size in sizes.items()}
     contrastive = {name: read_contrastive_set(raw / f"{name}.{corpus.direction}.jsonl") for name in corpus.contrastive}
     with replacing_folder(destination) as folder:
@@ -42,7 +42,7 @@ def tokenize_corpus(raw: Path, destination: Path, corpus: CorpusSettings, text: 
         for split, boundaries in documents.items():
             write_documents(folder, split, boundaries)
         for split in evaluated:
-            for number, name in enumerate(names[split]):
+            for number, name in enumerate(file_names[split]):
                 _tokenize(folder / f"{name}.cased", sides[min(number, 1)], iterate_lines(raw / name), sizes[split])
         for name, (pairs, index) in contrastive.items():
             write_json(folder / f"{name}.items.json", index)
@@ -76,7 +76,7 @@ def _count_lines(path: Path) -> int:
         carriage_returns += line.endswith("\r")
     if count == 0:
         raise UserError(f"{path}: the file is empty")
-    if carriage_returns >= max(1, count - 1):  # the last line may have no end
+    if carriage_returns >= max(1, count - 1):  # the last line may have no line break
         raise UserError(
             f"{path}: the lines end in a carriage return (CRLF, as Windows writes); "
             f"remove it, for example with: sed -i 's/\\r$//' {path}"
@@ -91,7 +91,7 @@ def _tokenize(path: Path, side: MosesSide, raw: Iterable[str], size: int) -> Non
 def _tokenize_training(
     raw: Path, folder: Path, split: str, size: int, sides: Sides, cleaning: CleaningSettings
 ) -> bytearray:
-    """Write the cleaned training text, and return 1 for each pair that was kept and 0 for each that was dropped."""
+    """Write the cleaned training text; return 1 for each pair that is kept and 0 for each that is dropped."""
     texts = (side.prepared(iterate_lines(raw / f"{split}.{side.language}")) for side in sides)
     pairs = progress(zip(*texts, strict=True), split, size)
     drops: Counter[str | None] = Counter()
@@ -119,11 +119,11 @@ def _tokenize_training(
 
 
 class _Tokenized(NamedTuple):
-    """Training pairs after cleaning: both sides' lines of tokens, each ended by "\\n", and their casings."""
+    """Training pairs after cleaning: token lines of both sides, each ended by "\\n", and their casings."""
 
     texts: list[str]
     casings: list[Counter[str]]
-    reasons: list[str | None]  # to drop a pair, for all pairs that were read; None for those that are kept
+    reasons: list[str | None]  # for dropping each pair that was read; None for a pair that is kept
 
 
 def _tokenize_pairs(sides: Sides, cleaning: CleaningSettings, pairs: list[Pair]) -> _Tokenized:

@@ -1,4 +1,4 @@
-"""Units and their ids, the numbers that a model reads."""
+"""Units and their ids."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -9,8 +9,8 @@ from pathlib import Path
 from context_nmt.files import UserError, iterate_lines, read_lines, write_lines
 
 PADDING, BEGIN, END, UNKNOWN = range(4)
-MASK = BEGIN  # of masked language models, whose targets do not start with BEGIN
-JOINER = "@@"  # ends a unit within a word
+MASK = BEGIN  # for masked language models, whose targets do not start with BEGIN
+JOINER = "@@"  # ends a unit that is not the last of its word
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 
 
@@ -22,13 +22,13 @@ class Vocabulary:
 
     @classmethod
     def build(cls, counts: Mapping[str, int], size: int | None = None) -> "Vocabulary":
-        """Order the units by falling count, then by name; keep only the first `size` if it is given."""
+        """Sort the units by falling count, then by name; keep the first `size` if it is given."""
         ordered = sorted(counts.keys() - set(SPECIALS), key=lambda unit: (-counts[unit], unit))
         return cls(SPECIALS + tuple(ordered[:size]))
 
     @classmethod
     def load(cls, path: Path) -> "Vocabulary":
-        """Read one unit per line; raises UserError for a file with duplicates or without the special units."""
+        """Read one unit per line; raise UserError for a file with duplicates or without the special units."""
         units = tuple(read_lines(path))
         if units[: len(SPECIALS)] != SPECIALS:
             raise UserError(f"{path}: a vocabulary starts with the lines {' '.join(SPECIALS)}, not {units[:4]}")
@@ -37,7 +37,7 @@ class Vocabulary:
         return cls(units)
 
     def save(self, path: Path) -> None:
-        """Write one unit per line: an id is a line's number, from 0."""
+        """Write one unit per line; its id is the number of the line, from 0."""
         write_lines(path, self.units)
 
     def __len__(self) -> int:
@@ -45,7 +45,7 @@ class Vocabulary:
 
     @cached_property
     def _ids(self) -> dict[str, int]:
-        # "</s>" in a text means these characters: it is unknown, and never ends a sentence.
+        # "</s>" in a text is an unknown unit, and never ends a sentence.
         return {unit: number for number, unit in enumerate(self.units) if number >= len(SPECIALS)}
 
     def ids(self, line: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""Work in several processes, with the same result for any number of them."""
+"""Work in several processes, with results that do not depend on their number."""
 
 import copy
 import os
@@ -20,10 +20,10 @@ from context_nmt.files import UserError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-CAN_FORK = hasattr(os, "fork")  # not on Windows, where all work is done in one process
-CHUNK = 1000  # lines: about 0.1 s of work, compared with which sending them to a worker costs little
-FEW = 4  # chunks that one process handles before workers would have started
-MOST = 16  # workers; more would wait for the process that reads and writes
+CAN_FORK = hasattr(os, "fork")  # false on Windows, where one process does all work
+CHUNK = 1000  # lines: about 0.1 s of work, much more than the cost of sending them to a worker
+FEW = 4  # chunks that one process handles in the time that workers need to start
+MOST = 16  # maximum number of workers; more would wait for the process that reads and writes
 OUT_OF_MEMORY = re.compile("can't allocate memory|out of memory", re.IGNORECASE)  # in RuntimeErrors of PyTorch
 
 
@@ -38,8 +38,8 @@ def in_parallel(
     """Yield `work(item)` for each item, in their order or, unless `ordered`, as soon as each is done.
 
     The workers are forked, so `work` may hold a model or be a closure: it is neither copied nor pickled. Only a few
-    items are in memory at a time. Raises what `work` raises, and UserError with `advice` if memory runs out or a worker
-    is killed.
+    items are in memory at a time. Raise the errors of `work`, and UserError with `advice` if memory runs out or a
+    worker is killed.
     """
     work = partial(_with_advice, work, advice)
     if workers <= 1 or not CAN_FORK:
@@ -51,17 +51,17 @@ def in_parallel(
     try:
         pending.extend(executor.submit(_run, item) for item in islice(items, 2 * workers))
         while pending:
-            done = pending[0] if ordered else next(as_completed(pending))
-            pending.remove(done)
+            future = pending[0] if ordered else next(as_completed(pending))
+            pending.remove(future)
             pending.extend(executor.submit(_run, item) for item in islice(items, 1))
-            yield done.result()
+            yield future.result()
         executor.shutdown()
     except BaseException as error:  # also Ctrl-C, and a caller that stops early
-        own = list((executor._processes or {}).values())  # public as `kill_workers` from Python 3.14
-        killing = threading.Timer(1, _kill, (own,))  # killing a worker that sends a result could block this process
-        killing.start()
+        processes = list((executor._processes or {}).values())  # public as `kill_workers` from Python 3.14
+        killer = threading.Timer(1, _kill, (processes,))  # killing a worker that is sending a result could block
+        killer.start()
         executor.shutdown(cancel_futures=True)
-        killing.cancel()
+        killer.cancel()
         if isinstance(error, BrokenProcessPool):
             raise UserError(f"a worker process was killed, perhaps because memory ran out{advice}") from None
         raise
@@ -88,7 +88,7 @@ def _map(function: Callable[[str], str], lines: list[str]) -> list[str]:
 
 
 def follow_parent() -> None:
-    """Make this process ignore Ctrl-C, which its parent handles, and end when its parent is gone."""
+    """Make this process ignore Ctrl-C, which its parent handles, and exit when its parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
 
@@ -121,10 +121,10 @@ def _run(item: Any) -> Any:
 
 
 def _can_be_sent(error: Exception) -> bool:
-    """Return whether an error survives pickling; one that does not would look like a killed worker."""
+    """Return whether an error survives pickling; otherwise it would look like a killed worker."""
     try:
         pickle.dumps(error)
-        copy.copy(error)  # makes the same call of its constructor as unpickling
+        copy.copy(error)  # calls its constructor as unpickling does
     except Exception:
         return False
     return True

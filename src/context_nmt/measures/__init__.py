@@ -1,1 +1,1 @@
-"""Measures one run and its translations, and writes the results as rows."""
+"""Measure a run and its translations, and write the results as rows."""

@@ -23,21 +23,21 @@ from context_nmt.settings.run_layout import run_name
 
 
 def analyse_run(experiment: EvaluationFolder, variant: str, seed: int, *, device: str) -> None:
-    """Write the analyses of a run's model and of its translations, for each test set.
+    """Write the analyses of a run's model and translations for each test set.
 
-    Where torchrun started several processes, they share the test sets and the first writes. Raises UserError for
-    missing files, line counts that differ and sentences longer than the model's learned positions.
+    If torchrun has started several processes, they share the test sets, and the first one writes the file. Raise
+    UserError for missing files, unequal line counts, and sentences longer than the model's learned positions.
     """
     corpus, run = BinarizedCorpus(experiment.binarized), run_name(variant, seed)
-    where = device_named(device)
-    model = load_run(experiment.model(run), where, corpus)
+    torch_device = device_named(device)
+    model = load_run(experiment.model(run), torch_device, corpus)
     settings = read_settings(DecodingSettings, experiment.plan(variant, "decoding"))
-    with processes(where) as group:
-        own = group.share(list(corpus.tests))
-        rows = {test: list(_rows(experiment, run, Analysed(model, corpus, test, settings))) for test in own}
-        found = gathered(rows, group)
+    with processes(torch_device) as group:
+        tests = group.share(list(corpus.tests))
+        rows = {test: list(_rows(experiment, run, Analysed(model, corpus, test, settings))) for test in tests}
+        gathered_rows = gathered(rows, group)
     if group.first:
-        write_rows(experiment.analyses(run), run, (row for test in corpus.tests for row in found[test]))
+        write_rows(experiment.analyses(run), run, (row for test in corpus.tests for row in gathered_rows[test]))
 
 
 def _rows(experiment: EvaluationFolder, run: str, analysed: Analysed) -> Iterator[Row]:
@@ -46,7 +46,7 @@ def _rows(experiment: EvaluationFolder, run: str, analysed: Analysed) -> Iterato
     for side, language in (("source", corpus.source), ("target", corpus.target)):
         if tags := find_tags(experiment, test, language):
             lines = zip(read_lines(experiment.subwords / f"{test}.{language}"), tags.universal(), strict=True)
-            tagged[side] = [tagged_words(line.split(), own) for line, own in lines]
+            tagged[side] = [tagged_words(line.split(), word_tags) for line, word_tags in lines]
     yield from locality(analysed)
     yield from divergence(analysed)
     yield from gates(analysed, tagged)
@@ -54,6 +54,6 @@ def _rows(experiment: EvaluationFolder, run: str, analysed: Analysed) -> Iterato
     yield from ngram_accuracy(test, hypotheses, references[0])
     hypotheses, references = read_test(experiment, run, test, tokenized=False)
     (sources,) = read_parallel(experiment.tokenized / f"{test}.{corpus.source}")
-    units = corpus.side(test, corpus.source).lengths.tolist()
-    yield from bleu_by_length(test, hypotheses, references, units, [len(line.split()) for line in sources])
+    unit_counts = corpus.side(test, corpus.source).lengths.tolist()
+    yield from bleu_by_length(test, hypotheses, references, unit_counts, [len(line.split()) for line in sources])
     yield from bleu_by_iterations(analysed, experiment.model(run) / "text", hypotheses, references)

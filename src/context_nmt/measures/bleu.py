@@ -1,4 +1,4 @@
-"""Corpus scores of a translation, each with the signature that says how it was computed; sacrebleu computes all.
+"""Corpus scores of a translation, computed by sacrebleu, each with the signature of the computation.
 
 bleu_tokenized       multi-bleu.perl: the tokens as they are, cased, no smoothing
 bleu_compound_split  tensor2tensor's get_ende_bleu: hyphenated compounds split on both sides, then as bleu_tokenized
@@ -19,7 +19,7 @@ Score = dict[str, Any]  # {"score": float, "signature": str}
 Texts = Sequence[Sequence[str]]  # a hypothesis and references, or references: lists of parallel lines
 
 COMPOUND = re.compile(r"(\S)-(\S)")
-MOSES_HYPHEN = "@-@"  # what aggressive hyphen splitting leaves: already split
+MOSES_HYPHEN = "@-@"  # a hyphen that aggressive splitting has already separated
 
 
 def split_compounds(line: str) -> str:
@@ -29,14 +29,14 @@ def split_compounds(line: str) -> str:
 
 
 def bleu_metric(name: str) -> sacrebleu.BLEU:
-    """Return the metric of `sacrebleu` (raw text) or of one of the tokenised scores."""
+    """Return the metric for `sacrebleu` (raw text) or for one of the tokenised scores."""
     if name == "sacrebleu":
-        return sacrebleu.BLEU(force=True)  # `score_files` warns about tokenised text itself
+        return sacrebleu.BLEU(force=True)  # no warning about tokenised text; `score_files` has its own
     return sacrebleu.BLEU(tokenize="none", smooth_method="none", lowercase=name == "bleu_lowercased", force=True)
 
 
 def score_sacrebleu(hypothesis: Sequence[str], references: Texts) -> Score:
-    """Return `sacrebleu` alone."""
+    """Return only the score `sacrebleu`."""
     return _score(bleu_metric("sacrebleu"), hypothesis, references)
 
 
@@ -49,7 +49,7 @@ def score_raw(hypothesis: Sequence[str], references: Texts) -> dict[str, Score]:
 
 
 def score_tokenized(hypothesis: Sequence[str], references: Texts, *, text: str) -> dict[str, Score]:
-    """Return the scores that are defined on tokens; `text` says in the signature where the tokens come from."""
+    """Return the scores that are defined on tokens; `text` names their origin in the signature."""
     split = [[split_compounds(line) for line in lines] for lines in (hypothesis, *references)]
     metric, lowercased = bleu_metric("bleu_tokenized"), bleu_metric("bleu_lowercased")
     return {
@@ -60,7 +60,7 @@ def score_tokenized(hypothesis: Sequence[str], references: Texts, *, text: str) 
 
 
 def score_raw_and_tokenized(hypothesis: Sequence[str], references: Texts, *, language: str) -> dict[str, Score]:
-    """Return all scores of raw text; those on tokens see it through the Moses tokenizer of `language`."""
+    """Return all scores of raw text; for those on tokens, the Moses tokenizer of `language` splits it."""
     tokens = [moses_tokens(lines, language) for lines in (hypothesis, *references)]
     text = f"moses-{language}-sacremoses-{version('sacremoses')}"
     return score_raw(hypothesis, references) | score_tokenized(tokens[0], tokens[1:], text=text)

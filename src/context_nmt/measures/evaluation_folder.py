@@ -1,4 +1,4 @@
-"""The folder of an experiment, and the settings that the stages read which score and analyse translations."""
+"""The folder of an experiment and its settings, for the stages that score and analyse translations."""
 
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ class EvaluationFolder(Layout):
 
     @cached_property
     def settings(self) -> TextPlan:
-        """Read the corpus and text settings that the plan stage wrote; raises UserError."""
+        """Read the corpus and text settings that the plan stage wrote; raise UserError."""
         return read_plan(TextPlan, self.stage_plan("text"))
 
     @property
@@ -24,10 +24,10 @@ class EvaluationFolder(Layout):
         return self.data(self.settings.corpus.name)
 
     def read_pairs(self, variant: str) -> tuple[list[int], dict[str, Any]]:
-        """Return the seeds and pairs of a variant, see `write_pairs`; raises UserError for a variant without pairs."""
+        """Return the seeds and pairs of a variant, see `write_pairs`; raise UserError for a variant without pairs."""
         path = self.pairs(variant)
         if not path.is_file():
-            known = ", ".join(sorted(found.stem for found in path.parent.glob("*.json")))
+            known = ", ".join(sorted(file.stem for file in path.parent.glob("*.json")))
             raise UserError(f"no variant {variant!r} in {path.parent}; there are {known}. The pair stage writes them")
         pairs = read_json(path)
         return [int(seed) for seed in pairs["runs"]], pairs

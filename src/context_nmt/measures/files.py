@@ -1,4 +1,4 @@
-"""Scores files of any origin."""
+"""Score translation files of any origin."""
 
 import re
 import sys
@@ -40,10 +40,10 @@ def score_files(
 ) -> dict[str, Score]:
     """Score one file against its references and write {metric: {"score", "signature"}}; see `scores`.
 
-    Alignments of the source with the first reference and with the hypothesis add the accuracies of pronouns and nouns,
-    which are those of the lists or, without them, the usual ones. The source must have as many lines as the others, and
-    the tokens that the alignments name; no metric here reads it.
-    Raises UserError for missing or empty files, line counts that differ, a hypothesis without any text, an invalid
+    Alignments of the source with the first reference and with the hypothesis add the accuracies of pronouns and nouns:
+    those of the lists or, by default, the usual ones. The source is only checked: it must have as many lines as the
+    other files, and the tokens that the alignments name.
+    Raise UserError for missing or empty files, unequal line counts, a hypothesis without any text, an invalid
     language code, and alignments that are wrong, incomplete or of raw text.
     """
     lists = {"apt_pronouns": pronouns, "apt_nouns": nouns}
@@ -70,13 +70,13 @@ def score_files(
 
 
 def _note_doubts(hypothesis: Path, lines: Sequence[str], language: str) -> None:
-    """Warn on standard error of a likely mistake; the scores are computed all the same."""
+    """Warn of likely mistakes on standard error."""
     if language not in NonbreakingPrefixes().available_langs.values():
         print(f"note: Moses has no rules for the language {language!r}; English ones are used", file=sys.stderr)
     spaced = sum(line.endswith(" .") for line in lines)
     if spaced > len(lines) / 2:
-        found = f"{hypothesis}: {spaced} of {len(lines)} lines end in ' .'"
-        print(f"note: {found}; if this text is tokenised, give --tokenized", file=sys.stderr)
+        finding = f"{hypothesis}: {spaced} of {len(lines)} lines end in ' .'"
+        print(f"note: {finding}; if this text is tokenised, give --tokenized", file=sys.stderr)
 
 
 def _score_words(
@@ -87,28 +87,28 @@ def _score_words(
     sources: Sequence[str] | None,
     language: str,
 ) -> dict[str, Score]:
-    """Score the pronouns and nouns of the first reference; notes left-out ones on standard error."""
+    """Score the pronouns and nouns of the first reference; report those left out on standard error."""
     reference = references[0]
     texts = zip(alignments, (reference, hypotheses), strict=True)
-    links = [read_alignments(path, text, sources) for path, text in texts]
+    links = [read_alignments(path, lines, sources) for path, lines in texts]
     alignment = "as-given" + (f", reference 1 of {len(references)}" if len(references) > 1 else "")
     scores = {}
-    for name, usual in (("apt_pronouns", usual_pronouns), ("apt_nouns", tagged_nouns)):
-        path = lists[name]
-        words = listed(reference, path) if path else usual(reference, language)
+    for metric, find_usual in (("apt_pronouns", usual_pronouns), ("apt_nouns", tagged_nouns)):
+        path = lists[metric]
+        words = listed(reference, path) if path else find_usual(reference, language)
         if words is None:
-            print(f"note: no {name}, for {ABSENT[name].format(language=language)}", file=sys.stderr)
+            print(f"note: no {metric}, for {ABSENT[metric].format(language=language)}", file=sys.stderr)
         elif score := word_accuracy(words, reference, hypotheses, *links, alignment=alignment):
-            scores[name] = score
+            scores[metric] = score
         else:
-            print(f"note: no {name}, for no such word of the reference is linked to the source", file=sys.stderr)
+            print(f"note: no {metric}, for no such word of the reference is linked to the source", file=sys.stderr)
     return scores
 
 
 def format_scores(scores: dict[str, Score]) -> str:
-    """Return a small table of metric, score, signature and counts."""
+    """Format a table of metric, score, signature and counts."""
     return "\n".join(
-        f"{name:<20} {score['score']:6.{4 if name.startswith('apt_') else 2}f}  {score['signature']}"
+        f"{metric:<20} {score['score']:6.{4 if metric.startswith('apt_') else 2}f}  {score['signature']}"
         + "".join(f" {case.replace('_', ' ')} {count}" for case, count in score.get("counts", {}).items())
-        for name, score in scores.items()
+        for metric, score in scores.items()
     )

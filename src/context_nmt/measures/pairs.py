@@ -1,4 +1,4 @@
-"""The pairs of translations to score and compare; a variant's file changes when its scores are out of date."""
+"""The pairs of translations to score and compare; a variant's file changes with these translations."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ def write_pairs(experiment: Experiment) -> None:
 def pairs_of(experiment: Experiment, variant: str) -> dict[str, Any]:
     """Return {"baseline": VARIANT or null, "runs": {SEED: {"system", "baseline": hashes by test set, or null}}}.
 
-    Raises UserError for missing translations.
+    Raise UserError for missing translations.
     """
     baseline = experiment.settings.variants[variant].baseline
     roles = {"system": variant, "baseline": baseline}
     runs = {
-        str(seed): {role: own and digests(experiment.hypotheses(run_name(own, seed))) for role, own in roles.items()}
+        str(seed): {role: name and digests(experiment.hypotheses(run_name(name, seed))) for role, name in roles.items()}
         for seed in experiment.settings.seeds
     }
     return {"baseline": baseline, "runs": runs}

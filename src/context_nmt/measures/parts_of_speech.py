@@ -1,4 +1,4 @@
-"""The part of speech of every word of a text: gold tags, or those of a tagger that works without a network."""
+"""The part of speech of every word of a text, from gold tags or from a tagger that works offline."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,32 +29,32 @@ UNIVERSAL_OF = {tag: universal for universal, tags in UNIVERSAL.items() for tag 
 
 @dataclass(frozen=True)
 class Tags:
-    """A tag for each token of each sentence, and their source; English has Penn Treebank tags, German STTS."""
+    """A tag for each token of each sentence, and their origin: Penn Treebank tags for English, STTS for German."""
 
     name: str  # for signatures
     sentences: list[list[str]]
 
     def universal(self) -> list[list[str]]:
-        """Return the same as universal tags; unknown ones are X."""
+        """Map the tags to universal tags, unknown ones to X."""
         return [[UNIVERSAL_OF.get(tag, "X") for tag in tags] for tags in self.sentences]
 
 
 def find_tags(experiment: EvaluationFolder, split: str, language: str) -> Tags | None:
-    """Return the gold tags of a tokenised split if its tokens have any, else those of NLTK's tagger for English.
+    """Return the gold tags of a tokenised split if its tokens have any, else, for English, those of NLTK's tagger.
 
-    Returns None where neither exists.
+    Return None if there are neither.
     """
     (lines,) = read_parallel(experiment.tokenized / f"{split}.{language}.cased")
     tokens = [line.split() for line in lines]
     gold = experiment.corpus / f"{split}.gold.jsonl"
-    sides = [record.get(language, {}) for record in read_json_lines(gold)] if gold.exists() else []
-    if [side.get("tokens") for side in sides] == tokens:
-        return Tags("gold-tags", [side["tags"] for side in sides])
+    sentences = [record.get(language, {}) for record in read_json_lines(gold)] if gold.exists() else []
+    if [sentence.get("tokens") for sentence in sentences] == tokens:
+        return Tags("gold-tags", [sentence["tags"] for sentence in sentences])
     return tagged_by_nltk(tokens, language)
 
 
 def tagged_by_nltk(sentences: Sequence[Sequence[str]], language: str) -> Tags | None:
-    """Tag tokens with NLTK's tagger; None for a language other than English or without the tagger's data."""
+    """Tag tokens with NLTK's tagger; return None for a language other than English or without the tagger's data."""
     if language != "en":
         return None
     import nltk  # takes a second, and gold tags do not need it
@@ -76,7 +76,7 @@ class TaggedWord(NamedTuple):
 
 
 def tagged_words(units: Sequence[str], tags: Sequence[str]) -> list[TaggedWord]:
-    """Combine a sentence's units with the tags of its words; empty if their numbers of words differ."""
+    """Combine the units of a sentence with the tags of its words; return an empty list if their numbers differ."""
     spans = word_spans(units)
     if len(spans) != len(tags):
         return []
@@ -84,6 +84,6 @@ def tagged_words(units: Sequence[str], tags: Sequence[str]) -> list[TaggedWord]:
 
 
 def word_spans(units: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the places, start and end, of the units of each word of a sentence."""
+    """Return the start and end of each word of a sentence, in units."""
     ends = [end for end, unit in enumerate(units, start=1) if not unit.endswith(JOINER) or end == len(units)]
     return list(zip([0, *ends], ends, strict=False))

@@ -1,4 +1,4 @@
-"""Translates and scores the test sets with one masked run and a teacher that chooses among its candidates."""
+"""Translate and score the test sets with a masked run and a teacher that chooses among its candidates."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,32 +23,35 @@ from context_nmt.settings.run_layout import run_name
 def rescore_run(experiment: EvaluationFolder, variant: str, seed: int, judge: str, *, device: str) -> None:
     """Write the translations that `judge`, the teacher's run, chooses for every test set, and their scores.
 
-    Their files have the run's name and `rescored`, see `rescored_name`. Where torchrun started several processes, they
-    share the work and the first writes. Raises UserError for unknown names, missing files, other vocabularies, and
-    models of the wrong kind.
+    The names of their files are those of `rescored_name`. If torchrun has started several processes, they share the
+    work, and the first one writes the files. Raise UserError for unknown names, missing files, vocabularies that
+    differ, and models of the wrong kind.
     """
     run = run_name(variant, seed)
     settings = read_settings(DecodingSettings, experiment.plan(variant, "decoding"))
-    corpus, where = BinarizedCorpus(experiment.binarized), device_named(device)
-    model, teacher = (load_run(experiment.model(name), where, corpus) for name in (run, judge))
+    corpus, torch_device = BinarizedCorpus(experiment.binarized), device_named(device)
+    model, teacher = (load_run(experiment.model(name), torch_device, corpus) for name in (run, judge))
     results = {}
-    with processes(where) as group:
+    with processes(torch_device) as group:
         for test in corpus.tests:
             results[test] = rescore_ids(
                 model,
                 teacher,
                 corpus.side(test, corpus.source),
                 settings,
-                device=where,
+                device=torch_device,
                 progress=f"{run} {test}" if group.first else None,
-                workers=usable(where),
+                workers=usable(torch_device),
                 processes=group,
             )
     if not group.first:
         return
-    name, units = rescored_name(run), corpus.target_vocabulary
+    name, vocabulary = rescored_name(run), corpus.target_vocabulary
     with TemporaryDirectory() as decoded:
-        for test, chosen in results.items():
-            write_lines(Path(decoded) / f"{test}.subwords.txt", (units.text(one.tokens) for one in chosen))
+        for test, translations in results.items():
+            write_lines(
+                Path(decoded) / f"{test}.subwords.txt",
+                (vocabulary.text(translation.tokens) for translation in translations),
+            )
         write_tokens(experiment.model(run) / "text", corpus.folder, Path(decoded), experiment.hypotheses(name))
     write_rows(experiment.scores(name), name, score_rows(experiment, name))

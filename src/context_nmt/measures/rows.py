@@ -1,4 +1,4 @@
-"""Measurements as rows: every stage that measures a run writes them, and every table is made of them."""
+"""Measurements as rows, which all stages that measure a run write, and which all tables are made from."""
 
 import csv
 from collections.abc import Iterable, Iterator
@@ -8,23 +8,23 @@ from pathlib import Path
 from context_nmt.files import UserError, replacing
 
 COLUMNS = ("run", "test_set", "metric", "layer", "tag", "value", "signature")
-# Values of the column `run` for numbers that do not belong to a run but to the test set.
-BOUND = "bound"  # the best score that a system can reach that sees one sentence at a time
+# Values of the column `run` for numbers that belong to a test set, not to a run.
+BOUND = "bound"  # the best possible score of a system that sees one sentence at a time
 HUMAN = "human"  # of the reference
 CHANCE = "chance"  # of a classifier that always chooses the most frequent class
-TEXT = "text"  # of the test set itself: how many sentences, items or words
+TEXT = "text"  # of the test set itself: its number of sentences, items or words
 NO_RUNS = (BOUND, HUMAN, CHANCE, TEXT)
-TESTS = ("bootstrap", "sacrebleu", "sign")  # of a difference; rows have their p-values as p_TEST
+TESTS = ("bootstrap", "sacrebleu", "sign")  # for a difference; their p-values are the metrics p_TEST
 
 
 @dataclass(frozen=True, order=True)
 class Measure:
-    """A metric, and the data it was measured on."""
+    """A metric, and the data that it is computed on."""
 
     test_set: str
     metric: str
     layer: int | None = None  # from 1; 0 is the embeddings
-    tag: str = ""  # a class of what is measured: a category, a part of speech, a length
+    tag: str = ""  # a subset of the data: a category, a part of speech, a length
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Row:
 
     measure: Measure
     value: float
-    signature: str = ""  # how it was computed
-    subject: str = ""  # one of NO_RUNS; empty: of the run
+    signature: str = ""  # of the computation
+    subject: str = ""  # one of NO_RUNS, or empty for the run
 
 
 def row(
@@ -46,46 +46,54 @@ def row(
     signature: str = "",
     subject: str = "",
 ) -> Row:
-    """Return a row with a measure of these parts."""
+    """Make a row and its measure."""
     return Row(Measure(test_set, metric, layer, tag), value, signature, subject)
 
 
 def write_rows(path: Path, run: str, rows: Iterable[Row]) -> None:
-    """Write COLUMNS as CSV, ordered by test set as they come, then by name; the file appears whole or not at all."""
+    """Write rows as CSV, in order of the first row of each test set, then by name; write the whole file or nothing."""
     rows = list(rows)
-    tests = {test_set: place for place, test_set in enumerate(dict.fromkeys(one.measure.test_set for one in rows))}
-    rows.sort(key=lambda one: (tests[one.measure.test_set], one.subject, *in_order(one.measure)))
+    tests = {test_set: rank for rank, test_set in enumerate(dict.fromkeys(row.measure.test_set for row in rows))}
+    rows.sort(key=lambda row: (tests[row.measure.test_set], row.subject, *in_order(row.measure)))
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        for one in rows:  # the writer leaves a cell of None empty
-            what = one.measure
+        for row in rows:  # None becomes an empty cell
+            measure = row.measure
             writer.writerow(
-                (one.subject or run, what.test_set, what.metric, what.layer, what.tag, one.value, one.signature)
+                (
+                    row.subject or run,
+                    measure.test_set,
+                    measure.metric,
+                    measure.layer,
+                    measure.tag,
+                    row.value,
+                    row.signature,
+                )
             )
 
 
 def in_order(measure: Measure) -> tuple[object, ...]:
-    """Return a key to sort by: metric, layer, tag; first without a layer or tag, and numbers by size."""
+    """Return a sort key: metric, layer, tag; empty layers and tags come first, and numeric tags are sorted by value."""
     layer = -1 if measure.layer is None else measure.layer
     number = int(measure.tag) if measure.tag.isdecimal() else 0
     return measure.metric, layer, number, measure.tag
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """Read the file that `write_rows` wrote; raises UserError for a missing file or one with other columns."""
+    """Read the file that `write_rows` wrote; raise UserError for a missing file or one with other columns."""
     if not path.is_file():
         raise UserError(f"{path}: no such file")
     with path.open(encoding="utf-8", newline="") as file:
         lines = csv.DictReader(file)
         if tuple(lines.fieldnames or ()) != COLUMNS:
-            found = ", ".join(lines.fieldnames or ["none"])
-            raise UserError(f"{path}: its columns are {found}; they must be {', '.join(COLUMNS)}")
+            columns = ", ".join(lines.fieldnames or ["none"])
+            raise UserError(f"{path}: its columns are {columns}; they must be {', '.join(COLUMNS)}")
         try:
-            for one in lines:
-                layer = int(one["layer"]) if one["layer"] else None
-                measure = Measure(one["test_set"], one["metric"], layer, one["tag"])
-                subject = one["run"] if one["run"] in NO_RUNS else ""
-                yield Row(measure, float(one["value"]), one["signature"], subject)
+            for cells in lines:
+                layer = int(cells["layer"]) if cells["layer"] else None
+                measure = Measure(cells["test_set"], cells["metric"], layer, cells["tag"])
+                subject = cells["run"] if cells["run"] in NO_RUNS else ""
+                yield Row(measure, float(cells["value"]), cells["signature"], subject)
         except (TypeError, ValueError) as error:
             raise UserError(f"{path}: line {lines.line_num}: not a row of {', '.join(COLUMNS)} ({error})") from None

@@ -1,4 +1,4 @@
-"""Scores the translations of every test set."""
+"""Score the translations of every test set."""
 
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -18,24 +18,24 @@ from context_nmt.settings.text import TextPlan
 def score_rows(experiment: EvaluationFolder, run: str) -> Iterator[Row]:
     """Yield the scores of one run, and their means over groups of test sets.
 
-    Raises UserError for missing files and line counts that differ.
+    Raise UserError for missing files and unequal line counts.
     """
     corpus = experiment.settings.corpus
     scores = {test: _score_test(experiment, run, test) for test in corpus.tests}
-    for test, found in scores.items():
-        for metric, score in found.items():
+    for test, test_scores in scores.items():
+        for metric, score in test_scores.items():
             yield row(test, metric, score["score"], signature=score["signature"])
-        yield from _against_bound(experiment, test, found["sacrebleu"])
+        yield from _against_bound(experiment, test, test_scores["sacrebleu"])
     for group, members in corpus.groups.items():
-        for metric, first in scores[members[0]].items():
+        for metric, first_score in scores[members[0]].items():
             mean = round(fmean(scores[member][metric]["score"] for member in members), 4)
-            yield row(group, metric, mean, signature=f"mean of {', '.join(members)}: {first['signature']}")
+            yield row(group, metric, mean, signature=f"mean of {', '.join(members)}: {first_score['signature']}")
 
 
 def read_test(
     experiment: EvaluationFolder, run: str, test: str, *, tokenized: bool
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the run's output and the references of one test set, as tokens in their original case or as raw text."""
+    """Return the run's output and the references of a test set, as tokens in their original case or as raw text."""
     target = experiment.settings.corpus.target
     names = reference_names(experiment.corpus, test, target)
     folder, suffix = (experiment.tokenized, ".cased") if tokenized else (experiment.corpus, "")
@@ -58,7 +58,7 @@ def _score_test(experiment: EvaluationFolder, run: str, test: str) -> dict[str, 
 
 
 def _against_bound(experiment: EvaluationFolder, test: str, score: Score) -> Iterator[Row]:
-    """Yield the score of an oracle that sees one sentence at a time, and the per cent of it that the run reaches."""
+    """Yield the score of an oracle that sees one sentence at a time, and the score of the run in per cent of it."""
     target = experiment.settings.corpus.target
     bound = experiment.corpus / f"{test}.bound.{target}"
     if not bound.is_file():
@@ -67,11 +67,11 @@ def _against_bound(experiment: EvaluationFolder, test: str, score: Score) -> Ite
     references = [read_lines(experiment.corpus / name) for name in reference_names(experiment.corpus, test, target)]
     if len(guesses) != len(references[0]):
         raise UserError(f"{bound} has {len(guesses)} lines for {len(references[0])} sentences")
-    best, signature = score_sacrebleu(guesses, references).values()
-    if best == 0:
+    oracle, signature = score_sacrebleu(guesses, references).values()
+    if oracle == 0:
         raise UserError(f"{bound} scores 0 sacrebleu: it is no translation of the test set")
-    yield row(test, "sacrebleu", best, signature=signature, subject=BOUND)
-    yield row(test, "sacrebleu_of_bound", round(100 * score["score"] / best, 4), signature=f"percent|{signature}")
+    yield row(test, "sacrebleu", oracle, signature=signature, subject=BOUND)
+    yield row(test, "sacrebleu_of_bound", round(100 * score["score"] / oracle, 4), signature=f"percent|{signature}")
 
 
 def text_of_tokens(settings: TextPlan) -> str:
@@ -84,4 +84,4 @@ def text_of_tokens(settings: TextPlan) -> str:
         f"moses-{settings.corpus.target}-sacremoses-{version('sacremoses')}": not side.pretokenized,
         "aggressive-hyphens": side.aggressive_hyphens and not side.pretokenized,
     }
-    return "+".join(name for name, done in steps.items() if done)
+    return "+".join(step for step, applied in steps.items() if applied)

@@ -1,1 +1,1 @@
-"""Readers of downloads that are not plain text; each writes files into data/CORPUS."""
+"""Readers of downloads that are not plain text; each module writes files into data/CORPUS."""

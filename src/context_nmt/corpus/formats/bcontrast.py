@@ -1,10 +1,10 @@
 """BConTrasT (WMT 2020 chat translation task): chats of English agents with German customers, as JSON.
 
-    {CHAT: [{"utteranceID": 0, "speaker": "agent", "source": what was said, "target": its translation}, …]}
+    {CHAT: [{"utteranceID": 0, "speaker": "agent", "source": the utterance, "target": its translation}, …]}
 
-An agent's source is English, a customer's German. `SPLIT.en` and `SPLIT.de` hold the utterances of both speakers in the
-order of the chats, so that a chat is a document in both languages. The task translates each speaker in one direction
-and scores them separately: `SPLIT_agent` and `SPLIT_customer` are the utterances of one of them.
+The source of an agent is English, that of a customer German. `SPLIT.en` and `SPLIT.de` have the utterances of both
+speakers in the order of the chats, so that each chat is a document in both languages. The task translates each speaker
+in one direction and scores them separately: `SPLIT_agent` and `SPLIT_customer` have the utterances of one speaker.
 """
 
 from pathlib import Path
@@ -22,15 +22,14 @@ Chat = list[dict[str, Any]]
 def unpack(path: Path, folder: Path, file: DownloadFile, _: CorpusEntry) -> None:
     """Write SPLIT, SPLIT_agent and SPLIT_customer with their documents.
 
-    A speaker's set skips chats in which that speaker is silent.
-
-    Raises KeyError, TypeError or AttributeError for JSON of another form.
+    The set of a speaker skips chats without utterances of that speaker. Raise KeyError, TypeError or AttributeError for
+    JSON of another structure.
     """
     chats: list[Chat] = list(read_json(path).values())
     _write(chats, folder, str(file.to))
     for speaker in SOURCE:
-        own = [[utterance for utterance in chat if utterance["speaker"] == speaker] for chat in chats]
-        _write([chat for chat in own if chat], folder, f"{file.to}_{speaker}")
+        speaker_chats = [[utterance for utterance in chat if utterance["speaker"] == speaker] for chat in chats]
+        _write([chat for chat in speaker_chats if chat], folder, f"{file.to}_{speaker}")
 
 
 def _write(chats: list[Chat], folder: Path, split: str) -> None:

@@ -1,10 +1,10 @@
-"""ContraWSD (Rios et al., WMT 2017): ambiguous German nouns, English or French, as sets of `corpus.contrastive`.
+"""ContraWSD (Rios et al., WMT 2017): ambiguous German nouns, to English or French, as sets of `corpus.contrastive`.
 
     SOURCE-TARGET.final.json    [{"source", "reference", "errors": [{"contrastive"}, …], "ambig word", "sense",
                                 "frequency of sense/ambig word in …": "12/3456"}, …]
 
-A wrong translation has a word for another sense of the noun. An item's category is how often its sense occurs in the
-text that the set names, in the classes of the authors' script: `seen_0_20` … `seen_5001_10000`, `seen_10001`.
+A wrong translation has a word for another sense of the noun. The category of an item is the frequency class of its
+sense in the text that the set names, as in the authors' script: `seen_0_20` … `seen_5001_10000`, `seen_10001`.
 """
 
 import json
@@ -16,14 +16,14 @@ from typing import Any
 from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
 from context_nmt.files import read_json, write_lines
 
-FREQUENCY = "frequency of sense/ambig word in "  # starts the key
+FREQUENCY = "frequency of sense/ambig word in "  # prefix of the key
 FIRST = (0, 21, 51, 101, 201, 501, 1001, 2001, 5001, 10001)  # the smallest count of each class
 
 Item = dict[str, Any]
 
 
 def unpack(path: Path, folder: Path, file: DownloadFile, _: CorpusEntry) -> None:
-    """Write `NAME.SOURCE-TARGET.jsonl`; raises KeyError, TypeError or ValueError for JSON of another form."""
+    """Write `NAME.SOURCE-TARGET.jsonl`; raise KeyError, TypeError or ValueError for JSON of another structure."""
     languages = path.name.partition(".")[0]
     if re.fullmatch(r"[a-z]+-[a-z]+", languages) is None:
         raise ValueError(f"a name like de-en.final.json says its languages, {path.name!r} does not")
@@ -42,6 +42,6 @@ def _item(entry: Item) -> Item:
 
 
 def _class(count: int) -> str:
-    place = bisect_right(FIRST, count)
-    last = f"_{FIRST[place] - 1}" if place < len(FIRST) else ""
-    return f"seen_{FIRST[place - 1]}{last}"
+    index = bisect_right(FIRST, count)
+    upper_end = f"_{FIRST[index] - 1}" if index < len(FIRST) else ""
+    return f"seen_{FIRST[index - 1]}{upper_end}"

@@ -5,9 +5,9 @@
     lexical-choice.json   {BLOCK: {"type": "repet, disambig", "examples": [{"src": PAIR, "trg": {"correct": PAIR,
                           "incorrect": PAIR}}, …]}}
 
-The previous sentence is an item's context, in both languages; the right and the wrong translation have the same.
-"semi-correct" is a pronoun that agrees with an oddly translated antecedent. Categories are the types and, in
-`anaphora`, correct or semi-correct. Items with the same candidates, the other one right, are mirrors.
+The previous sentence is the context of an item in both languages, and is the same for the right and the wrong
+translation. A "semi-correct" pronoun agrees with an oddly translated antecedent. Categories are the types and, in
+`anaphora`, correct or semi-correct. Two items with the same candidates, but different right ones, are mirrors.
 """
 
 import json
@@ -23,13 +23,13 @@ Item = dict[str, Any]
 
 
 def unpack(path: Path, folder: Path, file: DownloadFile, _: CorpusEntry) -> None:
-    """Write `NAME.en-fr.jsonl`; raises KeyError, TypeError or ValueError for JSON of another form."""
+    """Write `NAME.en-fr.jsonl`; raise KeyError, TypeError or ValueError for JSON of another structure."""
     items = [item for block in read_json(path).values() for item in _items(block)]
     without_mirror: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     for number, item in enumerate(items):
         source, right, (wrong,) = item["source"], item["right"], item["wrong"]
-        if found := without_mirror[source, wrong, right]:
-            item["mirror"] = found.pop(0)
+        if mirrors := without_mirror[source, wrong, right]:
+            item["mirror"] = mirrors.pop(0)
             items[item["mirror"]]["mirror"] = number
         else:
             without_mirror[source, right, wrong].append(number)
@@ -43,8 +43,8 @@ def _items(block: Item) -> Iterator[Item]:
             yield _item(example["src"], target["correct"], target["incorrect"], block["type"].split(", "))
     else:
         for target in block["trg"]:
-            kind = "correct" if "correct" in target else "semi-correct"
-            yield _item(block["src"], target[kind], target["incorrect"], [target["type"], kind])
+            correctness = "correct" if "correct" in target else "semi-correct"
+            yield _item(block["src"], target[correctness], target["incorrect"], [target["type"], correctness])
 
 
 def _item(source: list[str], right: list[str], wrong: list[str], categories: list[str]) -> Item:

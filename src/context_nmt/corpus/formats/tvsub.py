@@ -1,10 +1,10 @@
 """TVsub (Wang et al. 2018): Chinese-English subtitles of television episodes, from an archive of its repository.
 
-    data/orignal/train/separated/N.zh, N.en   training: raw text, an episode each
-    data/orignal/SPLIT/SPLIT.orignal.zh, .en  dev and test: Chinese raw, English in tokens with its capitals
-    data/processed/SPLIT/SPLIT_trg.sgm        where episodes start; English in lower case, test's in three versions
+    data/orignal/train/separated/N.zh, N.en   training: raw text, one episode per file
+    data/orignal/SPLIT/SPLIT.orignal.zh, .en  dev and test: raw Chinese, tokenized English with capitals
+    data/processed/SPLIT/SPLIT_trg.sgm        episode boundaries; lower-cased English, three versions for test
 
-An episode is a document. English contractions and words with hyphens are joined again; punctuation stays separate, as
+An episode is a document. English contractions and hyphenated words are rejoined; punctuation stays separate, as
 Moses does not split a full stop from its word before a lower-case letter. The first reference of test has capitals; the
 second and third, test.en.1 and test.en.2, have none: score in lower case.
 """
@@ -29,18 +29,18 @@ Files = dict[str, list[str]]  # lines by name
 
 
 def unpack(path: Path, folder: Path, _: DownloadFile, entry: CorpusEntry) -> None:
-    """Write train, dev and test with their documents; of train only the entry's first `documents` episodes, if given.
+    """Write train, dev and test with their documents; limit train to the first `documents` episodes of the entry.
 
-    Raises KeyError for an archive that lacks a file, and UserError for too few episodes and for sides of unequal
+    Raise KeyError for an archive that lacks a file, and UserError for too few episodes and for sides of unequal
     length.
     """
     files: Files = {}
     with tarfile.open(path) as archive:
-        for member in archive:  # in the archive's order, as seeking back is slow
+        for member in archive:  # in the order of the archive, as seeking back is slow
             name = member.name.partition("/")[2]
-            found = EPISODE.fullmatch(name) or EVALUATED.fullmatch(name)
-            if found and member.isreg() and (content := archive.extractfile(member)):
-                files[found[1]] = list(decoded_lines(content, name))
+            match = EPISODE.fullmatch(name) or EVALUATED.fullmatch(name)
+            if match and member.isreg() and (content := archive.extractfile(member)):
+                files[match[1]] = list(decoded_lines(content, name))
     _write_training(files, folder, entry.documents)
     for split in ("dev", "test"):
         _write_evaluated(files, folder, split)

@@ -1,1 +1,1 @@
-"""Measures of the attentions of a run: locality, divergence, gates, and the earlier sentences that words look at."""
+"""Measures of attention: locality, divergence, gates, and attention to earlier sentences."""

@@ -1,8 +1,8 @@
-"""Divergence of the two attention maps of a layer (Ampomah et al. 2021, eq. 10 to 13, figure 4).
+"""Jensen-Shannon divergence of a layer's two attention maps (Ampomah et al. 2021, eq. 10 to 13, figure 4).
 
-The paper's map of a unit is the maximum over its heads; this is read as the maximum of each element, normalised again.
-The other measure is the mean over pairs of heads of the same number. JS is half the relative entropy of each map to
-their mean, plus that of the other, in nats: from 0 to ln 2.
+In the paper, the map of a unit is the maximum over its heads; here this is the elementwise maximum, renormalised.
+The second measure is the mean over pairs of heads with the same number. JS is the mean of the relative entropies of
+the two maps to their average, in nats: from 0 to ln 2.
 """
 
 import math
@@ -18,13 +18,13 @@ from context_nmt.measures.rows import Row
 def divergence(analysed: Analysed) -> Iterator[Row]:
     """Measure `divergence_PLACE` and `head_divergence_PLACE` by layer, and their means over layers.
 
-    PLACE is encoder or decoder. Self-attentions that show exactly two maps are measured; values are means over
-    sentences of a sentence's mean over real queries.
+    PLACE is encoder or decoder. Only self-attentions that expose exactly two maps are measured. Values are averaged
+    over the real queries of each sentence, then over sentences.
     """
-    found = [one for one in attentions(analysed.model) if one.place != "cross" and len(one.shows.weights) == 2]
+    with_two_maps = [one for one in attentions(analysed.model) if one.place != "cross" and len(one.shows.weights) == 2]
     means = SentenceMeans()
-    for batch in recorded(analysed, [name for one in found for name in one.shows.weights]):
-        for attention in found:
+    for batch in recorded(analysed, [name for one in with_two_maps for name in one.shows.weights]):
+        for attention in with_two_maps:
             one, other = (batch.outputs[name].double() for name in attention.shows.weights)
             place, layer = attention.place, attention.layer
             real = batch.encoder if place == "encoder" else batch.target
@@ -34,12 +34,12 @@ def divergence(analysed: Analysed) -> Iterator[Row]:
 
 
 def _maximum(weights: Tensor) -> Tensor:
-    """[B, H, T, S] -> the greatest weight of any head, normalised, [B, T, S]."""
+    """[B, H, T, S] -> maximum over heads, renormalised, [B, T, S]."""
     greatest = weights.amax(1)
     return greatest / greatest.sum(-1, keepdim=True)
 
 
 def jensen_shannon(one: Tensor, other: Tensor) -> Tensor:
-    """Distributions [..., S] -> JS of the pairs [...] in nats, with 0 log 0 = 0."""
+    """Return the JS divergence [...] of paired distributions [..., S] in nats, with 0 log 0 = 0."""
     mean = (one + other) / 2
     return (entropy(mean) - (entropy(one) + entropy(other)) / 2).clamp(min=0) * math.log(2)

@@ -1,4 +1,4 @@
-"""Attention of each word of a document to earlier ones, from modules that attend to words, then sentences."""
+"""Attention of each word of a document to earlier words and sentences, from hierarchical attention modules."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ Ids = NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """A previous sentence as one word sees it."""
+    """The attention of one word to a previous sentence."""
 
     number: int  # in its document, from 0
-    weight: float  # of the sentence; those of all that a word sees sum to 1
-    words: list[float]  # the weight of each of its words; they sum to 1, or are 0 where no word is known
+    weight: float  # of the sentence; the weights of all sentences that a word sees sum to 1
+    words: list[float]  # weights of its words; they sum to 1, or are all 0 if no word is known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,21 +36,21 @@ class Looks:
     """The attention of one sentence's words through one module; empty without a previous sentence."""
 
     module: str  # encoder_output, decoder_output
-    own_side: str  # the side whose words look: source, target
-    seen_side: str  # the side that they look at
-    words: list[list[Seen]]  # of each word, oldest sentence first
+    own_side: str  # the side of the attending words: source, target
+    seen_side: str  # the side that they attend to
+    words: list[list[Seen]]  # for each word, oldest sentence first
 
 
 def modules_that_show(model: Model) -> list[str]:
-    """Return the names of submodules whose weights can be read; raises UserError if the model has none."""
+    """Return the names of the submodules that expose their weights; raise UserError if the model has none."""
     names = [name for name, _ in model.named_modules()]
-    found = [name for name in names if (one := shown(model, name)).earlier_words and one.earlier_sentences]
-    if not found or not isinstance(model, DocumentModel):
+    modules = [name for name in names if (shows := shown(model, name)).earlier_words and shows.earlier_sentences]
+    if not modules or not isinstance(model, DocumentModel):
         raise UserError(
             "nothing in this variant shows where it looks in previous sentences; give one with attention to"
             " sentences and words in encoder_output or decoder_output"
         )
-    return found
+    return modules
 
 
 def looks(
@@ -60,23 +60,23 @@ def looks(
     read: Sequence[Ids],
     vocabularies: dict[str, Vocabulary],
 ) -> list[list[Looks]]:
-    """Return the attention of each sentence's words in a document to earlier sentences, by module.
+    """Return the attention of the words of each sentence in a document to earlier sentences, by module.
 
-    `read` has the target sides that later sentences see; vocabularies are those of `source` and `target`. A word of
-    several units sees the mean of what they see, and is seen by the sum; weights are means over heads. After the
-    decoder it is the word that the position produces.
+    `read` has the target sides that later sentences see; the keys of `vocabularies` are `source` and `target`. The
+    attention of a word is the mean over its units, the attention to a word the sum; weights are means over heads. At a
+    decoder position, the attending word is the one that the position produces.
     """
     names, device = modules_that_show(model), model.output.weight.device
     hooks = {name: (str(shown(model, name).earlier_words), str(shown(model, name).earlier_sentences)) for name in names}
     before, sides = np.arange(len(sources)), {"source": sources, "target": read}
-    found: list[list[Looks]] = []
+    by_sentence: list[list[Looks]] = []
     with evaluating(model), recording(model, [hook for pair in hooks.values() for hook in pair]) as outputs:
         for number in range(len(sources)):
             rows, previous = with_previous(np.array([number]), before, sentences=model.sentences, reach=model.reach)
-            inputs = pad([translations[number], *(read[row] for row in rows[1:])], first=BEGIN)
-            ids = pad([sources[row] for row in rows], last=END), inputs, previous
-            model(*(torch.from_numpy(one).to(device) for one in ids))
-            found.append([])
+            target_inputs = pad([translations[number], *(read[row] for row in rows[1:])], first=BEGIN)
+            arguments = pad([sources[row] for row in rows], last=END), target_inputs, previous
+            model(*(torch.from_numpy(one).to(device) for one in arguments))
+            by_sentence.append([])
             for name in names:
                 own_side = "source" if name.startswith("encoder") else "target"
                 seen_side = "source" if model.get_submodule(name).reads == "source" else "target"
@@ -86,31 +86,33 @@ def looks(
                     _Earlier(one, sides[seen_side][one], vocabularies[seen_side], begins=seen_side == "target")
                     for one in range(number - min(number, len(words)), number)
                 ]
-                own = (sources if own_side == "source" else translations)[number]
-                spans = word_spans(_units(vocabularies[own_side], own))
-                seen = [[one.seen(words, shares, slice(*span), number) for one in earlier] for span in spans]
-                some = any(one.known for one in earlier)
-                found[-1].append(Looks(module=name, own_side=own_side, seen_side=seen_side, words=seen if some else []))
-    return found
+                own_ids = (sources if own_side == "source" else translations)[number]
+                spans = word_spans(_units(vocabularies[own_side], own_ids))
+                seen_by_word = [[one.seen(words, shares, slice(*span), number) for one in earlier] for span in spans]
+                any_known = any(one.known for one in earlier)
+                by_sentence[-1].append(
+                    Looks(module=name, own_side=own_side, seen_side=seen_side, words=seen_by_word if any_known else [])
+                )
+    return by_sentence
 
 
 class _Earlier:
-    """A previous sentence, and the positions of its words among those attended to."""
+    """A previous sentence and the positions of its words in the attention weights."""
 
     def __init__(self, number: int, ids: Ids, vocabulary: Vocabulary, *, begins: bool) -> None:
         self.number = number
-        self.known = bool((ids >= len(SPECIALS)).any())  # whether it has a word that can be seen
+        self.known = bool((ids >= len(SPECIALS)).any())  # whether it has any word of the vocabulary
         spans = word_spans(_units(vocabulary, ids))
         self.spans = [slice(start + begins, end + begins) for start, end in spans]  # BEGIN is first
 
     def seen(self, words: Tensor, shares: Tensor, queries: slice, number: int) -> Seen:
-        """Return the attention of the word at `queries` of sentence `number` to it; weights [k, T, S] and [T, k]."""
-        back = self.number - number
-        of_units = words[back, queries].mean(0)
+        """Return the attention of the word at `queries` in sentence `number`, from weights [k, T, S] and [T, k]."""
+        offset = self.number - number
+        word_weights = words[offset, queries].mean(0)
         return Seen(
             number=self.number,
-            weight=float(shares[queries, back].mean()),
-            words=[float(of_units[span].sum()) if self.known else 0.0 for span in self.spans],
+            weight=float(shares[queries, offset].mean()),
+            words=[float(word_weights[span].sum()) if self.known else 0.0 for span in self.spans],
         )
 
 
@@ -119,6 +121,6 @@ def _units(vocabulary: Vocabulary, ids: Ids) -> list[str]:
 
 
 def words_of(vocabulary: Vocabulary, ids: Ids) -> list[str]:
-    """Return the words of a sentence of units."""
+    """Join the units of a sentence into words."""
     units = _units(vocabulary, ids)
     return ["".join(unit.removesuffix(JOINER) for unit in units[slice(*span)]) for span in word_spans(units)]

@@ -9,28 +9,31 @@ from context_nmt.measures.rows import Row
 
 
 def locality(analysed: Analysed) -> Iterator[Row]:
-    """Measure the cross-attention of each decoder layer, and its mean over all layers if each shows its weights.
+    """Measure the cross-attention of each decoder layer, and the mean over layers if all of them expose their weights.
 
-    `locality_entropy` is that of each head over the source, `locality_entropy_of_mean_map` that of the heads' mean map,
-    in bits; `local_share` is 1 - g. All are means over sentences of a sentence's mean over heads and real target
-    positions. A masked model is read in its last iteration, an autoregressive one on the reference.
+    `locality_entropy` is the entropy of each head over the source, `locality_entropy_of_mean_map` the entropy of the
+    mean map of all heads, in bits; `local_share` is 1 - g. Values are averaged over the heads and real target positions
+    of each sentence, then over sentences. A masked model is measured in its last iteration, an autoregressive model on
+    the reference.
     """
-    cross = [one for one in attentions(analysed.model) if one.place == "cross"]
-    shown = {one.layer: one.shows for one in cross if len(one.shows.weights) == 1}
-    names = [name for shows in shown.values() for name in (*shows.weights, shows.global_share) if name]
+    cross_attentions = [attention for attention in attentions(analysed.model) if attention.place == "cross"]
+    shows_by_layer = {
+        attention.layer: attention.shows for attention in cross_attentions if len(attention.shows.weights) == 1
+    }
+    names = [name for shows in shows_by_layer.values() for name in (*shows.weights, shows.global_share) if name]
     means, shares = SentenceMeans(), SentenceMeans()
     for batch in recorded(analysed, names):
-        for layer, shows in shown.items():
+        for layer, shows in shows_by_layer.items():
             weights = batch.outputs[shows.weights[0]].double()  # [B, H, T, S]
             means.add("locality_entropy", layer, entropy(weights).mean(1), batch.target)
             means.add("locality_entropy_of_mean_map", layer, entropy(weights.mean(1)), batch.target)
             if shows.global_share:
                 share = batch.outputs[shows.global_share].double()
                 shares.add("local_share", layer, 1 - share.squeeze(-1).mean(1), batch.target)
-    yield from means.rows(analysed.test, with_means=len(shown) == len(cross))
+    yield from means.rows(analysed.test, with_means=len(shows_by_layer) == len(cross_attentions))
     yield from shares.rows(analysed.test, with_means=False)
 
 
 def entropy(weights: Tensor) -> Tensor:
-    """Distributions [..., S] -> their entropies [...] in bits, with 0 log 0 = 0."""
+    """Return the entropies [...] of distributions [..., S] in bits, with 0 log 0 = 0."""
     return -(weights * weights.clamp(min=1e-300).log2()).sum(-1)

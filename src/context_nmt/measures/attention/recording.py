@@ -1,4 +1,4 @@
-"""Reads the outputs of named submodules of a model, batch by batch, as it translates."""
+"""Record the outputs of named submodules while a model translates, batch by batch."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.training.batches import Pairs
 from context_nmt.transformer.attention import Shows
 
-TOKENS = 2048  # of a batch, padding and the sentences before it included
+TOKENS = 2048  # in a batch, including padding and preceding sentences
 PLACES = (  # with their stacks and submodules
     ("encoder", "encoder", "self_attention"),
     ("decoder", "decoder", "self_attention"),
@@ -32,7 +32,7 @@ Outputs = dict[str, Tensor]  # by the submodule's name
 
 @dataclass(frozen=True)
 class Analysed:
-    """A model and the test set that it is analysed on."""
+    """A model and the test set to analyse it on."""
 
     model: Model
     corpus: BinarizedCorpus
@@ -42,7 +42,7 @@ class Analysed:
 
 @dataclass(frozen=True)
 class Attention:
-    """An attention of a model and its `shows`, with full names of submodules."""
+    """An attention of a model; `shows` has full names of submodules."""
 
     place: str  # encoder, decoder or cross
     layer: int  # from 1
@@ -52,14 +52,14 @@ class Attention:
 def attentions(model: Model) -> list[Attention]:
     """Return every attention of a model."""
     return [
-        Attention(place, number, shown(model, f"{stack}.layers.{number - 1}.{attention}"))
+        Attention(place, layer, shown(model, f"{stack}.layers.{layer - 1}.{attention}"))
         for place, stack, attention in PLACES
-        for number in range(1, len(getattr(model, stack).layers) + 1)
+        for layer in range(1, len(getattr(model, stack).layers) + 1)
     ]
 
 
 def shown(model: nn.Module, path: str) -> Shows:
-    """Return a submodule's `shows` with full names, empty by default."""
+    """Return the `shows` of a submodule with full names; empty if it has none."""
     shows: Shows = getattr(model.get_submodule(path), "shows", Shows())
     return Shows(
         weights=tuple(f"{path}.{name}" for name in shows.weights),
@@ -72,7 +72,7 @@ def shown(model: nn.Module, path: str) -> Shows:
 
 @contextmanager
 def recording(model: nn.Module, names: list[str]) -> Iterator[Outputs]:
-    """Keep the last output of each named submodule for a while."""
+    """Record the latest output of each named submodule inside the block."""
     outputs: Outputs = {}
 
     def keeper(name: str) -> Callable[[nn.Module, object, Tensor], None]:
@@ -98,11 +98,11 @@ class Recorded:
 
 
 def recorded(analysed: Analysed, names: list[str]) -> Iterator[Recorded]:
-    """Yield the outputs of the named submodules for each batch of a test set; nothing if none is named.
+    """Yield the outputs of the named submodules for each batch of a test set; yield nothing without names.
 
-    An autoregressive model sees the reference, and the pairs before it if it looks at these; a masked one runs with its
-    own best length, and its outputs are those of the last iteration. Raises UserError for a sentence longer than the
-    model's learned positions.
+    An autoregressive model reads the reference, and preceding pairs if it uses them. A masked model translates with its
+    best length, and the outputs are those of its last iteration. Raise UserError for a sentence longer than the model's
+    learned positions.
     """
     if not names:
         return
@@ -142,23 +142,23 @@ def recorded(analysed: Analysed, names: list[str]) -> Iterator[Recorded]:
 
 
 def _last_iteration(model: MaskedLanguageModel, source: Tensor, settings: DecodingSettings) -> Tensor:
-    """Translate [B, S] -> [B, T] with the best length alone, so that no outputs are those of other candidates."""
+    """Translate [B, S] -> [B, T] with the best length alone, so that the outputs are of no other candidate."""
     lengths = masked_search.best_lengths(model, source, settings)
     return masked_search.predict(model, model.encode(source), lengths, settings.iterations)[0]
 
 
 class SentenceMeans:
-    """The mean over sentences of a sentence's mean over real positions, by metric and layer."""
+    """Means over the real positions of each sentence, then over sentences, by metric and layer."""
 
     def __init__(self) -> None:
         self._found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))  # by metric and layer
 
     def add(self, metric: str, layer: int, values: Tensor, real: Tensor) -> None:
-        """Add the values [B, T] of a batch; `real` [B, T] are the positions that count."""
+        """Add the values [B, T] of a batch; `real` [B, T] marks the positions that count."""
         self._found[metric][layer] += ((values * real).sum(1) / real.sum(1)).tolist()
 
     def rows(self, test_set: str, *, with_means: bool = True) -> Iterator[Row]:
-        """Yield each metric by layer, and its mean over the layers that have it."""
+        """Yield each metric by layer and, with `with_means`, its mean over these layers."""
         for metric, layers in self._found.items():
             means = {layer: fmean(values) for layer, values in layers.items()}
             if with_means:

@@ -1,1 +1,1 @@
-"""Measures of documents: the accuracy of pronouns and nouns, lexical cohesion, the coherence of sentences."""
+"""Measures of documents: accuracy of pronouns and nouns, lexical cohesion, and coherence of adjacent sentences."""

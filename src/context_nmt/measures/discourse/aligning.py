@@ -1,9 +1,9 @@
-"""Aligns words of parallel text by the model of fast_align (Dyer et al. 2013), in both directions.
+"""Align the words of parallel text in both directions with the model of fast_align (Dyer et al. 2013).
 
-A target word j of m comes from source word i of n with probability proportional to exp(-λ |i/n - j/m|), or with NULL
-from none (section 2); translation probabilities are learnt by variational Bayes with a symmetric Dirichlet prior. λ is
-fixed. No library does this here: eflomal draws at random without a seed, and NLTK's IBM models need minutes for
-thousands of sentences. NLTK joins the two directions.
+A target word j of m comes from no source word with probability NULL, else from source word i of n with probability
+proportional to exp(-λ |i/n - j/m|) (section 2). Translation probabilities are learnt by variational Bayes with a
+symmetric Dirichlet prior; λ is fixed. No library is used because eflomal samples without a seed, and NLTK's IBM models
+need minutes for thousands of sentences. NLTK symmetrizes the two directions.
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from scipy.special import digamma
 
 from context_nmt.measures.discourse.word_accuracy import Alignment
 
-NULL, LAMBDA, ALPHA = 0.08, 4.0, 0.01  # of a word without a source, the slope to the diagonal, of the Dirichlet prior
+NULL, LAMBDA, ALPHA = 0.08, 4.0, 0.01  # probability of no source word; pull to the diagonal; prior
 ITERATIONS = 5
 NAME = f"diagonal-lambda-{LAMBDA:g}-null-{NULL:g}-{ITERATIONS}-iterations-grow-diag-final-and"  # for signatures
 
 
 class WordAligner:
-    """Learns from parallel text, and aligns other sentences of the same languages."""
+    """A word aligner that learns from parallel text and aligns any sentences of the same languages."""
 
     def __init__(self, sources: Sequence[str], targets: Sequence[str]) -> None:
         self._forward = _Direction(sources, targets)
@@ -30,7 +30,7 @@ class WordAligner:
         self.align = cache(self._align)
 
     def _align(self, source: str, target: str) -> Alignment:
-        """Link the tokens, between spaces, of a pair of sentences."""
+        """Link the space-separated tokens of a sentence pair."""
         if not source.split() or not target.split():
             return []
         forward = " ".join(f"{i}-{j}" for j, i in self._forward.origins(source, target))
@@ -39,7 +39,7 @@ class WordAligner:
 
 
 class _Direction:
-    """The source word that each target word comes from."""
+    """An alignment model of one direction: the source word that each target word comes from."""
 
     def __init__(self, sources: Sequence[str], targets: Sequence[str]) -> None:
         words = sorted({word for line in (*sources, *targets) for word in line.lower().split()})
@@ -47,30 +47,30 @@ class _Direction:
         self._size = len(words) + 1
         pairs = [pair for pair in zip(sources, targets, strict=True) if all(line.split() for line in pair)]
         keys = [self._keys(source, target) for source, target in pairs]
-        widths = np.concatenate([np.full(len(rows), rows.shape[1]) for rows in keys])
+        widths = np.concatenate([np.full(len(matrix), matrix.shape[1]) for matrix in keys])
         starts = np.concatenate([[0], np.cumsum(widths)[:-1]])
-        priors = np.concatenate([_prior(*rows.shape).ravel() for rows in keys])
-        self._known, places = np.unique(np.concatenate([rows.ravel() for rows in keys]), return_inverse=True)
+        priors = np.concatenate([_prior(*matrix.shape).ravel() for matrix in keys])
+        self._known, indices = np.unique(np.concatenate([matrix.ravel() for matrix in keys]), return_inverse=True)
         origins = self._known // self._size
         self._probabilities: NDArray[np.float64] = np.ones(len(self._known))
         for _ in range(ITERATIONS):
-            posteriors = self._probabilities[places] * priors
+            posteriors = self._probabilities[indices] * priors
             posteriors /= np.repeat(np.add.reduceat(posteriors, starts), widths)
-            counts = np.bincount(places, posteriors) + ALPHA
+            counts = np.bincount(indices, posteriors) + ALPHA
             totals = np.bincount(origins, counts)[origins]
             self._probabilities = np.exp(digamma(counts) - digamma(totals))
 
     def origins(self, source: str, target: str) -> list[tuple[int, int]]:
-        """Return pairs (target word, source word), from 0; a target word that comes from NULL is left out."""
+        """Return pairs (target word, source word), counted from 0, without target words that come from NULL."""
         keys = self._keys(source, target)
-        places = np.searchsorted(self._known, keys).clip(max=len(self._known) - 1)
-        # pairs that were never seen are less probable than any that were
-        probabilities = np.where(self._known[places] == keys, self._probabilities[places], 0.0) + 1e-12
+        indices = np.searchsorted(self._known, keys).clip(max=len(self._known) - 1)
+        # pairs that are not in the training text are less probable than all others
+        probabilities = np.where(self._known[indices] == keys, self._probabilities[indices], 0.0) + 1e-12
         best = (probabilities * _prior(*keys.shape)).argmax(1)
         return [(j, int(i) - 1) for j, i in enumerate(best) if i > 0]
 
     def _keys(self, source: str, target: str) -> NDArray[np.int64]:
-        """[m, n + 1]: a number for each pair of a target word with NULL and the source words; -1 for unknown words."""
+        """Return a key for each pair of a target word and NULL or a source word, [m, n + 1]; -1 for unknown words."""
         unknown = -1
         origins = np.array([0, *(self._ids.get(word, unknown) for word in source.lower().split())])
         words = np.array([self._ids.get(word, unknown) for word in target.lower().split()])[:, None]
@@ -79,7 +79,7 @@ class _Direction:
 
 @lru_cache(maxsize=10_000)
 def _prior(length: int, width: int) -> NDArray[np.float64]:
-    """[m, n + 1]: the prior probability of NULL and of each source word, given positions only."""
+    """Return the prior probabilities of NULL and of each source word, given positions only, [m, n + 1]."""
     i, j = np.arange(1, width) / (width - 1), np.arange(1, length + 1) / length
-    near = np.exp(-LAMBDA * np.abs(i - j[:, None]))
-    return np.hstack([np.full((length, 1), NULL), (1 - NULL) * near / near.sum(1, keepdims=True)])
+    closeness = np.exp(-LAMBDA * np.abs(i - j[:, None]))
+    return np.hstack([np.full((length, 1), NULL), (1 - NULL) * closeness / closeness.sum(1, keepdims=True)])

@@ -1,8 +1,9 @@
 """Coherence of documents: the similarity of adjacent sentences in a latent semantic space (Foltz et al. 1998).
 
-The space is that of a training text (latent semantic analysis, Deerwester et al. 1990): a singular value decomposition
-of the TF-IDF weights of content words' stems in its documents, or in its sentences if it has no documents. A word's
-vector is its row of the right singular vectors times the singular values, a sentence's the sum of those of its words.
+The space is learnt from a training text by latent semantic analysis (Deerwester et al. 1990): a singular value
+decomposition of the TF-IDF weights of content-word stems in its documents, or in its sentences if it has no documents.
+The vector of a word is its row of the right singular vectors times the singular values; the vector of a sentence is the
+sum of the vectors of its words.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,22 +19,22 @@ from context_nmt.files import UserError
 from context_nmt.measures.bleu import Score
 from context_nmt.measures.discourse.cohesion import ContentWords
 
-DIMENSIONS = 300  # fewer where the training text has fewer documents or words
+DIMENSIONS = 300  # fewer if the training text has fewer documents or words
 
 
 class Coherence:
-    """The cosine of adjacent sentences; the mean over a document's pairs, then over documents.
+    """The cosine of adjacent sentences, averaged over the pairs of each document, then over documents.
 
-    A pair is left out if the training text has no content word of one of its sentences.
+    A pair is left out if one of its sentences has no content word of the training text.
     """
 
     def __init__(
         self, words: ContentWords, name: str, sentences: Sequence[str], documents: Sequence[range] | None
     ) -> None:
-        """Learn the space from a training text; raises UserError for one with fewer than two content words."""
+        """Learn the space from a training text; raise UserError for one with fewer than two content words."""
         self._words = words
-        rows = [range(line, line + 1) for line in range(len(sentences))] if documents is None else documents
-        texts = [[stem for line in row for stem in self._stems(sentences[line])] for row in rows]
+        spans = [range(line, line + 1) for line in range(len(sentences))] if documents is None else documents
+        texts = [[stem for line in span for stem in self._stems(sentences[line])] for span in spans]
         if len({stem for text in texts for stem in text}) < 2:
             raise UserError(f"{name} has fewer than two content words; no coherence can be learnt from it")
         vectorizer = TfidfVectorizer(analyzer=list)
@@ -45,12 +46,12 @@ class Coherence:
         self.signature = f"lsa:{self._vectors.shape[1]}-dimensions|of:{name}-{unit}|tf-idf|{words.name}"
 
     def score(self, sentences: Sequence[str], documents: Iterable[range]) -> Score | None:
-        """Score a text; None if no document has two adjacent sentences with words of the training text."""
+        """Score a text; return None if no two adjacent sentences both have content words of the training text."""
         vectors = [self._vector(sentence) for sentence in sentences]
         means = []
         for document in documents:
-            pairs = [(vectors[one], vectors[other]) for one, other in pairwise(document)]
-            cosines = [float(one @ other) for one, other in pairs if one.any() and other.any()]
+            pairs = [(vectors[first], vectors[second]) for first, second in pairwise(document)]
+            cosines = [float(first @ second) for first, second in pairs if first.any() and second.any()]
             means += [fmean(cosines)] if cosines else []
         return {"score": round(fmean(means), 4), "signature": self.signature} if means else None
 
@@ -58,8 +59,8 @@ class Coherence:
         return self._words.stems(self._words.of(sentence))
 
     def _vector(self, sentence: str) -> NDArray[np.float64]:
-        """Return the sentence's vector, [dimensions], of length 1, or 0 for a sentence without a known word."""
-        known = [self._numbers[stem] for stem in self._stems(sentence) if stem in self._numbers]
-        vector: NDArray[np.float64] = self._vectors[known].sum(0)
+        """Return the sentence's vector, [dimensions], of length 1, or 0 without known words."""
+        numbers = [self._numbers[stem] for stem in self._stems(sentence) if stem in self._numbers]
+        vector: NDArray[np.float64] = self._vectors[numbers].sum(0)
         length = float(np.linalg.norm(vector))
         return vector / length if length else vector

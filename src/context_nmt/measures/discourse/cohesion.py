@@ -1,8 +1,8 @@
 """Lexical cohesion of documents (Wong and Kit 2012): the share of content words that take up an earlier one.
 
-A word does if an earlier one in its document has the same stem, or is related to it by WordNet: a synonym, directly
-above or below it, or under the same. Without a WordNet, repetition counts alone. There is one for English, as data of
-NLTK or as Debian's wordnet-base.
+A word takes up an earlier word of its document with the same stem, or one related to it in WordNet: a synonym, a direct
+hypernym or hyponym, or a word with a common direct hypernym. Without a WordNet, only repetition counts. There is a
+WordNet for English, as NLTK data or in Debian's package wordnet-base.
 """
 
 import io
@@ -26,36 +26,36 @@ PLACES = ("corpora/wordnet", "corpora/wordnet.zip/wordnet/")  # in NLTK's data
 
 
 class ContentWords:
-    """Words with a letter that are no stop words, in lower case; where a language has no list, all words.
+    """Words with a letter, in lower case, except stop words if there is a list of them for the language.
 
-    `name` says for signatures which stop words and stemmer are used.
+    `name` gives the stop words and the stemmer in signatures.
     """
 
     def __init__(self, language: str) -> None:
-        name = LANGUAGE_MAPPING.get(language)  # such as "german"
-        words = get_stop_words(language) if name else []
+        language_name = LANGUAGE_MAPPING.get(language)  # such as "german"
+        words = get_stop_words(language) if language_name else []
         # Moses splits "it's" into "it" and "'s"
-        parts = [
+        contraction_parts = [
             part for word in words if "'" in word for part in (word.partition("'")[0], "'" + word.partition("'")[2])
         ]
-        self._stops = {*words, *parts}
-        stems = name in SnowballStemmer.languages
-        self._stem = lru_cache(maxsize=None)(SnowballStemmer(name).stem) if stems else str
-        stops = f"stop-words-{version('stop-words')}-{language}" if name else "none"
-        self.name = f"stop-words:{stops}|stems:{f'snowball-{name}' if stems else 'none'}"
+        self._stops = {*words, *contraction_parts}
+        has_stemmer = language_name in SnowballStemmer.languages
+        self._stem = lru_cache(maxsize=None)(SnowballStemmer(language_name).stem) if has_stemmer else str
+        stop_list = f"stop-words-{version('stop-words')}-{language}" if language_name else "none"
+        self.name = f"stop-words:{stop_list}|stems:{f'snowball-{language_name}' if has_stemmer else 'none'}"
 
     def of(self, sentence: str) -> list[str]:
-        """Return the content words of a sentence, whose tokens are between spaces, in their order."""
+        """Return the content words of a sentence of space-separated tokens, in order."""
         words = (word for word in sentence.lower().split() if any(character.isalpha() for character in word))
         return [word for word in words if word not in self._stops]
 
     def stems(self, words: Sequence[str]) -> list[str]:
-        """Return the stem of each word; the word itself where a language has no stemmer."""
+        """Return the stem of each word, or the word itself if its language has no stemmer."""
         return [self._stem(word) for word in words]
 
 
 class WordNet:
-    """Looks words up in WordNet's files, in one of NLTK's places or in a folder."""
+    """The WordNet files in one of NLTK's places or in a folder."""
 
     def __init__(self, root: Any) -> None:
         if isinstance(root, Path) and str(root) not in nltk.data.path:
@@ -67,17 +67,18 @@ class WordNet:
         self.concepts = lru_cache(maxsize=None)(self._concepts)
 
     def _concepts(self, word: str) -> frozenset[tuple[str, int]]:
-        """Return the synsets of a word in any of its senses, and those directly above them.
+        """Return all synsets of a word and their direct hypernyms.
 
-        Two words share one if they are synonyms, if one is directly above the other, or if both are under the same.
+        Two words share one if they are synonyms, if one is a direct hypernym of the other, or if both have a common
+        direct hypernym.
         """
         synsets = self._reader.synsets(word)
-        above = (other for synset in synsets for other in (*synset.hypernyms(), *synset.instance_hypernyms()))
-        return frozenset((synset.pos(), synset.offset()) for synset in (*synsets, *above))
+        hypernyms = (hypernym for synset in synsets for hypernym in (*synset.hypernyms(), *synset.instance_hypernyms()))
+        return frozenset((synset.pos(), synset.offset()) for synset in (*synsets, *hypernyms))
 
 
 class _Reader(WordNetCorpusReader):  # type: ignore[misc]
-    """NLTK's reader without the files that Debian lacks, which are not needed here."""
+    """NLTK's reader without the files that Debian lacks."""
 
     def open(self, file: str) -> Any:
         if file == "lexnames":  # the names of WordNet's source files, by number
@@ -90,29 +91,29 @@ class _Reader(WordNetCorpusReader):  # type: ignore[misc]
 
 
 def find_wordnet(language: str) -> WordNet | None:
-    """Open the WordNet of a language; None if it is not installed."""
+    """Open the WordNet of a language; return None if it is not installed."""
     if language != "en":
         return None
-    for place in PLACES:
+    for resource in PLACES:
         try:
-            return WordNet(nltk.data.find(place))
+            return WordNet(nltk.data.find(resource))
         except LookupError:
             continue
     return WordNet(DEBIAN) if (DEBIAN / "data.noun").is_file() else None
 
 
 class Cohesion:
-    """The share of content words, from 0 to 1, that are repeated or similar; the mean over documents."""
+    """The share of content words that are repeated or similar, from 0 to 1, averaged over documents."""
 
     def __init__(self, words: ContentWords, wordnet: WordNet | None) -> None:
         self._words, self._wordnet = words, wordnet
         self.signature = f"repetition+{wordnet.name if wordnet else 'no-wordnet'}|{words.name}"
 
     def score(self, sentences: Sequence[str], documents: Iterable[range]) -> Score | None:
-        """Score a text; None if no document has content words."""
+        """Score a text; return None if no document has content words."""
         shares = [self._share([sentences[line] for line in document]) for document in documents]
-        found = [share for share in shares if share is not None]
-        return {"score": round(fmean(found), 4), "signature": self.signature} if found else None
+        known_shares = [share for share in shares if share is not None]
+        return {"score": round(fmean(known_shares), 4), "signature": self.signature} if known_shares else None
 
     def _share(self, sentences: Iterable[str]) -> float | None:
         words = [word for sentence in sentences for word in self._words.of(sentence)]
@@ -120,8 +121,8 @@ class Cohesion:
         concepts: set[tuple[str, int]] = set()
         taken_up = 0
         for word, stem in zip(words, self._words.stems(words), strict=True):
-            own = self._wordnet.concepts(word) if self._wordnet else frozenset()
-            taken_up += stem in stems or not concepts.isdisjoint(own)
+            word_concepts = self._wordnet.concepts(word) if self._wordnet else frozenset()
+            taken_up += stem in stems or not concepts.isdisjoint(word_concepts)
             stems.add(stem)
-            concepts |= own
+            concepts |= word_concepts
         return taken_up / len(words) if words else None

@@ -1,4 +1,4 @@
-"""The discourse scores of one run: of its translations of test sets with documents."""
+"""Discourse scores of a run, for its translations of test sets with documents."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from context_nmt.measures.parts_of_speech import find_tags
 from context_nmt.measures.rows import HUMAN, Row, row
 from context_nmt.measures.scores import read_test
 
-PAIRS = 50_000  # training pairs that the aligner learns from, at most
+PAIRS = 50_000  # maximum number of training pairs that the aligner learns from
 
 
 @dataclass(frozen=True)
@@ -26,49 +26,49 @@ class _Test:
     sources: list[str]
     references: list[str]
     documents: list[range]
-    words: dict[str, Words | None]  # whose accuracy is measured, by metric
+    words: dict[str, Words | None]  # words to measure the accuracy of, by metric
 
 
 @dataclass(frozen=True)
 class DocumentScorer:
-    """Scores runs on test sets with documents; learns what it needs from the training text, once for all runs."""
+    """Scorer of runs on test sets with documents; it learns from the training text once for all runs."""
 
     experiment: EvaluationFolder
 
     def rows(self, run: str) -> Iterator[Row]:
-        """Yield all scores of a run; those that cannot be computed are left out.
+        """Yield all scores of a run, leaving out those that cannot be computed.
 
-        Cohesion and coherence are also those of the human translation, the first reference. Raises UserError for
-        missing files and line counts that differ.
+        Cohesion and coherence are also measured for the human translation, the first reference. Raise UserError for
+        missing files and unequal line counts.
         """
         for test in self._tests:
             hypotheses, _ = read_test(self.experiment, run, test.name, tokenized=True)
-            for name, words in test.words.items():
+            for metric, words in test.words.items():
                 if words is None:
                     continue
                 texts = (test.references, hypotheses)
-                links = [list(map(self._aligner.align, test.sources, text)) for text in texts]
-                if score := word_accuracy(words, *texts, *links, alignment=NAME):
-                    yield row(test.name, name, score["score"], signature=score["signature"])
+                alignments = [list(map(self._aligner.align, test.sources, text)) for text in texts]
+                if score := word_accuracy(words, *texts, *alignments, alignment=NAME):
+                    yield row(test.name, metric, score["score"], signature=score["signature"])
                     for case, count in score["counts"].items():
-                        yield row(test.name, f"{name}_words", count, tag=case)
-            for name, scorer in self._of_documents.items():
+                        yield row(test.name, f"{metric}_words", count, tag=case)
+            for metric, scorer in self._of_documents.items():
                 for subject, text in (("", hypotheses), (HUMAN, test.references)):
                     if score := scorer.score(text, test.documents):
-                        yield row(test.name, name, score["score"], signature=score["signature"], subject=subject)
+                        yield row(test.name, metric, score["score"], signature=score["signature"], subject=subject)
 
     @cached_property
     def _tests(self) -> list[_Test]:
         corpus, tokens = self.experiment.settings.corpus, self.experiment.tokenized
-        found = []
+        tests = []
         for name in corpus.tests:
             paths = (tokens / f"{name}.{language}.cased" for language in (corpus.source, corpus.target))
             sources, references = read_parallel(*paths)
             if documents := read_documents(tokens, name, len(references)):
                 nouns = nouns_among(find_tags(self.experiment, name, corpus.target), corpus.target)
                 words = {"apt_pronouns": usual_pronouns(references, corpus.target), "apt_nouns": nouns}
-                found.append(_Test(name, sources, references, documents, words))
-        return found
+                tests.append(_Test(name, sources, references, documents, words))
+        return tests
 
     @cached_property
     def _training(self) -> tuple[list[str], list[str]]:
@@ -80,7 +80,7 @@ class DocumentScorer:
 
     @cached_property
     def _aligner(self) -> WordAligner:
-        """Learn from training pairs, evenly spread, and the references, so that their words are known."""
+        """Learn from evenly spaced training pairs and from the references, so that their words are known."""
         sources, targets = self._training
         chosen = slice(None, None, 1 + (len(sources) - 1) // PAIRS)
         return WordAligner(

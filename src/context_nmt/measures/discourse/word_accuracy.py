@@ -1,17 +1,17 @@
 """Accuracy of pronouns, nouns or other words of the reference, compared at aligned positions.
 
-The accuracy of pronoun translation (APT, Miculicich and Popescu-Belis 2017) as the authors of HAN counted it: from a
-word of the reference along the links of one word alignment to the source, and along those of another to the
-translation. Its cases and their weights:
+This is the accuracy of pronoun translation (APT, Miculicich and Popescu-Belis 2017) as the authors of HAN count it: one
+word alignment links a word of the reference to the source, and another links the source to the translation. The cases
+and their weights:
 
-    1   1     equal: the translation has the same word there, in lower case
-    2   0.5   similar: not, but one that counts as similar; without a list of these there is none
-    3   0     different: other words
-    4   0     untranslated: nothing
-    5,6 0     words that only the translation has, and words that neither has: none, since the count starts at the
-              reference
+    1   1     equal: a linked word of the translation is the same, in lower case
+    2   0.5   similar: none is the same, but one is listed as similar
+    3   0     different: all linked words are different
+    4   0     untranslated: no word is linked
+    5,6 0     words that only the translation has, and words that neither has: never counted here, since the count
+              starts from the reference
 
-A word that is linked to nothing in the source is not counted.
+A word of the reference that is not linked to the source is not counted.
 """
 
 import re
@@ -27,7 +27,7 @@ from context_nmt.measures.parts_of_speech import Tags, tagged_by_nltk
 SIMILAR = 0.5  # the weight of case 2
 CASES = ("equal", "similar", "different", "untranslated")
 PRONOUNS = {
-    # those that HAN's authors counted
+    # those that the authors of HAN count
     "en": "i that we you it they me he who them us their his she her him its whose whom",
     # the same kinds: personal, and possessive of the third person; "der, die, das" are mostly articles
     "de": (
@@ -46,7 +46,7 @@ Alignment = list[tuple[int, int]]  # source and target tokens, from 0
 
 @dataclass(frozen=True)
 class Words:
-    """Tokens of each sentence of a text, and which other words are similar to a word, in lower case."""
+    """Positions of words in each sentence of a text, and the lower-cased words that are similar to each."""
 
     name: str  # how they were found, for signatures
     places: list[list[int]]  # by sentence, from 0
@@ -62,18 +62,18 @@ def word_accuracy(
     *,
     alignment: str,
 ) -> Score | None:
-    """Return the accuracy of some words of the reference, from 0 to 1, with counts; None if no word counts.
+    """Return the accuracy of chosen words of the reference, from 0 to 1, with counts; return None if no word counts.
 
-    Tokens are separated by spaces; `alignment` says in the signature where the alignments come from.
+    Tokens are separated by spaces; `alignment` names the origin of the alignments in the signature.
     """
     cases: Counter[str] = Counter()
     sentences = zip(words.places, references, hypotheses, reference_alignments, hypothesis_alignments, strict=True)
-    for chosen, reference, hypothesis, to_reference, to_hypothesis in sentences:
-        wanted, given = reference.lower().split(), hypothesis.lower().split()
-        for place in chosen:
-            sources = {source for source, target in to_reference if target == place}
-            found = {given[target] for source, target in to_hypothesis if source in sources}
-            cases[_case(wanted[place], sources, found, words.similar.get(wanted[place], ()))] += 1
+    for positions, reference, hypothesis, to_reference, to_hypothesis in sentences:
+        expected, produced = reference.lower().split(), hypothesis.lower().split()
+        for position in positions:
+            linked = {source for source, target in to_reference if target == position}
+            translated = {produced[target] for source, target in to_hypothesis if source in linked}
+            cases[_case(expected[position], linked, translated, words.similar.get(expected[position], ()))] += 1
     total = sum(cases[case] for case in CASES)
     if not total:
         return None
@@ -95,15 +95,15 @@ def _case(word: str, sources: set[int], found: set[str], similar: Collection[str
 
 
 def usual_pronouns(sentences: Sequence[str], language: str) -> Words | None:
-    """Find the pronouns of a text; None if there is no list for its language."""
+    """Find the pronouns of a text; return None if there is no list for its language."""
     words = PRONOUNS.get(language, "").split()
     return Words(f"{len(words)}-pronouns-{language}", _places(sentences, set(words))) if words else None
 
 
 def listed(sentences: Sequence[str], path: Path) -> Words:
-    """Find the words of a list in a text; the list has one a line, or several that are similar to each other.
+    """Find the words of a list in a text; each line of the list has one word, or several similar ones.
 
-    Raises UserError for a list without words and for a word that it has twice.
+    Raise UserError for a list without words and for a word that occurs twice in it.
     """
     groups = [line.lower().split() for line in read_lines(path)]
     words = Counter(word for group in groups for word in group)
@@ -116,26 +116,28 @@ def listed(sentences: Sequence[str], path: Path) -> Words:
 
 
 def _places(sentences: Sequence[str], words: Collection[str]) -> list[list[int]]:
-    return [[place for place, word in enumerate(line.lower().split()) if word in words] for line in sentences]
+    return [[position for position, word in enumerate(line.lower().split()) if word in words] for line in sentences]
 
 
 def tagged_nouns(sentences: Sequence[str], language: str) -> Words | None:
-    """Find the nouns of an English text with NLTK's tagger; None for another language or without the tagger's data."""
+    """Find the nouns of a text with NLTK's tagger; return None if it is not English or without the tagger's data."""
     return nouns_among(tagged_by_nltk([line.split() for line in sentences], language), language)
 
 
 def nouns_among(tags: Tags | None, language: str) -> Words | None:
-    """Find the nouns among the tags of each sentence; None without tags, and for a language without known tags."""
+    """Find the nouns by the tags of each sentence; return None without tags or for a language with unknown tags."""
     if tags is None or language not in NOUN_TAGS:
         return None
-    places = [[place for place, tag in enumerate(row) if tag in NOUN_TAGS[language]] for row in tags.sentences]
-    return Words(f"nouns-{tags.name}", places)
+    positions = [
+        [position for position, tag in enumerate(sentence) if tag in NOUN_TAGS[language]] for sentence in tags.sentences
+    ]
+    return Words(f"nouns-{tags.name}", positions)
 
 
 def read_alignments(path: Path, targets: Sequence[str], sources: Sequence[str] | None = None) -> list[Alignment]:
-    """Read word alignments in Pharaoh's format: a sentence a line, `0-0 1-2` links source token 0 to target token 0.
+    """Read word alignments in Pharaoh format, one sentence per line: `0-0` links source token 0 to target token 0.
 
-    Raises UserError for a wrong number of lines, a malformed link, and a link to a token that does not exist.
+    Raise UserError for a wrong number of lines, a malformed link, and a link to a token that does not exist.
     """
     lines = read_lines(path)
     if len(lines) != len(targets):
@@ -143,14 +145,14 @@ def read_alignments(path: Path, targets: Sequence[str], sources: Sequence[str] |
     alignments: list[Alignment] = []
     for number, line in enumerate(lines, start=1):
         alignment = []
-        for word in line.split():
-            if (link := LINK.fullmatch(word)) is None:
+        for link_text in line.split():
+            if (link := LINK.fullmatch(link_text)) is None:
                 raise UserError(
-                    f"{path}: line {number} has {word!r}; a link is SOURCE-TARGET, two numbers from 0, such as 3-4"
+                    f"{path}: line {number} has {link_text!r}; a link is SOURCE-TARGET, two numbers from 0, such as 3-4"
                 )
             alignment.append((int(link[1]), int(link[2])))
-        for place, (side, sentences) in enumerate((("source", sources), ("target", targets))):
-            last = max((link[place] for link in alignment), default=-1)
+        for index, (side, sentences) in enumerate((("source", sources), ("target", targets))):
+            last = max((link[index] for link in alignment), default=-1)
             if sentences and last >= (length := len(sentences[number - 1].split())):
                 raise UserError(f"{path}: line {number} links {side} token {last}, from 0; there are {length}")
         alignments.append(alignment)

@@ -1,8 +1,8 @@
-"""The classifiers of both kinds of probes, their training and its early stopping.
+"""The classifiers of both kinds of probes, with training and early stopping.
 
-Of the sizes of sentence probes, Ampomah et al. (2021) name two layers, RMSprop, the L2 of 1e-4, the rate of 2.5e-4, 64
-sentences a batch and up to 100 epochs. They do not name the rest, which is decided here: 512 hidden units with ReLU,
-patience of 5 epochs, L2 as weight decay of the hidden layer alone, and the weights of the best epoch.
+For sentence probes, Ampomah et al. (2021) specify two layers, RMSprop, L2 regularisation of 1e-4, a learning rate of
+2.5e-4, batches of 64 sentences and up to 100 epochs. The rest is our choice: 512 hidden units with ReLU, a patience of
+5 epochs, L2 as weight decay of the hidden layer only, and the weights of the best epoch.
 """
 
 from copy import deepcopy
@@ -17,7 +17,7 @@ from context_nmt.settings.evaluation import SentenceClassifierSettings, WordClas
 
 
 class Probe:
-    """A classifier, [N, D] -> logits [N, classes], with early stopping: keeps its best weights, the first of equals."""
+    """A classifier, [N, D] -> logits [N, classes], with early stopping at the first epoch of the highest accuracy."""
 
     def __init__(self, classifier: nn.Module, optimizer: torch.optim.Optimizer, patience: int) -> None:
         self.classifier, self.optimizer, self.patience = classifier, optimizer, patience
@@ -25,7 +25,7 @@ class Probe:
         self._kept = deepcopy(classifier.state_dict())
 
     def update(self, states: Tensor, labels: Tensor) -> None:
-        """Learn from states [N, D] of classes [N]."""
+        """Make one training step on states [N, D] with labels [N]."""
         self.classifier.train()
         self.optimizer.zero_grad()
         functional.cross_entropy(self.classifier(states), labels).backward()  # type: ignore[no-untyped-call]
@@ -33,7 +33,7 @@ class Probe:
 
     @torch.no_grad()
     def right(self, states: Tensor, labels: Tensor) -> Tensor:
-        """Return whether the class of each state [N, D] has the highest logit, bool [N]."""
+        """Return whether the label of each state [N, D] has the highest logit, bool [N]."""
         return self.classifier.eval()(states).argmax(-1) == labels
 
     @property
@@ -42,7 +42,7 @@ class Probe:
         return self._since < self.patience
 
     def validated(self, accuracy: float) -> None:
-        """Note the accuracy after an epoch."""
+        """Record the validation accuracy of an epoch."""
         self._since += 1
         if accuracy > self._best:
             self._best, self._since, self._kept = accuracy, 0, deepcopy(self.classifier.state_dict())

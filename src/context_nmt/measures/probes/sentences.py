@@ -1,7 +1,7 @@
-"""Sentence probes: how well a classifier predicts properties of a sentence from its mean encoder state.
+"""Sentence probes: the accuracy of classifiers that predict properties of a sentence from its mean encoder state.
 
-The mean is over all real positions of the encoder's output, the final norm included: the sentence's units and END. A
-model that looks at previous sentences sees none before these.
+The mean is over all real positions of the encoder output, after the final norm: the units of the sentence and END. A
+model that uses previous sentences gets none here.
 """
 
 from pathlib import Path
@@ -33,13 +33,13 @@ from context_nmt.settings.layout import Layout
 from context_nmt.settings.run_layout import run_name
 from context_nmt.settings.text import SideSettings
 
-TOKENS = 4096  # of a batch, padding included
+TOKENS = 4096  # in a batch, including padding
 
 
 def probe_sentences(experiment: Layout, variant: str, seed: int, *, device: str) -> None:
-    """Write the accuracy of each task and group of tasks, `probe` by tag, and chance.
+    """Write the accuracy and chance level of each task and group of tasks, as metric `probe` with the task as tag.
 
-    With several classifiers, `probe_deviation` is their sample standard deviation. Raises UserError for a folder
+    With several classifiers, `probe_deviation` is their sample standard deviation. Raise UserError for a folder
     without tasks, a malformed file, and sentences longer than the model's learned positions.
     """
     run = run_name(variant, seed)
@@ -49,15 +49,15 @@ def probe_sentences(experiment: Layout, variant: str, seed: int, *, device: str)
     tasks = {name: read_task(folder / f"{name}.txt") for name in find_tasks(folder)}
     text = RunText(experiment.model(run) / "text")
     model = load_run(experiment.model(run), device_named(device), text.chain.corpus)
-    found = {
+    results = {
         name: probe_task(split_features(model, text, tasks[name]), plan.classifier) for name in progress(tasks, run)
     }
     rows: list[Row] = []
-    for name, one in (found | group_means(found)).items():
-        rows += [row(test_set, "probe", one["accuracy"], tag=name)]
-        rows += [row(test_set, "probe", one["chance"], tag=name, subject=CHANCE)]
-        if "deviation" in one:
-            rows += [row(test_set, "probe_deviation", one["deviation"], tag=name)]
+    for name, result in (results | group_means(results)).items():
+        rows += [row(test_set, "probe", result["accuracy"], tag=name)]
+        rows += [row(test_set, "probe", result["chance"], tag=name, subject=CHANCE)]
+        if "deviation" in result:
+            rows += [row(test_set, "probe_deviation", result["deviation"], tag=name)]
     write_rows(experiment.sentence_probes(run), run, rows)
 
 
@@ -73,7 +73,7 @@ def probe_task(examples: dict[str, Examples], settings: SentenceClassifierSettin
 
 
 def group_means(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the summaries of the groups whose tasks are all found: means over tasks."""
+    """Return the summary of each group with results for all its tasks: means over tasks."""
     groups = {}
     for group, tasks in GROUPS.items():
         if found.keys() >= set(tasks):
@@ -84,17 +84,17 @@ def group_means(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def summary(accuracies: list[float], chance: float) -> dict[str, Any]:
-    """Round accuracies by classifier seed, in per cent; add their mean, and with several their sample deviation."""
+    """Summarise the accuracies of all classifier seeds, in per cent: mean and, with several, sample deviation."""
     deviation = {"deviation": round(stdev(accuracies), 4)} if len(accuracies) > 1 else {}
     rounded = [round(value, 4) for value in accuracies]
     return {"accuracies": rounded, "accuracy": round(fmean(accuracies), 4), "chance": round(chance, 4)} | deviation
 
 
 class RunText:
-    """Turns lines of Moses tokens into the source ids of a run.
+    """A converter from lines of Moses tokens to the source ids of a run.
 
-    They are joined and tokenized again as the run's own text was: with other settings, or where the tokenizer sees the
-    gaps between tokens ("didn 't"), words would be split differently.
+    The tokens are detokenized, then tokenized like the text of the run: with other settings, or with the gaps between
+    tokens ("didn 't"), words would be split differently.
     """
 
     def __init__(self, folder: Path):
@@ -117,9 +117,9 @@ def split_features(model: Model, text: RunText, task: Task) -> dict[str, Example
 
 
 def mean_states(model: Model, sentences: list[NDArray[np.int64]]) -> Tensor:
-    """Source ids of N sentences -> the mean of each one's top encoder states, [N, D], on the CPU.
+    """Return the mean top encoder state of each of N sentences of source ids, [N, D], on the CPU.
 
-    Raises UserError for a sentence that is longer than the model's learned positions.
+    Raise UserError for a sentence that is longer than the model's learned positions.
     """
     device = next(model.parameters()).device
     lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
@@ -132,5 +132,5 @@ def mean_states(model: Model, sentences: list[NDArray[np.int64]]) -> Tensor:
 
     batches = length_batches(lengths + 1, lengths + 1, tokens=TOKENS)
     with evaluating(model):
-        found = in_batches(work, batches, lengths, progress=None, workers=usable(device), processes=ALONE)
-    return torch.from_numpy(np.stack([found[number] for number in range(len(lengths))]))
+        states = in_batches(work, batches, lengths, progress=None, workers=usable(device), processes=ALONE)
+    return torch.from_numpy(np.stack([states[number] for number in range(len(lengths))]))

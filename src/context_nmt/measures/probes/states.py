@@ -1,9 +1,9 @@
-"""The states of every layer of a model's two stacks at the units of sentence pairs, and their cosines to layer 0.
+"""The states of every layer of both stacks at the units of sentence pairs, and their cosines to layer 0.
 
-The encoder sees the source and END, the decoder the reference: an autoregressive one after BEGIN, a masked one whole,
-with no unit masked. A model that looks at previous sentences sees none before these. Layer 0 is the embeddings with
-their positions; another layer is the output of its feed-forward sublayer, residual included, and the last one that of
-the stack's final norm.
+The encoder reads the source and END, the decoder the reference: after BEGIN in an autoregressive model, with no unit
+masked in a masked model. A model that uses previous sentences gets none here. Layer 0 is the embeddings with positions,
+the last layer the output of the final norm, and any other layer the output of its feed-forward sublayer, including the
+residual.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ STACKS = ("encoder", "decoder")
 
 @dataclass(frozen=True)
 class Layers:
-    """One stack's states of B sentences."""
+    """The states of one stack for B sentences."""
 
     states: tuple[Tensor, ...]  # [B, T, D] each: [0] embeddings, [-1] the stack's output
     ids: Tensor  # [B, T], the input unit at each position
@@ -42,26 +42,26 @@ def read_layers(model: Model, pairs: Pairs, numbers: Indices) -> dict[str, Layer
             model.decode(inputs, memory)
     states = {"encoder": (memory.states, batch.source), "decoder": (tuple(outputs[name] for name in names), inputs)}
     return {
-        # clones, since no classifier can learn from tensors of the inference mode
-        stack: Layers(tuple(state.clone() for state in own), ids, (ids != PADDING) & (ids != BEGIN) & (ids != END))
-        for stack, (own, ids) in states.items()
+        # clones, since tensors made in inference mode cannot be used in training
+        stack: Layers(tuple(state.clone() for state in layers), ids, (ids != PADDING) & (ids != BEGIN) & (ids != END))
+        for stack, (layers, ids) in states.items()
     }
 
 
 def cosines(layers: Layers) -> list[tuple[Tensor, Tensor]]:
-    """For each layer from 1, return the cosines to layer 0: of every real position [N], and of every sentence [B].
+    """Return the cosines to layer 0 of each layer from 1: of every real position [N], and of every sentence [B].
 
-    The code of Emelin et al. (2019, figures 6 and 7) takes a sentence's states, at all its positions, as one vector.
-    BEGIN and END are left out here.
+    The code of Emelin et al. (2019, figures 6 and 7) concatenates the states of all positions of a sentence into one
+    vector. BEGIN and END are left out here.
     """
-    embeddings, there = layers.states[0].double(), layers.real.any(1)
-    found = []
+    embeddings, with_units = layers.states[0].double(), layers.real.any(1)
+    pairs = []
     for states in (one.double() for one in layers.states[1:]):
-        products, norms, others = (
+        products, embedding_norms, state_norms = (
             (one * other).sum(-1) * layers.real  # [B, T], 0 where there is no unit
             for one, other in ((embeddings, states), (embeddings, embeddings), (states, states))
         )
-        tokens = products[layers.real] / (norms[layers.real] * others[layers.real]).sqrt()
-        product, norm, other = (values[there].sum(1) for values in (products, norms, others))
-        found.append((tokens, product / (norm * other).sqrt()))
-    return found
+        tokens = products[layers.real] / (embedding_norms[layers.real] * state_norms[layers.real]).sqrt()
+        product, norm, other = (values[with_units].sum(1) for values in (products, embedding_norms, state_norms))
+        pairs.append((tokens, product / (norm * other).sqrt()))
+    return pairs

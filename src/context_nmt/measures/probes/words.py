@@ -1,9 +1,9 @@
-"""Lexical probes: how well a layer's state predicts the unit at its position (Emelin et al. 2019).
+"""Lexical probes: the accuracy of predicting a unit from a layer's state at its position (Emelin et al. 2019).
 
-A classifier per layer and stack, D -> 512 ReLU, dropout 0.5 -> units, without output bias, trained by Adam on training
-text with its own early stopping. The unit is that of the position: in the decoder the input, not the next one. Units
-are those of the side's training sentences; any other one in a test set counts as not found. BEGIN and END, which are
-always found, are left out. The paper does not say how many tokens a batch has.
+Each layer of each stack has a classifier, D -> 512 ReLU, dropout 0.5 -> units, without output bias, trained on training
+text by Adam with its own early stopping. In the decoder, the unit at a position is the input, not the next unit. The
+classes are the units of the training sentences; any other unit of a test set counts as wrong. BEGIN and END, which are
+always predicted, are left out. The paper does not specify the batch size in tokens.
 """
 
 from collections import defaultdict
@@ -31,14 +31,14 @@ from context_nmt.settings.evaluation import WordClassifierSettings
 from context_nmt.settings.run_layout import run_name
 from context_nmt.training.batches import Pairs
 
-LONGEST = 100  # units of a training sentence, on either side
+LONGEST = 100  # maximum number of units in a training sentence, on either side
 NO_CLASS = -1
 BINS = 10  # of frequencies
-TOKENS = 4096  # of a batch of a test set, padding included
+TOKENS = 4096  # in a batch of a test set, including padding
 
 
 def probe_words(experiment: EvaluationFolder, variant: str, seed: int, *, device: str) -> None:
-    """Write the rows of `WordProbes` for every test set; raises UserError for missing files."""
+    """Write the rows of `WordProbes` for every test set; raise UserError for missing files."""
     run = run_name(variant, seed)
     corpus = BinarizedCorpus(experiment.binarized)
     model = load_run(experiment.model(run), device_named(device), corpus)
@@ -52,7 +52,7 @@ def probe_words(experiment: EvaluationFolder, variant: str, seed: int, *, device
 
 
 class WordProbes:
-    """The classifiers of all layers of one model, trained on its corpus."""
+    """The classifiers of all layers of a model, trained on its corpus."""
 
     def __init__(self, model: Model, corpus: BinarizedCorpus, settings: WordClassifierSettings) -> None:
         self.model, self.corpus, self.settings = model, corpus, settings
@@ -60,8 +60,8 @@ class WordProbes:
         training = Pairs(*corpus.parallel(corpus.train), maximum_length=LONGEST, device=device)
         validation = Pairs(*corpus.parallel(corpus.validation), maximum_length=None, device=device)
         if (count := len(training.kept)) > settings.training_sentences:
-            evenly = np.linspace(0, count - 1, settings.training_sentences).astype(np.int64)
-            training.kept = training.kept[evenly]
+            evenly_spaced = np.linspace(0, count - 1, settings.training_sentences).astype(np.int64)
+            training.kept = training.kept[evenly_spaced]
         self.vocabularies = {"encoder": corpus.source_vocabulary, "decoder": corpus.target_vocabulary}
         files = {"encoder": training.source, "decoder": training.target}
         sides = {stack: (side, len(self.vocabularies[stack])) for stack, side in files.items()}
@@ -76,7 +76,7 @@ class WordProbes:
             ]
             for stack in STACKS
         }
-        probes = [probe for of_stack in self.probes.values() for probe in of_stack]
+        probes = [probe for stack_probes in self.probes.values() for probe in stack_probes]
         random = np.random.default_rng(settings.seed)
         with torch.random.fork_rng(devices=[]):
             for _ in progress(range(settings.epochs), "lexical probes"):
@@ -96,63 +96,63 @@ class WordProbes:
                         probe.update(states[layers.real], labels)
 
     def _validate(self, validation: Pairs) -> None:
-        found: dict[str, list[NDArray[np.bool_]]] = {stack: [] for stack in STACKS}
+        hits: dict[str, list[NDArray[np.bool_]]] = {stack: [] for stack in STACKS}
         for batch in validation.batches(tokens=self.settings.batch_tokens):
             for stack, layers in read_layers(self.model, validation, batch).items():
-                found[stack].append(self.right(stack, layers))
-        for stack, parts in found.items():
-            for probe, right in zip(self.probes[stack], np.concatenate(parts, axis=1).mean(axis=1), strict=True):
+                hits[stack].append(self.right(stack, layers))
+        for stack, batches in hits.items():
+            for probe, share in zip(self.probes[stack], np.concatenate(batches, axis=1).mean(axis=1), strict=True):
                 if probe.goes_on:
-                    probe.validated(float(right))
+                    probe.validated(float(share))
 
     def right(self, stack: str, layers: Layers) -> NDArray[np.bool_]:
-        """Return whether the unit of each of N real positions, sentence by sentence, is found, [layers, N]."""
+        """Return whether each layer predicts the unit at each of N real positions, by sentence, [layers, N]."""
         labels = self.classes[stack][layers.ids[layers.real]]
         probes = zip(self.probes[stack], layers.states, strict=True)
         return torch.stack([probe.right(states[layers.real], labels) for probe, states in probes]).cpu().numpy()
 
     def rows(self, test: str, tags: Mapping[str, Tags | None]) -> Iterator[Row]:
-        """Measure one test set by layer; STACK is encoder or decoder, and `tags` are those of its words.
+        """Measure one test set by layer; STACK is encoder or decoder, and `tags` has the tags of its words.
 
-        lexical_STACK                per cent of all units that the layer's classifier finds
-        lexical_STACK_by_frequency   the same by bin, from 1, the rarest types, to 10
-        lexical_STACK_by_tag         the same by the tag of the unit's word, where it is known
+        lexical_STACK                accuracy of the layer's classifier for all units, in per cent
+        lexical_STACK_by_frequency   the same by frequency bin, from 1 (the rarest types) to 10
+        lexical_STACK_by_tag         the same by the tag of the unit's word, if it is known
         cosine_STACK_tokens          mean cosine of the layer's states and the embeddings
-        cosine_STACK_sentences       the same with a sentence's states as one vector
+        cosine_STACK_sentences       the same with the concatenated states of each sentence
         """
         pairs = Pairs(*self.corpus.parallel(test), maximum_length=None, device=self.device)
         tags_of = {
-            stack: unit_tags(side, self.vocabularies[stack], own.sentences)
+            stack: unit_tags(side, self.vocabularies[stack], stack_tags.sentences)
             for stack, side in {"encoder": pairs.source, "decoder": pairs.target}.items()
-            if (own := tags[stack])
+            if (stack_tags := tags[stack])
         }
-        found: dict[tuple[str, str], list[NDArray[np.bool_]]] = defaultdict(list)  # by metric and tag
-        angles: dict[tuple[str, int], list[float]] = defaultdict(list)  # by metric and layer
+        hits: dict[tuple[str, str], list[NDArray[np.bool_]]] = defaultdict(list)  # by metric and tag
+        cosines_by_layer: dict[tuple[str, int], list[float]] = defaultdict(list)  # by metric and layer
         for batch in pairs.batches(tokens=TOKENS):
             for stack, layers in read_layers(self.model, pairs, batch).items():
                 right = self.right(stack, layers)
-                found[f"lexical_{stack}", ""].append(right)
+                hits[f"lexical_{stack}", ""].append(right)
                 bins = self.bins[stack][layers.ids[layers.real].cpu().numpy()]
                 for number in np.unique(bins[bins > 0]):
-                    found[f"lexical_{stack}_by_frequency", str(number)].append(right[:, bins == number])
+                    hits[f"lexical_{stack}_by_frequency", str(number)].append(right[:, bins == number])
                 if stack in tags_of:
                     tagged = np.array([tag for number in batch for tag in tags_of[stack][number]], dtype=np.str_)
                     for tag in np.unique(tagged[tagged != ""]):
-                        found[f"lexical_{stack}_by_tag", str(tag)].append(right[:, tagged == tag])
+                        hits[f"lexical_{stack}_by_tag", str(tag)].append(right[:, tagged == tag])
                 for number, (tokens, sentences) in enumerate(cosines(layers), start=1):
-                    angles[f"cosine_{stack}_tokens", number] += tokens.tolist()
-                    angles[f"cosine_{stack}_sentences", number] += sentences.tolist()
-        for (metric, tag), parts in found.items():
-            units = np.concatenate(parts, axis=1)  # [layers, N]
-            for layer, share in enumerate(units.mean(axis=1) if units.size else ()):
+                    cosines_by_layer[f"cosine_{stack}_tokens", number] += tokens.tolist()
+                    cosines_by_layer[f"cosine_{stack}_sentences", number] += sentences.tolist()
+        for (metric, tag), metric_hits in hits.items():
+            is_right = np.concatenate(metric_hits, axis=1)  # [layers, N]
+            for layer, share in enumerate(is_right.mean(axis=1) if is_right.size else ()):
                 yield row(test, metric, round(100 * float(share), 6), layer=layer, tag=tag)
-        for (metric, layer), values in angles.items():
+        for (metric, layer), values in cosines_by_layer.items():
             if values:
                 yield row(test, metric, round(fmean(values), 6), layer=layer)
 
 
 def _classes(side: TokenFile, chosen: NDArray[np.int64], vocabulary: int) -> Tensor:
-    """Return the class of every id [V]: a number for each one in the chosen sentences, NO_CLASS for others."""
+    """Return the class of every id [V]: a number for each id in the chosen sentences, NO_CLASS for others."""
     seen = np.unique(np.concatenate([side[number] for number in chosen]))
     classes = torch.full((vocabulary,), NO_CLASS)
     classes[torch.from_numpy(seen.astype(np.int64))] = torch.arange(len(seen))
@@ -160,10 +160,10 @@ def _classes(side: TokenFile, chosen: NDArray[np.int64], vocabulary: int) -> Ten
 
 
 def frequency_bins(training: TokenFile, vocabulary: int) -> NDArray[np.int64]:
-    """Return the bin of every id [V], from 1 for the rarest: as many types in each, as far as they divide evenly.
+    """Return the frequency bin of every id [V]; bins from 1, the rarest, have equal numbers of types if possible.
 
-    Types of equal frequency are in the order of the vocabulary, the later ones rarer. Types that the training text does
-    not have are in bin 0.
+    Among types of equal frequency, those later in the vocabulary count as rarer. Types that do not occur in the
+    training text are in bin 0.
     """
     counts = np.bincount(np.concatenate([training[number] for number in range(len(training))]), minlength=vocabulary)
     seen = np.flatnonzero(counts)
@@ -174,10 +174,10 @@ def frequency_bins(training: TokenFile, vocabulary: int) -> NDArray[np.int64]:
 
 
 def unit_tags(side: TokenFile, vocabulary: Vocabulary, tags: list[list[str]]) -> list[list[str]]:
-    """Return the tag of each unit's word, by sentence; empty tags where a sentence's words and tags do not match."""
+    """Return the tag of each unit's word, by sentence; tags are empty if words and tags of a sentence do not match."""
     tagged = []
-    for number, own in enumerate(tags):
-        units = [vocabulary.units[one] for one in side[number]]
-        words = tagged_words(units, own)
+    for number, sentence_tags in enumerate(tags):
+        units = [vocabulary.units[unit_id] for unit_id in side[number]]
+        words = tagged_words(units, sentence_tags)
         tagged.append([tag for start, end, tag in words for _ in range(start, end)] or [""] * len(units))
     return tagged
