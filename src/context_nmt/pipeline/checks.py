@@ -128,9 +128,10 @@ def _missing_keys(pipeline: Path, parameters: Path) -> Iterator[str]:
     stages, values = read_yaml(pipeline)["stages"].values(), read_yaml(parameters)
     defaults = {key: "{}" for stage in stages for key in stage.get("params", [])}
     defaults |= {f"{items}".strip("${}"): "[]" for stage in stages for items in stage.get("matrix", {}).values()}
+    parents = {key.rpartition(".")[0] for key in defaults}
     for key, default in sorted(defaults.items()):
         parent, _, name = key.rpartition(".")
-        if name not in ((values.get(parent) or {}) if parent else values):
+        if key not in parents and name not in ((values.get(parent) or {}) if parent else values):
             yield f"{parameters}: {key}: dvc.yaml reads this key; write `{name}: {default}` for its default"
 
 
