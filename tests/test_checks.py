@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 from context_nmt.code_closure import write_code_files
 from context_nmt.files import UserError
 from context_nmt.pipeline.checks import check_before_run, check_experiments, experiments
-from context_nmt.pipeline.new_experiment import Recipe, create_experiment
+from context_nmt.pipeline.new_experiment import StartingPoint, create_experiment
 from context_nmt.settings.parameters import read_parameters
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ def original(tmp_path_factory):
     for name in ("dvc.yaml", "params.yaml", "data/params.yaml", *existing):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
-    create_experiment(folder, "one", Recipe())
+    create_experiment(folder, "one", StartingPoint())
     write_code_files(folder)
     return folder
 
@@ -168,7 +168,7 @@ def test_every_problem_gets_a_line(project):
 
 
 def test_a_new_experiment_has_the_corpus_and_languages_given(project):
-    folder = create_experiment(project, "mine-en-cs", Recipe(corpus="mine", target="cs"))
+    folder = create_experiment(project, "mine-en-cs", StartingPoint(corpus="mine", target="cs"))
     settings = read_parameters(folder / "params.yaml")
     corpus = settings.corpus
     assert (corpus.name, corpus.source, corpus.target) == ("mine", "en", "cs")
@@ -194,7 +194,7 @@ def test_a_new_experiment_has_the_corpus_and_languages_given(project):
 )
 def test_a_new_experiment_on_a_generated_corpus_has_the_default_recipe_splits_and_sets(project, options, download):
     edit(project / "data/params.yaml", "generated:\n", "generated:\n  large: {seed: 2}\n")
-    settings = read_parameters(create_experiment(project, "two", Recipe(**options)) / "params.yaml")
+    settings = read_parameters(create_experiment(project, "two", StartingPoint(**options)) / "params.yaml")
     default = read_parameters(project / "params.yaml")
     corpus = {"name": settings.corpus.name, "source": settings.corpus.source, "target": settings.corpus.target}
     assert corpus == {"name": options.pop("corpus", "miniature"), "source": "en", "target": "de"} | options
@@ -204,7 +204,7 @@ def test_a_new_experiment_on_a_generated_corpus_has_the_default_recipe_splits_an
 
 
 def test_a_new_experiment_finds_a_text_of_ones_own_where_all_experiments_do(project):
-    folder = create_experiment(project, "two", Recipe(like=".", corpus="mine"))
+    folder = create_experiment(project, "two", StartingPoint(like=".", corpus="mine"))
     assert read_parameters(folder / "params.yaml").download == ("miniature",)  # for its probing tasks
     with pytest.raises(UserError, match=r"corpus\.name: .*two/data/mine"):
         check_before_run(project, folder)
@@ -215,7 +215,7 @@ def test_a_new_experiment_finds_a_text_of_ones_own_where_all_experiments_do(proj
 def test_a_new_experiment_starts_from_the_one_that_is_named(project):
     edit(project / "experiments/one/params.yaml", "width: 64", "width: 32")
     two, three = (
-        read_parameters(create_experiment(project, name, Recipe(like=like, corpus=corpus)) / "params.yaml")
+        read_parameters(create_experiment(project, name, StartingPoint(like=like, corpus=corpus)) / "params.yaml")
         for name, like, corpus in (("two", "one", "mine"), ("three", "multi30k-en-de", None))
     )
     assert (two.corpus.name, two.corpus.tests, two.model.width) == ("mine", ("test",), 32)
@@ -246,7 +246,7 @@ def test_a_new_experiment_keeps_the_layout_and_comments_of_the_default_one(proje
 def test_a_new_experiment_is_refused_with_a_wrong_name_or_model(project, name, options, message):
     before = set((project / "experiments").iterdir())
     with pytest.raises(UserError, match=re.escape(message)):
-        create_experiment(project, name, Recipe(**options))
+        create_experiment(project, name, StartingPoint(**options))
     assert set((project / "experiments").iterdir()) == before
 
 

@@ -43,9 +43,9 @@ def new(
 
         context-nmt new mine-en-cs --corpus mine --source en --target cs
     """
-    from context_nmt.pipeline.new_experiment import Recipe, create_experiment, create_project, next_steps
+    from context_nmt.pipeline.new_experiment import StartingPoint, create_experiment, create_project, next_steps
 
-    recipe = Recipe(like, corpus, source, target)
+    recipe = StartingPoint(like, corpus, source, target)
     is_project = Path("dvc.yaml").is_file()
     folder = create_experiment(Path(), name, recipe) if is_project else create_project(name, recipe)
     typer.echo(next_steps(Path(), folder))

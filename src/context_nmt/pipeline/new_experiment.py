@@ -27,14 +27,12 @@ OWN_REPOSITORY = {
     ".dvcignore": "__pycache__/\n.*.partial\n.*.earlier\n",
 }
 REAL_TEXT = "multi30k-en-de"  # its recipe suits human-written text; the default one suits the miniature's few words
-
-
 PROJECT = Path(__file__).parents[1] / "project"  # in an installed package, see setup.py
 NO_GIT = "    no_scm = true\n"  # for .dvc/config; DVC refuses a folder without git otherwise
 
 
 @dataclass(frozen=True)
-class Recipe:
+class StartingPoint:
     """The starting point of a new experiment; values that are None come from the experiment `like`.
 
     Without `like`, this is the default experiment for generated corpora and `REAL_TEXT` for any other.
@@ -46,7 +44,7 @@ class Recipe:
     target: str | None = None
 
 
-def create_experiment(root: Path, name: str, recipe: Recipe) -> Path:
+def create_experiment(root: Path, name: str, recipe: StartingPoint) -> Path:
     """Make `experiments/NAME` in a project and return it.
 
     Raise UserError for a name that is taken or unsuitable, and for an unknown `like`.
@@ -66,7 +64,7 @@ def create_experiment(root: Path, name: str, recipe: Recipe) -> Path:
     return folder
 
 
-def create_project(name: str, recipe: Recipe) -> Path:
+def create_project(name: str, recipe: StartingPoint) -> Path:
     """Make a project out of the installed package: the pipeline, the code that it runs, and one experiment, in NAME.
 
     Raise UserError as `create_experiment` does, and if the package is not installed.
@@ -93,7 +91,7 @@ def _check_name(name: str, folder: Path) -> None:
         raise UserError(f"{folder} exists; choose another NAME, or remove it")
 
 
-def _parameters(project: Path, name: str, recipe: Recipe, root: str) -> tuple[Any, list[str]]:
+def _parameters(project: Path, name: str, recipe: StartingPoint, root: str) -> tuple[Any, list[str]]:
     """Return params.yaml of `recipe.like` with the recipe's changes, and its corpora that are the user's own.
 
     Keep comments and layout. Call the splits of another corpus train, valid and test. A corpus that

@@ -18,7 +18,7 @@ class Checked:
 
 
 class Bounds:
-    """Limits of a number (ge, gt, le, lt), for `checking.check` alone: training runs without pydantic."""
+    """Limits of a number (ge, gt, le, lt), checked by pydantic in params.yaml and by `within_bounds` in plans."""
 
     def __init__(self, **limits: float) -> None:
         self.limits = limits
