@@ -40,7 +40,6 @@ def show(
 
     For example
 
-        context-nmt show han_encoder 1 --document 22 --output document.html
         context-nmt show han_encoder 1 --document 22 --sentences 4 --output picture.svg
     """
     from context_nmt.report.attention_page import show_document
