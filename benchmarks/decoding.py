@@ -1,6 +1,5 @@
 """Measure decoding: this project against CTranslate2 with the same weights."""
 
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +8,7 @@ from typing import Literal
 
 import torch
 
-from benchmarks.models import plan_of, trained
+from benchmarks.models import trained
 from benchmarks.report import Part, part_command
 from benchmarks.rounds import CORES, Contender, Measured, Work, measure, ratio
 from benchmarks.setting import EXPERIMENT, corpus
@@ -19,6 +18,7 @@ from context_nmt.decoding.workers import usable
 from context_nmt.files import read_lines
 from context_nmt.measures.bleu import bleu_metric
 from context_nmt.models.checkpoints import load_run
+from context_nmt.models.exporting import export
 from context_nmt.settings.decoding import DecodingSettings
 
 BEAM = 6
@@ -97,17 +97,15 @@ def _ours(folder: Path, settings: DecodingSettings) -> Iterator[Work]:
 
 @contextmanager
 def _theirs(folder: Path, beam: int) -> Iterator[Work]:
-    from benchmarks import ctranslate2_model  # only `make speed` installs it
+    import ctranslate2  # only `make speed` installs it
 
-    model = load_run(folder, torch.device("cpu"))
     lines = [line.split(" ") for line in read_lines(EXPERIMENT.subwords / f"{_test()}.{corpus().source}")]
-    converted = Path(tempfile.mkdtemp())
-    try:
-        heads = plan_of("transformer").model.model.heads
-        ctranslate2_model.convert(model, corpus().target_vocabulary, heads, converted)
-        translator = ctranslate2_model.translator(converted, workers=CORES)
-    finally:
-        shutil.rmtree(converted)
+    with tempfile.TemporaryDirectory() as temporary:
+        converted = Path(temporary) / "model"
+        export(folder, converted)
+        translator = ctranslate2.Translator(
+            str(converted), device="cpu", compute_type="float32", inter_threads=CORES, intra_threads=1
+        )
 
     def work(sentences: int = len(lines)) -> tuple[float, list[str]]:
         results = translator.translate_batch(

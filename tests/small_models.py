@@ -11,8 +11,8 @@ from context_nmt.corpus.vocabulary import BEGIN, PADDING
 from context_nmt.models.building import build
 from context_nmt.models.kinds.autoregressive import DecodingState, TranslationModel
 from context_nmt.models.kinds.document import DocumentModel, KnownSentences, source_states
+from context_nmt.models.mechanisms import PLAIN
 from context_nmt.models.plans import Filling, ModelPlan
-from context_nmt.pipeline.planning import PLAIN
 from context_nmt.settings.model import LayerSlot, ModelSettings, OutputSlot
 from context_nmt.transformer.layers import Memory
 from context_nmt.transformer.sentence_context import SentenceContext

@@ -16,9 +16,10 @@ from context_nmt.corpus.vocabulary import SPECIALS
 from context_nmt.files import write_json, write_lines
 from context_nmt.models import mechanisms
 from context_nmt.models.counting import SENTENCE_LENGTH, describe
+from context_nmt.models.mechanisms import PLAIN
 from context_nmt.models.plans import Filling
 from context_nmt.pipeline.descriptions import describe_plans
-from context_nmt.pipeline.planning import PLAIN, write_plans
+from context_nmt.pipeline.planning import write_plans
 from context_nmt.settings.checking import read_yaml
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.model import LayerSlot

@@ -39,8 +39,9 @@ from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.mechanisms import multi_head_attention
 from context_nmt.mechanisms.hierarchical_attention import Norm
 from context_nmt.models import mechanisms
+from context_nmt.models.mechanisms import PLAIN
 from context_nmt.models.plans import Filling
-from context_nmt.pipeline.planning import PLAIN, plan
+from context_nmt.pipeline.planning import plan
 from context_nmt.transformer.attention import LayerContext, MultiHeadAttention, merge_heads, split_heads
 
 

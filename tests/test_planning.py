@@ -12,8 +12,9 @@ from context_nmt.corpus.catalogue import read_entry
 from context_nmt.corpus.download import read_data_plan
 from context_nmt.files import UserError, read_json, write_json
 from context_nmt.models import mechanisms
+from context_nmt.models.mechanisms import PLAIN
 from context_nmt.models.plans import VALIDATION, Filling, ModelPlan, TrainingPlan
-from context_nmt.pipeline.planning import PLAIN, plan, write_plans
+from context_nmt.pipeline.planning import plan, write_plans
 from context_nmt.settings.checking import read_plan
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.evaluation import SentenceProbePlan, SignificanceSettings, WordClassifierSettings

@@ -5,6 +5,7 @@ from context_nmt.commands.check import check
 from context_nmt.commands.compare import compare
 from context_nmt.commands.corpus import corpus
 from context_nmt.commands.describe import describe
+from context_nmt.commands.export import export
 from context_nmt.commands.new import new
 from context_nmt.commands.repro import repro
 from context_nmt.commands.score import score
@@ -20,6 +21,7 @@ app = application(
     compare,
     describe,
     show,
+    export,
     help="""Run experiments in machine translation with context, and use what they have trained.
 
     `context-nmt COMMAND --help` says what a command reads and writes.

@@ -10,6 +10,7 @@ import context_nmt.mechanisms
 from context_nmt.files import UserError
 from context_nmt.transformer.attention import Place
 
+PLAIN = "multi_head_attention"  # fills every slot of a layer that a variant does not name
 FOLDER = Path(context_nmt.mechanisms.__path__[0])
 
 

@@ -19,7 +19,6 @@ from context_nmt.settings.model import LayerSlot, ModelSettings, OutputSlot
 from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.settings.training import AveragingSettings
 
-PLAIN = "multi_head_attention"
 VOCABULARY = 100  # size for models that are built without weights
 
 
@@ -84,7 +83,10 @@ def plan(experiment: ExperimentSettings, variant: str) -> VariantPlan:
     recipe = experiment.recipe(variant)
     slots: dict[str, tuple[Filling, ...]] = {
         slot: _fill(
-            slot, recipe.slots.get(slot, {"mechanism": PLAIN}), recipe.model, f"variants.{variant}.slots.{slot}"
+            slot,
+            recipe.slots.get(slot, {"mechanism": mechanisms.PLAIN}),
+            recipe.model,
+            f"variants.{variant}.slots.{slot}",
         )
         for slot in (*get_args(LayerSlot), *recipe.slots)
     }
@@ -111,7 +113,7 @@ def _fill(
         if repeated := sorted(filled.keys() & fillings.keys()):
             raise UserError(f"params.yaml: {path}.layers: another entry of this slot fills {repeated}, too")
         fillings |= filled
-    return tuple(fillings.get(layer, Filling(mechanism=PLAIN)) for layer in range(1, count + 1))
+    return tuple(fillings.get(layer, Filling(mechanism=mechanisms.PLAIN)) for layer in range(1, count + 1))
 
 
 def _fillings(slot: str, entry: dict[str, Any], count: int, key: str) -> dict[int, Filling]:

@@ -1,0 +1,110 @@
+"""Write the model of a trained run for CTranslate2: the same weights in float32."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.vocabulary import BEGIN, END, SPECIALS, UNKNOWN
+from context_nmt.files import UserError, replacing_folder
+from context_nmt.models.checkpoints import RUN_WEIGHTS, load_metadata, load_run
+from context_nmt.models.mechanisms import PLAIN
+from context_nmt.models.plans import ModelPlan
+from context_nmt.transformer.embedding import Embedding, sinusoids
+
+POSITIONS = 1024  # of sinusoids, which have no end
+
+
+def export(run: Path, folder: Path) -> None:
+    """Write the model in the folder of a run, with its text files, as a CTranslate2 model.
+
+    Raise UserError for a model that CTranslate2 cannot run, if the package is missing, and if `folder` exists.
+    """
+    if folder.exists():
+        raise UserError(f"{folder}: exists already; name a new folder")
+    path = run / RUN_WEIGHTS
+    plan = ModelPlan.from_dict(load_metadata(path)["plan"])
+    _check(plan, path)
+    try:
+        from ctranslate2.specs import TransformerSpec
+    except ImportError:
+        raise UserError("the package ctranslate2 is missing: pip install ctranslate2") from None
+    settings, model, corpus = plan.model, load_run(run, torch.device("cpu")), BinarizedCorpus(run / "text")
+    # RELU and GELU have the numbers 0 and 3 in ctranslate2.specs.common_spec.Activation, which is not typed.
+    spec = TransformerSpec.from_config(
+        (settings.encoder_layers, settings.decoder_layers),
+        settings.heads,
+        pre_norm=settings.norm == "pre",
+        activation={"relu": 0, "gelu": 3}[settings.activation],
+    )
+    _embedding(spec.encoder, spec.encoder.embeddings[0], model.source_embedding)
+    _embedding(spec.decoder, spec.decoder.embeddings, model.target_embedding)
+    for side, stack in ((spec.encoder, model.encoder), (spec.decoder, model.decoder)):
+        for layer_spec, layer in zip(side.layer, stack.layers, strict=True):
+            _layer(layer_spec, layer)
+        if settings.norm == "pre":
+            _norm(side.layer_norm, stack.final_norm)
+    spec.decoder.projection.weight = _array(model.output.weight)
+    spec.register_source_vocabulary(list(corpus.source_vocabulary.units))
+    spec.register_target_vocabulary(list(corpus.target_vocabulary.units))
+    spec.config.bos_token = spec.config.decoder_start_token = SPECIALS[BEGIN]
+    spec.config.eos_token, spec.config.unk_token = SPECIALS[END], SPECIALS[UNKNOWN]
+    spec.config.add_source_eos = True
+    spec.config.layer_norm_epsilon = settings.layer_norm_epsilon
+    spec.validate()
+    with replacing_folder(folder) as temporary:
+        spec.save(str(temporary))
+        shutil.copytree(run / "text", temporary / "text")
+
+
+def _check(plan: ModelPlan, path: Path) -> None:
+    if plan.model.kind != "autoregressive":
+        raise UserError(f"{path}: is a {plan.model.kind} model; CTranslate2 runs autoregressive ones (model.kind)")
+    for slot, fillings in plan.slots.items():
+        for filling in fillings:
+            if filling.mechanism != PLAIN:
+                raise UserError(f"{path}: has {filling.mechanism} in {slot}; CTranslate2 has only the plain attention")
+
+
+def _embedding(side: Any, spec: Any, embedding: Embedding) -> None:
+    """Convert an embedding with its scale and bias already in the table."""
+    table = embedding.table.weight * embedding.scale
+    side.scale_embeddings = False
+    spec.weight = _array(table if embedding.bias is None else table + embedding.bias)
+    learned = embedding.positions
+    positions = sinusoids(0, POSITIONS, table.size(1), table.device) if learned is None else learned.weight
+    side.position_encodings.encodings = _array(positions)
+
+
+def _layer(spec: Any, layer: Any) -> None:
+    """Convert one layer of the encoder or decoder; CTranslate2 has queries, keys and values in one matrix."""
+    attention = layer.self_attention
+    _norm(spec.self_attention.layer_norm, layer.residual.norm)
+    _linear(spec.self_attention.linear[0], attention.query, attention.key, attention.value)
+    _linear(spec.self_attention.linear[1], attention.output)
+    if hasattr(layer, "cross_attention"):
+        crossing = layer.cross_attention
+        _norm(spec.attention.layer_norm, layer.cross_residual.norm)
+        _linear(spec.attention.linear[0], crossing.query)
+        _linear(spec.attention.linear[1], crossing.key, crossing.value)
+        _linear(spec.attention.linear[2], crossing.output)
+    _norm(spec.ffn.layer_norm, layer.feed_forward.residual.norm)
+    _linear(spec.ffn.linear_0, layer.feed_forward.inner)
+    _linear(spec.ffn.linear_1, layer.feed_forward.outer)
+
+
+def _linear(spec: Any, *layers: nn.Linear) -> None:
+    spec.weight = _array(torch.cat([layer.weight for layer in layers]))
+    if layers[0].bias is not None:
+        spec.bias = _array(torch.cat([layer.bias for layer in layers]))
+
+
+def _norm(spec: Any, norm: Any) -> None:
+    spec.gamma, spec.beta = _array(norm.weight), _array(norm.bias)
+
+
+def _array(values: torch.Tensor) -> Any:
+    return values.detach().float().contiguous().numpy()
