@@ -13,6 +13,7 @@ from tiny_training import RUN, column, make_experiment, scripted, train
 
 from context_nmt.decoding import validation
 from context_nmt.files import UserError, locked
+from context_nmt.models import devices
 from context_nmt.models.averaging import average_run
 from context_nmt.settings.folder import Experiment
 from context_nmt.training import trainer, training_run
@@ -158,6 +159,15 @@ def test_early_stopping_goes_on_with_what_it_knew(tmp_path, monkeypatch):
     run(experiment)
     assert updates[-1] == 8
     assert column(experiment, "valid_bleu") == [20, 30, 25, 24]
+
+
+def test_another_processor_goes_on_in_the_precision_of_the_first(tmp_path, monkeypatch):
+    settings = {"training": {"precision": "auto", "maximum_updates": 6, "validate_every": 2}}
+    monkeypatch.setattr(devices, "has_fast_bf16", lambda _: True)
+    experiment, _ = stopped(tmp_path, monkeypatch, **settings)
+    monkeypatch.setattr(devices, "has_fast_bf16", lambda _: False)
+    run(experiment)
+    assert column(experiment, "precision") == ["bf16"] * 3
 
 
 def test_a_run_is_not_trained_twice_at_once(tmp_path):

@@ -13,9 +13,10 @@ from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.decoding import validation
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError
-from context_nmt.models import checkpoints
+from context_nmt.models import checkpoints, devices
 from context_nmt.models.averaging import average_run
 from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.training import trainer
 from context_nmt.training.batches import Pairs
 from context_nmt.training.training_run import train_run
 
@@ -177,6 +178,22 @@ def test_bf16_trains_weights_in_fp32_nearly_as_fp32_does(tmp_path):
         assert column(bf16, name) == pytest.approx(column(fp32, name), rel=0.02)
         assert column(bf16, name) != column(fp32, name)
     assert {tensor.dtype for tensor in weights_after(bf16, 6).values()} == {torch.float32}
+
+
+@pytest.mark.parametrize(("fast", "precision"), [(True, "bf16"), (False, "fp32")])
+def test_auto_takes_the_precision_that_is_fast_and_the_curve_says_which(fast, precision, tmp_path, monkeypatch):
+    for module in (devices, trainer):
+        monkeypatch.setattr(module, "has_fast_bf16", lambda _: fast)
+    automatic, asked_for = (train(tmp_path / asked, training={"precision": asked}) for asked in ("auto", precision))
+    assert content(automatic) == content(asked_for)
+    assert column(automatic, "precision") == [precision] * 3
+    assert all(column(automatic, "processor"))
+
+
+def test_bf16_where_it_is_slow_gets_one_line(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(trainer, "has_fast_bf16", lambda _: False)
+    train(tmp_path, training={"precision": "bf16"})
+    assert sum("training.precision is bf16" in line for line in capfd.readouterr().err.splitlines()) == 1
 
 
 def test_clipping_bounds_the_gradient(tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from context_nmt.decoding import validation
 from context_nmt.files import read_json, write_json, write_lines
 from context_nmt.pipeline.planning import write_plans
 from context_nmt.settings.folder import Experiment
+from context_nmt.training.trainer import MACHINE
 from context_nmt.training.training_run import train_run
 
 Bleu = Callable[[Any, Any], float]
@@ -107,13 +108,16 @@ def train(folder: Path, *, seed: int = 1, bleu: Bleu | None = None, **changes: A
     return experiment
 
 
-def rows(experiment: Experiment) -> list[dict[str, float]]:
-    """The learning curve as numbers."""
+def rows(experiment: Experiment) -> list[dict[str, Any]]:
+    """The learning curve, with numbers as numbers."""
     with experiment.curve(RUN).open(newline="") as file:
-        return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+        return [
+            {name: value if name in MACHINE else float(value) for name, value in row.items()}
+            for row in csv.DictReader(file)
+        ]
 
 
-def column(experiment: Experiment, name: str) -> list[float]:
+def column(experiment: Experiment, name: str) -> list[Any]:
     """One column of the learning curve."""
     return [row[name] for row in rows(experiment)]
 

@@ -1,10 +1,15 @@
-"""The device that a model runs on."""
+"""The device that a model runs on, and the precision that is fast there."""
 
 import os
+import platform
+from typing import Literal
 
 import torch
 
 from context_nmt.files import UserError
+
+Precision = Literal["auto", "fp32", "bf16"]
+BF16_OF_CPUS = ("avx512_bf16", "amx_bf16")  # capabilities; without one, a CPU imitates bf16 and is slower than in fp32
 
 
 def device_named(name: str) -> torch.device:
@@ -22,3 +27,26 @@ def device_named(name: str) -> torch.device:
     if device.type == "cuda":
         torch.cuda.set_device(device)
     return device
+
+
+def has_fast_bf16(device: torch.device) -> bool:
+    """Return whether the device has instructions for products in bf16 that PyTorch uses."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    capabilities = torch.cpu.get_capabilities()
+    used = torch.backends.cpu.get_cpu_capability()  # less than the processor has if ATEN_CPU_CAPABILITY limits it
+    return used.startswith("AVX512") and any(capabilities.get(name) for name in BF16_OF_CPUS)
+
+
+def resolved(precision: Precision, device: torch.device) -> Literal["fp32", "bf16"]:
+    """Return a precision with `auto` decided for this device."""
+    if precision == "auto":
+        return "bf16" if has_fast_bf16(device) else "fp32"
+    return precision
+
+
+def processor_of(device: torch.device) -> str:
+    """Return the name of the GPU or CPU."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return str(torch.cpu.get_capabilities().get("cpu_name") or platform.processor() or platform.machine())

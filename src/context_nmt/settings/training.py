@@ -42,7 +42,8 @@ class TrainingSettings(Checked):
     label_smoothing: ShareBelowOne = 0.1
     clip_norm: NonNegativeNumber = 0.0  # 0 turns clipping off
     mask_whole_targets: bool = True  # masked models mask 1..N of N units; else 1..N-1, as in Mask-Predict's code
-    precision: Literal["fp32", "bf16"] = "fp32"
+    # auto: bf16 where a processor or GPU has it, else fp32, decided when a run starts; its curve says which.
+    precision: Literal["auto", "fp32", "bf16"] = "fp32"
     validate_every: PositiveInteger = 1000  # updates; each validation saves a checkpoint
     # Also decodes the validation set, whatever `decoding` says: greedily, masked models in 10 iterations of one length.
     validation_bleu: bool = False

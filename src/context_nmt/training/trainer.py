@@ -3,6 +3,7 @@
 import csv
 import math
 import shutil
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -16,6 +17,7 @@ from context_nmt.corpus.batching import Indices
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import replacing, replacing_folder, write_json
 from context_nmt.models import checkpoints
+from context_nmt.models.devices import has_fast_bf16, processor_of
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.models.processes import Processes
@@ -26,6 +28,7 @@ from context_nmt.training.updating import Totals, Updater
 SAVE_SECONDS = 600.0  # a killed training loses at most this, or the updates since the last validation
 TRAINING = ("update", "epoch", "learning_rate", "train_loss", "train_nll")
 VALIDATION = ("valid_loss", "valid_nll", "valid_perplexity", "valid_bleu")
+MACHINE = ("precision", "processor")
 
 
 @dataclass
@@ -35,6 +38,7 @@ class Progress:
     update: int = 0
     rows: list[dict[str, Any]] = field(default_factory=list)  # of the learning curve, one per validation
     totals: Totals = field(default_factory=Totals)  # since the last validation, of all processes
+    precision: str = ""  # decided when the training starts, and kept on another processor
 
 
 @dataclass(kw_only=True)
@@ -59,6 +63,7 @@ class Trainer:
         settings = self.settings = self.plan.training
         self.updater = Updater(self.plan, self.model, seed=self.seed, processes=self.processes)
         self.progress = self._resume()
+        self._decide_precision()
         self.saved = time.monotonic()
         training = pairs_for(self.model, self.corpus, self.corpus.train, settings.maximum_sentence_length)
         validation = pairs_for(self.model, self.corpus, self.corpus.validation, None)
@@ -86,6 +91,20 @@ class Trainer:
         if self.processes.first:
             self._finish(training)
 
+    def _decide_precision(self) -> None:
+        """Use bf16 if all processes decide for it, or the precision with which the training started."""
+        device = self.updater.device
+        (lower,) = self.processes.sum([float(self.updater.precision == "bf16")])
+        self.progress.precision = self.progress.precision or ("bf16" if lower == self.processes.count else "fp32")
+        self.updater.precision = self.progress.precision
+        self.processor = processor_of(device)
+        if self.processes.first and self.progress.precision == "bf16" and not has_fast_bf16(device):
+            print(
+                f"training.precision is {self.settings.precision}: {self.processor} has no instructions for bf16;"
+                " fp32 would be faster here",
+                file=sys.stderr,
+            )
+
     def _examples(self, pairs: Pairs, batch: Indices, random: Random) -> Batch:
         return EXAMPLES[self.plan.model.model.kind](pairs.load(batch), self.settings, random)
 
@@ -103,6 +122,8 @@ class Trainer:
             "valid_loss": totals.smoothed / totals.tokens,
             "valid_nll": totals.negative_log_likelihood / totals.tokens,
             "valid_perplexity": math.exp(min(700.0, totals.negative_log_likelihood / totals.tokens)),
+            "precision": self.progress.precision,
+            "processor": self.processor,
         }
         if self.bleu is not None:
             (row["valid_bleu"],) = self.processes.sum([self.bleu(self.model) if self.processes.first else 0.0])
@@ -110,7 +131,8 @@ class Trainer:
         self.progress.totals = Totals()
         if self.processes.first:
             vocabularies = len(self.corpus.source_vocabulary), len(self.corpus.target_vocabulary)
-            metadata = {**checkpoints.model_metadata(self.plan.model, *vocabularies), "validation": row}
+            validated = {name: value for name, value in row.items() if name not in MACHINE}
+            metadata = {**checkpoints.model_metadata(self.plan.model, *vocabularies), "validation": validated}
             checkpoints.save(self.scratch / checkpoint_name(row), checkpoints.weights_of(self.model), metadata)
         self._save_state()
         if self.processes.first:
@@ -139,7 +161,7 @@ class Trainer:
         )
         checkpoints.fill(self.model, weights, self._state)
         self.updater.restore(moments)
-        return Progress(values["update"], values["rows"], Totals(**values["totals"]))
+        return Progress(values["update"], values["rows"], Totals(**values["totals"]), values["precision"])
 
     @property
     def _state(self) -> Path:
@@ -163,11 +185,11 @@ class Trainer:
     def _write_curve(self) -> None:
         """Write one row per validation as CSV, which `dvc plots` draws; numbers have seven significant digits."""
         rows = self.progress.rows
-        columns = [name for name in TRAINING + VALIDATION if name in rows[0]]
+        columns = [name for name in TRAINING + VALIDATION + MACHINE if name in rows[0]]
         with replacing(self.curve) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, columns, lineterminator="\n")
             writer.writeheader()
-            writer.writerows({name: f"{value:.7g}" for name, value in row.items()} for row in rows)
+            writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
 
     def _finish(self, training: Pairs) -> None:
         """Copy the kept checkpoints; the scratch folder is removed only after averaging."""
@@ -182,6 +204,10 @@ class Trainer:
                 "best_update": self._ranked()[0]["update"],
             }
             write_json(folder / "summary.json", summary)
+
+
+def _cell(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.7g}"
 
 
 def checkpoint_name(row: dict[str, Any]) -> str:

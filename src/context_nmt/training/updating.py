@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from context_nmt.files import UserError
+from context_nmt.models.devices import resolved
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.models.processes import Processes
@@ -43,7 +44,9 @@ class Updater:
     def __init__(self, plan: TrainingPlan, model: Model, *, seed: int, processes: Processes | None = None) -> None:
         self.plan, self.model, self.seed = plan, model, seed
         self.processes = processes or Processes()
+        self.device = next(model.parameters()).device
         self.objective = Objective(model, plan)
+        self.precision = resolved(plan.training.precision, self.device)
         self.shared = self.processes.sharing_gradients(self.objective)
         self.optimizer = torch.optim.AdamW(
             model.parameters(),
@@ -52,6 +55,15 @@ class Updater:
             weight_decay=plan.training.weight_decay,
             fused=True,
         )
+
+    @property
+    def precision(self) -> str:
+        """The precision of linear maps; weights are always fp32."""
+        return "bf16" if self.objective.lower_precision else "fp32"
+
+    @precision.setter
+    def precision(self, precision: str) -> None:
+        self.objective.lower_precision = precision == "bf16"
 
     def update(self, number: int, batches: list[Batch]) -> Totals:
         """Make update `number` with the mean loss per target token over the batches of all processes.

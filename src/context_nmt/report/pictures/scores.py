@@ -118,7 +118,9 @@ def _read_curve(path: Path) -> dict[str, "pd.Series[float]"]:
     if not path.is_file():
         return {}
     try:
-        curve = pd.read_csv(path, index_col="update").astype(float)
+        curve = pd.read_csv(path, index_col="update", usecols=lambda name: name == "update" or name in CURVES).astype(
+            float
+        )
     except ValueError as error:
         raise UserError(f"{path}: not a learning curve ({error}); restore it from git, or train again") from None
     columns = {column: curve[column].dropna() for column in CURVES if column in curve}
