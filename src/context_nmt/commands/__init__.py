@@ -20,7 +20,7 @@ app = application(
     compare,
     describe,
     show,
-    help="""Run experiments in machine translation with context, and use what they have trained.
+    help="""Run experiments in machine translation with context, and use the trained models.
 
     `context-nmt COMMAND --help` says what a command reads and writes.
     """,

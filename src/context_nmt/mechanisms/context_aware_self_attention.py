@@ -39,9 +39,12 @@ SLOTS = ("encoder_self_attention", "decoder_self_attention")
 class Settings(Checked):
     """The kind of context, and the projections it is mixed into."""
 
+    # the mean of the layer's input; the inputs of all lower layers; their means; or the last two together
     context: Literal["global", "deep", "deep_global", "deep_global_and_deep"] = "deep_global_and_deep"
+    # the projections that the context is mixed into
     mixed_into: Literal["queries_and_keys", "queries", "keys"] = "queries_and_keys"
-    gate: Literal["position", "head", "none"] = "position"  # one for all heads as in eq. 6, one for each, or none
+    # one per position for all heads (eq. 6), one per head, or none
+    gate: Literal["position", "head", "none"] = "position"
 
 
 def build(settings: Settings, place: Place) -> "ContextAwareSelfAttention":

@@ -42,12 +42,14 @@ SLOTS = ("encoder_output", "decoder_output")
 class Settings(Checked):
     """The previous sentences, and the states read from them."""
 
-    sentences: PositiveInteger = 3  # k
-    # After the decoder: its states, the encoder's, or the last cross-attention's output. After the encoder: source.
-    context: Literal["target", "source", "alignment"] | None = None  # None: target
-    detach_context: bool = True
-    detach_query: bool = True
-    bypass: bool = True  # false, as in the code: results then depend on the rest of the batch
+    sentences: PositiveInteger = 3  # k, the number of previous sentences
+    # the states read, after the decoder: its own (null), the encoder's, or the last cross-attention's output; after the
+    # encoder, leave it out
+    context: Literal["target", "source", "alignment"] | None = None
+    detach_context: bool = True  # stop gradients at the previous sentences
+    detach_query: bool = True  # stop gradients at both queries
+    # without a previous sentence, keep the state; false, as in the code: results depend on the rest of the batch
+    bypass: bool = True
 
 
 def build(settings: Settings, place: Place) -> "HierarchicalAttention":

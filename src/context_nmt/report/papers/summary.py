@@ -134,7 +134,7 @@ def _longer_training(finding: Finding) -> Iterator[str]:
     if system.baseline and system.all_tokens != system.baseline.all_tokens:
         label, baseline = (results.settings.label(compared.variant) for compared in (system, system.baseline))
         times = f"{system.all_tokens / system.baseline.all_tokens:.2f} times as many tokens"
-        yield f"{results.title}: {label} was trained on {times} as {baseline}, which may explain part of the difference."
+        yield f"{results.title}: {label} was trained on {times} as {baseline}, a possible reason for the difference."
 
 
 def _p_of_seeds(p: float, seeds: int) -> str:
