@@ -182,8 +182,8 @@ def test_a_document_of_a_run_becomes_a_page(experiment, tmp_path):
         ({"document": 15}, "--document is 15; valid has the documents 1 to 14"),
         ({"document": 0}, "--document is 0; valid has the documents 1 to 14"),
         ({"test": "train"}, r"--test is train; the test sets are valid \(corpus.tests\)"),
-        ({"variant": "plain"}, "nothing in this variant shows where it looks"),
-        ({"variant": "cache"}, "nothing in this variant shows where it looks"),
+        ({"variant": "plain"}, "this variant does not show where it looks"),
+        ({"variant": "cache"}, "this variant does not show where it looks"),
     ],
 )
 def test_what_cannot_be_shown_is_one_clear_error(experiment, tmp_path, options, message):

@@ -76,7 +76,7 @@ class TokenFile:
     def __init__(self, folder: Path, name: str):
         self._tokens, self._offsets = (_open(folder / f"{name}.{content}.npy") for content in ("tokens", "offsets"))
         if len(self._offsets) == 0 or self._offsets[-1] != len(self._tokens):
-            raise UserError(f"{folder / name}.tokens.npy and .offsets.npy do not belong together; binarize again")
+            raise UserError(f"{folder / name}.tokens.npy and .offsets.npy do not match; run the bpe stage again")
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -152,7 +152,7 @@ class BinarizedCorpus:
         source, target = self.side(split, self.source), self.side(split, self.target)
         if len(source) != len(target):
             counts = f"{len(source)} in {self.source}, {len(target)} in {self.target}"
-            raise UserError(f"{split}: the two sides have unequal numbers of sentences: {counts}")
+            raise UserError(f"{split}: the two sides have different numbers of sentences: {counts}")
         return source, target
 
     def documents(self, split: str) -> list[range] | None:

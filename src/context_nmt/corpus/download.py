@@ -77,7 +77,7 @@ def make_corpus(
             counts = {path.name: sum(1 for _ in iterate_lines(path)) for path in files}
             if len(set(counts.values())) > 1:
                 line_counts = ", ".join(f"{name} {count}" for name, count in counts.items())
-                raise UserError(f"{corpus}: the languages of a split differ in their number of lines: {line_counts}")
+                raise UserError(f"{corpus}: the languages of a split have different numbers of lines: {line_counts}")
         shutil.rmtree(downloads, ignore_errors=True)
 
 
@@ -91,7 +91,7 @@ def _unpack(path: Path, file: DownloadFile, folder: Path, entry: CorpusEntry) ->
             raise
         raise UserError(f"{file.url}: cannot be unpacked ({error})") from None
     except (AttributeError, TypeError, ValueError) as error:
-        raise UserError(f"{file.url}: is not of format {entry.format} ({error})") from None
+        raise UserError(f"{file.url}: not of format {entry.format} ({error})") from None
 
 
 def _fetch(places: list[str], path: Path, expected: str | None, checksums: Path) -> None:
@@ -118,11 +118,11 @@ def _fetch(places: list[str], path: Path, expected: str | None, checksums: Path)
                 raise
             failures.append(f"{place}: {' '.join(str(error).split())}")
     else:
-        raise UserError("nothing could be fetched from " + "; ".join(failures))
+        raise UserError("cannot be downloaded: " + "; ".join(failures))
     actual = sha256(part)
     if expected not in (None, actual):
         part.unlink()
-        raise UserError(f"{place}: its sha256 is {actual}, expected is {expected}")
+        raise UserError(f"{place}: its sha256 is {actual}; it must be {expected}")
     part.replace(path)
     if expected is None:
         print(f"{address}: sha256 {actual} is recorded in {checksums}; later downloads must match it")

@@ -110,7 +110,7 @@ def _tokenize_training(
                 total.update(counts)
     dropped = {reason: drops[reason] for reason in ("too_short", "too_long", "ratio")}
     if drops[None] == 0:
-        raise UserError(f"text.cleaning: none of the {size} training pairs is left; dropped {dropped}")
+        raise UserError(f"text.cleaning: no training pair of {size} is left; dropped {dropped}")
     write_json(folder / "cleaning.json", {"read": size, "kept": drops[None], "dropped": dropped})
     for side, counts in zip(sides, casings, strict=True):
         if side.settings.truecase:

@@ -99,7 +99,7 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
     Raise UserError for a folder without a run, a beam that is not positive and input that is not UTF-8.
     """
     if not (folder / RUN_WEIGHTS).is_file():
-        raise UserError(f"{folder}: holds no trained run ({RUN_WEIGHTS}); give a folder like runs/models/VARIANT-SEED")
+        raise UserError(f"{folder}: no trained run ({RUN_WEIGHTS}); give a folder like runs/models/VARIANT-SEED")
     settings = dataclasses.replace(read_settings(DecodingSettings, folder / "decoding.json"), n_best=1)
     if beam is not None:
         if beam < 1:
@@ -114,7 +114,7 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
     sentences = [np.array(chain.corpus.source_vocabulary.ids(line), dtype=np.int64) for line in subwords]
     for number, sentence in enumerate(sentences, start=1):
         if len(sentence) > LONG:
-            print(f"note: line {number} has {len(sentence)} units, which takes long and much memory", file=sys.stderr)
+            print(f"note: line {number} has {len(sentence)} units, which takes much time and memory", file=sys.stderr)
     results = translate_ids(
         model,
         sentences,

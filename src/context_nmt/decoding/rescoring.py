@@ -37,9 +37,9 @@ def rescore_ids(
     several lengths, a teacher that has no log-probabilities, and sentences or candidates too long for either.
     """
     if not isinstance(model, MaskedLanguageModel):
-        raise UserError("the model is autoregressive; only a masked one has a candidate per length to choose among")
+        raise UserError("the model is autoregressive; only a masked model has one candidate per length to choose from")
     if not isinstance(teacher, TranslationModel):
-        raise UserError("the teacher is a masked model; only an autoregressive one has the log-probability of a text")
+        raise UserError("the teacher is a masked model; only an autoregressive one can score a translation")
     all_lengths = dataclasses.replace(settings, n_best=settings.length_beam)
     candidates = translate_ids(
         model, sentences, all_lengths, device=device, progress=progress, workers=workers, processes=processes

@@ -102,7 +102,7 @@ def read_items(index: Path, pairs: int) -> Items:
     content = read_json(index)
     items = content["items"]
     if any("context" not in item for item in items):
-        raise UserError(f"{index}: says nothing of contexts; run the text stages again")
+        raise UserError(f"{index}: has no contexts; run the text stages again")
     candidates = [[(tuple(item["context"]), number) for number in (item["right"], *item["wrong"])] for item in items]
     expected = 1 + max(number for item in candidates for context, pair in item for number in (*context, pair))
     if pairs != expected:

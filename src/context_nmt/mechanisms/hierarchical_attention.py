@@ -55,7 +55,9 @@ class Settings(Checked):
 def build(settings: Settings, place: Place) -> "HierarchicalAttention":
     """Build the module after one stack; raise UserError for a `context` after the encoder."""
     if place.slot == "encoder_output" and settings.context is not None:
-        raise UserError(f"context is {settings.context}; after the encoder only the source is known, leave the key out")
+        raise UserError(
+            f"context is {settings.context}; only the source is known after the encoder; leave out this key"
+        )
     return HierarchicalAttention(settings, place)
 
 

@@ -72,7 +72,7 @@ def create_project(name: str, recipe: StartingPoint) -> Path:
     folder = Path(name)
     _check_name(name, folder)
     if not PROJECT.is_dir():
-        raise UserError(f"{Path.cwd()} is no project (no dvc.yaml); call this in the folder of context-nmt")
+        raise UserError(f"{Path.cwd()} not a project (no dvc.yaml); run this in the folder of context-nmt")
     parameters, _ = _parameters(PROJECT, name, recipe, ".")
     with replacing_folder(folder) as temporary:
         shutil.copytree(PROJECT, temporary, dirs_exist_ok=True, ignore=shutil.ignore_patterns("experiments"))

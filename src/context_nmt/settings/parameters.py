@@ -176,7 +176,7 @@ def _resolve_like(variants: dict[Any, Any], name: Any, above: tuple[Any, ...], w
         return variant
     key, path = f"{where}: variants.{name}.like", (*above, name)
     if base_name in path:
-        raise UserError(f"{key}: {' is like '.join(map(str, [*path, base_name]))}: a circle")
+        raise UserError(f"{key}: {' is like '.join(map(str, [*path, base_name]))}, a circle")
     if base_name not in variants:
         nearest = difflib.get_close_matches(base_name, map(str, variants), n=1)
         hint = f"; did you mean {nearest[0]!r}?" if nearest else ""

@@ -89,5 +89,5 @@ class Recipe(Checked):
         )
         require(
             bool(after_stacks) or not decoding.reference_context,
-            "decoding.reference_context is true, but no slot of this variant looks at previous sentences",
+            "decoding.reference_context is true, but this variant has no slot that looks at previous sentences",
         )

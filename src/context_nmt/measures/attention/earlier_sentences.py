@@ -47,7 +47,7 @@ def modules_that_show(model: Model) -> list[str]:
     modules = [name for name in names if (shows := shown(model, name)).earlier_words and shows.earlier_sentences]
     if not modules or not isinstance(model, DocumentModel):
         raise UserError(
-            "nothing in this variant shows where it looks in previous sentences; give one with attention to"
+            "this variant does not show where it looks in previous sentences; choose one with attention to"
             " sentences and words in encoder_output or decoder_output"
         )
     return modules
