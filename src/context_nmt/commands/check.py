@@ -1,4 +1,4 @@
-"""Checks experiments before they run."""
+"""Check experiments before they run."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Compares two translations."""
+"""Compare two translations."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Makes a corpus, describes it and shows documents of it."""
+"""Download, describe and sample a corpus."""
 
 from pathlib import Path
 from typing import Annotated

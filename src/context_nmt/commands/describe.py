@@ -1,4 +1,4 @@
-"""Describes the variants of an experiment."""
+"""Describe the variants of an experiment."""
 
 from pathlib import Path
 from typing import Annotated

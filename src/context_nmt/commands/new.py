@@ -1,4 +1,4 @@
-"""Starts a new experiment."""
+"""Start a new experiment."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Brings one experiment up to date."""
+"""Bring one experiment up to date."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Scores a translation."""
+"""Score a translation."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Shows where a document model looks."""
+"""Show where a document model looks."""
 
 from pathlib import Path
 from typing import Annotated
