@@ -62,16 +62,17 @@ def variants(rounds: int) -> Part:
         },
         notes=[
             f"{_size()}. Speeds and FLOPs are relative to those of the Transformer: {_speeds(measured, TRANSFORMER)}.",
-            f"Time / FLOPs is that of training, wanted: at most {MOST:g}. The line below the table is the variant with"
-            f" the most, the other way up: training speed times FLOPs, at least 1 / {MOST:g} of the Transformer's.",
+            f"Time / FLOPs is for training; the target is at most {MOST:g}. The line below the table is the variant"
+            f" with the largest value, inverted: training speed times FLOPs, at least 1 / {MOST:g} of the"
+            " Transformer's.",
             f"A round is {TURNS} turns of each variant, all in one process. A turn of training is an update in fp32 on"
             f" a batch of at most {plan_of(TRANSFORMER).training.batch_tokens} target tokens; a turn of decoding is"
             f" {SENTENCES} sentences of {_test()} with beam {SEARCH.beam} in fp32 on one thread, hypotheses of {LENGTH}"
-            " units: the models are not trained, and only what a step costs is compared.",
-            "What looks at previous sentences has the text cut into documents of"
-            f" {DOCUMENT} sentences, {SENTENCES_IN_DOCUMENTS} sentences in a turn of decoding, and is relative to the"
+            " units: the models are untrained, and only the cost of a step is compared.",
+            "Document systems read text cut into documents of"
+            f" {DOCUMENT} sentences, {SENTENCES_IN_DOCUMENTS} sentences in a turn of decoding; their speeds are relative to the"
             f" Transformer on the same batches and sentences: {_speeds(measured, IN_DOCUMENTS)}. Only predicted tokens"
-            " are counted, not those of the sentences before.",
+            " are counted, not those of previous sentences.",
         ],
     )
 
