@@ -169,7 +169,8 @@ def _notes(systems: Systems, compared: list[Search], measured: dict[str, Measure
         shares.append(sum(line_alone == line_batched for line_alone, line_batched in pairs) / len(alone))
     tried = compared[-1].settings.length_beam
     return [
-        f"Mask-predict tries {tried} length{'s' if tried > 1 else ''} per sentence and takes the most probable translation.",
+        f"Mask-predict tries {tried} length{'s' if tried > 1 else ''} per sentence and takes the most probable"
+        " translation.",
         f"Batches hold {compared[0].settings.batch_tokens:,} source tokens times beam or lengths, as in the plan."
         " Loading the model is not included.",
         f"At least {min(shares):.1%} of the lines are identical when translated one at a time and in batches.",
