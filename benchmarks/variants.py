@@ -69,9 +69,10 @@ def variants(rounds: int) -> Part:
             f" a batch of at most {plan_of(TRANSFORMER).training.batch_tokens} target tokens; a turn of decoding is"
             f" {SENTENCES} sentences of {_test()} with beam {SEARCH.beam} in fp32 on one thread, hypotheses of {LENGTH}"
             " units: the models are untrained, and only the cost of a step is compared.",
-            f"Document systems read text cut into documents of {DOCUMENT} sentences, {SENTENCES_IN_DOCUMENTS} sentences in a"
-            " turn of decoding; their speeds are relative to the Transformer on the same batches and sentences:"
-            f" {_speeds(measured, IN_DOCUMENTS)}. Only predicted tokens are counted, not those of previous sentences.",
+            f"Document systems read text cut into documents of {DOCUMENT} sentences,"
+            f" {SENTENCES_IN_DOCUMENTS} sentences in a turn of decoding; their speeds are relative to the Transformer on"
+            f" the same batches and sentences: {_speeds(measured, IN_DOCUMENTS)}. Only predicted tokens are counted, not"
+            " those of previous sentences.",
         ],
     )
 

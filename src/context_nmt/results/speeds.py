@@ -32,8 +32,8 @@ class Speeds:
         if not self.variants:
             return "No speeds have been measured (`make speed`)."
         return (
-            "Speeds are those of a system with the same attentions over those of a plain Transformer of equal size,"
-            f" {self.size}, {self.hardware}, from benchmarks/variants.json."
+            "Speeds are relative to a plain Transformer of the same size, measured for the same mechanisms in models of"
+            f" {self.size} on {self.hardware}; from benchmarks/variants.json."
         )
 
 
