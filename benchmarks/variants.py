@@ -70,9 +70,9 @@ def variants(rounds: int) -> Part:
             f" {SENTENCES} sentences of {_test()} with beam {SEARCH.beam} in fp32 on one thread, hypotheses of {LENGTH}"
             " units: the models are untrained, and only the cost of a step is compared.",
             f"Document systems read text cut into documents of {DOCUMENT} sentences,"
-            f" {SENTENCES_IN_DOCUMENTS} sentences in a turn of decoding; their speeds are relative to the Transformer on"
-            f" the same batches and sentences: {_speeds(measured, IN_DOCUMENTS)}. Only predicted tokens are counted, not"
-            " those of previous sentences.",
+            f" {SENTENCES_IN_DOCUMENTS} sentences in a turn of decoding; their speeds are relative to the Transformer"
+            f" on the same batches and sentences: {_speeds(measured, IN_DOCUMENTS)}. Only predicted tokens are counted,"
+            " not those of previous sentences.",
         ],
     )
 
