@@ -162,7 +162,7 @@ def test_early_stopping_goes_on_with_what_it_knew(tmp_path, monkeypatch):
 
 def test_a_run_is_not_trained_twice_at_once(tmp_path):
     experiment = make_experiment(tmp_path)
-    with locked(experiment.training_lock(RUN)), pytest.raises(UserError, match=r"process \d+ is at"):
+    with locked(experiment.training_lock(RUN)), pytest.raises(UserError, match=r"in use by process \d+"):
         run(experiment)
     assert not experiment.checkpoints(RUN).exists()
     run(experiment)
