@@ -3,9 +3,9 @@
 The paper's letters, for a position t with state h_t and previous sentences j = 1..k of states ctx_j:
 
     q_w = LN_w(h_t), q_s = LN_s(h_t)                      f_w and f_s: their linear maps are those of the attentions
-    s_j = LN_1(MultiHead(q_w, ctx_j))                     word level, a sentence at a time           eq. 2
-    d_t = MultiHead(q_s, [s_1 .. s_k])                    sentence level                             eq. 4
-    d_t = d_t + FFN(LN(d_t))                                                                         eq. 5
+    s_j = LN_1(MultiHead(q_w, ctx_j))                     word level, a sentence at a time           eq. 4
+    d_t = MultiHead(q_s, [s_1 .. s_k])                    sentence level                             eq. 6
+    d_t = d_t + FFN(LN(d_t))                                                                         eq. 6
     lam = sigmoid(W [h_t; d_t] + b)                       a gate per element                         eq. 7
     out = LN_out((1 - lam) h_t + lam d_t)                                                            eq. 8
 
