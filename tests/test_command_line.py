@@ -1,4 +1,4 @@
-"""A stage's command line: one-line errors, statuses, help and progress."""
+"""A stage's command line: one-line errors, statuses and help."""
 
 import errno
 import os
@@ -101,8 +101,3 @@ def test_other_errors_are_bugs_and_pass(monkeypatch, error):
     monkeypatch.setattr(sys, "argv", ["stage"])
     with pytest.raises(type(error)):
         command_line.run(main)
-
-
-def test_progress_passes_everything_on_and_is_silent_in_a_file(capsys):
-    assert list(command_line.progress(iter("abc"), "letters", 3)) == ["a", "b", "c"]
-    assert capsys.readouterr() == ("", "")
