@@ -44,11 +44,15 @@ def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False) ->
             for chain in scheduler.next_chains(jobs - len(children.running)):
                 option = [] if chain[0] in scheduler.missing else ["--allow-missing"]
                 children.start(chain[0], folder, "repro", "--single-item", *option, *chain)
+            children.display.count(scheduler.ran, scheduler.needed.union(*scheduler.running.values()))
             scheduler.finish(children.wait())
         if scheduler.ran:
             option = ["--allow-missing"] if allow_missing else []
             children.run("dvc repro", folder, "repro", *option)  # a final check by DVC itself
     print(f"{folder / 'dvc.yaml'}: everything is up to date")
+    from context_nmt.report.overview import print_results  # imports pandas, which takes a second
+
+    print_results(experiment)
 
 
 @dataclass(frozen=True)
