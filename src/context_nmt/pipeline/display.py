@@ -8,8 +8,6 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from context_nmt.progress import lenient, on_terminal, read_line
 
-ALL = "all stages"
-
 
 class Display:
     """The lines of stages; on a terminal, the last line of progress of each is shown in place, and a line for all."""
@@ -17,6 +15,7 @@ class Display:
     def __init__(self) -> None:
         self.live = on_terminal(sys.stdout)
         self._ended: set[str] = set()
+        self._needed: set[str] = set()
         self._tasks: dict[str, TaskID] = {}
         self._bars = Progress(
             TextColumn("{task.description}", markup=False),
@@ -27,7 +26,7 @@ class Display:
             transient=True,
             disable=not self.live,
         )
-        self._all = self._bars.add_task(ALL, total=None, text="")
+        self._all = self._bars.add_task("all stages", total=None, text="finding out what has changed")
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -46,13 +45,15 @@ class Display:
         if (task := self._tasks.pop(stage, None)) is not None:
             self._bars.remove_task(task)
         if done:
-            self._ended.add(stage)
+            self.count([stage], self._needed)
 
     def count(self, done: list[str], needed: set[str]) -> None:
         """Show how many of the stages that are needed are done."""
         self._ended.update(done)
-        count = len(self._ended & needed)
-        self._bars.update(self._all, total=len(needed), completed=count, text=f"{count}/{len(needed)} done")
+        self._needed = needed
+        if needed:
+            count = len(self._ended & needed)
+            self._bars.update(self._all, total=len(needed), completed=count, text=f"{count}/{len(needed)} done")
 
     def say(self, stage: str, line: str) -> None:
         """Print a line of a stage after its name, or show it in place if it is one of progress."""

@@ -6,6 +6,7 @@ DVC decides which stages have changed, once, after the code and plan stages have
 only a new variant.
 """
 
+import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -72,6 +73,7 @@ def read_stages(folder: Path) -> dict[str, Stage]:
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
 
+    logging.getLogger("dvc.progress").setLevel(logging.CRITICAL)  # no bars of DVC's own, which the display would garble
     try:
         with Repo(str(folder.resolve()), _wait_for_lock=True) as repo, repo.lock:
             own_stages = {stage for stage in repo.index.stages if stage.path == str(folder.resolve() / "dvc.yaml")}
