@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 from dvc.utils.serialize import dump_yaml, modify_yaml
+from terminal import Terminal
 
 from context_nmt.pipeline.dvc import modify_quickly
+from context_nmt.progress import INTERVAL, read_line
 
 ROOT = Path(__file__).parents[1]
 
@@ -54,6 +56,18 @@ echo half > two
 sleep 987
 """
 ENDLESS = "echo ready; sleep 987"
+# Stops half-way until there is a file `go`.
+COUNTING = """
+python -c "
+import os, time
+from context_nmt.progress import say, tracked
+for number in tracked(range(4), 'counting', 4, 'things'):
+    while number == 2 and not os.path.exists('go'):
+        time.sleep(0.05)
+say('a line')
+"
+echo 1 > $1
+"""
 NOTHING_TO_DO = ["dvc.yaml: everything is up to date", "metrics/results.json: no results yet"]
 
 
@@ -92,6 +106,32 @@ def start(project, train, *options):
 def finish(process):
     output, _ = process.communicate(timeout=120)
     return process.returncode, output.splitlines()
+
+
+def test_in_a_log_a_stage_says_how_far_it_is(project, monkeypatch):
+    monkeypatch.setenv(INTERVAL, "0")
+    (project / "go").touch()
+    status, lines = finish(start(project, COUNTING, "--jobs", "2"))
+    assert status == 0, lines
+    for stage in ("train@one", "train@two"):
+        said = [line.removeprefix(f"{stage} | ") for line in lines if line.startswith(stage)]
+        assert [told.percent for told in map(read_line, said) if told] == [25, 50, 75, 100]
+        assert "a line" in said
+    assert not any("\x1b" in line or "\r" in line for line in lines)
+
+
+def test_on_a_terminal_lines_of_stages_are_above_their_progress(project):
+    (project / "train").write_text(COUNTING)
+    command = [sys.executable, "-m", "context_nmt", "repro", "--jobs", "2"]
+    shown = environment(project) | {INTERVAL: "0", "TERM": "xterm", "COLUMNS": "120"}
+    terminal = Terminal(command, cwd=project, env=shown)
+    terminal.wait_for("train@one", "train@two", "50% 2/4 things", "1/4")
+    (project / "go").touch()
+    assert terminal.finish() == 0, terminal.seen
+    assert all(f"train@{name} | a line" in terminal.seen for name in ("one", "two"))
+    assert "| counting" not in terminal.seen  # in place, not as a line
+    assert terminal.seen.rstrip().endswith(NOTHING_TO_DO[-1])
+    assert processes(project) == []
 
 
 def log(project):
