@@ -130,7 +130,7 @@ def test_on_a_terminal_lines_of_stages_are_above_their_progress(project):
     assert terminal.finish() == 0, terminal.seen
     assert all(f"train@{name} | a line" in terminal.seen for name in ("one", "two"))
     assert "| counting" not in terminal.seen  # in place, not as a line
-    assert terminal.seen.rstrip().endswith(NOTHING_TO_DO[-1])
+    assert "\r\n".join(NOTHING_TO_DO) in terminal.seen
     assert processes(project) == []
 
 

@@ -23,6 +23,8 @@ class Display:
             TimeElapsedColumn(),
             TextColumn("{task.fields[text]}", markup=False),
             console=Console(),
+            redirect_stdout=False,  # DVC's colorama would keep what takes the place of the streams
+            redirect_stderr=False,
             transient=True,
             disable=not self.live,
         )
