@@ -39,8 +39,9 @@ class Told(NamedTuple):
 
 def read_line(line: str) -> Told | None:
     """Return what a line tells if it is one of these, else None."""
-    match = LINE.match(line)
-    return match and Told(match["name"], match["percent"] and int(match["percent"]), match["text"])
+    if match := LINE.match(line):
+        return Told(match["name"], None if match["percent"] is None else int(match["percent"]), match["text"])
+    return None
 
 
 def say(line: str) -> None:

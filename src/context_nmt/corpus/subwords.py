@@ -1,11 +1,13 @@
 """From Moses tokens to units and back: byte pair encoding (Sennrich et al. 2016, subword-nmt) or whole words."""
 
 import io
+import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import patch
 
 from subword_nmt.apply_bpe import BPE
@@ -55,7 +57,9 @@ def learn_merges(words: Counter[str], merges: int) -> list[str]:
     """
     codes = io.StringIO("#version: 0.2", newline="")
     if any(len(word) > 1 for word in words):  # subword-nmt cannot learn from single characters
-        with patch("subword_nmt.learn_bpe.tqdm", lambda numbers: tracked(numbers, "merges", merges, "merges")):
+        shown = partial(tracked, name="merges", total=merges, unit="merges")
+        silent = SimpleNamespace(**vars(sys) | {"stderr": io.StringIO()})  # it says when it stops early
+        with patch.multiple("subword_nmt.learn_bpe", tqdm=shown, sys=silent):
             learn_bpe([f"{word} {count}" for word, count in sorted(words.items())], codes, merges, is_dict=True)
     return codes.getvalue().removesuffix("\n").split("\n")
 
