@@ -8,7 +8,6 @@ from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
-from unittest.mock import patch
 
 from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
@@ -57,6 +56,8 @@ def learn_merges(words: Counter[str], merges: int) -> list[str]:
     """
     codes = io.StringIO("#version: 0.2", newline="")
     if any(len(word) > 1 for word in words):  # subword-nmt cannot learn from single characters
+        from unittest.mock import patch  # imports much, and translating needs none of it
+
         shown = partial(tracked, name="merges", total=merges, unit="merges")
         silent = SimpleNamespace(**vars(sys) | {"stderr": io.StringIO()})  # it says when it stops early
         with patch.multiple("subword_nmt.learn_bpe", tqdm=shown, sys=silent):
