@@ -106,13 +106,19 @@ def test_other_errors_are_bugs_and_pass(monkeypatch, error):
 
 
 WORK = """
+from context_nmt.corpus.workers import in_parallel
 from context_nmt.progress import Progress, say, tracked
+
+def in_a_worker(number):
+    for _ in tracked("abc", "worker"):
+        pass
 
 for number in tracked(range(4), "outer [one]", unit="things", sizes=[1, 1, 1, 7]):
     for _ in tracked("ab", "inner", 2, "parts"):
         pass
     if number == 1:
         say("a line of its own")
+        list(in_parallel(in_a_worker, range(4), 2))
 with Progress("endless", unit="rounds") as progress:
     progress.advance(3)
 print("finished")

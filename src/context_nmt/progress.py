@@ -88,6 +88,7 @@ class Progress:
         self._inside = 0.0  # of the step, by the work inside
         self._detail = ""
         self._since = time.monotonic()
+        self._seconds = SECONDS  # between two lines
         self._next_refresh = 0.0
         self._outer: Progress | None = None
         self._quiet = False
@@ -96,7 +97,8 @@ class Progress:
         self._since = time.monotonic()
         self._outer = _under_way[-1] if _under_way else None
         _under_way.append(self)
-        if self._outer or self.name is None or not _is_first() or _interval() == float("inf"):
+        self._seconds = _interval()
+        if self._outer or self.name is None or not _is_first() or self._seconds == float("inf"):
             self._quiet = True
         elif on_terminal(sys.stderr):
             self.bar = _bar()
@@ -152,13 +154,23 @@ class Progress:
                     (task,) = self.bar.task_ids
                     text = _percent(self.share) + self.text
                     self.bar.update(task, completed=self.done + self._inside, text=text, refresh=True)
-        elif now >= _last_line + _interval():
+        elif now >= _last_line + self._seconds:
             _last_line = now
             say(str(self))
 
 
-_under_way: list[Progress] = []  # from the outermost; a worker process is inside the work that started it
+_under_way: list[Progress] = []  # from the outermost
 _last_line = time.monotonic()  # for all work of this process, so that many short tasks are not silent
+
+
+def _be_quiet() -> None:
+    """Leave the work that a forked worker is part of to the process that started it."""
+    for progress in _under_way:
+        progress.bar, progress._quiet = None, True
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_be_quiet)
 
 
 def on_terminal(stream: TextIO) -> bool:
