@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from benchmarks import machine
 from benchmarks.models import DOCUMENT, RUN, batches, batches_in_documents, documents, plan_of
 from benchmarks.report import FOLDER, ROUNDS, Part, Rounds, machine_line, replace, section
-from benchmarks.rounds import Contender, Measured, Ratio, Work, ratio, running, tell
+from benchmarks.rounds import Contender, Measured, Ratio, Work, ratio, running
 from benchmarks.setting import EXPERIMENT, corpus, prepared
 from benchmarks.updates import fresh_updater
 from context_nmt.command_line import run
@@ -20,6 +20,7 @@ from context_nmt.corpus.vocabulary import END
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import write_json
 from context_nmt.models.counting import describe
+from context_nmt.progress import Progress, say
 from context_nmt.results.speeds import fillings
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.model import output_slots
@@ -86,15 +87,18 @@ def write(part: Part) -> None:
 def _measured(names: list[str], turns: int) -> dict[str, dict[str, Measured]]:
     """Give each variant its turns of training and decoding, and report each speed on standard error."""
     measured = {work: {name: Measured(unit) for name in names} for work, unit in UNITS.items()}
-    tell("variants: getting ready")
-    with running(Contender(name="variants", prepare=_all, arguments=(names,), unit="turns")) as runner:
+    say("variants: getting ready")
+    contender = Contender(name="variants", prepare=_all, arguments=(names,), unit="turns")
+    progress = Progress("variants", turns * len(names) * len(UNITS), "turns")
+    with running(contender) as runner, progress:
         for number in range(1, turns + 1):
             for name in names:
                 for work, unit in UNITS.items():
                     runner.begin()
                     amount, seconds, _ = runner.finish()
                     measured[work][name].speeds.append(amount / seconds)
-                    tell(f"variants: turn {number}/{turns}, {name}, {work}: {amount / seconds:,.1f} {unit}/s")
+                    say(f"variants: turn {number}/{turns}, {name}, {work}: {amount / seconds:,.1f} {unit}/s")
+                    progress.advance()
     return measured
 
 

@@ -3,9 +3,13 @@
 import contextlib
 import hashlib
 import multiprocessing
+import os
 import random
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,9 +18,12 @@ from tiny_training import RUN, column, make_experiment, scripted, train
 from context_nmt.decoding import validation
 from context_nmt.files import UserError, locked
 from context_nmt.models.averaging import average_run
+from context_nmt.progress import INTERVAL
 from context_nmt.settings.folder import Experiment
 from context_nmt.training import trainer, training_run
 from context_nmt.training.training_run import train_run
+
+ROOT = Path(__file__).parents[1]
 
 SETTINGS = {"maximum_updates": 120, "validate_every": 4, "keep_last": 3, "keep_best": 1}
 WIDE = {"width": 128, "feed_forward_width": 1024}  # so that writing a state takes its time
@@ -96,6 +103,22 @@ def test_what_comes_after_a_kill_is_not_trained_twice(tmp_path, monkeypatch):
     run(experiment)
     assert updates[7:] == []
     assert digests(experiment) == whole
+
+
+def test_a_training_goes_on_when_nobody_reads_what_it_says(tmp_path):
+    experiment = make_experiment(tmp_path)
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "stages.train", "plain", "1", "--device", "cpu"],
+        cwd=experiment.folder,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", INTERVAL: "0"},
+        stderr=writer,
+        check=False,
+    )
+    os.close(writer)
+    assert done.returncode == 0
+    assert experiment.checkpoints(RUN).is_dir()
 
 
 def run(experiment, seed=1):

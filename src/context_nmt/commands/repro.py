@@ -26,6 +26,9 @@ def repro(
     set, is each stage's share of the cores. A failing stage, or Ctrl-C, stops the others; run the command again to
     continue.
 
+    A terminal shows below the lines of stages how far each of them is. In a log, a stage that takes long says so every
+    30 seconds, or as many as CONTEXT_NMT_PROGRESS_SECONDS is. At the end, the main scores are printed.
+
     Missing files are made again, so a clone without the DVC cache trains everything. With --allow-missing, it trains
     only new variants and seeds, and those they start or learn from.
 

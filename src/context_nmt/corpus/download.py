@@ -4,7 +4,6 @@ Formats and the generator are loaded by name, so that a change to one of them re
 """
 
 import importlib
-import math
 import shutil
 import tarfile
 import zipfile
@@ -17,7 +16,6 @@ import requests
 import urllib3
 from requests.adapters import HTTPAdapter
 
-from context_nmt.command_line import progress
 from context_nmt.corpus.catalogue import SACREBLEU, CorpusEntry, DownloadFile
 from context_nmt.files import (
     FULL,
@@ -29,6 +27,7 @@ from context_nmt.files import (
     sha256,
     write_json,
 )
+from context_nmt.progress import Progress
 from context_nmt.settings.checking import check
 from context_nmt.settings.miniature import MiniatureSettings
 
@@ -168,8 +167,12 @@ def _append_rest(session: requests.Session, place: str, part: Path) -> None:
         chunks = response.raw.stream(CHUNK, decode_content=False)
         continued = response.status_code == HTTPStatus.PARTIAL_CONTENT  # not every server supports ranges
         with part.open("ab" if continued else "wb", buffering=0) as file:
-            for chunk in progress(chunks, place.rpartition("/")[2], math.ceil(int(size) / CHUNK) if size else None):
-                file.write(chunk)
+            done = offset / 1000 if continued else 0.0
+            total = done + int(size) / 1000 if size else None
+            with Progress(place.rpartition("/")[2], total, "kB", done=done) as progress:
+                for chunk in chunks:
+                    file.write(chunk)
+                    progress.advance(len(chunk) / 1000)
 
 
 def _size(path: Path) -> int:

@@ -11,6 +11,7 @@ from context_nmt.corpus.documents import documents_file
 from context_nmt.files import UserError
 from context_nmt.miniature.contrasts import CONTRASTIVE_SETS
 from context_nmt.pipeline.new_experiment import OWN_REPOSITORY
+from context_nmt.progress import tracked
 from context_nmt.settings.checking import read_yaml
 from context_nmt.settings.miniature import MiniatureSettings
 from context_nmt.settings.model import output_slots
@@ -36,7 +37,7 @@ def check_experiments(root: Path) -> int:
                 problems.append(str(error))
     if outdated := old_code_files(root):
         problems.append(OLD.format(files=", ".join(outdated), root=root.resolve()))
-    for folder in folders:
+    for folder in tracked(folders, "experiments", len(folders), "experiments"):
         problems += [*_folder_problems(root, folder), *_model_problems(folder)]
     if problems:
         raise UserError("\n".join(problems))

@@ -73,6 +73,7 @@ def show_document(
         documents=[range(len(lines))],
         references=references if settings.reference_context else None,
         device=torch_device,
+        progress=run,
         workers=usable(torch_device),
     )
     translations = [np.array(candidates[0].tokens, dtype=np.int64) for candidates in hypotheses]

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from context_nmt.files import replacing_folder
+from context_nmt.progress import tracked
 from context_nmt.report.cells import DASH, TIMES
 from context_nmt.report.formats import fill_in, write_grid, write_page
 from context_nmt.report.pages.analyses import analyses_page
@@ -82,7 +83,7 @@ def write_report(experiment: Experiment) -> None:
         pictures = {comparison.name: Path(directory) / f"{comparison.name}.svg" for comparison in comparisons}
         pictures = {
             comparison.name: pictures[comparison.name]
-            for comparison in comparisons
+            for comparison in tracked(comparisons, "pictures", len(comparisons), "pictures")
             if draw_comparison(comparison, pictures[comparison.name])
         }
         values = {

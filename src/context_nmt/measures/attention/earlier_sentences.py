@@ -18,6 +18,7 @@ from context_nmt.measures.attention.recording import recording, shown
 from context_nmt.measures.parts_of_speech import word_spans
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.model import Model
+from context_nmt.progress import tracked
 
 Ids = NDArray[np.integer[Any]]
 
@@ -71,7 +72,7 @@ def looks(
     before, sides = np.arange(len(sources)), {"source": sources, "target": read}
     by_sentence: list[list[Looks]] = []
     with evaluating(model), recording(model, [hook for pair in hooks.values() for hook in pair]) as outputs:
-        for number in range(len(sources)):
+        for number in tracked(range(len(sources)), "attention", len(sources), "sentences"):
             rows, previous = with_previous(np.array([number]), before, sentences=model.sentences, reach=model.reach)
             target_inputs = pad([translations[number], *(read[row] for row in rows[1:])], first=BEGIN)
             arguments = pad([sources[row] for row in rows], last=END), target_inputs, previous
