@@ -26,8 +26,7 @@ from context_nmt.code_closure import stages
 from context_nmt.commands import app
 from context_nmt.pipeline.new_experiment import OWN_REPOSITORY
 from context_nmt.pipeline.planning import check_model, plan
-from context_nmt.settings.checking import check
-from context_nmt.settings.parameters import ExperimentSettings
+from context_nmt.settings.parameters import ExperimentSettings, read_parameters
 
 ROOT = Path(__file__).parents[1]
 OWN_CORPUS = "docs/guides/own-corpus.md"  # other pages go on with its experiment
@@ -51,11 +50,18 @@ EDITED = {
     "docs/guides/miniature.md": "data/params.yaml",
     OWN_MECHANISM: "params.yaml",
 }
+RUN = "experiments/mine-en-cs/runs/models/transformer-1"
 # What the reader does before a block that begins with this line.
 BEFORE = {
-    "cd data/mine": 'for n in $(seq 2200); do echo "I $n ." >> data/mine/all.en; echo "Já $n ." >> data/mine/all.cs; done',
+    "cd data/mine": "for n in $(seq 2200); do for side in en cs; do echo $n . >> data/mine/all.$side; done; done",
+    f"context-nmt translate {RUN} < input.en > output.cs": "echo 1 . > input.en",
+    "context-nmt score --hypothesis out.de --reference test.de --language de \\": "echo Eins . | tee out.de test.de",
+    "context-nmt compare --system new.de --baseline old.de --reference test.de \\": "echo Eins . | tee old.de new.de",
+    "context-nmt score --tokenized --hypothesis out.en --reference test.en --language en \\": (
+        "echo It . | tee out.en test.en; echo 0-0 1-1 | tee source-reference.align source-out.align"
+    ),
     "dvc exp show --only-changed": "while dvc queue status | grep -E 'Queued|Running'; do sleep 1; done",
-    "dvc pull": "mkdir -p /path/to/storage; cp -r .dvc/cache/files /path/to/storage/; rm runs/models/cmlm-1/model.safetensors",
+    "dvc remote add --default storage /path/to/storage": "cp -r .dvc/cache /path/to/storage; rm -r runs/models/cmlm-1",
 }
 # What a page says that a command shows, and what it must not show.
 SHOWS = {
@@ -84,16 +90,13 @@ RECIPE = {
     "significance": {"resamples": 10},
     "rescored": [],
 }
-SPLITS = {"train": 300, "valid": 30, "test": 180}
+SPLITS = {"train": 300, "valid": 30, "test": 400}
 MINIATURE = SPLITS | {
     "seed": 1,
     "contrastive": {"within": 4, "cross_pairs": 3, "beside": 4, "far": 4, "previous_pairs": 3},
     "probing": {"documents": 1500, "training": 40, "validation": 20, "test": 20, "words": 5},
 }
-DISCOURSE = {
-    name: {"1": {"type": "a", "examples": [{"context": [], "src": [], "trg": []}]}}
-    for name in ("anaphora", "lexical-choice")
-}
+CHOICE = {"src": ["One.", "Two."], "trg": {"correct": ["Un.", "Deux."], "incorrect": ["Un.", "Trois."]}}
 
 
 class Block(NamedTuple):
@@ -168,12 +171,15 @@ SNIPPETS = [
 
 
 @pytest.mark.parametrize("text", SNIPPETS)
-def test_settings_of_a_page_can_be_added_to_the_default_experiment(text):
+def test_settings_of_a_page_can_be_added_to_the_default_experiment(tmp_path, text):
     snippet = yaml.safe_load(text)
     if not set(snippet) <= {field.name for field in fields(ExperimentSettings)}:
         snippet = {"variants": snippet}
-    values = merged(yaml.safe_load((ROOT / "params.yaml").read_text()), {"model": {"encoder_layers": 6, "decoder_layers": 6}})
-    settings = check(ExperimentSettings, edited(values, snippet), where="params.yaml")
+    values = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    values["model"] |= {"encoder_layers": 6, "decoder_layers": 6}  # as papers have
+    path = tmp_path / "params.yaml"
+    path.write_text(yaml.safe_dump(edited(values, snippet)), encoding="utf-8")
+    settings = read_parameters(path)
     for name in snippet.get("variants", settings.variants):
         check_model(plan(settings, name).training.model, name)
 
@@ -181,7 +187,7 @@ def test_settings_of_a_page_can_be_added_to_the_default_experiment(text):
 @pytest.mark.parametrize("page", PAGES)
 def test_programs_accept_what_a_page_calls_them_with(page):
     text = (ROOT / page).read_text(encoding="utf-8")
-    inline = [code for code in re.findall(r"`([^`\n]+)`", text) if not re.search(r"…|[A-Z]{3}\b(?!=)|/X", code)]
+    inline = re.findall(r"`((?:\w+=\S+ )?(?:context-nmt|dvc|make|python) [^`…]+)`", text)
     for call in (call for text in [*(block.text for block in commands(page)), *inline] for call in calls(text)):
         match call:
             case ["context-nmt", *arguments]:
@@ -253,7 +259,11 @@ class Reader:
     def write(self, name, values):
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(values if isinstance(values, str) else yaml.safe_dump(values, sort_keys=False))
+        path.write_text(values if isinstance(values, str) else json.dumps(values, indent=1), encoding="utf-8")
+
+    def commit(self):
+        """Let pages start from what is here now."""
+        self.run("git add --all; git commit --quiet -m start; git tag --force start")
 
     def start_page(self):
         """Go back to the commit that pages start from, and make what stands for the environment."""
@@ -278,7 +288,7 @@ class Reader:
             self.write("src/context_nmt/mechanisms/scaled_attention.py", f"{block.text}\n")
         elif block.language == "python":
             path = self.folder / "tests/test_mechanisms.py"
-            path.write_text(path.read_text().replace("\nFACTS = {\n", f"\nFACTS = {{\n{block.text}\n"))
+            path.write_text(path.read_text().replace("\nFACTS = {\n", f"\n{block.text}\n"))
 
 
 def tiny(parameters, variants, **changes):
@@ -293,6 +303,8 @@ def tiny(parameters, variants, **changes):
         key: [name for name in value if name in variants] if isinstance(value, list) else value
         for key, value in values["train"].items()
     }
+    if not values["train"]["distilled"]:
+        values["train"]["teachers"] = []
     values["probing"] |= {"sentences": [], "words": []}
     return values | changes
 
@@ -306,32 +318,28 @@ def reader(tmp_path_factory):
         shutil.copytree(ROOT / name, reader.folder / name, ignore=skip)
     for path in (path for path in ROOT.iterdir() if path.is_file() and path.name not in (".git", "dvc.lock")):
         shutil.copy(path, reader.folder)
-    mirror = {f"multi30k/{split}.{language}": "I .\n" * count for split, count in SPLITS.items() for language in ("en", "de")}
-    mirror |= {f"discourse_mt/{name}.json": json.dumps(values) for name, values in DISCOURSE.items()}
-    for name, text in mirror.items():
-        reader.write(reader.place / "mirror" / name, text)
-    corpora = {
-        name: {
-            "format": "text" if name == "multi30k" else name,
-            "licence": "free",
-            "homepage": "none",
-            "files": [
-                {"to": Path(path).stem.replace("-", "_") if name == "discourse_mt" else Path(path).name, "url": f"https://example.org/{Path(path).name}", "sha256": None}
-                for path in mirror if path.startswith(f"{name}/")
-            ],
-        }
-        for name in ("multi30k", "discourse_mt")
-    }
+    texts = {f"{split}.{language}": "I .\n" * count for split, count in SPLITS.items() for language in ("en", "de")}
+    sets = {"choice.json": json.dumps({"1": {"type": "repet", "examples": [CHOICE]}})}
+    corpora = {}
+    for name, form, files in (("multi30k", "text", texts), ("discourse_mt", "discourse_mt", sets)):
+        entry = [
+            {"to": file.removesuffix(".json"), "url": f"https://example.org/{file}", "sha256": None} for file in files
+        ]
+        corpora[name] = {"format": form, "licence": "free", "homepage": "none", "files": entry}
+        for file, text in files.items():
+            reader.write(reader.place / "mirror" / name / file, text)
     reader.write("data/params.yaml", {"generated": {"miniature": MINIATURE}, "corpora": corpora})
     shutil.copy(ROOT / "data/.gitignore", reader.folder / "data")
     reader.write("params.yaml", tiny("params.yaml", ("transformer", "cmlm", "ccan", "han_encoder")))
     corpus = {"name": "multi30k", "source": "en", "target": "de", "tests": ["valid", "test"]}
     for name, variants in {"multi30k-en-de": ["transformer"], "multi30k-en-de-masked": ["transformer", "cmlm"]}.items():
-        reader.write(f"experiments/{name}/params.yaml", tiny(f"experiments/{name}/params.yaml", variants, corpus=corpus))
+        parameters = f"experiments/{name}/params.yaml"
+        reader.write(parameters, tiny(parameters, variants, corpus=corpus))
         shutil.copy(ROOT / "dvc.yaml", reader.folder / "experiments" / name)
         for path, text in OWN_REPOSITORY.items():
             reader.write(f"experiments/{name}/{path}", text)
-    reader.run("git init --quiet --initial-branch main; context-nmt repro --jobs 2; git add --all; git commit --quiet -m start; git tag start")
+    reader.run("git init --quiet; context-nmt repro --jobs 2")
+    reader.commit()
     return reader
 
 
@@ -339,6 +347,8 @@ def reader(tmp_path_factory):
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)])
 def test_the_commands_of_a_page_run(reader, page):
     reader.start_page()
+    if page == "docs/guides/several-processes.md":  # which trains everything twice
+        reader.write("params.yaml", tiny("params.yaml", ["transformer"]))
     folder = "."
     for block in blocks(page):
         lines = [line for line in block.text.splitlines() if line not in NEEDS]
@@ -352,4 +362,4 @@ def test_the_commands_of_a_page_run(reader, page):
                 assert line not in HIDES or not re.search(HIDES[line], printed), printed
     assert folder == ".", "a page leads back to the project's folder"
     if page == OWN_CORPUS:
-        reader.run("git add --all; git commit --quiet -m 'own corpus'; git tag --force start")
+        reader.commit()
