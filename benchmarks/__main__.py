@@ -19,7 +19,6 @@ def main(rounds: Rounds = ROUNDS) -> None:
         benchmarks/README.md
         benchmarks/variants.json   what the tables of experiments print of speeds
         benchmarks/iterations.json, iterations.svg   BLEU and speed of mask-predict
-        README.md                  the table between its two marks
     """
     systems = systems_of(Experiment())  # before half an hour of measurements, since they may be missing
     parts = [part(rounds) for part in (training, decoding, tokenize, bpe, side_by_side, variants.variants)]

@@ -15,8 +15,6 @@ ROUNDS = 5
 Rounds = Annotated[int, typer.Option(min=1, help="How often each program has its turn.")]
 
 FOLDER = Path(__file__).parent
-README = FOLDER.parent / "README.md"
-START, STOP = "<!-- speed: written by `make speed` -->", "<!-- /speed -->"
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ def part_command(*parts: Callable[[int], Part]) -> None:
 
 
 def write(machine: dict[str, Any], parts: list[Part]) -> None:
-    """Write results.json, README.md next to it, and the table in the project's README.md."""
+    """Write results.json, and README.md next to it."""
     _write({"machine": machine, "parts": [part.to_dict() for part in parts]})
 
 
@@ -68,11 +66,6 @@ def replace(part: Part, machine: dict[str, Any]) -> None:
 def _write(values: dict[str, Any]) -> None:
     write_json(FOLDER / "results.json", values)
     write_page(FOLDER)
-    before, _, rest = README.read_text(encoding="utf-8").partition(START + "\n")
-    _, stop_mark, after = rest.partition(STOP + "\n")
-    if stop_mark:
-        table = "\n".join(summary(values))
-        write_lines(README, f"{before}{START}\n{table}\n{STOP}\n{after}".removesuffix("\n").split("\n"))
 
 
 def write_page(folder: Path = FOLDER) -> None:
@@ -167,18 +160,6 @@ def trade_off_section(name: str, values: dict[str, Any]) -> list[str]:
         *values["notes"],
     ]
     return [*lines, "", *(f"- {note}" for note in notes)]
-
-
-def summary(values: dict[str, Any]) -> list[str]:
-    """Return the table of the project's README.md: the ratios with a wanted value."""
-    rows = [
-        [part["title"], *_ratio_cells(ratio)]
-        for part in values["parts"]
-        for ratio in part["ratios"]
-        if ratio["wanted"] is not None
-    ]
-    table = _table(["", "ratio", "median", "least to greatest", "wanted"], rows, left=2)
-    return [*table, "", machine_line(values["machine"])]
 
 
 def same_bytes(measured: dict[str, Measured]) -> str:

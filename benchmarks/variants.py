@@ -170,7 +170,6 @@ def main(rounds: Rounds = ROUNDS) -> None:
 
         benchmarks/variants.json
         benchmarks/results.json, README.md   this part of it
-        README.md                            the table between its two marks
     """
     part = variants(rounds)
     write(part)

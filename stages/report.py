@@ -33,6 +33,9 @@ def main() -> None:
                         figures/        learning_curves.svg, and MEASURE.svg for each one of analyses.md and
                                         probes.md that a system has
 
+    If the experiment's folder has a README.md, the lines between its marks `<!-- results -->` and `<!-- /results -->`
+    become the main table.
+
     Example: python stages report
     """
     write_tables(Experiment())

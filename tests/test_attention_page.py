@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 import torch
+from shown import texts
 from small_models import VOCABULARY, shake, small_model
 from tiny_training import make_experiment
 
@@ -16,7 +17,7 @@ from context_nmt.measures.attention.earlier_sentences import Looks, Seen, looks,
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
 from context_nmt.models.plans import Filling, TrainingPlan
-from context_nmt.report.attention_page import Sentence, show_document, write_attention_page
+from context_nmt.report.attention_page import Sentence, show_document, write_attention_page, write_attention_picture
 from context_nmt.settings.decoding import DecodingSettings
 
 HAN = Filling(mechanism="hierarchical_attention", settings={"sentences": 2})
@@ -134,6 +135,31 @@ def test_the_page_marks_pronouns_and_fetches_nothing(tmp_path):
         assert len(re.findall(f"<{element}[ >]", text)) == text.count(f"</{element}>"), element
 
 
+def test_the_picture_is_of_one_word_of_the_last_sentence(tmp_path):
+    def module(*weights):
+        seen = [[Seen(number=0, weight=weight, words=[0.25, 0.75])] for weight in weights]
+        return Looks(module="encoder_output", own_side="source", seen_side="source", words=seen)
+
+    parts = {"line": 1, "translation": ["er", "<&>"], "reference": ["sie"], "seen_target": ["y"]}
+    first = Sentence(source=["A", "<boat>"], looks=[module()], **parts)
+    last = Sentence(source=["It", "sank"], looks=[module(0.5, 1.0)], **parts)
+    path, languages = tmp_path / "word.svg", {"source": "en", "target": "de"}
+    write_attention_picture(path, "T & U", [first, last], languages)
+    shown = "1 back|50%|25|A|75|<boat>|source|It|sank|translation|er|<&>|reference|sie"
+    assert "|".join(texts(path)[1:]) == shown
+    picture = path.read_text(encoding="utf-8")
+    assert re.findall('"bold" fill="#b64a00">(.*?)<', picture) == ["It", "er", "sie"]
+    assert not re.search(r"url\(|@import|<(script|image)|href=", picture)
+    write_attention_picture(path, "T", [first, last], languages, "Sank")
+    assert "100%" in texts(path)
+    with pytest.raises(UserError, match=r"no word 'boat': It sank"):
+        write_attention_picture(path, "T", [first, last], languages, "boat")
+    with pytest.raises(UserError, match=r"no pronoun: It sank"):
+        write_attention_picture(path, "T", [first, last], languages | {"source": "xx"})
+    with pytest.raises(UserError, match="sentence 1 has no sentence before it"):
+        write_attention_picture(path, "T", [first], languages)
+
+
 VARIANTS = {
     "plain": {},
     "joint": {
@@ -176,12 +202,22 @@ def test_a_document_of_a_run_becomes_a_page(experiment, tmp_path):
     assert shown(experiment, tmp_path / "last.html", document=14).count("<section") == 1
 
 
+def test_a_word_of_a_document_becomes_a_picture(experiment, tmp_path):
+    page = shown(experiment, tmp_path / "page.html")
+    sources = re.findall("<dt>source</dt><dd[^>]*>(.*?)</dd>", page)
+    word = sources[1].split()[0]
+    picture = shown(experiment, tmp_path / "word.svg", most=2, word=word)
+    assert f"joint-1, valid, document 2: where “{word}” looks" in picture
+    assert set(sources[0].split()) <= set(texts(tmp_path / "word.svg"))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"document": 15}, "--document is 15; valid has the documents 1 to 14"),
         ({"document": 0}, "--document is 0; valid has the documents 1 to 14"),
         ({"test": "train"}, r"--test is train; the test sets are valid \(corpus.tests\)"),
+        ({"word": "it"}, r"--word is it, but --output is .*page.html"),
         ({"variant": "plain"}, "nothing in this variant shows where it looks"),
         ({"variant": "cache"}, "nothing in this variant shows where it looks"),
     ],

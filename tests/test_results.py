@@ -4,6 +4,7 @@ import csv
 import json
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import yaml
@@ -26,8 +27,9 @@ from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import BOUND, TESTS, TEXT, Measure
 from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
 from context_nmt.report.cells import DASH
+from context_nmt.report.formats import fill_in
 from context_nmt.report.pages.analyses import analyses_page as inside_page
-from context_nmt.report.pages.results import BEST, results_page
+from context_nmt.report.pages.results import BEST, front_page, results_page
 from context_nmt.report.writing import write_tables
 from context_nmt.results.estimates import t_interval
 from context_nmt.results.evaluation import evaluate_variant
@@ -36,9 +38,11 @@ from context_nmt.results.significance import compare
 from context_nmt.results.table import is_score, places
 from context_nmt.results.writing import write_focus
 from context_nmt.settings.evaluation import SignificanceSettings
+from context_nmt.settings.folder import Experiment
 
 pytestmark = pytest.mark.slow
 BLEU = Measure("test", "sacrebleu")
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -267,6 +271,33 @@ def test_markdown_shows_what_a_reader_needs(experiment):
     assert "100 resamples of 100%" in " ".join(page.split())
     assert page.count("`nrefs:1|") == 5
     assert (experiment.metrics / page.split("[analyses.md](")[1].split(")")[0]).is_file()
+
+
+def test_a_readme_with_marks_has_the_main_table_and_nothing_else_changes(experiment):
+    readme = experiment.folder / "README.md"
+    readme.write_text("before\n<!-- results -->\nold\n<!-- /results -->\nafter\n", encoding="utf-8")
+    write_tables(experiment)
+    before, _, rest = readme.read_text(encoding="utf-8").partition("<!-- results -->\n")
+    block, _, after = rest.partition("<!-- /results -->\n")
+    assert (before, after) == ("before\n", "after\n")
+    page = (experiment.metrics / "results.md").read_text(encoding="utf-8").split("\n## test\n")[1]
+    full, short = (next(line for line in text.split("\n") if line.startswith("| Gauss")) for text in (page, block))
+    assert full.split(" | ")[6] in short
+    assert "95% interval" in block
+    assert "`nrefs:1|" in block
+    readme.write_text("no marks\n<!-- results -->\n", encoding="utf-8")
+    write_tables(experiment)
+    assert readme.read_text(encoding="utf-8") == "no marks\n<!-- results -->\n"
+    readme.unlink()
+
+
+def test_the_table_of_the_project_s_readme_is_that_of_its_results(tmp_path):
+    """After a change of how it looks, `make report` writes it again."""
+    readme = ROOT / "README.md"
+    copy = tmp_path / "README.md"
+    copy.write_bytes(readme.read_bytes())
+    fill_in(copy, "results", "front.md.j2", page=front_page(read_results(Experiment(ROOT))))
+    assert copy.read_bytes() == readme.read_bytes()
 
 
 def test_a_masked_model_has_not_the_speed_of_an_autoregressive_one(results):

@@ -11,12 +11,16 @@ def show(
         str, typer.Argument(metavar="VARIANT", help="A variant with hierarchical attention after encoder or decoder.")
     ],
     seed: Annotated[int, typer.Argument(metavar="SEED", help="The seed of the run.")],
-    output: Annotated[Path, typer.Option(help="The page to write.")],
+    output: Annotated[Path, typer.Option(help="The page to write, or FILE.svg for a picture of one word.")],
     test: Annotated[str, typer.Option(help="A test set with documents.")] = "test",
     document: Annotated[int, typer.Option(help="The number of the document, from 1.")] = 1,
     sentences: Annotated[
         int, typer.Option(min=1, help="At most this many, from the first; each takes about 50 KB.")
     ] = 50,
+    word: Annotated[
+        str | None,
+        typer.Option(help="For a picture: a word of the last of these sentences. Default: its first pronoun."),
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
 ) -> None:
     """Write a page that shows where a document model looks.
@@ -32,11 +36,11 @@ def show(
 
     Writes
 
-        --output                               one HTML file that needs no other file
+        --output                               one HTML or SVG file that needs no other file
 
     For example
 
-        context-nmt show han_encoder 1 --document 3 --output document.html
+        context-nmt show han_encoder 1 --document 22 --sentences 4 --output picture.svg
     """
     from context_nmt.report.attention_page import show_document
     from context_nmt.settings.layout import Layout
@@ -48,6 +52,7 @@ def show(
         test=test,
         document=document,
         most=sentences,
+        word=word,
         output=output,
         device=device,
     )

@@ -1,6 +1,8 @@
-"""Translate a document of a test set and show where its words looked, on one HTML page without scripts or links."""
+"""Translate a document of a test set and show where its words looked: on one HTML page, or one word in a picture."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -47,10 +49,16 @@ def show_document(
     test: str,
     document: int,
     most: int,
+    word: str | None = None,
     output: Path,
     device: str,
 ) -> None:
-    """Write the page of the first `most` sentences of a document, counted from 1; raise UserError if there is none."""
+    """Write the page of the first `most` sentences of a document, counted from 1; raise UserError if there is none.
+
+    If `output` ends in .svg, draw `word` in the last of these sentences instead; the default is its first pronoun.
+    """
+    if word and output.suffix != ".svg":
+        raise UserError(f"--word is {word}, but --output is {output}; only a picture, FILE.svg, is of one word")
     corpus, run = BinarizedCorpus(experiment.binarized), run_name(variant, seed)
     lines = list(_document(corpus, test, document))[:most]
     settings, torch_device = read_settings(DecodingSettings, experiment.plan(variant, "decoding")), device_named(device)
@@ -84,7 +92,10 @@ def show_document(
     ]
     languages = {"source": corpus.source, "target": corpus.target}
     title = f"{run}, {test}, document {document}"
-    write_attention_page(output, title, sentences, languages, oracle=settings.reference_context)
+    if output.suffix == ".svg":
+        write_attention_picture(output, title, sentences, languages, word)
+    else:
+        write_attention_page(output, title, sentences, languages, oracle=settings.reference_context)
 
 
 def _document(corpus: BinarizedCorpus, test: str, number: int) -> range:
@@ -113,3 +124,57 @@ def write_attention_page(
         shown=SHOWN,
         oracle=oracle,
     )
+
+
+def write_attention_picture(
+    path: Path, title: str, sentences: list[Sentence], languages: dict[str, str], word: str | None = None
+) -> None:
+    """Draw where one word of the last sentence looked, by its first module that has seen a previous sentence.
+
+    The default is the sentence's first pronoun. Raise UserError if the sentence has no such word, or none before it.
+    """
+    last = sentences[-1]
+    looks = next((looks for looks in last.looks if looks.words), None)
+    if looks is None:
+        raise UserError(f"sentence {len(sentences)} has no sentence before it; choose a later one with --sentences")
+    pronouns = {side: PRONOUNS.get(language, "").split() for side, language in languages.items()}
+    words = last.source if looks.own_side == "source" else last.translation
+    wanted = [word.lower()] if word else pronouns[looks.own_side]
+    place = next((place for place, one in enumerate(words) if one.lower() in wanted), None)
+    if place is None:
+        raise UserError(
+            f"sentence {len(sentences)} has no {f'word {word!r}' if word else 'pronoun'}: {' '.join(words)};"
+            " choose with --word, or another sentence with --sentences"
+        )
+    rows = []
+    for seen in looks.words[place]:
+        texts = getattr(sentences[seen.number], "source" if looks.seen_side == "source" else "seen_target")
+        rows.append(_Line(f"{len(sentences) - 1 - seen.number} back", looks.seen_side, texts, seen.words, seen.weight))
+    for label, side in (("source", "source"), ("translation", "target"), ("reference", "target")):
+        texts = getattr(last, label)
+        marks = [index == place if texts is words else one.lower() in pronouns[side] for index, one in enumerate(texts)]
+        rows.append(_Line(label, side, texts, marks))
+    write_page(
+        path,
+        "attention.svg.j2",
+        title=f"{title}: where “{words[place]}” looks",
+        lines=rows,
+        languages=languages,
+        characters=max(len(" ".join(row.words)) for row in rows),
+    )
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of the picture."""
+
+    label: str
+    side: str  # source, target
+    words: list[str]
+    shares: Sequence[float]  # of the word's attention; of the sentence itself, 1 for a word in colour
+    weight: float | None = None  # of a previous sentence
+
+    @property
+    def starts(self) -> list[int]:
+        """The column of each word's first character."""
+        return list(accumulate((len(word) + 1 for word in self.words[:-1]), initial=0))

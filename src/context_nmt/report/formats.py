@@ -44,17 +44,31 @@ PACKAGES = "% needs \\usepackage[T1]{fontenc}, \\usepackage{textcomp} and \\usep
 
 
 def write_page(path: Path, template: str, **values: Any) -> None:
-    """Write a page from a template; the values in one named *.html.j2 are escaped."""
+    """Write a page or a picture from a template; the values in one named *.html.j2 or *.svg.j2 are escaped."""
+    _write(path, _render(template, values))
+
+
+def fill_in(path: Path, mark: str, template: str, **values: Any) -> None:
+    """Replace what a Markdown file has between `<!-- MARK -->` and `<!-- /MARK -->`, if it has these lines."""
+    start, stop = f"<!-- {mark} -->\n", f"<!-- /{mark} -->\n"
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    before, _, rest = text.partition(start)
+    _, found, after = rest.partition(stop)
+    if found:
+        _write(path, before + start + _render(template, values) + stop + after)
+
+
+def _render(template: str, values: dict[str, Any]) -> str:
     environment = Environment(
         loader=PackageLoader("context_nmt.report"),
-        autoescape=select_autoescape(["html.j2"]),
+        autoescape=select_autoescape(["html.j2", "svg.j2"]),
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
     environment.filters |= {"row": _row, "code": _code, "data": _data}
-    _write(path, environment.get_template(template).render(values))
+    return environment.get_template(template).render(values)
 
 
 def write_grid(folder: Path, grid: Grid) -> None:

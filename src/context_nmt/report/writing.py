@@ -7,11 +7,11 @@ from tempfile import TemporaryDirectory
 
 from context_nmt.files import replacing_folder
 from context_nmt.report.cells import DASH, TIMES
-from context_nmt.report.formats import write_grid, write_page
+from context_nmt.report.formats import fill_in, write_grid, write_page
 from context_nmt.report.pages.analyses import analyses_page
 from context_nmt.report.pages.documents import documents_page
 from context_nmt.report.pages.probes import probes_page
-from context_nmt.report.pages.results import results_page
+from context_nmt.report.pages.results import front_page, results_page
 from context_nmt.report.papers.all_systems import all_systems_grid
 from context_nmt.report.papers.claim_lines import HEADS, LEGEND, claim_lines
 from context_nmt.report.papers.comparison import Comparison, comparisons_of
@@ -46,10 +46,14 @@ class Chapter:
 
 
 def write_tables(experiment: Experiment) -> None:
-    """Write results.{json,csv,md} under metrics/, and reports/pages; raise UserError for a broken file."""
+    """Write results.{json,csv,md} under metrics/, reports/pages, and the table of README.md, if it has its marks.
+
+    Raise UserError for a broken file.
+    """
     results = read_results(experiment)
     write_results(results)
     write_page(experiment.results_page, "page.md.j2", page=results_page(results))
+    fill_in(experiment.folder / "README.md", "results", "front.md.j2", page=front_page(results))
     with replacing_folder(experiment.reports / "pages") as folder:
         figures = folder / "figures"
         draw_learning_curves(results, figures / "learning_curves.svg")

@@ -1,0 +1,15 @@
+# The environment of requirements.lock:
+#     docker build --tag context-nmt .
+#     docker run --name miniature context-nmt          # make repro
+#     docker cp miniature:/context-nmt/reports .
+# With a package index that has CPU builds of PyTorch, --build-arg PIP_EXTRA_INDEX_URL=… saves gigabytes of CUDA.
+FROM python:3.11-slim-bookworm AS base
+RUN apt-get update && apt-get install --no-install-recommends --yes git make && rm -rf /var/lib/apt/lists/*
+
+FROM base
+ARG PIP_EXTRA_INDEX_URL=
+WORKDIR /context-nmt
+COPY . .
+RUN make .venv && rm -rf /root/.cache
+ENV PATH=/context-nmt/.venv/bin:$PATH
+CMD ["make", "repro"]
