@@ -71,7 +71,6 @@ PRINTS = {
     "context-nmt describe params.yaml --vocabulary 3000": "transformer_narrow",
     FOUR: "Running stage 'decode@ccan-1'",
     WIDER: "Running stage 'train_distilled@ccan-1'",
-    "dvc metrics diff HEAD four-iterations --targets metrics/results.json": r"results\.json +(cmlm|ccan)\.",
     "dvc metrics diff view-a view-b --all --targets metrics/focus.json": r"focus\.json +.*parameters",
     "pytest tests/test_mechanisms.py -k scaled_attention": "passed",
 }
