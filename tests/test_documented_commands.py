@@ -15,9 +15,11 @@ from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
+from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+import torch
 import typer
 import yaml
 from dvc.cli import parse_args
@@ -27,6 +29,7 @@ from context_nmt.commands import app
 from context_nmt.pipeline.new_experiment import OWN_REPOSITORY
 from context_nmt.pipeline.planning import check_model, plan
 from context_nmt.settings.parameters import ExperimentSettings, read_parameters
+from context_nmt.transformer.attention import LayerContext, MultiHeadAttention, Place
 
 ROOT = Path(__file__).parents[1]
 OWN_CORPUS = "docs/guides/own-corpus.md"  # other pages go on with its experiment
@@ -189,6 +192,29 @@ def test_settings_of_a_page_can_be_added_to_the_default_experiment(tmp_path, tex
     settings = read_parameters(path)
     for name in snippet.get("variants", settings.variants):
         check_model(plan(settings, name).training.model, name)
+
+
+def test_the_mechanism_of_the_readme_scales_the_plain_attention(monkeypatch):
+    (text,) = (block.text for block in blocks("README.md") if block.language == "python")
+    mechanism = ModuleType("scaled_attention")
+    monkeypatch.setitem(sys.modules, mechanism.__name__, mechanism)  # dataclasses look their module up
+    exec(text, mechanism.__dict__)
+    place = Place(
+        slot="cross_attention",
+        layer=1,
+        width=8,
+        feed_forward_width=8,
+        heads=2,
+        bias=True,
+        dropout=0,
+        attention_dropout=0,
+    )
+    scaled = mechanism.build(mechanism.Settings(start=0.5), place)
+    plain = MultiHeadAttention(width=8, heads=2, bias=True, dropout=0)
+    plain.load_state_dict({name: value for name, value in scaled.state_dict().items() if name != "scale"})
+    queries, mask = torch.randn(2, 3, 8), torch.ones(1, 1, 1, 3, dtype=torch.bool)
+    context = LayerContext((queries,), (queries,), mask, causal=False, padding=mask[0, 0].expand(2, 3))
+    torch.testing.assert_close(scaled(queries, context), 0.5 * plain(queries, context))
 
 
 @pytest.mark.parametrize("page", PAGES)
