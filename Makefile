@@ -26,7 +26,7 @@ PYTEST := OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile --no-loadsco
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.venv: $(INSTALLED)  ## make the Python environment (done again when requirements.lock or pyproject.toml changes)
+.venv: $(INSTALLED)  ## make the Python environment (again when requirements.lock or pyproject.toml changes)
 
 $(INSTALLED): requirements.lock pyproject.toml
 	@echo 'installing requirements.lock into .venv; the first time takes minutes'
@@ -40,14 +40,14 @@ repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or
 	context-nmt check --only $(EXPERIMENT)
 	context-nmt repro $(EXPERIMENT) $(if $(JOBS),--jobs $(JOBS))
 
-repro-new: $(INSTALLED)  ## the same in a clone without the cache, but only what is new since the results in git (NAME=…, JOBS=…)
+repro-new: $(INSTALLED)  ## the same in a clone without the cache, but only for changes since the results in git (NAME=…, JOBS=…)
 	context-nmt check --only $(EXPERIMENT)
 	context-nmt repro $(EXPERIMENT) --allow-missing $(if $(JOBS),--jobs $(JOBS))
 
-report: $(INSTALLED)  ## write reports/ again, with what other experiments have got since (NAME=…)
+report: $(INSTALLED)  ## write reports/ again, with the latest results of the other experiments (NAME=…)
 	dvc --cd $(EXPERIMENT) repro --force --single-item report
 
-quick: $(INSTALLED)  ## run the tests that are over at once: a minute on two cores
+quick: $(INSTALLED)  ## run the fast tests: a minute on two cores
 	$(PYTEST) -m 'not slow and not heavy'
 
 test: $(INSTALLED)  ## run all tests but the heavy ones, which rebuild whole pipelines
@@ -65,7 +65,7 @@ check: $(INSTALLED)  ## lint, formatting, types, the copies of dvc.yaml and ever
 docs: $(INSTALLED)  ## build the documentation into site/; it needs no network
 	NO_MKDOCS_2_WARNING=1 mkdocs build --strict
 
-speed: .venv/speed.installed  ## after repro: measure speed and memory beside other programs, about 40 minutes (ROUNDS=…)
+speed: .venv/speed.installed  ## after repro: compare speed and memory with other programs, about 40 minutes (ROUNDS=…)
 	python -m benchmarks $(if $(ROUNDS),--rounds $(ROUNDS))
 
 .venv/speed.installed: $(INSTALLED) requirements-speed.lock
@@ -75,6 +75,6 @@ speed: .venv/speed.installed  ## after repro: measure speed and memory beside ot
 experiment: $(INSTALLED)  ## start experiments/NAME with the recipe of another one (NAME=… [LIKE=… CORPUS=… SOURCE=… TARGET=…])
 	context-nmt new "$(NAME)" $(if $(LIKE),--like "$(LIKE)") $(if $(CORPUS),--corpus "$(CORPUS)") $(if $(SOURCE),--source "$(SOURCE)") $(if $(TARGET),--target "$(TARGET)")
 
-clean:  ## remove the environment, unfinished trainings and what tools left; results and the DVC cache stay
+clean:  ## remove the environment, unfinished trainings and temporary files; results and the DVC cache stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dvc_plots runs/scratch experiments/*/runs/scratch
 	find src stages tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -7,6 +7,7 @@ from benchmarks.systems import systems_of
 from benchmarks.text import bpe, tokenize
 from benchmarks.training import side_by_side, training
 from context_nmt.command_line import run
+from context_nmt.progress import say
 from context_nmt.settings.folder import Experiment
 
 
@@ -21,9 +22,14 @@ def main(rounds: Rounds = ROUNDS) -> None:
         benchmarks/iterations.json, iterations.svg   BLEU and speed of mask-predict
     """
     systems = systems_of(Experiment())  # before half an hour of measurements, since they may be missing
-    parts = [part(rounds) for part in (training, decoding, tokenize, bpe, side_by_side, variants.variants)]
+    measurements = (training, decoding, tokenize, bpe, side_by_side, variants.variants)
+    parts: list[report.Part] = []
+    for number, measurement in enumerate(measurements, start=1):
+        say(f"part {number} of {len(measurements) + 1}: {measurement.__name__}")
+        parts.append(measurement(rounds))
     variants.write(parts[-1])
     report.write(machine.describe(), parts)
+    say(f"part {len(measurements) + 1} of {len(measurements) + 1}: iterations")
     iterations.write(iterations.iterations(rounds, systems), report.FOLDER)
     report.write_page()
 

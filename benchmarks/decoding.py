@@ -56,7 +56,7 @@ def decoding(rounds: int) -> Part:
             f" {THEIR_SENTENCES[BEAM]} sentences (greedy {THEIR_SENTENCES[1]}); ours: batches of {OURS_TOKENS[BEAM]:,}"
             f" source tokens times beam (greedy {OURS_TOKENS[1]:,}).",
             f"Both stop when {BEAM} hypotheses have ended, or at {LONGEST} units, and divide log-probabilities by the"
-            " length (ours counts END). Loading the model is not in the time.",
+            " length (ours counts END). Loading the model is not included.",
             *(_agreement(measured, beam) for beam in (BEAM, 1)),
         ],
     )
@@ -123,7 +123,7 @@ def _theirs(folder: Path, beam: int) -> Iterator[Work]:
 
 def _agreement(measured: dict[str, Measured], beam: int) -> str:
     theirs = measured[_name(THEIRS, beam)].output
-    statements = [f"BLEU of {_name(THEIRS, beam)} {_bleu(theirs):.2f}, {_units(theirs):.1f} units a line"]
+    statements = [f"BLEU of {_name(THEIRS, beam)} {_bleu(theirs):.2f}, {_units(theirs):.1f} units per line"]
     for name in (OURS, OURS_BF16):
         ours = measured[_name(name, beam)].output
         same = sum(our_line == their_line for our_line, their_line in zip(ours, theirs, strict=True)) / len(theirs)

@@ -167,12 +167,13 @@ def _notes(systems: Systems, compared: list[Search], measured: dict[str, Measure
         alone, batched = (measured[_name(search, mode)].output for mode in ("alone", "batched"))
         pairs = zip(alone, [batched[number] for number in chosen(len(batched), len(alone))], strict=True)
         shares.append(sum(line_alone == line_batched for line_alone, line_batched in pairs) / len(alone))
-    settings = compared[-1].settings
+    tried = compared[-1].settings.length_beam
     return [
-        f"Mask-predict tries {settings.length_beam} lengths of each sentence and takes the most probable translation.",
-        f"Batches hold {compared[0].settings.batch_tokens:,} source tokens times beam or lengths, as the plan has it."
-        " Loading the model is not in the time.",
-        f"Alone, a sentence is translated as in a batch: {min(shares):.1%} of the lines are identical, or more.",
+        f"Mask-predict tries {tried} length{'s' if tried > 1 else ''} per sentence and takes the most probable"
+        " translation.",
+        f"Batches hold {compared[0].settings.batch_tokens:,} source tokens times beam or lengths, as in the plan."
+        " Loading the model is not included.",
+        f"At least {min(shares):.1%} of the lines are identical when translated one at a time and in batches.",
     ]
 
 

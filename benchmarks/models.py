@@ -1,6 +1,5 @@
 """Plans and batches for all trainings, and the model for all decoding."""
 
-import sys
 from pathlib import Path
 
 import torch
@@ -11,6 +10,7 @@ from context_nmt.models.averaging import average_run
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.pipeline.planning import plan, write_plans
+from context_nmt.progress import say
 from context_nmt.settings.run_layout import run_name
 from context_nmt.training.batches import Batch, Pairs
 from context_nmt.training.training_run import train_run
@@ -63,7 +63,7 @@ def trained() -> Path:
     prepared()
     folder = EXPERIMENT.model(run_name(*RUN))
     if not folder.is_dir():
-        print("training the model that is decoded with: minutes, only this time", file=sys.stderr)
+        say("training the model that is decoded with: minutes, only this time")
         write_plans(EXPERIMENT)
         train_run(EXPERIMENT, *RUN, device="cpu")
         average_run(EXPERIMENT, *RUN)

@@ -58,7 +58,7 @@ def write(machine: dict[str, Any], parts: list[Part]) -> None:
 def replace(part: Part, machine: dict[str, Any]) -> None:
     """Write the same files with this part in place of the one with its title, and note its machine."""
     values, new_part = read_json(FOLDER / "results.json"), part.to_dict()
-    new_part["notes"].append(f"Measured in a run of its own: {machine_line(machine)}")
+    new_part["notes"].append(f"Measured in a separate run: {machine_line(machine)}")
     values["parts"] = [new_part if old_part["title"] == part.title else old_part for old_part in values["parts"]]
     _write(values)
 
@@ -74,8 +74,8 @@ def write_page(folder: Path = FOLDER) -> None:
     lines = ["# Speed and memory", "", "Written by `make speed`; the same values are in `results.json`.", ""]
     lines += [machine_line(values["machine"]), ""]
     lines += [
-        "Medians of interleaved rounds, A B A B …, each program in a process of its own. A ratio is taken in each",
-        "round; shown are its median, its least and its greatest value.",
+        "Medians of interleaved rounds, A B A B …; each program runs in its own process. A ratio is computed per",
+        "round; the tables show its median, minimum and maximum.",
     ]
     for part in values["parts"]:
         lines += ["", *section(part)]
@@ -102,9 +102,9 @@ def section(part: dict[str, Any]) -> list[str]:
         for name, entry in part["contenders"].items():
             spread = f"{min(entry['rounds']):,g} to {max(entry['rounds']):,g}"
             rows.append([name, f"{entry['median']:,g} {entry['unit']}/s", spread, f"{entry['memory_mb']:,}"])
-        lines += [*_table(["", "speed", "least to greatest", "memory, MB"], rows), ""]
+        lines += [*_table(["", "speed", "range", "memory, MB"], rows), ""]
     if part["variants"]:
-        titles = ["", "training", "least to greatest", "decoding", "least to greatest", "FLOPs", "time / FLOPs"]
+        titles = ["", "training", "range", "decoding", "range", "FLOPs", "time / FLOPs"]
         rows = []
         for name, entry in part["variants"].items():
             speeds = [entry[work] for work in ("training", "decoding")]
@@ -112,7 +112,7 @@ def section(part: dict[str, Any]) -> list[str]:
             rows.append([name, *cells[0], *cells[1], f"{entry['flops']:.3f}", f"{entry['time_over_flops']:.2f}"])
         lines += [*_table(titles, rows), ""]
     rows = [_ratio_cells(entry) for entry in part["ratios"]]
-    lines += _table(["ratio", "median", "least to greatest", "wanted"], rows)
+    lines += _table(["ratio", "median", "range", "target"], rows)
     return [*lines, "", *(f"- {note}" for note in part["notes"])]
 
 
@@ -138,7 +138,7 @@ def trade_off_section(name: str, values: dict[str, Any]) -> list[str]:
     alone, batched = (f"{modes[mode]['sentences']:,} sentences" for mode in ("alone", "batched"))
     titles = [f"{values['corpus']}, {values['test_set']}", "BLEU"]
     for mode in ("one at a time", "batched"):
-        titles += [f"{mode}, sentences/s", f"/ {base['search']}", "least to greatest"]
+        titles += [f"{mode}, sentences/s", f"/ {base['search']}", "range"]
     lines = [f"## Iterations of mask-predict, {values['corpus']}", "", f"![BLEU against speed]({name}.svg)", ""]
     rows = []
     for entry in values["searches"]:

@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import statistics
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from typing import Any
 import psutil
 
 from context_nmt.files import UserError
+from context_nmt.progress import INTERVAL, Progress, say
 
 CORES = len(os.sched_getaffinity(0))
 
@@ -81,8 +81,9 @@ def measure(part: str, contenders: list[Contender], rounds: int) -> dict[str, Me
     """
     results = {contender.name: Measured(contender.unit) for contender in contenders}
     with ExitStack() as stack:
-        tell(f"{part}: getting ready")
+        say(f"{part}: getting ready")
         runners = {contender.name: stack.enter_context(running(contender)) for contender in contenders}
+        progress = stack.enter_context(Progress(part, rounds * len(contenders), "turns"))
         for number in range(1, rounds + 1):
             for name, runner in runners.items():
                 result = results[name]
@@ -91,7 +92,8 @@ def measure(part: str, contenders: list[Contender], rounds: int) -> dict[str, Me
                     amount, seconds, result.output = runner.finish()
                 result.speeds.append(amount / seconds)
                 result.memory = max(result.memory, *memory)
-                tell(f"{part}: round {number}/{rounds}, {name}: {result.speeds[-1]:,.1f} {result.unit}/s")
+                say(f"{part}: round {number}/{rounds}, {name}: {result.speeds[-1]:,.1f} {result.unit}/s")
+                progress.advance()
     return results
 
 
@@ -165,6 +167,7 @@ def running(contender: Contender) -> Iterator[Runner]:
 
 
 def _serve(pipe: Any, prepare: Prepare, arguments: tuple[Any, ...]) -> None:
+    os.environ[INTERVAL] = "inf"  # the measuring process says how far it is
     with prepare(*arguments) as work, suppress(EOFError):  # the measuring process is gone
         pipe.send("ready")
         while pipe.recv():
@@ -183,11 +186,6 @@ def _memory(process: int | None) -> float:
     except psutil.NoSuchProcess:
         pass  # it has just ended
     return total / 1e6
-
-
-def tell(line: str) -> None:
-    """Print a line of progress on standard error."""
-    print(line, file=sys.stderr, flush=True)
 
 
 def _rounded(speed: float) -> float:

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 from pathlib import Path
 
 from context_nmt.corpus.binarized import BinarizedCorpus, binarize
@@ -10,6 +9,7 @@ from context_nmt.corpus.catalogue import read_entry
 from context_nmt.corpus.download import make_corpus
 from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.corpus.tokenizing import tokenize_corpus
+from context_nmt.progress import say
 from context_nmt.settings.folder import Experiment
 
 PARAMETERS = Path(__file__).with_name("params.yaml")
@@ -28,7 +28,7 @@ def prepared() -> None:
         entry, mirror = read_entry(ROOT / "data/params.yaml", settings.corpus.name), os.environ.get("DATA_MIRROR")
         make_corpus(entry, EXPERIMENT.corpus, checksums=ROOT / "data/checksums.json", mirror=mirror or None)
     if not EXPERIMENT.binarized.is_dir():
-        print("preparing Multi30k", file=sys.stderr)
+        say("preparing Multi30k")
         tokenize_corpus(EXPERIMENT.corpus, EXPERIMENT.tokenized, settings.corpus, settings.text)
         segment_corpus(EXPERIMENT.tokenized, EXPERIMENT.subwords, settings.corpus, settings.units)
         binarize(EXPERIMENT.subwords, EXPERIMENT.binarized, settings.corpus, settings.units)

@@ -52,7 +52,7 @@ def bpe(rounds: int) -> Part:
         Contender(name=BYTE_PAIRS, prepare=_our_segmenter, unit="lines"),
     ]
     measured = measure("bpe", contenders, rounds)
-    notes = [f"{LINES:,} lines: Multi30k in both languages, over and over, from file to file.", same_bytes(measured)]
+    notes = [f"{LINES:,} lines: Multi30k in both languages, repeated, from file to file.", same_bytes(measured)]
     return Part("Text: bpe", measured, [ratio(measured, BYTE_PAIRS, SUBWORD_NMT, wanted=3.0)], notes)
 
 

@@ -52,10 +52,10 @@ def training(rounds: int) -> Part:
         ],
         notes=[
             f"A round is {UPDATES} updates on the same batches of at most {plan.training.batch_tokens} target tokens"
-            " with padding; only real target tokens are counted, END among them. Reading batches is not in the time.",
-            f"The fraction of the peak takes {flops / 1e6:.1f} MFLOP per target token: the matrix products of a forward"
-            f" and backward pass over {SENTENCE_LENGTH} and {SENTENCE_LENGTH} units, as the describe stage counts them."
-            f" The peak is that of square products of size {machine.SIZE} in the same round.",
+            " with padding; only real target tokens are counted, including END. Reading batches is not included.",
+            f"The fraction of the peak assumes {flops / 1e6:.1f} MFLOP per target token: the matrix products of a"
+            f" forward and backward pass over {SENTENCE_LENGTH} and {SENTENCE_LENGTH} units, as counted by the"
+            f" describe stage. The peak is that of square matrix products of size {machine.SIZE} in the same round.",
             "With dropout 0.1, torch.nn.Transformer also drops attention weights and the feed-forward's hidden layer.",
             f"Mean loss in the last round: {', '.join(losses)}.",
         ],
@@ -75,7 +75,7 @@ def side_by_side(rounds: int) -> Part:
         title="Two small trainings on two cores",
         measured=measured,
         ratios=[ratio(measured, BOTH, TURNS, wanted=1.0), ratio(measured, BOTH, ALONE)],
-        notes=[f"Width 64, {SMALL_UPDATES} updates of each training in a round; the speed is that of both in sum."],
+        notes=[f"Width 64, {SMALL_UPDATES} updates of each training in a round; the speed is the sum of both."],
     )
 
 

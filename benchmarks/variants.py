@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from benchmarks import machine
 from benchmarks.models import DOCUMENT, RUN, batches, batches_in_documents, documents, plan_of
 from benchmarks.report import FOLDER, ROUNDS, Part, Rounds, machine_line, replace, section
-from benchmarks.rounds import Contender, Measured, Ratio, Work, ratio, running, tell
+from benchmarks.rounds import Contender, Measured, Ratio, Work, ratio, running
 from benchmarks.setting import EXPERIMENT, corpus, prepared
 from benchmarks.updates import fresh_updater
 from context_nmt.command_line import run
@@ -20,6 +20,7 @@ from context_nmt.corpus.vocabulary import END
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import write_json
 from context_nmt.models.counting import describe
+from context_nmt.progress import Progress, say
 from context_nmt.results.speeds import fillings
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.model import output_slots
@@ -62,16 +63,17 @@ def variants(rounds: int) -> Part:
         },
         notes=[
             f"{_size()}. Speeds and FLOPs are relative to those of the Transformer: {_speeds(measured, TRANSFORMER)}.",
-            f"Time / FLOPs is that of training, wanted: at most {MOST:g}. The line below the table is the variant with"
-            f" the most, the other way up: training speed times FLOPs, at least 1 / {MOST:g} of the Transformer's.",
+            f"Time / FLOPs is for training; the target is at most {MOST:g}. The line below the table is the variant"
+            f" with the largest value, inverted: training speed times FLOPs, at least 1 / {MOST:g} of the"
+            " Transformer's.",
             f"A round is {TURNS} turns of each variant, all in one process. A turn of training is an update in fp32 on"
             f" a batch of at most {plan_of(TRANSFORMER).training.batch_tokens} target tokens; a turn of decoding is"
             f" {SENTENCES} sentences of {_test()} with beam {SEARCH.beam} in fp32 on one thread, hypotheses of {LENGTH}"
-            " units: the models are not trained, and only what a step costs is compared.",
-            "What looks at previous sentences has the text cut into documents of"
-            f" {DOCUMENT} sentences, {SENTENCES_IN_DOCUMENTS} sentences in a turn of decoding, and is relative to the"
-            f" Transformer on the same batches and sentences: {_speeds(measured, IN_DOCUMENTS)}. Only predicted tokens"
-            " are counted, not those of the sentences before.",
+            " units: the models are untrained, and only the cost of a step is compared.",
+            f"Document systems read text cut into documents of {DOCUMENT} sentences,"
+            f" {SENTENCES_IN_DOCUMENTS} sentences in a turn of decoding; their speeds are relative to the Transformer"
+            f" on the same batches and sentences: {_speeds(measured, IN_DOCUMENTS)}. Only predicted tokens are counted,"
+            " not those of previous sentences.",
         ],
     )
 
@@ -85,15 +87,18 @@ def write(part: Part) -> None:
 def _measured(names: list[str], turns: int) -> dict[str, dict[str, Measured]]:
     """Give each variant its turns of training and decoding, and report each speed on standard error."""
     measured = {work: {name: Measured(unit) for name in names} for work, unit in UNITS.items()}
-    tell("variants: getting ready")
-    with running(Contender(name="variants", prepare=_all, arguments=(names,), unit="turns")) as runner:
+    say("variants: getting ready")
+    contender = Contender(name="variants", prepare=_all, arguments=(names,), unit="turns")
+    progress = Progress("variants", turns * len(names) * len(UNITS), "turns")
+    with running(contender) as runner, progress:
         for number in range(1, turns + 1):
             for name in names:
                 for work, unit in UNITS.items():
                     runner.begin()
                     amount, seconds, _ = runner.finish()
                     measured[work][name].speeds.append(amount / seconds)
-                    tell(f"variants: turn {number}/{turns}, {name}, {work}: {amount / seconds:,.1f} {unit}/s")
+                    say(f"variants: turn {number}/{turns}, {name}, {work}: {amount / seconds:,.1f} {unit}/s")
+                    progress.advance()
     return measured
 
 

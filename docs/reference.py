@@ -9,7 +9,7 @@ import sys
 import tokenize
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
@@ -63,18 +63,20 @@ def keys():
         slots = ", ".join(f"`{slot}`" for slot in module.SLOTS)
         parts.append(f"### `{found.name}`\n\n{title} Slots: {slots}.\n")
         parts += table(module.Settings)
-    parts.append("## data/params.yaml: a generated corpus\n")
-    return "\n".join([*parts, *table(MiniatureSettings)])
+    parts += section(MiniatureSettings, "generated.NAME in data/params.yaml", "generated.NAME.")
+    return "\n".join(parts)
 
 
 def section(kind, title, path):
-    """Yield the table of a dataclass, then those of the dataclasses in it."""
+    """Yield the table of a dataclass, then those of the dataclasses in it, each once."""
     yield f"## {title}\n\n{inspect.getdoc(kind)}\n"
     yield from table(kind)
+    inner = {}
     for name, hint in get_type_hints(kind, include_extras=True).items():
-        for inner in (one for one in (hint, *get_args(hint)) if dataclasses.is_dataclass(one)):
-            if inner is not VariantSettings:
-                yield from section(inner, f"{path}{name}", f"{path}{name}.")
+        if dataclasses.is_dataclass(hint):
+            inner.setdefault(hint, []).append(f"{path}{name}")
+    for settings, paths in inner.items():
+        yield from section(settings, ", ".join(paths), f"{paths[0]}.")
 
 
 def table(kind):
@@ -86,9 +88,15 @@ def table(kind):
     said, hints = comments(kind), get_type_hints(kind, include_extras=True)
     yield "| Key | Allowed | Default | Meaning |\n| --- | --- | --- | --- |"
     for field in fields:
-        cells = (f"`{field.name}`", allowed(hints[field.name]), default(field), said.get(field.name, ""))
+        meaning = said.get(field.name) or first_sentence(hints[field.name])
+        cells = (f"`{field.name}`", allowed(hints[field.name]), default(field), meaning)
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
     yield ""
+
+
+def first_sentence(hint):
+    """Return what the docstring of a table says first; nothing for a plain value."""
+    return (inspect.getdoc(hint) or "").split("\n")[0] if dataclasses.is_dataclass(hint) else ""
 
 
 def allowed(hint):
@@ -97,11 +105,11 @@ def allowed(hint):
     if origin is Annotated:
         limits = getattr(arguments[1], "limits", {})
         return " ".join(
-            [allowed(arguments[0]), ", ".join(f"{SYMBOLS[name]} {most:g}" for name, most in limits.items())]
+            [allowed(arguments[0]), ", ".join(f"{SYMBOLS[name]} {most:,}" for name, most in limits.items())]
         )
     if origin is Literal:
         return ", ".join(f"`{one}`" for one in arguments)
-    if origin is UnionType:
+    if origin in (Union, UnionType):
         return " or ".join(map(allowed, arguments))
     if origin is tuple:
         return f"list of {allowed(arguments[0])}"
@@ -117,8 +125,9 @@ def default(field):
     value = field.default
     if dataclasses.is_dataclass(value):
         return ""
-    words = {None: "null", True: "true", False: "false", (): "[]"}
-    return f"`{words[value] if isinstance(value, bool | NoneType | tuple) and value in words else value}`"
+    if isinstance(value, bool | NoneType):
+        return f"`{ {None: 'null', True: 'true', False: 'false'}[value] }`"
+    return f"`{list(value) if isinstance(value, tuple) else value}`"
 
 
 def comments(kind):

@@ -1,4 +1,4 @@
-"""Analyses what one run does inside."""
+"""Analyse the attention and the translations of one run."""
 
 from typing import Annotated
 

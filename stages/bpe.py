@@ -1,4 +1,4 @@
-"""Turns Moses tokens into subword units and their ids."""
+"""Turn Moses tokens into subword units and their ids."""
 
 from context_nmt.command_line import run
 from context_nmt.corpus.binarized import binarize

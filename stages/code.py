@@ -1,4 +1,4 @@
-"""Records which code each stage runs."""
+"""Record which code each stage runs."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Scores the contrastive sets with one run."""
+"""Score the contrastive sets with one run."""
 
 from typing import Annotated
 

@@ -18,7 +18,7 @@ def main(
     """Translate every test set with one run, by greedy or beam search or mask-predict, and write it as text.
 
     Reads metrics/plans/VARIANT/decoding.json, runs/models/VARIANT-SEED and runs/binarized. On a machine without the
-    text tools it stops after runs/decoded; `--no-search` does the rest elsewhere. Writes
+    text tools, it stops after runs/decoded; run it with `--no-search` elsewhere to finish. Writes
 
         runs/decoded/VARIANT-SEED/
             TEST.subwords.txt       the best translations in BPE units, one line per line of the source

@@ -1,4 +1,4 @@
-"""Counts parameters and FLOPs of every variant."""
+"""Count the parameters and FLOPs of every variant."""
 
 from context_nmt.command_line import run
 from context_nmt.pipeline.descriptions import describe_plans

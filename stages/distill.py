@@ -14,10 +14,10 @@ def main(
     seed: Annotated[int, typer.Argument(help="The seed of its run; the pipeline takes the first of params.yaml.")],
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
 ) -> None:
-    """Translate the training source with a teacher; variants under train.distilled learn this in place of the target.
+    """Translate the training source with a teacher; variants under train.distilled learn these translations.
 
-    Reads metrics/plans/TEACHER/decoding.json, runs/models/TEACHER-SEED and runs/binarized/training. A distillation that
-    was stopped resumes after the finished shards. Writes
+    Reads metrics/plans/TEACHER/decoding.json, runs/models/TEACHER-SEED and runs/binarized/training. A stopped
+    distillation resumes after the finished shards. Writes
 
         runs/distilled/TRAIN.LANGUAGE               the translations in BPE units, a line per line of the source
         runs/distilled/TRAIN.LANGUAGE.tokens.npy    the same as ids, see `python stages bpe --help`

@@ -1,4 +1,4 @@
-"""Makes one corpus."""
+"""Download or generate one corpus."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Shows the results of one variant to `dvc metrics diff`."""
+"""Show the results of one variant to `dvc metrics diff`."""
 
 from context_nmt.command_line import run
 from context_nmt.results.writing import write_focus

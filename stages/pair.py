@@ -1,4 +1,4 @@
-"""Records which translations are scored and compared with which."""
+"""Record which translations are scored and compared with which."""
 
 from context_nmt.command_line import run
 from context_nmt.measures.pairs import write_pairs

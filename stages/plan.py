@@ -1,4 +1,4 @@
-"""Resolves params.yaml into plans, a file for each stage."""
+"""Resolve params.yaml into plans, a file for each stage."""
 
 from context_nmt.command_line import run
 from context_nmt.pipeline.planning import write_plans

@@ -1,4 +1,4 @@
-"""Probes the states of one run for properties of sentences and for words."""
+"""Probe the states of one run for properties of sentences and for words."""
 
 from enum import StrEnum
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Writes all measurements as tables, figures and the report."""
+"""Write all measurements as tables, figures and the report."""
 
 from context_nmt.command_line import run
 from context_nmt.report.writing import write_report, write_tables
@@ -9,8 +9,8 @@ def main() -> None:
     """Collect all variants and seeds of params.yaml into tables, figures and the report.
 
     Reads scores/, contrastive/, analyses/, curves/ and models.json of metrics/, and the project's
-    benchmarks/variants.json for speeds. At the root the report includes the results of all experiments/, as they are;
-    a dash is a result that is missing. Writes under metrics/
+    benchmarks/variants.json for speeds. At the root, the report includes the current results of all experiments/; a
+    dash is a missing result. Writes under metrics/
 
         results.json    {VARIANT: {TEST: {METRIC: {"mean", "deviation", "seeds"}}, "model": {"parameters", "flops_…"}}};
                         contrastive sets are with the test sets
@@ -30,7 +30,7 @@ def main() -> None:
                         probes.md       accuracies of probes for sentences and for words
                         discourse.md    pronouns, nouns, cohesion and coherence of documents, and contrastive accuracy
                                         by distance
-                        figures/        learning_curves.svg, and MEASURE.svg for each one of analyses.md and
+                        figures/        learning_curves.svg, and MEASURE.svg for the measures of analyses.md and
                                         probes.md that a system has
 
     If the experiment's folder has a README.md, the lines between its marks `<!-- results -->` and `<!-- /results -->`

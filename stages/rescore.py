@@ -17,8 +17,8 @@ def main(
 ) -> None:
     """Translate every test set with a masked run, let a teacher choose among the candidates, and score its choice.
 
-    The run makes a candidate for each of decoding.length_beam lengths. The teacher chooses the one with the highest
-    mean log-probability per unit, END included.
+    The run makes one candidate per length (decoding.length_beam). The teacher chooses the one with the
+    highest mean log-probability per unit, END included.
 
     Reads the same as decode and significance, and runs/models/JUDGE. Writes
 

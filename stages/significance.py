@@ -1,4 +1,4 @@
-"""Scores one variant and tests whether it differs from its baseline by more than chance."""
+"""Score one variant and test whether it differs from its baseline by more than chance."""
 
 from typing import Annotated
 

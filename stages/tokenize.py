@@ -1,4 +1,4 @@
-"""Turns raw text into truecased Moses tokens."""
+"""Turn raw text into truecased Moses tokens."""
 
 from context_nmt.command_line import run
 from context_nmt.corpus.tokenizing import tokenize_corpus
@@ -21,10 +21,10 @@ def main() -> None:
         runs/tokenized/SPLIT.LANGUAGE.cased      validation and test sets: tokens in their original case
         runs/tokenized/SPLIT.LANGUAGE.1.cased    the same for further references, data/NAME/SPLIT.LANGUAGE.1, .2, …
         runs/tokenized/truecaser.LANGUAGE.json   casing statistics of the training text
-        runs/tokenized/moses.json                the settings, for other text to be treated the same way
+        runs/tokenized/moses.json                the settings, to convert other text in the same way
         runs/tokenized/SPLIT.documents           where documents start, if data/NAME/SPLIT.documents exists
         runs/tokenized/SET.LANGUAGE              contrastive sets (data/NAME/SET.SOURCE-TARGET.jsonl): distinct pairs
-        runs/tokenized/SET.items.json            the pairs that are an item's right and wrong ones and its context
+        runs/tokenized/SET.items.json            the pairs of each item: right, wrong and context
         runs/tokenized/cleaning.json             training pairs read, kept and dropped, by reason
 
     Example: python stages tokenize

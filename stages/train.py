@@ -20,11 +20,11 @@ def main(
 ) -> None:
     """Train one variant with one seed on the binarized corpus, or resume a training that was stopped.
 
-    Reads metrics/plans/VARIANT/training.json, runs/binarized/training, with --distilled runs/distilled in place of the
+    Reads metrics/plans/VARIANT/training.json, runs/binarized/training, with --distilled runs/distilled instead of the
     training target, and with --start runs/models/START-SEED. Each validation saves a checkpoint; the last
     `training.keep_last` and the best `training.keep_best` are kept. Until they are averaged, a killed training resumes
-    from runs/scratch/VARIANT-SEED; the same command ends with the same bytes. `launch.train` in params.yaml is the
-    command that starts it; processes that torchrun starts share the batches of an update (training.accumulation).
+    from runs/scratch/VARIANT-SEED and ends with the same bytes. `launch.train` in params.yaml is the command that
+    starts it; processes of torchrun share the batches of an update (training.accumulation).
 
     Writes
 

@@ -156,7 +156,7 @@ def test_the_picture_is_of_one_word_of_the_last_sentence(tmp_path):
         write_attention_picture(path, "T", [first, last], languages, "boat")
     with pytest.raises(UserError, match=r"no pronoun: It sank"):
         write_attention_picture(path, "T", [first, last], languages | {"source": "xx"})
-    with pytest.raises(UserError, match="sentence 1 has no sentence before it"):
+    with pytest.raises(UserError, match="sentence 1 has no previous sentence"):
         write_attention_picture(path, "T", [first], languages)
 
 
@@ -218,8 +218,8 @@ def test_a_word_of_a_document_becomes_a_picture(experiment, tmp_path):
         ({"document": 0}, "--document is 0; valid has the documents 1 to 14"),
         ({"test": "train"}, r"--test is train; the test sets are valid \(corpus.tests\)"),
         ({"word": "it"}, r"--word is it, but --output is .*page.html"),
-        ({"variant": "plain"}, "nothing in this variant shows where it looks"),
-        ({"variant": "cache"}, "nothing in this variant shows where it looks"),
+        ({"variant": "plain"}, "this variant does not show where it looks"),
+        ({"variant": "cache"}, "this variant does not show where it looks"),
     ],
 )
 def test_what_cannot_be_shown_is_one_clear_error(experiment, tmp_path, options, message):

@@ -236,8 +236,14 @@ def test_a_broken_checkpoint(project, refuses, type_in, way):
 
 def test_a_checkpoint_is_no_model_and_another_model_is_named(project, refuses):
     for name, stage, another, keys, incomplete in (
-        (f"{RUN}/model.safetensors", "decode", "holds another model; ", ("plan",), "not the model of a run ("),
-        (CHECKPOINT, "average", "holds another model than ", ("plan", "vocabulary"), "not a checkpoint of a training"),
+        (f"{RUN}/model.safetensors", "decode", "another model; ", ("plan",), "not the model of a run ("),
+        (
+            CHECKPOINT,
+            "average",
+            "its model differs from that of ",
+            ("plan", "vocabulary"),
+            "not a checkpoint of a training",
+        ),
     ):
         weights, metadata = checkpoints.load(project / name)
         other = {f"other.{parameter}": value for parameter, value in weights.items()}
@@ -414,7 +420,7 @@ TOOLS = [
     (("score", *SCORE[:2], "--reference", "data/toy/train.yy", "--output", "x"), "200 lines"),
     (("compare", *COMPARE, "--resamples", "0", "--output", "x"), "resamples"),
     (("compare", *COMPARE, "--sample-ratio", "2", "--output", "x"), "sample_ratio"),
-    (("translate", "runs/models/none"), "runs/models/none: holds no trained run (model.safetensors)"),
+    (("translate", "runs/models/none"), "runs/models/none: no trained run (model.safetensors)"),
     (("translate", RUN, "--beam", "0"), "--beam is 0; it must be at least 1"),
     (("translate", RUN, "--device", "gpu"), "gpu"),
     (("train", "none", "1"), "no variant 'none' in metrics/plans; there are other, plain. The plan stage"),
@@ -434,7 +440,7 @@ def test_wrong_arguments(project, refuses, arguments, message):
 def test_score_notes_what_may_not_be_meant(project, stage):
     (project / "out").write_text("A b c .\n" * 150)
     score = ("score", "--hypothesis", "out", "--reference", "out", "--output", "x")
-    hint = "note: out: 150 of 150 lines end in ' .'; if this text is tokenised, give --tokenized"
+    hint = "note: out: 150 of 150 lines end in ' .'; if it is tokenized, use --tokenized"
     assert stage(project, *score) == (0, [hint])
     assert stage(project, *score, "--tokenized") == (0, [])
     unknown = "note: Moses has no rules for the language 'qq'; English ones are used"

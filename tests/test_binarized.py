@@ -80,7 +80,7 @@ def test_missing_and_foreign_files_are_named(subwords):
     with pytest.raises(UserError, match=r"other\.en\.tokens\.npy: no such file"):
         corpus.side("other", "en")
     np.save(corpus.folder / "tests/test.en.offsets.npy", np.arange(3))
-    with pytest.raises(UserError, match="binarize again"):
+    with pytest.raises(UserError, match="run the bpe stage again"):
         TokenFile(corpus.folder / "tests", "test.en")
     (subwords / "valid.en").unlink()
     with pytest.raises(UserError, match=r"valid\.en: no such file"):

@@ -104,7 +104,7 @@ def test_weights_of_another_model_are_named_by_name_or_shape(tmp_path):
     weights = checkpoints.weights_of(make_model())
     path = tmp_path / "file"
     named = raises(checkpoints.fill, make_model(encoder_layers=1, attention_bias=True), weights, path)
-    assert re.fullmatch(re.escape(f"{path}: holds another model; ") + r"\S+\.bias is only in one of the two", named)
+    assert re.fullmatch(re.escape(f"{path}: another model; only one of the two has ") + r"\S+\.bias", named)
     shaped = raises(checkpoints.fill, make_model(feed_forward_width=16), weights, path)
     assert re.fullmatch(
         re.escape(f"{path}: ") + r"\S+ has shape \(12(, 8)?,?\), the model needs \(16(, 8)?,?\)", shaped

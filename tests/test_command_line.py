@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 import typer
+from terminal import Terminal
 
 from context_nmt import command_line
 from context_nmt.files import UserError
+from context_nmt.progress import INTERVAL, read_line
 
 ROOT = Path(__file__).parents[1]
 
@@ -103,6 +105,77 @@ def test_other_errors_are_bugs_and_pass(monkeypatch, error):
         command_line.run(main)
 
 
-def test_progress_passes_everything_on_and_is_silent_in_a_file(capsys):
-    assert list(command_line.progress(iter("abc"), "letters", 3)) == ["a", "b", "c"]
-    assert capsys.readouterr() == ("", "")
+WORK = """
+from context_nmt.corpus.workers import in_parallel
+from context_nmt.progress import Progress, say, tracked
+
+def in_a_worker(number):
+    for _ in tracked("abc", "worker"):
+        pass
+
+for number in tracked(range(4), "outer [one]", unit="things", sizes=[1, 1, 1, 7]):
+    for _ in tracked("ab", "inner", 2, "parts"):
+        pass
+    if number == 1:
+        say("a line of its own")
+        list(in_parallel(in_a_worker, range(4), 2))
+with Progress("endless", unit="rounds") as progress:
+    progress.advance(3)
+print("finished")
+"""
+PROGRAM = [sys.executable, "-c", WORK]
+
+
+def environment(seconds, **others):
+    return os.environ | {"PYTHONPATH": str(ROOT / "src"), INTERVAL: seconds, "TERM": "xterm"} | others
+
+
+def test_in_a_file_progress_is_lines_of_plain_text():
+    """Work inside other work moves it on."""
+    done = subprocess.run(PROGRAM, env=environment("0"), capture_output=True, text=True, check=True)
+    assert done.stdout == "finished\n"
+    *lines, endless = [line for line in done.stderr.splitlines() if line != "a line of its own"]
+    told = [read_line(line) for line in lines]
+    assert [one.name for one in told] == ["outer [one]"] * len(told)
+    assert [one.percent for one in told] == [5, 10, 10, 15, 20, 20, 25, 30, 30, 65, 100, 100]
+    assert "10/10 things" in told[-1].text
+    assert read_line(endless).percent is None
+    assert "\x1b" not in done.stderr
+    assert read_line("a line of its own") is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "others", "expected"),
+    [
+        ("1000", {}, "a line of its own\n"),
+        ("0", {"WORLD_SIZE": "2", "RANK": "1"}, ""),
+    ],
+    ids=["over sooner", "not the first process"],
+)
+def test_progress_is_not_said(seconds, others, expected):
+    done = subprocess.run(PROGRAM, env=environment(seconds, **others), capture_output=True, text=True, check=True)
+    assert done.stderr == expected
+
+
+def test_an_interval_that_is_no_number_is_refused():
+    done = subprocess.run(PROGRAM, env=environment("often"), capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert INTERVAL in done.stderr
+    assert "'often'" in done.stderr
+
+
+def test_on_a_terminal_progress_is_a_bar_with_lines_above_it():
+    terminal = Terminal(PROGRAM, env=environment("1000"))
+    assert terminal.finish() == 0
+    assert "\x1b[" in terminal.seen
+    assert "outer [one]" in terminal.seen
+    assert "a line of its own" in terminal.seen
+    assert "finished" in terminal.seen
+
+
+def test_work_goes_on_when_nobody_reads_its_progress():
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(PROGRAM, env=environment("0"), stdout=subprocess.PIPE, stderr=writer, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stdout) == (0, "finished\n")

@@ -77,12 +77,12 @@ def test_pairs_of_contexts_stand_once_behind_those_of_items(tmp_path):
     [
         ("{", "not JSON"),
         ("", "not JSON"),
-        ("[]", "no JSON object"),
+        ("[]", "not a JSON object"),
         ({key: value for key, value in HE.items() if key != "right"}, "right: this key is required"),
         (HE | {"rigth": "x"}, r"rigth: unknown key; did you mean 'right'\?"),
         (HE | {"context": {"sources": []}}, r"context\.sources: unknown key; did you mean 'source'\?"),
         (HE | {"wrong": []}, "wrong is empty"),
-        (HE | {"wrong": ["Sie", "Sie"]}, r"wrong repeats one: \['Sie', 'Sie'\]"),
+        (HE | {"wrong": ["Sie", "Sie"]}, r"wrong is \['Sie', 'Sie'\]"),
         (HE | {"wrong": ["Sie war alt.", "Er war alt."]}, "right is also in wrong: 'Er war alt.'"),
         (HE | {"wrong": ["Sie war\nalt."]}, r"wrong is 'Sie war\\nalt\.'; it must be one line of text"),
         (HE | {"source": " "}, "source is ' '; it must be one line of text"),
@@ -90,14 +90,14 @@ def test_pairs_of_contexts_stand_once_behind_those_of_items(tmp_path):
         (HE | {"categories": ["a b"]}, "categories: 'a b' must be letters"),
         (HE | {"categories": ["all"]}, "categories: 'all' is reserved"),
         (HE | {"categories": ["x_normalized"]}, "must not end in '_normalized'"),
-        (HE | {"categories": ["x", "x"]}, "categories repeats one"),
+        (HE | {"categories": ["x", "x"]}, "categories is .*only once"),
         (HE | {"context": {"source": ["a"]}}, "context: source has 1 sentences and target 0"),
         (HE | {"context": {"source": ["a"], "target": ["b\nc"]}}, r"context: 'b\\nc' is not one line of text"),
         (HE | {"mirror": "0"}, "mirror: .*integer"),
         (HE | {"mirror": -1}, "mirror is -1"),
-        (HE | {"mirror": 7}, "mirror is 7, but line 8 is no item"),
-        (HE | {"mirror": 1}, "mirror is 1, but line 2 is no item"),  # itself
-        (HE | {"mirror": 0}, "mirror is 0, but line 1 is no item"),  # which names no mirror
+        (HE | {"mirror": 7}, "mirror is 7, but line 8 must"),
+        (HE | {"mirror": 1}, "mirror is 1, but line 2 must"),  # itself
+        (HE | {"mirror": 0}, "mirror is 0, but line 1 must"),  # which names no mirror
     ],
 )
 def test_what_is_no_item_is_refused_with_its_line(tmp_path, item, message):
@@ -120,7 +120,7 @@ def test_what_is_no_item_is_refused_with_its_line(tmp_path, item, message):
 def test_a_mirror_has_the_same_candidates_swapped_and_points_back(tmp_path, change):
     path = tmp_path / "set.jsonl"
     read_contrastive_set(write_set(path, HE | {"mirror": 1}, SHE | {"mirror": 0}))
-    with pytest.raises(UserError, match=r"line 1: mirror is 1, but line 2 is no item"):
+    with pytest.raises(UserError, match=r"line 1: mirror is 1, but line 2 must"):
         read_contrastive_set(write_set(path, HE | {"mirror": 1}, SHE | {"mirror": 0} | change))
 
 

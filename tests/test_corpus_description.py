@@ -182,7 +182,7 @@ def test_everything_is_printed(corpus, capsys):
         ("test.de", ["Ja."], "test.en has 3 lines, .*test.de has 1"),
         ("test.documents", ["0", "3"], "test.documents: the numbers must"),
         ("test.gold.jsonl", ["{}"], "test.gold.jsonl has 1 lines, test has 3 sentences"),
-        ("test.gold.jsonl", ["{}"] * 3, "test.gold.jsonl: line 1 is no gold record"),
+        ("test.gold.jsonl", ["{}"] * 3, "test.gold.jsonl: line 1 is not gold data"),
         ("test.gold.jsonl", ["{}", "{", "{}"], "test.gold.jsonl: line 2 is not JSON"),
         ("test.bound.de", ["Ja."], "test.bound.de has 1 lines, its reference has 3"),
         ("pronouns.en-de.jsonl", ["{}"], "pronouns.en-de.jsonl: line 1 has no list under 'categories'"),

@@ -162,7 +162,7 @@ def test_without_a_vocabulary_it_is_that_of_the_data(command, small):
 
 def test_what_is_missing_or_does_not_fit_is_one_line(command, small):
     folder, nowhere = small.parent / "runs/binarized", small.with_name("nowhere.yaml")
-    message = f"error: {folder} is not there: give --vocabulary N, or run `dvc repro bpe` first\n"
+    message = f"error: {folder} no such folder; give --vocabulary N, or run `dvc repro bpe` first\n"
     assert command(small, "--json") == (1, "", message)
     assert command(nowhere, "--vocabulary", 9) == (1, "", f"error: {nowhere}: no such file\n")
     assert command(small, "--vocabulary", 0)[0] == 2

@@ -284,6 +284,6 @@ def test_the_page_has_documents_and_distances(evaluated, tmp_path):
 def test_a_page_without_documents_says_so(evaluated, tmp_path):
     write_page(tmp_path / "page.md", "page.md.j2", page=documents_page(read_results(Experiment(evaluated))))
     page = (tmp_path / "page.md").read_text(encoding="utf-8")
-    assert "No test set of this corpus says where documents start." in page
+    assert "No test set of this corpus has documents." in page
     assert "## Notes" not in page
     assert "back" not in page

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,14 +26,22 @@ def site(tmp_path_factory):
 
 def test_every_key_of_params_yaml_is_explained(site):
     page = (site / "reference/params.html").read_text(encoding="utf-8")
-    assert all(f"<code>{field.name}</code>" in page for field in dataclasses.fields(ExperimentSettings))
-    assert "hierarchical_attention" in page
+    rows = [re.findall(r"<td.*?>(.*?)</td>", row, re.DOTALL) for row in page.split("<tr>")]
+    meanings = [(cells[0], cells[-1]) for cells in rows if cells]
+    keys = {key for key, _ in meanings}
+    assert {f"<code>{field.name}</code>" for field in dataclasses.fields(ExperimentSettings)} <= keys
+    assert {"<code>detach_query</code>", "<code>cue_far</code>"} <= keys  # of a mechanism, of a generated corpus
+    assert [key for key, meaning in meanings if not meaning] == []
+    assert "&lt;" not in page.replace("&lt; 1", "").replace("&lt; 4,294,967,296", "")  # no type as Python prints it
 
 
-def test_every_stage_is_explained(site):
+def test_every_command_and_option_is_explained(site):
     page = (site / "reference/commands.html").read_text(encoding="utf-8")
     assert all(f"python stages {stage}" in page for stage in stages(ROOT))
     assert "context-nmt translate" in page
+    options = re.findall(r"<li><code>(.*?)</code>(.*?)</li>", page, re.DOTALL)
+    assert len(options) > 50
+    assert [option for option, text in options if not re.match(r": (?!\s*\[)\S", text)] == []
 
 
 def test_nothing_is_loaded_from_elsewhere(site):

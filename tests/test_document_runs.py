@@ -135,7 +135,7 @@ def test_a_start_with_more_parts_or_other_layers_is_refused(experiment):
     """Also where its weights would fit."""
     corpus, path = BinarizedCorpus(experiment.binarized), experiment.model("joint-1") / RUN_WEIGHTS
     model, plan = load_run(experiment.model("encoder-1"), CPU, corpus), plan_of(experiment, "encoder")
-    with pytest.raises(UserError, match=r"decoder_output\..* is only in one of the two"):
+    with pytest.raises(UserError, match=r"only one of the two has decoder_output\."):
         start_from(model, plan, path, corpus)
     heads = replace(plan, model=replace(plan.model, heads=1, dropout=0.5))
     with pytest.raises(UserError, match=r"model\.heads 2.* 1"):

@@ -66,7 +66,7 @@ def test_documents_go_through_all_text_stages(folders):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (["1"], "the numbers must start with 0, grow, and stay below the 10 lines of test"),
+        (["1"], "the numbers must start at 0, increase, and stay below 10, the number of lines of test"),
         (["0", "10"], "the numbers must"),
         (["0", "4", "4"], "the numbers must"),
         ([], "the numbers must"),

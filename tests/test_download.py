@@ -167,7 +167,7 @@ def test_another_checksum_is_an_error_and_keeps_the_old_corpus(mirror, capsys):
     download(mirror, [recorded])
     other = put(mirror, "a.en", b"b\n")
     for file in ({"to": "train.en", **known}, recorded):
-        with pytest.raises(UserError, match=f"toy/a.en: its sha256 is {other['sha256']}, .*{known['sha256']}"):
+        with pytest.raises(UserError, match=f"toy/a.en: its sha256 is {other['sha256']}; .*{known['sha256']}"):
             download(mirror, [file])
     assert read_lines(corpus / "train.en") == ["a"]
     assert not list(mirror.parent.rglob("*.partial"))
@@ -176,7 +176,7 @@ def test_another_checksum_is_an_error_and_keeps_the_old_corpus(mirror, capsys):
 def test_a_download_that_was_complete_is_not_fetched_again(mirror):
     first = {"to": "train.en", **put(mirror, "a.en", b"a\n")}
     second = {"to": "train.de", **put(mirror, "a.de", b"x\n"), "sha256": "0" * 64}
-    with pytest.raises(UserError, match="expected is 0000"):
+    with pytest.raises(UserError, match="it must be 0000"):
         download(mirror, [first, second])
     (mirror / "toy" / "a.en").unlink()
     second["sha256"] = hashlib.sha256(b"x\n").hexdigest()
@@ -214,7 +214,7 @@ def test_a_download_that_was_killed_goes_on_unless_its_part_is_of_another_file(m
 
 def test_a_server_without_ranges_is_asked_for_the_whole_file_again(mirror, breaking):
     breaking.knows_ranges = False
-    with pytest.raises(UserError, match=r"nothing could be fetched from .*a\.en: .*(IncompleteRead|broken)"):
+    with pytest.raises(UserError, match=r"cannot be downloaded: .*a\.en: .*(IncompleteRead|broken)"):
         download(mirror, [from_server(breaking)])
     assert len(breaking.asked) == 2  # it got no further
     assert parts(mirror) == ["a.en.part"]
@@ -224,11 +224,11 @@ def test_a_server_without_ranges_is_asked_for_the_whole_file_again(mirror, break
 
 def test_without_a_checksum_nothing_is_joined_and_with_a_wrong_one_nothing_kept(mirror, breaking):
     for _ in range(2):
-        with pytest.raises(UserError, match="nothing could be fetched"):
+        with pytest.raises(UserError, match="cannot be downloaded"):
             download(mirror, [from_server(breaking, None)])
     assert breaking.asked == [None, None]
     breaking.patience = 10**9
-    with pytest.raises(UserError, match=rf"^{breaking.address}/a\.en: its sha256 is \w+, expected is 0000"):
+    with pytest.raises(UserError, match=rf"^{breaking.address}/a\.en: its sha256 is \w+; it must be 0000"):
         download(mirror, [from_server(breaking, "0" * 64)])
     assert parts(mirror) == []
     assert not (mirror.parent / "data/toy").exists()
@@ -237,7 +237,7 @@ def test_without_a_checksum_nothing_is_joined_and_with_a_wrong_one_nothing_kept(
 def test_two_processes_do_not_download_one_corpus(mirror):
     file = {"to": "train.en", **put(mirror, "a.en", b"a\n")}
     downloads = mirror.parent / "data/.downloads/toy"
-    with locked(downloads / ".lock"), pytest.raises(UserError, match=r"toy/\.lock: process \d+ is at work here"):
+    with locked(downloads / ".lock"), pytest.raises(UserError, match=r"toy/\.lock: in use by process \d+"):
         download(mirror, [file])
 
 
@@ -260,7 +260,7 @@ def test_a_member_is_written_under_the_given_name_only(mirror, pack):
     assert read_lines(download(mirror, [{**file, "members": {"../../evil": "train.en"}}]) / "train.en") == ["evil"]
     assert not list(mirror.parent.rglob("evil"))
     for members, message in (
-        ({"../../evil": "../evil.en"}, r"files\.0.*'\.\./evil\.en' is no SPLIT.LANGUAGE"),
+        ({"../../evil": "../evil.en"}, r"files\.0.*'\.\./evil\.en' is not SPLIT.LANGUAGE"),
         ({"missing.en": "train.en"}, r"missing\.en"),
     ):
         with pytest.raises(UserError, match=message):
@@ -335,7 +335,7 @@ def test_sacrebleu_without_network_is_one_line(mirror, monkeypatch):
         raise SystemExit(1)
 
     monkeypatch.setattr(sacrebleu.utils, "get_source_file", leave)
-    with pytest.raises(UserError, match=r"nothing could be fetched from .*sacrebleu://wmt13/en-de/dev\.en"):
+    with pytest.raises(UserError, match=r"cannot be downloaded: .*sacrebleu://wmt13/en-de/dev\.en"):
         download(mirror, [], sacrebleu=[{"name": "wmt13", "pair": "en-de", "split": "dev"}])
 
 
@@ -343,20 +343,20 @@ def test_sacrebleu_without_network_is_one_line(mirror, monkeypatch):
     ("entry", "message"),
     [
         ({}, "an entry needs files or sacrebleu"),
-        ({"files": [{}]}, "a: give either to or members"),
-        ({"files": [{"to": "train"}]}, "a: 'train' is no SPLIT.LANGUAGE"),
-        ({"files": [{"to": "a.en", "url": "http://x/"}]}, ".*does not end in the name of a file"),
-        ({"files": [{"to": "a.en"}] * 2}, "two files have one name"),
+        ({"files": [{}]}, "a: give `to` or, for an archive, `members`"),
+        ({"files": [{"to": "train"}]}, "a: 'train' is not SPLIT.LANGUAGE"),
+        ({"files": [{"to": "a.en", "url": "http://x/"}]}, ".*does not end in a file name"),
+        ({"files": [{"to": "a.en"}] * 2}, "two files have the same name"),
         ({"files": [{"to": "a.en", "sha": None}]}, r"files\.0\.sha: unknown key; did you mean 'sha256'"),
         ({"format": "chats"}, "format: "),
-        ({"format": "bcontrast", "files": [{}]}, "a: bcontrast needs to"),
+        ({"format": "bcontrast", "files": [{}]}, "a: format bcontrast needs `to`"),
         ({"format": "bcontrast", "files": [{"to": "a.en"}]}, "a: to is 'a.en'; it must be a name without"),
-        ({"format": "bcontrast", "files": [{"to": "a", "members": {"b": "c"}}]}, "a: format bcontrast has no members"),
-        ({"format": "bcontrast", "files": [{"to": "a"}], "documents": 1}, "format bcontrast has no documents"),
-        ({"format": "tvsub", "files": [{"to": "train"}]}, "a: tvsub has no to"),
+        ({"format": "bcontrast", "files": [{"to": "a", "members": {"b": "c"}}]}, "a: members is for format text"),
+        ({"format": "bcontrast", "files": [{"to": "a"}], "documents": 1}, "documents is for format tvsub"),
+        ({"format": "tvsub", "files": [{"to": "train"}]}, "a: format tvsub has no `to`"),
         ({"format": "tvsub", "documents": 0}, "documents is 0; it must be at least 1"),
         ({"sacrebleu": [{"name": "wmt13", "pair": "en", "split": "dev"}]}, r"sacrebleu\.0: pair is 'en'"),
-        ({"sacrebleu": [{"name": "wmt13", "pair": "en-de", "split": "a.b"}]}, r"sacrebleu\.0: 'a\.b' is no name"),
+        ({"sacrebleu": [{"name": "wmt13", "pair": "en-de", "split": "a.b"}]}, r"sacrebleu\.0: 'a\.b' is not the name"),
     ],
 )
 def test_wrong_entries_are_refused(mirror, entry, message):

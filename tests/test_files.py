@@ -192,7 +192,7 @@ def test_the_last_line_may_lack_its_line_feed(tmp_path):
         (read_json, None, "no such file"),
         *((read_json, content, "not JSON") for content in (b"{", b"", b'"\xff"')),
         (lambda path: list(read_json_lines(path)), b"{}\n{", "line 2 is not JSON"),
-        (lambda path: list(read_json_lines(path)), b"[]", "line 1 is no JSON object"),
+        (lambda path: list(read_json_lines(path)), b"[]", "line 1 is not a JSON object"),
         (read_parallel, b"", "the file is empty"),
     ],
 )
@@ -214,7 +214,7 @@ def test_parallel_files_have_equal_lengths(tmp_path):
 @pytest.mark.parametrize(
     ("write", "given", "error", "message"),
     [
-        (write_lines, ["fine", "two\nlines"], UserError, r"line 2 would hold a line break: 'two\\nlines'"),
+        (write_lines, ["fine", "two\nlines"], UserError, r"line 2 contains a line break: 'two\\nlines'"),
         (write_lines, (str(1 // number) for number in (1, 0)), ZeroDivisionError, "division"),
         (write_json, {"a": {1, 2}}, TypeError, "set"),
     ],
@@ -246,7 +246,7 @@ def test_what_is_no_regular_file_is_not_replaced_and_a_link_stays_one(tmp_path):
     pipe, link, target = tmp_path / "pipe", tmp_path / "link", tmp_path / "target"
     os.mkfifo(pipe)
     link.symlink_to(target)
-    with pytest.raises(UserError, match="pipe: is no regular file"):
+    with pytest.raises(UserError, match="pipe: is not a regular file"):
         write_lines(pipe, ["a"])
     assert pipe.is_fifo()
     write_lines(link, ["a"])

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "src/context_nmt"
 FLOORS = [  # from the lowest
-    {"files", "command_line", "code_closure"},
+    {"files", "command_line", "progress", "code_closure"},
     *({name} for name in ("settings", "corpus", "miniature", "transformer", "mechanisms", "models", "decoding")),
     *({name} for name in ("training", "measures", "results", "report", "pipeline")),
     {"commands", "stages"},
@@ -33,7 +33,7 @@ ON_A_BARE_MACHINE = [
         for name in ("building", "checkpoints", "plans", "model", "averaging", "devices", "mechanisms")
     ),
     *(f"settings/{name}.py" for name in ("__init__", "text", "model", "training", "decoding", "layout")),
-    *("measures/contrastive.py", "files.py", "command_line.py", "code_closure.py", "pipeline/entry.py"),
+    *("measures/contrastive.py", "files.py", "command_line.py", "progress.py", "code_closure.py", "pipeline/entry.py"),
 ]
 STAGES_WITHOUT_TORCH = ["tokenize", "bpe", "download", "pair", "significance", "report", "focus", "code"]
 COMMANDS_WITHOUT_TORCH = ["score", "compare", "corpus", "new", "repro"]

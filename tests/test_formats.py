@@ -62,7 +62,7 @@ def test_a_side_of_a_chat_has_one_language_whoever_speaks(tmp_path):
     ],
 )
 def test_what_is_no_chat_is_refused(tmp_path, chats):
-    with pytest.raises(UserError, match=r"a\.json: |dev\.en: line 1 would hold a line break"):
+    with pytest.raises(UserError, match=r"a\.json: |dev\.en: line 1 contains a line break"):
         download(tmp_path, "bcontrast", "a.json", chats, to="dev")
     assert not (tmp_path / "data/toy").exists()
 
@@ -103,7 +103,7 @@ def test_a_lexical_choice_set_has_several_categories(tmp_path):
 
 def test_an_item_with_two_contexts_is_refused(tmp_path):
     example = {"src": ["One.", "Two."], "trg": {"correct": ["Un.", "Deux."], "incorrect": ["Une.", "Trois."]}}
-    with pytest.raises(UserError, match=r"a\.json: is not of format discourse_mt \(two contexts for one item"):
+    with pytest.raises(UserError, match=r"a\.json: not of format discourse_mt \(two contexts for one item"):
         download(tmp_path, "discourse_mt", "a.json", {"1": {"type": "a", "examples": [example]}}, to="lexical_choice")
 
 
@@ -134,9 +134,9 @@ def test_senses_have_the_languages_of_the_file_and_the_class_of_their_frequency(
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("final.json", [sense(1, "It is the sound.")], "a name like de-en.final.json says its languages"),
-        ("de-en.final.json", {"source": "Ton"}, "is not of format contrawsd"),
-        ("de-en.final.json", [sense("many", "It is the sound.")], "is not of format contrawsd"),
+        ("final.json", [sense(1, "It is the sound.")], "must start with the languages, like de-en.final.json"),
+        ("de-en.final.json", {"source": "Ton"}, "not of format contrawsd"),
+        ("de-en.final.json", [sense("many", "It is the sound.")], "not of format contrawsd"),
         ("de-en.final.json", [{"source": "Ton", "errors": []}], "'?reference"),
     ],
 )
@@ -210,8 +210,8 @@ def test_so_many_episodes_as_asked_for(tmp_path):
         ({"orignal/train/separated/2.en": "Two.\n"}, "episode 2 has 2 Chinese lines and 1 English ones"),
         ({"orignal/train/separated/2.en": None}, "'2.en' is not in the archive"),
         ({"processed/test/test_trg.sgm": None}, "'test_trg.sgm' is not in the archive"),
-        ({"orignal/dev/dev.orignal.zh": "好\n好\n"}, "the languages of a split differ .* dev.en 1, dev.zh 2"),
-        ({"processed/dev/dev_trg.sgm": ""}, "is not of format tvsub"),
+        ({"orignal/dev/dev.orignal.zh": "好\n好\n"}, "the languages of a split have different .* dev.en 1, dev.zh 2"),
+        ({"processed/dev/dev_trg.sgm": ""}, "not of format tvsub"),
         (
             {"processed/test/test_trg.sgm": sgm([["1", "2", "3", "4"]])},
             "test_trg.sgm has 4 segments, test.orignal.en 3 lines",

@@ -100,7 +100,7 @@ def test_cleaning_drops_pairs_by_either_side_and_counts_why(raw):
 
 
 def test_cleaning_that_leaves_nothing_is_an_error(raw):
-    with pytest.raises(UserError, match=r"text\.cleaning: none of the 3 training pairs.*'too_short': 3"):
+    with pytest.raises(UserError, match=r"text\.cleaning: no training pair of 3.*'too_short': 3"):
         tokenize(raw, cleaning=CleaningSettings(minimum_length=50))
     assert not (raw.parent / "tokenized").exists()
 

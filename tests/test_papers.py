@@ -343,7 +343,7 @@ def test_a_broken_rule_is_named(tmp_path, changes, message):
     ],
 )
 def test_a_claim_names_a_table_and_its_rows(tmp_path, claim, message):
-    with pytest.raises(UserError, match="holds no paper"):
+    with pytest.raises(UserError, match="no paper in"):
         read_papers(tmp_path)
     claims = [{"says": "louder", "variant": "gauss"} | claim]
     (tmp_path / "birds.yaml").write_text(yaml.safe_dump(PAPER | {"claims": claims}), encoding="utf-8")

@@ -392,8 +392,10 @@ def test_plots_need_no_network(finished):
 
 
 def test_two_clean_clones_give_equal_locks_side_by_side_too(finished):
-    finished.before.run(sys.executable, "-m", "context_nmt", "repro", "--jobs", "2")
+    printed = finished.before.run(sys.executable, "-m", "context_nmt", "repro", "--jobs", "2")
     assert finished.before.lock() == finished.lock()
+    assert "metrics/results.md" in printed
+    assert "\x1b" not in printed
     assert finished.before.repro() == set()
 
 

@@ -108,7 +108,7 @@ GOOD = ["tr\tA\ta b", "tr\tB\tb a", "va\tA\ta", "te\tB\tb"]
     [
         ([*GOOD, "tr A c"], r"line 5 is 'tr A c'"),
         ([*GOOD, "dev\tA\tc"], r"line 5 is 'dev\\tA\\tc'; it must be tr, va or te"),
-        (GOOD[:3], r"te, the test set"),
+        (GOOD[:3], r"te, for the test set"),
         ([GOOD[0], *GOOD[2:]], r"all training sentences have the label 'A'"),
         ([*GOOD, "te\tC\tc"], r"line 5 has the label 'C'"),
     ],

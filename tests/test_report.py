@@ -239,13 +239,13 @@ def test_sentences_follow_from_numbers(root):
     assert "this one seed may be chance" in sure(Difference(0.5, None, 0.05))[0]
     unknown = summarise(PAPER, comparisons_of("dual_contextual", PAPER, others[1:]))
     assert "`make repro NAME=never`" in unknown.sure[0]
-    assert any("Enc-DC against Transformer: +0.89 (BLEU newstest2014)" in one for one in unknown.claimed)
+    assert any("Enc-DC vs. Transformer: +0.89 (BLEU newstest2014)" in one for one in unknown.claimed)
 
 
 @pytest.mark.parametrize(
     ("own", "claim", "verdict"),
     [
-        (3.0, {}, "the other way, not tested"),
+        (3.0, {}, "opposite, not tested"),
         (3.0, {"higher": False}, "as claimed, not tested"),
         (5.0, {}, "as claimed, not tested"),
         (4.001, {}, "no difference, not tested"),
@@ -255,7 +255,7 @@ def test_a_claim_goes_one_way_or_the_other(root, own, claim, verdict):
     first = opened(read_all(root)[0], transformer=4.0, dual_context_encoder=own)
     claim = Claim(says="it opens", variant="dual_context_encoder", measures=GATES, table="Table 4", **claim)
     (outcome,) = outcomes_of(PAPER, claim, [first])
-    assert f": it opens: {verdict}: Both & <more> {own:.2f}, " in outcome.sentence()
+    assert f". It opens: {verdict}. Both & <more> {own:.2f}, " in outcome.sentence()
 
 
 @pytest.mark.parametrize(
@@ -285,11 +285,11 @@ def test_what_is_published_of_a_claim():
         (claim,) = (one for one in (*headlines(paper), *paper.claims) if one.says == says)
         return [round(gain.gain, gain.decimals) for gain in published_gains(paper, claim)]
 
-    assert published("dual_contextual", "the encoder gains more than the decoder") == [0.4]
-    assert published("context_aware_self_attention", "without gates translations are worse") == [-5.23]
-    assert published("context_aware_cross_attention", "cross-attention gets more local") == [-0.04, -0.14]
-    assert published("lexical_shortcuts", "word senses are told apart better") == [0.7]
-    assert published(DOCUMENTS, "is it the context and not further training?") == []
+    assert published("dual_contextual", "better in the encoder than in the decoder") == [0.4]
+    assert published("context_aware_self_attention", "worse without gates") == [-5.23]
+    assert published("context_aware_cross_attention", "cross-attention is more local") == [-0.04, -0.14]
+    assert published("lexical_shortcuts", "word senses are disambiguated better") == [0.7]
+    assert published(DOCUMENTS, "is the gain due to context rather than further training?") == []
 
 
 def test_every_claim_is_on_a_line_of_both_pages(root):
@@ -300,9 +300,9 @@ def test_every_claim_is_on_a_line_of_both_pages(root):
     pages = [(root.reports / name).read_text(encoding="utf-8") for name in ("report.md", "report.html")]
     assert all(line.says in pages[0] and escape_html(line.says) in pages[1] for line in lines)
     ran = {line.says: line for line in lines if line.numbers != DASH}
-    decoder = ran["Dec-DC translates better than Transformer"]
+    decoder = ran["Dec-DC: better than Transformer"]
     assert decoder.numbers.startswith("birds en-de (more), seed 1, out of date: dual_context_decoder 9")
-    encoder = ran["Enc-DC translates better than Transformer"]
+    encoder = ran["Enc-DC: better than Transformer"]
     assert (encoder.published, encoder.elsewhere) == ("+0.89", "")
     assert encoder.verdict.startswith("as claimed, ")
 
@@ -327,7 +327,7 @@ def test_a_question_of_ours_is_answered_and_others_are_counted(root):
     ]
     first = opened(first, transformer=4.0, han_joint=5.0)
     (line,) = claim_lines([replace(PAPER, tables=(), claims=(claim,))], [first, *others])
-    assert (line.says, line.published) == ("We ask: does it open?", DASH)
+    assert (line.says, line.published) == ("our question: does it open?", DASH)
     assert line.verdict.startswith("no, not tested; with 2.00 ")
     assert line.elsewhere == "3 no (1 beyond chance)"
 

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 from dvc.utils.serialize import dump_yaml, modify_yaml
+from terminal import Terminal
 
 from context_nmt.pipeline.dvc import modify_quickly
+from context_nmt.progress import INTERVAL, read_line
 
 ROOT = Path(__file__).parents[1]
 
@@ -54,6 +56,19 @@ echo half > two
 sleep 987
 """
 ENDLESS = "echo ready; sleep 987"
+# Stops half-way until there is a file `go`.
+COUNTING = """
+python -c "
+import os, time
+from context_nmt.progress import say, tracked
+for number in tracked(range(4), 'counting', 4, 'things'):
+    while number == 2 and not os.path.exists('go'):
+        time.sleep(0.05)
+say('a line')
+"
+echo 1 > $1
+"""
+NOTHING_TO_DO = ["dvc.yaml: everything is up to date", "metrics/results.json: no results yet"]
 
 
 @pytest.fixture
@@ -93,6 +108,32 @@ def finish(process):
     return process.returncode, output.splitlines()
 
 
+def test_in_a_log_a_stage_says_how_far_it_is(project, monkeypatch):
+    monkeypatch.setenv(INTERVAL, "0")
+    (project / "go").touch()
+    status, lines = finish(start(project, COUNTING, "--jobs", "2"))
+    assert status == 0, lines
+    for stage in ("train@one", "train@two"):
+        said = [line.removeprefix(f"{stage} | ") for line in lines if line.startswith(stage)]
+        assert [told.percent for told in map(read_line, said) if told] == [25, 50, 75, 100]
+        assert "a line" in said
+    assert not any("\x1b" in line or "\r" in line for line in lines)
+
+
+def test_on_a_terminal_lines_of_stages_are_above_their_progress(project):
+    (project / "train").write_text(COUNTING)
+    command = [sys.executable, "-m", "context_nmt", "repro", "--jobs", "2"]
+    shown = environment(project) | {INTERVAL: "0", "TERM": "xterm", "COLUMNS": "120"}
+    terminal = Terminal(command, cwd=project, env=shown)
+    terminal.wait_for("train@one", "train@two", "50% 2/4 things", "1/4")
+    (project / "go").touch()
+    assert terminal.finish() == 0, terminal.seen
+    assert all(f"train@{name} | a line" in terminal.seen for name in ("one", "two"))
+    assert "| counting" not in terminal.seen  # in place, not as a line
+    assert "\r\n".join(NOTHING_TO_DO) in terminal.seen
+    assert processes(project) == []
+
+
 def log(project):
     return (project / "log").read_text().split()
 
@@ -118,7 +159,7 @@ def test_stages_run_side_by_side_in_dvcs_order_and_once(project):
     share = max(1, len(os.sched_getaffinity(0)) // 2)
     assert {f"train@one | one has {share}", f"train@two | two has {share}"} <= set(lines)
     assert (project / "last").read_text() == "one\ntwo\n"
-    assert finish(start(project, TOGETHER, "--jobs", "2")) == (0, ["dvc.yaml: everything is up to date"])
+    assert finish(start(project, TOGETHER, "--jobs", "2")) == (0, NOTHING_TO_DO)
     assert log(project) == ran
 
 
@@ -207,7 +248,7 @@ def test_what_comes_out_differently_runs_what_depends_on_it(chained):
 
 def test_nothing_is_started_where_nothing_has_changed(chained):
     status, lines = finish(start(chained, "", "--jobs", "2"))
-    assert (status, lines) == (0, ["dvc.yaml: everything is up to date"])
+    assert (status, lines) == (0, NOTHING_TO_DO)
 
 
 def remove_outputs(project):

@@ -220,7 +220,7 @@ def test_the_page_shows_the_choice_beside_the_model_s_own(tmp_path):
     results = read_results(experiment)
     page = results_page(results)
     (section,) = (section for section in page.sections if section.title == "Rescored by the teacher")
-    assert "Transformer (seed 1) finds most" in section.text
+    assert "Transformer (seed 1) chooses" in section.text
     assert [grid.title for grid in section.grids] == ["dev", "test", "both"]
     own = [read_flat(experiment.scores(f"gauss-{seed}"))["both"]["sacrebleu"]["score"] for seed in (1, 2)]
     found = [grid["Gauss | half"]["sacrebleu"] for grid in tables(page, section.title)]

@@ -28,6 +28,7 @@ from context_nmt.measures.rows import BOUND, TESTS, TEXT, Measure
 from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
 from context_nmt.report.cells import DASH
 from context_nmt.report.formats import fill_in
+from context_nmt.report.overview import print_results
 from context_nmt.report.pages.analyses import analyses_page as inside_page
 from context_nmt.report.pages.results import BEST, front_page, results_page
 from context_nmt.report.writing import write_tables
@@ -63,6 +64,22 @@ def scores_of(experiment, run):
 
 def scores_table(results, test_set="test"):
     return tables(results_page(results), test_set)[0]
+
+
+def test_the_main_results_are_printed_with_their_signature(experiment, results, capsys):
+    print_results(experiment)
+    printed = " ".join(capsys.readouterr().out.split())
+    for system, row in scores_table(results, "test").items():
+        assert system in printed
+        assert row["sacrebleu"] in printed
+    assert "nrefs:1|" in printed
+    assert str(experiment.results_page) in printed
+
+
+def test_without_results_this_is_said(tmp_path, capsys):
+    print_results(make_experiment(tmp_path))
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "results.json" in line
 
 
 def rows_of(experiment, **wanted):
@@ -262,7 +279,8 @@ def test_markdown_shows_what_a_reader_needs(experiment):
     assert rows[2].startswith(f"| Transformer | 1,000,000 | 6.0 | {DASH} | 1.00 | 1.00 |")
     assert rows[3].startswith(f"| Gauss \\| half | 2,000,000 | 12.0 | 2.00 | 0.81 | {DASH} |")
     assert rows[4].startswith(f"| again | 3,000,000 | 18.0 | 3.00 | {DASH} | {DASH} |")
-    assert "over those of a plain Transformer of equal size, width 4, an abacus, from benchmarks/variants.json" in page
+    assert "relative to a plain Transformer of the same size, measured" in page
+    assert "in models of width 4 on an abacus; from benchmarks/variants.json" in page
     assert "(+0.00)" in rows[4]
     assert "(" not in rows[5]
     assert len({row.replace("\\|", "").count("|") for row in rows[:6]}) == 1

@@ -3,9 +3,13 @@
 import contextlib
 import hashlib
 import multiprocessing
+import os
 import random
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,9 +19,12 @@ from context_nmt.decoding import validation
 from context_nmt.files import UserError, locked
 from context_nmt.models import devices
 from context_nmt.models.averaging import average_run
+from context_nmt.progress import INTERVAL
 from context_nmt.settings.folder import Experiment
 from context_nmt.training import trainer, training_run
 from context_nmt.training.training_run import train_run
+
+ROOT = Path(__file__).parents[1]
 
 SETTINGS = {"maximum_updates": 120, "validate_every": 4, "keep_last": 3, "keep_best": 1}
 WIDE = {"width": 128, "feed_forward_width": 1024}  # so that writing a state takes its time
@@ -99,6 +106,22 @@ def test_what_comes_after_a_kill_is_not_trained_twice(tmp_path, monkeypatch):
     assert digests(experiment) == whole
 
 
+def test_a_training_goes_on_when_nobody_reads_what_it_says(tmp_path):
+    experiment = make_experiment(tmp_path)
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "stages.train", "plain", "1", "--device", "cpu"],
+        cwd=experiment.folder,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", INTERVAL: "0"},
+        stderr=writer,
+        check=False,
+    )
+    os.close(writer)
+    assert done.returncode == 0
+    assert experiment.checkpoints(RUN).is_dir()
+
+
 def run(experiment, seed=1):
     train_run(experiment, "plain", seed, device="cpu")
 
@@ -172,7 +195,7 @@ def test_another_processor_goes_on_in_the_precision_of_the_first(tmp_path, monke
 
 def test_a_run_is_not_trained_twice_at_once(tmp_path):
     experiment = make_experiment(tmp_path)
-    with locked(experiment.training_lock(RUN)), pytest.raises(UserError, match=r"process \d+ is at"):
+    with locked(experiment.training_lock(RUN)), pytest.raises(UserError, match=r"in use by process \d+"):
         run(experiment)
     assert not experiment.checkpoints(RUN).exists()
     run(experiment)

@@ -18,7 +18,7 @@ from context_nmt.files import UserError, read_lines, write_lines
 from context_nmt.settings.text import CleaningSettings, CorpusSettings, SideSettings, TextSettings, UnitSettings
 
 CORPUS = CorpusSettings(name="toy", source="en", target="de", validation="valid", tests=("valid", "test"))
-SENTENCE = "Der Mann sieht den Hund."  # the first line of each file: no mark stands before it, no CR behind it
+SENTENCE = "Der Mann sieht den Hund."  # without a byte order mark or CR
 EVERYTHING = CleaningSettings(maximum_length=10**9, maximum_ratio=1e9)
 
 TYPOGRAPHY = "\u2026\u201e\u201c\u201d\u2018\u2019\u201a\u00ab\u00bb\u2013\u2014\u00b4\u00ba"
@@ -64,7 +64,7 @@ def back(root):
     ),
 )
 def test_every_line_keeps_its_place_there_and_back(tmp_path_factory, lines, side, units):
-    lines = [SENTENCE, *lines]
+    lines = [SENTENCE, SENTENCE, *lines]  # twice, or the others could end in CR and be taken for a CRLF file
     root = build(tmp_path_factory.mktemp("corpus"), lines, side, units)
     chain, corpus = TextChain(root / "text"), BinarizedCorpus(root / "binarized")
     for language, ids, vocabulary in zip(

@@ -204,7 +204,7 @@ def test_what_is_missing_is_named(experiment: Experiment, tmp_path: Path) -> Non
     write_json(experiment.plan("small", "decoding"), {"baem": 1})
     with pytest.raises(UserError, match=r"decoding\.json: .*baem"):
         decode_run(experiment, "small", 1, device="cpu")
-    with pytest.raises(UserError, match="holds no trained run"):
+    with pytest.raises(UserError, match="no trained run"):
         translate_text(tmp_path, io.BytesIO(), io.BytesIO(), beam=None, device="cpu")
 
 

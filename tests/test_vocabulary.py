@@ -41,7 +41,7 @@ def test_counts_split_at_spaces_only(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (["a", "b"], "starts with the lines <pad> <s> </s> <unk>"),
+        (["a", "b"], "start with the lines <pad> <s> </s> <unk>"),
         (["<pad>", "<s>", "</s>", "<unk>", "a", "a"], "twice"),
     ],
 )

@@ -108,7 +108,7 @@ def test_alignments_that_do_not_fit_are_refused(tmp_path, lines, message):
         read_alignments(tmp_path / "links", ["a b c", "d e"], ["x y z", "u"])
 
 
-@pytest.mark.parametrize(("lines", "message"), [([" "], "has no words"), (["he", "it He"], "has he twice")])
+@pytest.mark.parametrize(("lines", "message"), [([" "], "has no words"), (["he", "it He"], "lists he twice")])
 def test_unusable_lists_are_refused(tmp_path, lines, message):
     write_lines(tmp_path / "list", lines)
     with pytest.raises(UserError, match=message):
@@ -152,7 +152,7 @@ def test_likely_mistakes_are_noted(score, tmp_path):
     assert (status, "sacrebleu" in scores) == (0, True)
     assert "no rules for the language 'tlh'" in said
     assert "2 of 2 lines end in ' .'" in said
-    assert "give --tokenized" in said
+    assert "use --tokenized" in said
 
 
 def test_words_that_are_linked_to_no_source_are_left_out_and_said(score, tmp_path):
@@ -174,7 +174,7 @@ def test_what_cannot_be_counted_is_left_out_and_said(score, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (ALIGNED, "count tokens: give tokens, and --tokenized"),
+        (ALIGNED, "count tokens: use tokenized files and --tokenized"),
         (("--tokenized", *ALIGNED[:2]), "need both --reference-alignment and --hypothesis-alignment"),
         (("--tokenized", "--nouns", "list"), "need both --reference-alignment and --hypothesis-alignment"),
         (("--language", "german"), "--language is 'german'"),

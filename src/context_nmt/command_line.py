@@ -5,17 +5,15 @@ import inspect
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from context_nmt.files import FULL, UserError
 
 if TYPE_CHECKING:
     import typer
-
-Item = TypeVar("Item")
 
 OF_THE_MACHINE = (*FULL, errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -58,7 +56,7 @@ def one_line_errors() -> Iterator[None]:
         if error.errno not in OF_THE_MACHINE:
             raise
         if error.filename is None:
-            _drop_output()
+            drop(sys.stdout)
         _leave(f"error: {error.filename or 'output'}: {error.strerror}", 1)
     except KeyboardInterrupt:
         _leave("interrupted", 130)
@@ -69,16 +67,7 @@ def _leave(message: str, status: int) -> NoReturn:
     sys.exit(status)
 
 
-def _drop_output() -> None:
-    """Discard buffered output that stdout refused; otherwise, Python retries at exit, with status 120."""
-    with suppress(io.UnsupportedOperation):  # if stdout has been replaced
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def progress(items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
-    """Yield the items with a progress bar on standard error, shown only on a terminal and cleared at the end."""
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    yield from track(items, description, total, console=console, transient=True, disable=not console.is_terminal)
+def drop(stream: TextIO) -> None:
+    """Discard the output that a stream refused, and what follows; else Python tries again at exit, with status 120."""
+    with suppress(io.UnsupportedOperation):  # if it has been replaced
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -28,7 +28,9 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     path = path.resolve() if path.is_symlink() else path
     if path.exists() and not path.is_file():
-        raise UserError(f"{path}: is {'a folder' if path.is_dir() else 'no regular file'}; choose the name of a file")
+        raise UserError(
+            f"{path}: is {'a folder' if path.is_dir() else 'not a regular file'}; choose the name of a file"
+        )
     with _partial(path) as temporary:
         yield temporary
         with temporary.open("rb") as written:
@@ -71,7 +73,7 @@ def _partial(path: Path) -> Iterator[Path]:
         if error.errno not in FULL:
             raise
         shown_path = re.sub(r"\.([^/]+)\.\d+\.partial\b", r"\1", str(path))  # the folder may be partial, too
-        raise UserError(f"{shown_path}: cannot be written ({error.strerror}); make room and run this again") from None
+        raise UserError(f"{shown_path}: cannot be written ({error.strerror}); free some space and try again") from None
     finally:
         _remove(temporary)
 
@@ -140,7 +142,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         for count, line in enumerate(lines, start=1):
             if "\n" in line:
-                raise UserError(f"{path}: line {count} would hold a line break: {line!r}")
+                raise UserError(f"{path}: line {count} contains a line break: {line!r}")
             file.write(line + "\n")
     return count
 
@@ -182,7 +184,7 @@ def locked(path: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            raise UserError(f"{path}: process {file.read() or '?'} is at work here; wait for it or stop it") from None
+            raise UserError(f"{path}: in use by process {file.read() or '?'}; wait for it or stop it") from None
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
@@ -197,7 +199,7 @@ def read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
         except ValueError as error:
             raise UserError(f"{path}: line {number} is not JSON ({error})") from None
         if not isinstance(record, dict):
-            raise UserError(f"{path}: line {number} is no JSON object")
+            raise UserError(f"{path}: line {number} is not a JSON object")
         yield record
 
 

@@ -22,7 +22,7 @@ app = application(
     describe,
     show,
     export,
-    help="""Run experiments in machine translation with context, and use what they have trained.
+    help="""Run experiments in machine translation with context, and use the trained models.
 
     `context-nmt COMMAND --help` says what a command reads and writes.
     """,

@@ -1,4 +1,4 @@
-"""Checks experiments before they run."""
+"""Check experiments before they run."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,11 +14,11 @@ def check(
         Path | None, typer.Option(help="Check only this experiment, by folder or name, and its corpus.")
     ] = None,
 ) -> None:
-    """Check that all experiments can run, or that one can.
+    """Check experiments before they run.
 
     Each experiments/NAME/dvc.yaml must be equal to the root's, each params.yaml must have known keys with allowed
-    values, and the model of each variant must be possible to build (without weights or data). With --only, models are
-    left to the plan stage, and the corpus must be there or under download.
+    values, and each variant's model must build (without weights or data). With --only, models are left to the plan
+    stage, and the corpus must exist or be under download.
 
     Reads
 

@@ -1,4 +1,4 @@
-"""Compares two translations."""
+"""Compare two translations."""
 
 from pathlib import Path
 from typing import Annotated
@@ -20,13 +20,13 @@ def compare(
             help="sacrebleu (raw text); bleu_tokenized, bleu_compound_split or bleu_lowercased (--tokenized)."
         ),
     ] = None,
-    resamples: Annotated[int, typer.Option(help="How many times the test set is resampled.")] = 1000,
+    resamples: Annotated[int, typer.Option(help="Number of resamples of the test set.")] = 1000,
     sample_ratio: Annotated[
         float, typer.Option(help="Size of a resample relative to the test set; compare-mt's default is 0.5.")
     ] = 1.0,
-    seed: Annotated[int, typer.Option(help="Fixes the resamples.")] = 12345,
+    seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 12345,
 ) -> None:
-    """Test whether two translations differ by more than chance.
+    """Test whether two translations differ.
 
     The tests are those of the significance stage: paired bootstrap by compare-mt (Koehn 2004) and by sacrebleu, and the
     sign test of Collins et al. (2005). Their p-values mean different things, see

@@ -1,4 +1,4 @@
-"""Makes a corpus, describes it and shows documents of it."""
+"""Download, describe and sample a corpus."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +16,7 @@ def describe(
     corpus: Folder,
     json: Annotated[Path | None, typer.Option(help="Write JSON to this file instead of printing tables.")] = None,
 ) -> None:
-    """Show the size of a corpus, and how much context it needs.
+    """Show the size of a corpus and its need for context.
 
     Sizes, lengths and the overlap with the training set need only the text. The miniature has more: rates of pronouns,
     ambiguous words and clauses, sizes of contrastive sets and probing tasks, and the scores of SPLIT.bound.LANGUAGE,
@@ -56,7 +56,7 @@ def sample(
     seed: Annotated[int, typer.Option(help="Seed of the random choice.")] = 1,
     output: Annotated[Path | None, typer.Option(help="Write Markdown to this file instead of printing it.")] = None,
 ) -> None:
-    """Show documents in both languages side by side.
+    """Show documents in both languages.
 
     The documents are drawn at random. With gold annotation, pronouns are marked with their antecedent and its distance
     in sentences, and ambiguous words with their sense, their cue and the wrong translation.
@@ -89,10 +89,10 @@ def download(
     name: Annotated[str, typer.Argument(metavar="NAME", help="An entry of data/params.yaml.")],
     output: Annotated[Path | None, typer.Option(help="The folder to make. Default: data/NAME.")] = None,
 ) -> None:
-    """Download or generate a corpus, without an experiment.
+    """Download or generate a corpus.
 
-    An experiment makes its own corpora: the entries under download in its params.yaml. The environment variable
-    DATA_MIRROR, a folder or the start of a URL, is tried first.
+    This needs no experiment; an experiment makes its own corpora, the entries under download in its params.yaml. The
+    environment variable DATA_MIRROR, a folder or the start of a URL, is tried first.
 
     Reads
 
@@ -118,4 +118,4 @@ def download(
     make_corpus(entry, output or data / name, checksums=data / "checksums.json", mirror=mirror)
 
 
-corpus = application(describe, sample, download, help="Describe a corpus, show documents of it, or download one.")
+corpus = application(describe, sample, download, help="Describe, sample or download a corpus.")

@@ -1,4 +1,4 @@
-"""Describes the variants of an experiment."""
+"""Describe the variants of an experiment."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +16,7 @@ def describe(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Show the parameters, FLOPs and mechanisms of each variant.
+    """Show each variant's size and mechanisms.
 
     Shows parameters in total and by part, FLOPs per target token (training: forward and backward pass over a sentence
     pair of 25 and 25 units), and the mechanism in each slot of each layer. Nothing is trained.

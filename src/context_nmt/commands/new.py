@@ -1,4 +1,4 @@
-"""Starts a new experiment."""
+"""Start a new experiment."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,10 +19,10 @@ def new(
     source: Annotated[str | None, typer.Option(help="Source language, as in the names of its files: en.")] = None,
     target: Annotated[str | None, typer.Option(help="Target language, as in the names of its files: de.")] = None,
 ) -> None:
-    """Start a new experiment with the recipe of an existing one, or a new project.
+    """Start a new experiment or a new project.
 
-    In a project, this makes experiments/NAME, with the same variants but its own runs and results. Elsewhere it makes
-    the folder NAME: a project with the pipeline, a copy of the installed code, and one experiment.
+    In a project, this makes experiments/NAME with the recipe and the variants of LIKE, but its own runs and results.
+    Elsewhere it makes the folder NAME: a project with the pipeline, a copy of the installed code, and one experiment.
 
     For a corpus other than that of LIKE, the splits are called train, valid and test; change this in params.yaml if
     needed.

@@ -1,4 +1,4 @@
-"""Brings one experiment up to date."""
+"""Bring one experiment up to date."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,15 +16,18 @@ def repro(
     ] = None,
     allow_missing: Annotated[
         bool,
-        typer.Option("--allow-missing", help="Do not make missing files again, unless a stage that runs needs them."),
+        typer.Option("--allow-missing", help="Make missing files again only if a stage that runs needs them."),
     ] = False,
 ) -> None:
-    """Run the stages of an experiment that are not up to date.
+    """Run the stages that are not up to date.
 
     Stages that do not depend on each other run side by side; `dvc repro`, which runs one stage at a time, gives the
-    same results. No more stages than there are runs (a variant with a seed) run at a time; OMP_NUM_THREADS, unless it
-    is set, is each one's share of the cores. A stage that fails, or Ctrl-C, stops the others; run the command again to
-    go on.
+    same results. At most as many stages as runs (a variant with a seed) run at a time. OMP_NUM_THREADS, unless it is
+    set, is each stage's share of the cores. A failing stage, or Ctrl-C, stops the others; run the command again to
+    continue.
+
+    A terminal shows below the lines of stages how far each of them is. In a log, a stage that takes long says so every
+    30 seconds, or as many as CONTEXT_NMT_PROGRESS_SECONDS is. At the end, the main scores are printed.
 
     Missing files are made again, so a clone without the DVC cache trains everything. With --allow-missing, it trains
     only new variants and seeds, and those they start or learn from.

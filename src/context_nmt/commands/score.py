@@ -1,4 +1,4 @@
-"""Scores a translation."""
+"""Score a translation."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,24 +10,27 @@ def score(
     hypothesis: Annotated[Path, typer.Option(help="The system's output, one sentence per line.")],
     reference: Annotated[list[Path], typer.Option(help="A reference; repeat the option for more.")],
     output: Annotated[Path, typer.Option(help="The JSON file to write.")],
-    source: Annotated[Path | None, typer.Option(help="The source; it is only checked.")] = None,
+    source: Annotated[Path | None, typer.Option(help="The source; only its number of lines is checked.")] = None,
     tokenized: Annotated[
         bool, typer.Option("--tokenized", help="The files are tokenized: score them as they are.")
     ] = False,
     language: Annotated[str, typer.Option(help="Target language, for the Moses tokenizer and pronouns.")] = "en",
     reference_alignment: Annotated[
         Path | None,
-        typer.Option(help="Links source-reference, as 0-0 1-2, one sentence per line; needs --tokenized."),
+        typer.Option(help="Source-reference links such as 0-0 1-2, one sentence per line; needs --tokenized."),
     ] = None,
-    hypothesis_alignment: Annotated[Path | None, typer.Option(help="Links source-hypothesis, the same way.")] = None,
+    hypothesis_alignment: Annotated[
+        Path | None, typer.Option(help="Source-hypothesis links, in the same format.")
+    ] = None,
     pronouns: Annotated[
-        Path | None, typer.Option(help="The pronouns, one per line; several on a line count half for each other.")
+        Path | None,
+        typer.Option(help="Your list of pronouns, one per line; words on the same line count half for each other."),
     ] = None,
     nouns: Annotated[
-        Path | None, typer.Option(help="The nouns, the same way; used instead of those that NLTK's tagger finds.")
+        Path | None, typer.Option(help="Your list of nouns, in the same format, instead of NLTK's tagger.")
     ] = None,
 ) -> None:
-    """Score a translation against one or more references.
+    """Score a translation against references.
 
     Raw text gives `sacrebleu` (13a) and `chrf` of the text itself, and of its Moses tokens `bleu_tokenized` (as
     multi-bleu.perl), `bleu_compound_split` (as tensor2tensor's get_ende_bleu) and `bleu_lowercased`.

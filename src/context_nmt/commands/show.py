@@ -1,4 +1,4 @@
-"""Shows where a document model looks."""
+"""Show where a document model looks."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +15,7 @@ def show(
     test: Annotated[str, typer.Option(help="A test set with documents.")] = "test",
     document: Annotated[int, typer.Option(help="The number of the document, from 1.")] = 1,
     sentences: Annotated[
-        int, typer.Option(min=1, help="At most this many, from the first; each takes about 50 KB.")
+        int, typer.Option(min=1, help="Maximum number of sentences, from the first; each takes about 50 KB.")
     ] = 50,
     word: Annotated[
         str | None,
@@ -23,10 +23,11 @@ def show(
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
 ) -> None:
-    """Write a page that shows where a document model looks.
+    """Draw where a document model looks.
 
-    Translates one document of a test set. For each word, the page shows which previous sentences, and which words in
-    them, the model looked at, with source and reference; pronouns are unfolded. Run it in the experiment's folder.
+    This translates one document of a test set and writes a page. For each word, it shows which previous sentences, and
+    which words in them, the model looked at, with source and reference; pronouns are expanded. Run it in the
+    experiment's folder.
 
     Reads
 

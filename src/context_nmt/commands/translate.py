@@ -1,4 +1,4 @@
-"""Translates plain text."""
+"""Translate plain text."""
 
 import sys
 from pathlib import Path

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from context_nmt.corpus.documents import copy_documents, documents_file, read_documents
 from context_nmt.corpus.vocabulary import Vocabulary, count_units
 from context_nmt.files import UserError, iterate_lines, read_json, replacing_folder, write_json
+from context_nmt.progress import tracked
 from context_nmt.settings.text import CorpusSettings, UnitSettings
 
 Ids = NDArray[np.integer[Any]]
@@ -61,7 +62,8 @@ def write_ids(text: Path, folder: Path, vocabulary: Vocabulary) -> None:
     """Write the ids of a file of units into `folder`, under the name of the file."""
     lengths = (sum(map(bool, line.split(" "))) for line in iterate_lines(text))
     offsets = np.frombuffer(array("q", accumulate(lengths, initial=0)), dtype=np.int64)
-    ids = chain.from_iterable(map(vocabulary.ids, iterate_lines(text)))
+    lines = tracked(iterate_lines(text), f"{text.name}, numbers", len(offsets) - 1, "lines")
+    ids = chain.from_iterable(map(vocabulary.ids, lines))
     id_type = np.uint16 if len(vocabulary) < 2**16 else np.int32
     for name, values in (("offsets", offsets), ("tokens", np.fromiter(ids, id_type, count=offsets[-1]))):
         # Not np.save, whose OSError has no error number if the disk is full.
@@ -76,7 +78,7 @@ class TokenFile:
     def __init__(self, folder: Path, name: str):
         self._tokens, self._offsets = (_open(folder / f"{name}.{content}.npy") for content in ("tokens", "offsets"))
         if len(self._offsets) == 0 or self._offsets[-1] != len(self._tokens):
-            raise UserError(f"{folder / name}.tokens.npy and .offsets.npy do not belong together; binarize again")
+            raise UserError(f"{folder / name}.tokens.npy and .offsets.npy do not match; run the bpe stage again")
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -152,7 +154,7 @@ class BinarizedCorpus:
         source, target = self.side(split, self.source), self.side(split, self.target)
         if len(source) != len(target):
             counts = f"{len(source)} in {self.source}, {len(target)} in {self.target}"
-            raise UserError(f"{split}: the two sides have unequal numbers of sentences: {counts}")
+            raise UserError(f"{split}: the two sides have different numbers of sentences: {counts}")
         return source, target
 
     def documents(self, split: str) -> list[range] | None:

@@ -25,8 +25,8 @@ class DownloadFile(Checked):
 
     def __post_init__(self) -> None:
         for name in self.outputs:
-            require(re.fullmatch(r"\w[\w-]*(\.\w[\w-]*)?", name) is not None, f"{name!r} is no SPLIT.LANGUAGE")
-        require(bool(self.name), f"{self.url!r} does not end in the name of a file")
+            require(re.fullmatch(r"\w[\w-]*(\.\w[\w-]*)?", name) is not None, f"{name!r} is not SPLIT.LANGUAGE")
+        require(bool(self.name), f"{self.url!r} does not end in a file name")
 
     @property
     def name(self) -> str:
@@ -47,7 +47,7 @@ class SacrebleuSet(Checked):
 
     def __post_init__(self) -> None:
         require(re.fullmatch(r"\w+-\w+", self.pair) is not None, f"pair is {self.pair!r}; it must be like en-de")
-        require(re.fullmatch(r"\w[\w-]*", self.split) is not None, f"{self.split!r} is no name of a split")
+        require(re.fullmatch(r"\w[\w-]*", self.split) is not None, f"{self.split!r} is not the name of a split")
 
     @property
     def files(self) -> list[DownloadFile]:
@@ -76,18 +76,18 @@ class CorpusEntry(Checked):
         needs_to = "needs" if self.format != "tvsub" else "has no"
         for name, file in ((file.name, file) for file in self.files):
             if self.format == "text":
-                require((file.to is None) == bool(file.members), f"{name}: give either to or members (of an archive)")
+                require((file.to is None) == bool(file.members), f"{name}: give `to` or, for an archive, `members`")
                 for output in file.outputs:
-                    require("." in output, f"{name}: {output!r} is no SPLIT.LANGUAGE")
+                    require("." in output, f"{name}: {output!r} is not SPLIT.LANGUAGE")
             else:
-                require(not file.members, f"{name}: format {self.format} has no members")
-                require((file.to is not None) == (needs_to == "needs"), f"{name}: {self.format} {needs_to} to")
+                require(not file.members, f"{name}: members is for format text, not {self.format}")
+                require((file.to is not None) == (needs_to == "needs"), f"{name}: format {self.format} {needs_to} `to`")
                 require("." not in (file.to or ""), f"{name}: to is {file.to!r}; it must be a name without a '.'")
-        require(self.documents is None or self.format == "tvsub", f"format {self.format} has no documents")
+        require(self.documents is None or self.format == "tvsub", f"documents is for format tvsub, not {self.format}")
         require(self.documents is None or self.documents >= 1, f"documents is {self.documents}; it must be at least 1")
         names = [file.name for file in self.files]
         require(bool(names or self.sacrebleu), "an entry needs files or sacrebleu")
-        require(len(set(names)) == len(names), f"two files have one name: {sorted(names)}")
+        require(len(set(names)) == len(names), f"two files have the same name: {sorted(names)}")
 
 
 def read_catalogue(parameters: Path) -> dict[str, dict[str, Any]]:

@@ -60,7 +60,7 @@ class ContrastiveItem(Checked):
             for text in texts:
                 require(text.strip() != "" and "\n" not in text, f"{name} is {text!r}; it must be one line of text")
         for name, values in {"wrong": self.wrong, "categories": self.categories}.items():
-            require(len(set(values)) == len(values), f"{name} repeats one: {list(values)}")
+            require(len(set(values)) == len(values), f"{name} is {list(values)}; each may be listed only once")
         require(self.right not in self.wrong, f"right is also in wrong: {self.right!r}")
         for category in self.categories:  # it becomes part of the name of a metric
             subject = f"categories: {category!r}"
@@ -89,8 +89,8 @@ def read_contrastive_set(path: Path) -> tuple[list[Pair], dict[str, Any]]:
         partner = items[item.mirror] if item.mirror in range(len(items)) else item
         if partner.mirror != number or not item.is_mirror_of(partner):
             raise UserError(
-                f"{path}: line {number + 1}: mirror is {item.mirror}, but line {item.mirror + 1} is no item that has"
-                f" the same source and candidates, another right one, and {number} as its mirror"
+                f"{path}: line {number + 1}: mirror is {item.mirror}, but line {item.mirror + 1} must have the same"
+                f" source and candidates, another right one, and {number} as its mirror"
             )
     numbers: dict[Pair, int] = {}
     entries: list[dict[str, Any]] = [

@@ -31,7 +31,7 @@ def read_documents(folder: Path, split: str, sentences: int) -> list[range] | No
         starts.append(int(line))
     documents = [range(*bounds) for bounds in pairwise([*starts, sentences])]
     if starts[:1] != [0] or not all(documents):
-        requirement = f"must start with 0, grow, and stay below the {sentences} lines of {split}"
+        requirement = f"must start at 0, increase, and stay below {sentences}, the number of lines of {split}"
         raise UserError(f"{path}: the numbers {requirement}")
     return documents
 

@@ -4,7 +4,6 @@ Formats and the generator are loaded by name, so that a change to one of them re
 """
 
 import importlib
-import math
 import shutil
 import tarfile
 import zipfile
@@ -17,7 +16,6 @@ import requests
 import urllib3
 from requests.adapters import HTTPAdapter
 
-from context_nmt.command_line import progress
 from context_nmt.corpus.catalogue import SACREBLEU, CorpusEntry, DownloadFile
 from context_nmt.files import (
     FULL,
@@ -29,6 +27,7 @@ from context_nmt.files import (
     sha256,
     write_json,
 )
+from context_nmt.progress import Progress
 from context_nmt.settings.checking import check
 from context_nmt.settings.miniature import MiniatureSettings
 
@@ -77,7 +76,7 @@ def make_corpus(
             counts = {path.name: sum(1 for _ in iterate_lines(path)) for path in files}
             if len(set(counts.values())) > 1:
                 line_counts = ", ".join(f"{name} {count}" for name, count in counts.items())
-                raise UserError(f"{corpus}: the languages of a split differ in their number of lines: {line_counts}")
+                raise UserError(f"{corpus}: the languages of a split have different numbers of lines: {line_counts}")
         shutil.rmtree(downloads, ignore_errors=True)
 
 
@@ -91,7 +90,7 @@ def _unpack(path: Path, file: DownloadFile, folder: Path, entry: CorpusEntry) ->
             raise
         raise UserError(f"{file.url}: cannot be unpacked ({error})") from None
     except (AttributeError, TypeError, ValueError) as error:
-        raise UserError(f"{file.url}: is not of format {entry.format} ({error})") from None
+        raise UserError(f"{file.url}: not of format {entry.format} ({error})") from None
 
 
 def _fetch(places: list[str], path: Path, expected: str | None, checksums: Path) -> None:
@@ -118,11 +117,11 @@ def _fetch(places: list[str], path: Path, expected: str | None, checksums: Path)
                 raise
             failures.append(f"{place}: {' '.join(str(error).split())}")
     else:
-        raise UserError("nothing could be fetched from " + "; ".join(failures))
+        raise UserError("cannot be downloaded: " + "; ".join(failures))
     actual = sha256(part)
     if expected not in (None, actual):
         part.unlink()
-        raise UserError(f"{place}: its sha256 is {actual}, expected is {expected}")
+        raise UserError(f"{place}: its sha256 is {actual}; it must be {expected}")
     part.replace(path)
     if expected is None:
         print(f"{address}: sha256 {actual} is recorded in {checksums}; later downloads must match it")
@@ -168,8 +167,12 @@ def _append_rest(session: requests.Session, place: str, part: Path) -> None:
         chunks = response.raw.stream(CHUNK, decode_content=False)
         continued = response.status_code == HTTPStatus.PARTIAL_CONTENT  # not every server supports ranges
         with part.open("ab" if continued else "wb", buffering=0) as file:
-            for chunk in progress(chunks, place.rpartition("/")[2], math.ceil(int(size) / CHUNK) if size else None):
-                file.write(chunk)
+            done = offset / 1000 if continued else 0.0
+            total = done + int(size) / 1000 if size else None
+            with Progress(place.rpartition("/")[2], total, "kB", done=done) as progress:
+                for chunk in chunks:
+                    file.write(chunk)
+                    progress.advance(len(chunk) / 1000)
 
 
 def _size(path: Path) -> int:

@@ -12,5 +12,5 @@ def reference_names(folder: Path, split: str, language: str) -> list[str]:
     endings = [path.name.removeprefix(f"{first}.") for path in folder.glob(f"{escape(first)}.*")]
     numbers = sorted(int(ending) for ending in endings if ending.isdecimal())
     if numbers != [*range(1, len(numbers) + 1)]:
-        raise UserError(f"{folder / first}: further references must be {first}.1, {first}.2, …; there are {numbers}")
+        raise UserError(f"{folder / first}: further references must be {first}.1, {first}.2, …; found {numbers}")
     return [first, *(f"{first}.{number}" for number in numbers)]

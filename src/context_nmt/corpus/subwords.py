@@ -4,18 +4,18 @@ import io
 import sys
 from collections import Counter
 from collections.abc import Callable
-from contextlib import nullcontext, redirect_stderr
 from dataclasses import asdict
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from types import SimpleNamespace
 
 from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
 
-from context_nmt.command_line import progress
 from context_nmt.corpus.documents import copy_documents
 from context_nmt.corpus.vocabulary import JOINER, count_units, join_units
 from context_nmt.files import iterate_lines, read_json, read_lines, replacing_folder, write_json, write_lines
+from context_nmt.progress import tracked
 from context_nmt.settings.text import CorpusSettings, UnitSettings
 
 
@@ -42,7 +42,8 @@ def segment_corpus(tokenized: Path, destination: Path, corpus: CorpusSettings, u
                     segmenter = Segmenter(folder, language)
             for split in splits:
                 name = f"{split}.{language}"
-                lines = map(segmenter.units, progress(iterate_lines(tokenized / name), name))
+                count = sum(1 for _ in iterate_lines(tokenized / name))
+                lines = map(segmenter.units, tracked(iterate_lines(tokenized / name), name, count, "lines"))
                 sentences = write_lines(folder / name, lines)
                 if language == corpus.source:
                     copy_documents(tokenized, folder, split, sentences)
@@ -55,8 +56,11 @@ def learn_merges(words: Counter[str], merges: int) -> list[str]:
     """
     codes = io.StringIO("#version: 0.2", newline="")
     if any(len(word) > 1 for word in words):  # subword-nmt cannot learn from single characters
-        # It shows a progress bar, which would fill a log file.
-        with nullcontext() if sys.stderr.isatty() else redirect_stderr(io.StringIO()):
+        from unittest.mock import patch  # imports much, and translating needs none of it
+
+        shown = partial(tracked, name="merges", total=merges, unit="merges")
+        silent = SimpleNamespace(**vars(sys) | {"stderr": io.StringIO()})  # it says when it stops early
+        with patch.multiple("subword_nmt.learn_bpe", tqdm=shown, sys=silent):
             learn_bpe([f"{word} {count}" for word, count in sorted(words.items())], codes, merges, is_dict=True)
     return codes.getvalue().removesuffix("\n").split("\n")
 

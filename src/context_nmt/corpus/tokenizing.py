@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from context_nmt.command_line import progress
 from context_nmt.corpus.contrastive import read_contrastive_set
 from context_nmt.corpus.documents import read_documents, without_dropped, write_documents
 from context_nmt.corpus.moses import MosesSide, Truecaser, count_casings
 from context_nmt.corpus.references import reference_names
 from context_nmt.corpus.workers import map_chunks, map_lines
 from context_nmt.files import UserError, iterate_lines, replacing_folder, write_json, write_lines
+from context_nmt.progress import tracked
 from context_nmt.settings.text import CleaningSettings, CorpusSettings, TextSettings
 
 Pair = tuple[str, str]
@@ -48,9 +48,10 @@ def tokenize_corpus(raw: Path, destination: Path, corpus: CorpusSettings, text: 
             write_json(folder / f"{name}.items.json", index)
             for side, texts in zip(sides, zip(*pairs, strict=True), strict=True):
                 _tokenize(folder / f"{name}.{side.language}.cased", side, texts, len(pairs))
+        sizes |= {corpus.train: sum(kept)} | {name: len(pairs) for name, (pairs, _) in contrastive.items()}
         for side in sides:
             for split in (corpus.train, *evaluated, *contrastive):
-                _truecase(folder, f"{split}.{side.language}", side)
+                _truecase(folder, f"{split}.{side.language}", side, sizes[split])
                 if split not in evaluated:
                     (folder / f"{split}.{side.language}.cased").unlink()
         settings = [{"language": side.language, **asdict(side.settings)} for side in sides]
@@ -85,7 +86,7 @@ def _count_lines(path: Path) -> int:
 
 
 def _tokenize(path: Path, side: MosesSide, raw: Iterable[str], size: int) -> None:
-    write_lines(path, map_lines(side.tokens, progress(side.prepared(raw), path.stem, size)))
+    write_lines(path, map_lines(side.tokens, tracked(side.prepared(raw), path.stem, size, "lines")))
 
 
 def _tokenize_training(
@@ -93,7 +94,7 @@ def _tokenize_training(
 ) -> bytearray:
     """Write the cleaned training text; return 1 for each pair that is kept and 0 for each that is dropped."""
     texts = (side.prepared(iterate_lines(raw / f"{split}.{side.language}")) for side in sides)
-    pairs = progress(zip(*texts, strict=True), split, size)
+    pairs = tracked(zip(*texts, strict=True), split, size, "pairs")
     drops: Counter[str | None] = Counter()
     kept = bytearray()
     casings: tuple[Counter[str], Counter[str]] = Counter(), Counter()
@@ -110,7 +111,7 @@ def _tokenize_training(
                 total.update(counts)
     dropped = {reason: drops[reason] for reason in ("too_short", "too_long", "ratio")}
     if drops[None] == 0:
-        raise UserError(f"text.cleaning: none of the {size} training pairs is left; dropped {dropped}")
+        raise UserError(f"text.cleaning: no training pair of {size} is left; dropped {dropped}")
     write_json(folder / "cleaning.json", {"read": size, "kept": drops[None], "dropped": dropped})
     for side, counts in zip(sides, casings, strict=True):
         if side.settings.truecase:
@@ -147,9 +148,9 @@ def _reason_to_drop(pair: Pair, cleaning: CleaningSettings) -> str | None:
     return "ratio" if longer > cleaning.maximum_ratio * shorter else None
 
 
-def _truecase(folder: Path, name: str, side: MosesSide) -> None:
+def _truecase(folder: Path, name: str, side: MosesSide, size: int) -> None:
     lines: Iterable[str] = iterate_lines(folder / f"{name}.cased")
     if side.settings.truecase:
         truecaser = Truecaser.load(folder / f"truecaser.{side.language}.json")
-        lines = map_lines(truecaser.truecase, progress(lines, f"{name}, casing"))
+        lines = map_lines(truecaser.truecase, tracked(lines, f"{name}, casing", size, "lines"))
     write_lines(folder / name, lines)

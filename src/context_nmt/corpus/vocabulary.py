@@ -31,7 +31,7 @@ class Vocabulary:
         """Read one unit per line; raise UserError for a file with duplicates or without the special units."""
         units = tuple(read_lines(path))
         if units[: len(SPECIALS)] != SPECIALS:
-            raise UserError(f"{path}: a vocabulary starts with the lines {' '.join(SPECIALS)}, not {units[:4]}")
+            raise UserError(f"{path}: a vocabulary must start with the lines {' '.join(SPECIALS)}, not {units[:4]}")
         if len(set(units)) != len(units):
             raise UserError(f"{path}: {len(units) - len(set(units))} units occur twice")
         return cls(units)

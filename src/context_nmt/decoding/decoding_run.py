@@ -21,6 +21,7 @@ from context_nmt.files import UserError, decoded_lines, replacing_folder, write_
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
+from context_nmt.progress import tracked
 from context_nmt.settings import read_settings
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.run_layout import RunLayout, run_name
@@ -41,7 +42,8 @@ def decode_run(experiment: RunLayout, variant: str, seed: int, *, device: str) -
     model = load_run(experiment.model(run), torch_device, corpus)
     results = {}
     with processes(torch_device) as group:
-        for test in corpus.tests:
+        sizes = [len(corpus.side(test, corpus.source)) for test in corpus.tests]
+        for test in tracked(corpus.tests, run, unit="sentences", sizes=sizes):
             results[test] = translate_ids(
                 model,
                 corpus.side(test, corpus.source),
@@ -49,7 +51,7 @@ def decode_run(experiment: RunLayout, variant: str, seed: int, *, device: str) -
                 documents=corpus.documents(test),
                 references=corpus.side(test, corpus.target) if settings.reference_context else None,
                 device=torch_device,
-                progress=f"{run} {test}" if group.first else None,
+                progress=f"{run} {test}",
                 workers=usable(torch_device),
                 processes=group,
             )
@@ -99,7 +101,7 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
     Raise UserError for a folder without a run, a beam that is not positive and input that is not UTF-8.
     """
     if not (folder / RUN_WEIGHTS).is_file():
-        raise UserError(f"{folder}: holds no trained run ({RUN_WEIGHTS}); give a folder like runs/models/VARIANT-SEED")
+        raise UserError(f"{folder}: no trained run ({RUN_WEIGHTS}); give a folder like runs/models/VARIANT-SEED")
     settings = dataclasses.replace(read_settings(DecodingSettings, folder / "decoding.json"), n_best=1)
     if beam is not None:
         if beam < 1:
@@ -110,11 +112,12 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
     torch_device = device_named(device)
     chain = TextChain(folder / "text")
     model = load_run(folder, torch_device, chain.corpus)
-    subwords = chain.source_subwords(list(decoded_lines(source, "standard input")))
+    lines = list(decoded_lines(source, "standard input"))
+    subwords = chain.source_subwords(tracked(lines, f"{folder.name}, source text", len(lines), "lines"))
     sentences = [np.array(chain.corpus.source_vocabulary.ids(line), dtype=np.int64) for line in subwords]
     for number, sentence in enumerate(sentences, start=1):
         if len(sentence) > LONG:
-            print(f"note: line {number} has {len(sentence)} units, which takes long and much memory", file=sys.stderr)
+            print(f"note: line {number} has {len(sentence)} units, which takes much time and memory", file=sys.stderr)
     results = translate_ids(
         model,
         sentences,
@@ -128,7 +131,8 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
         hypotheses[0].tokens if len(sentence) else () for sentence, hypotheses in zip(sentences, results, strict=True)
     )
     units = [chain.corpus.target_vocabulary.text(tokens) for tokens in best]
-    for line in chain.target_text(chain.target_tokens(units)):
+    tracked_units = tracked(units, f"{folder.name}, target text", len(units), "lines")
+    for line in chain.target_text(chain.target_tokens(tracked_units)):
         target.write(line.encode("utf-8") + b"\n")
     target.flush()
 

@@ -3,8 +3,6 @@
 import hashlib
 import json
 import shutil
-import sys
-import time
 
 from context_nmt.code_closure import digest_of_module
 from context_nmt.corpus.binarized import BinarizedCorpus, write_ids
@@ -14,6 +12,7 @@ from context_nmt.files import iterate_lines, replacing_folder, sha256, write_jso
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
+from context_nmt.progress import tracked
 from context_nmt.settings import read_settings
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.run_layout import RunLayout, run_name
@@ -41,23 +40,22 @@ def distill_run(experiment: RunLayout, teacher: str, seed: int, *, device: str, 
     scratch = experiment.scratch(f"distilled-{run}") / hashlib.sha256(dependencies.encode()).hexdigest()[:16]
     shards = [scratch / f"{start:010d}.txt" for start in range(0, len(source), shard)]
     with processes(torch_device) as group:
-        started, missing = time.monotonic(), [path for path in shards if not path.is_file()]
-        for done, shard_path in enumerate(missing):
+        sizes = {path: min(shard, len(source) - int(path.stem)) for path in shards if not path.is_file()}
+        done = len(source) - sum(sizes.values())
+        for shard_path in tracked(sizes, run, unit="sentences", sizes=sizes.values(), done=done):
             start = int(shard_path.stem)
             translations = translate_ids(
                 model,
-                [source[number] for number in range(start, min(start + shard, len(source)))],
+                [source[number] for number in range(start, start + sizes[shard_path])],
                 settings,
                 device=torch_device,
-                progress=f"{run} from {start + 1:,} of {len(source):,}" if group.first else None,
+                progress=f"{run} from {start + 1:,} of {len(source):,}",
                 workers=usable(torch_device),
                 processes=group,
             )
             if group.first:
                 vocabulary = corpus.target_vocabulary
                 write_lines(shard_path, (vocabulary.text(hypotheses[0].tokens) for hypotheses in translations))
-                seconds_left = (time.monotonic() - started) / (done + 1) * (len(missing) - done - 1)
-                print(f"{len(missing) - done - 1} shards left, about {seconds_left / 60:.0f} minutes", file=sys.stderr)
     if not group.first:
         return
     name = f"{corpus.train}.{corpus.target}"

@@ -1,4 +1,4 @@
-"""Process batches of sentences with a model: shared by several processes, with a progress bar."""
+"""Process batches of sentences with a model: shared by several processes, with their progress."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -9,8 +9,6 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
 
 from context_nmt.corpus.batching import pad
@@ -19,6 +17,7 @@ from context_nmt.corpus.workers import in_parallel
 from context_nmt.decoding.workers import gathered, one_thread
 from context_nmt.files import UserError
 from context_nmt.models.processes import Processes
+from context_nmt.progress import Progress, say
 
 Lengths = NDArray[np.int64]
 Result = TypeVar("Result")
@@ -70,14 +69,14 @@ def in_batches(
 ) -> dict[int, Result]:
     """Return the result of `work` for each sentence, by its number; a batch is an array of sentence numbers.
 
-    `progress` is the name of a progress bar on standard error, measured in `lengths`; without it nothing is shown.
+    `progress` is the name under which progress is shown, measured in `lengths`; without it nothing is printed.
     `workers` processes share the work, with one thread each, and the result does not depend on their number; without
     it, this process works alone, with all its threads. If torchrun started several `processes`, each takes its part
     of the batches and gets the results of all.
     """
     share = processes.share(batches)
     results: dict[int, Result] = {}
-    with nullcontext() if workers is None else one_thread(), _bar(progress, lengths, share) as advance:
+    with nullcontext() if workers is None else one_thread(), _shown(progress, lengths, share) as advance:
         count = min(workers or 1, len(share))
         finished = in_parallel(lambda batch: (batch, work(batch)), share, count, ordered=False, advice=SHORT_OF_MEMORY)
         for batch, batch_results in finished:
@@ -108,15 +107,15 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _bar(name: str | None, lengths: Lengths, work: list[Lengths]) -> Iterator[Callable[[Lengths], None]]:
-    """Show a progress bar in source tokens, which predict the time left better than sentences do.
+def _shown(name: str | None, lengths: Lengths, work: list[Lengths]) -> Iterator[Callable[[Lengths], None]]:
+    """Show progress in source tokens, which predict the time left better than sentences do, and a line at the end.
 
-    Yield a function that counts one batch. Print a line at the end.
+    Yield a function that counts one batch.
     """
     done, since, count = 0, time.perf_counter(), sum(map(len, work))
 
-    def speed() -> float:
-        return done / max(1e-9, time.perf_counter() - since)
+    def speed() -> str:
+        return f"{done / max(1e-9, time.perf_counter() - since):,.1f} sentences/s"
 
     def tokens(batch: Lengths) -> int:
         return int((lengths[batch] + 1).sum())
@@ -124,19 +123,9 @@ def _bar(name: str | None, lengths: Lengths, work: list[Lengths]) -> Iterator[Ca
     def advance(batch: Lengths) -> None:
         nonlocal done
         done += len(batch)
-        progress.update(task, advance=tokens(batch), done=done, speed=speed())
+        progress.advance(tokens(batch), f"{done:,}/{count:,} sentences, {speed()}")
 
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn(f"{{task.fields[done]:,}}/{count:,} sentences, {{task.fields[speed]:,.1f}} sentences/s"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=name is None,
-    ) as progress:
-        task = progress.add_task(name or "", total=sum(map(tokens, work)), done=0, speed=0.0)
+    with Progress(name, sum(map(tokens, work))) as progress:
         yield advance
     if name is not None:
-        line = f"{name}: {done:,} sentences, {speed():,.1f} sentences/s"
-        progress.console.print(line, highlight=False, markup=False, soft_wrap=True)
+        say(f"{name}: {done:,} sentences, {speed()}")

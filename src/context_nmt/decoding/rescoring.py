@@ -17,6 +17,7 @@ from context_nmt.models.kinds.autoregressive import TranslationModel
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
 from context_nmt.models.processes import Processes
+from context_nmt.progress import Progress
 from context_nmt.settings.decoding import DecodingSettings
 
 
@@ -37,24 +38,26 @@ def rescore_ids(
     several lengths, a teacher that has no log-probabilities, and sentences or candidates too long for either.
     """
     if not isinstance(model, MaskedLanguageModel):
-        raise UserError("the model is autoregressive; only a masked one has a candidate per length to choose among")
+        raise UserError("the model is autoregressive; only a masked model has one candidate per length to choose from")
     if not isinstance(teacher, TranslationModel):
-        raise UserError("the teacher is a masked model; only an autoregressive one has the log-probability of a text")
+        raise UserError("the teacher is a masked model; only an autoregressive one can score a translation")
     all_lengths = dataclasses.replace(settings, n_best=settings.length_beam)
-    candidates = translate_ids(
-        model, sentences, all_lengths, device=device, progress=progress, workers=workers, processes=processes
-    )
-    numbers = [number for number, hypotheses in enumerate(candidates) for _ in hypotheses]
-    translations = [hypothesis.tokens for hypotheses in candidates for hypothesis in hypotheses]
-    sums = score_pairs(
-        teacher,
-        [sentences[number] for number in numbers],
-        [np.array(tokens, dtype=np.int64) for tokens in translations],
-        device=device,
-        progress=progress and f"{progress}, teacher",
-        workers=workers,
-        processes=processes,
-    )
+    with Progress(progress, 2, "steps") as steps:
+        candidates = translate_ids(
+            model, sentences, all_lengths, device=device, progress=progress, workers=workers, processes=processes
+        )
+        steps.advance()
+        numbers = [number for number, hypotheses in enumerate(candidates) for _ in hypotheses]
+        translations = [hypothesis.tokens for hypotheses in candidates for hypothesis in hypotheses]
+        sums = score_pairs(
+            teacher,
+            [sentences[number] for number in numbers],
+            [np.array(tokens, dtype=np.int64) for tokens in translations],
+            device=device,
+            progress=progress and f"{progress}, teacher",
+            workers=workers,
+            processes=processes,
+        )
     rescored: list[list[Hypothesis]] = [[] for _ in candidates]
     for number, tokens, total in zip(numbers, translations, sums, strict=True):
         rescored[number].append(Hypothesis(tokens, total, total / (len(tokens) + 1)))

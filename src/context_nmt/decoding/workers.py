@@ -34,7 +34,7 @@ def one_thread() -> Iterator[None]:
 
 
 def gathered(results: dict[Key, Result], processes: Processes) -> dict[Key, Result]:
-    """Gather the results of all processes that torchrun started; each process gets all of them."""
+    """Gather the results of all processes that torchrun started; every process receives all of them."""
     if processes.count == 1:
         return results
     shares: list[dict[Key, Result]] = [{} for _ in range(processes.count)]

@@ -1,6 +1,7 @@
 """Analyses of one run's model and translations."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.decoding.workers import gathered
@@ -17,6 +18,7 @@ from context_nmt.measures.scores import read_test
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
+from context_nmt.progress import tracked
 from context_nmt.settings import read_settings
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.run_layout import run_name
@@ -34,7 +36,10 @@ def analyse_run(experiment: EvaluationFolder, variant: str, seed: int, *, device
     settings = read_settings(DecodingSettings, experiment.plan(variant, "decoding"))
     with processes(torch_device) as group:
         tests = group.share(list(corpus.tests))
-        rows = {test: list(_rows(experiment, run, Analysed(model, corpus, test, settings))) for test in tests}
+        rows = {
+            test: list(_rows(experiment, run, Analysed(model, corpus, test, settings)))
+            for test in tracked(tests, run, len(tests), "test sets")
+        }
         gathered_rows = gathered(rows, group)
     if group.first:
         write_rows(experiment.analyses(run), run, (row for test in corpus.tests for row in gathered_rows[test]))
@@ -47,13 +52,17 @@ def _rows(experiment: EvaluationFolder, run: str, analysed: Analysed) -> Iterato
         if tags := find_tags(experiment, test, language):
             lines = zip(read_lines(experiment.subwords / f"{test}.{language}"), tags.universal(), strict=True)
             tagged[side] = [tagged_words(line.split(), word_tags) for line, word_tags in lines]
-    yield from locality(analysed)
-    yield from divergence(analysed)
-    yield from gates(analysed, tagged)
-    hypotheses, references = read_test(experiment, run, test, tokenized=True)
-    yield from ngram_accuracy(test, hypotheses, references[0])
-    hypotheses, references = read_test(experiment, run, test, tokenized=False)
+    translated, references = read_test(experiment, run, test, tokenized=True)
+    hypotheses, raw_references = read_test(experiment, run, test, tokenized=False)
     (sources,) = read_parallel(experiment.tokenized / f"{test}.{corpus.source}")
     unit_counts = corpus.side(test, corpus.source).lengths.tolist()
-    yield from bleu_by_length(test, hypotheses, references, unit_counts, [len(line.split()) for line in sources])
-    yield from bleu_by_iterations(analysed, experiment.model(run) / "text", hypotheses, references)
+    words = [len(line.split()) for line in sources]
+    analyses = (
+        locality(analysed),
+        divergence(analysed),
+        gates(analysed, tagged),
+        ngram_accuracy(test, translated, references[0]),
+        bleu_by_length(test, hypotheses, raw_references, unit_counts, words),
+        bleu_by_iterations(analysed, experiment.model(run) / "text", hypotheses, raw_references),
+    )
+    yield from chain.from_iterable(tracked(analyses, test, len(analyses), "analyses"))

@@ -15,6 +15,8 @@ from typing import Any
 import sacrebleu
 import sacremoses
 
+from context_nmt.progress import tracked
+
 Score = dict[str, Any]  # {"score": float, "signature": str}
 Texts = Sequence[Sequence[str]]  # a hypothesis and references, or references: lists of parallel lines
 
@@ -69,7 +71,10 @@ def score_raw_and_tokenized(hypothesis: Sequence[str], references: Texts, *, lan
 def moses_tokens(lines: Sequence[str], language: str) -> list[str]:
     """Return the Moses tokens of raw lines, cased, hyphens kept."""
     tokenizer = sacremoses.MosesTokenizer(language)
-    return [tokenizer.tokenize(line, return_str=True, escape=False) for line in lines]
+    return [
+        tokenizer.tokenize(line, return_str=True, escape=False)
+        for line in tracked(lines, "Moses tokens", len(lines), "lines")
+    ]
 
 
 def _score(metric: Any, hypothesis: Sequence[str], references: Texts, **notes: str) -> Score:

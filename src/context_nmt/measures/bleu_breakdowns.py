@@ -14,6 +14,7 @@ from context_nmt.measures.attention.recording import Analysed
 from context_nmt.measures.bleu import Texts, score_sacrebleu
 from context_nmt.measures.rows import TEXT, Row, row
 from context_nmt.models.kinds.masked import MaskedLanguageModel
+from context_nmt.progress import tracked
 
 CLASSES = (0, 10, 20, 30, 40, 50)  # minimum number of source units in each length class
 TENTHS = 10
@@ -89,7 +90,8 @@ def bleu_by_iterations(analysed: Analysed, text: Path, hypotheses: Sequence[str]
         return
     chain = TextChain(text)
     source, device = corpus.side(analysed.test, corpus.source), next(model.parameters()).device
-    for iterations in sorted({*ITERATIONS, settings.iterations}):
+    numbers = sorted({*ITERATIONS, settings.iterations})
+    for iterations in tracked(numbers, "iterations", sizes=numbers):
         raw = hypotheses
         if iterations != settings.iterations:
             translations = translate_ids(model, source, replace(settings, iterations=iterations), device=device)

@@ -12,6 +12,7 @@ from statistics import fmean
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import UserError, read_json, replacing_folder, write_lines
 from context_nmt.measures.rows import TEXT, Row, row, write_rows
+from context_nmt.progress import tracked
 from context_nmt.settings.layout import Layout
 from context_nmt.settings.run_layout import run_name
 
@@ -43,7 +44,7 @@ def contrast_run(experiment: Layout, variant: str, seed: int, *, device: str) ->
     torch_device = device_named(device)
     model = load_run(experiment.model(run), torch_device, corpus)
     with processes(torch_device) as group:
-        for name in corpus.contrastive:
+        for name in tracked(corpus.contrastive, run, len(corpus.contrastive), "sets"):
             sources, targets = corpus.parallel(name)
             items = read_items(experiment.tokenized / f"{name}.items.json", len(sources))
             candidates = items.candidates()
@@ -53,7 +54,7 @@ def contrast_run(experiment: Layout, variant: str, seed: int, *, device: str) ->
                 [targets[number] for _, number in candidates],
                 contexts=[[(sources[one], targets[one]) for one in context] for context, _ in candidates],
                 device=torch_device,
-                progress=f"{run} {name}" if group.first else None,
+                progress=f"{run} {name}",
                 workers=usable(torch_device),
                 processes=group,
             )
@@ -102,7 +103,7 @@ def read_items(index: Path, pairs: int) -> Items:
     content = read_json(index)
     items = content["items"]
     if any("context" not in item for item in items):
-        raise UserError(f"{index}: says nothing of contexts; run the text stages again")
+        raise UserError(f"{index}: has no contexts; run the text stages again")
     candidates = [[(tuple(item["context"]), number) for number in (item["right"], *item["wrong"])] for item in items]
     expected = 1 + max(number for item in candidates for context, pair in item for number in (*context, pair))
     if pairs != expected:

@@ -51,7 +51,9 @@ def score_files(
     if len(alignments) == 1 or (any(lists.values()) and not alignments):
         raise UserError("pronouns and nouns need both --reference-alignment and --hypothesis-alignment")
     if alignments and not tokenized:
-        raise UserError("--reference-alignment and --hypothesis-alignment count tokens: give tokens, and --tokenized")
+        raise UserError(
+            "--reference-alignment and --hypothesis-alignment count tokens: use tokenized files and --tokenized"
+        )
     if re.fullmatch(r"[a-z]{2,3}(-\w+)?", language) is None:
         raise UserError(f"--language is {language!r}; it must be a language's code, like de")
     system, *targets = read_parallel(hypothesis, *references, *([source] if source else []))
@@ -76,7 +78,7 @@ def _note_doubts(hypothesis: Path, lines: Sequence[str], language: str) -> None:
     spaced = sum(line.endswith(" .") for line in lines)
     if spaced > len(lines) / 2:
         finding = f"{hypothesis}: {spaced} of {len(lines)} lines end in ' .'"
-        print(f"note: {finding}; if this text is tokenised, give --tokenized", file=sys.stderr)
+        print(f"note: {finding}; if it is tokenized, use --tokenized", file=sys.stderr)
 
 
 def _score_words(
@@ -97,11 +99,11 @@ def _score_words(
         path = lists[metric]
         words = listed(reference, path) if path else find_usual(reference, language)
         if words is None:
-            print(f"note: no {metric}, for {ABSENT[metric].format(language=language)}", file=sys.stderr)
+            print(f"note: no {metric}: {ABSENT[metric].format(language=language)}", file=sys.stderr)
         elif score := word_accuracy(words, reference, hypotheses, *links, alignment=alignment):
             scores[metric] = score
         else:
-            print(f"note: no {metric}, for no such word of the reference is linked to the source", file=sys.stderr)
+            print(f"note: no {metric}: no such word of the reference is linked to the source", file=sys.stderr)
     return scores
 
 

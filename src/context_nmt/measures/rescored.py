@@ -14,6 +14,7 @@ from context_nmt.measures.scores import score_rows
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
+from context_nmt.progress import tracked
 from context_nmt.settings import read_settings
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.layout import rescored_name
@@ -33,14 +34,15 @@ def rescore_run(experiment: EvaluationFolder, variant: str, seed: int, judge: st
     model, teacher = (load_run(experiment.model(name), torch_device, corpus) for name in (run, judge))
     results = {}
     with processes(torch_device) as group:
-        for test in corpus.tests:
+        sizes = [len(corpus.side(test, corpus.source)) for test in corpus.tests]
+        for test in tracked(corpus.tests, run, unit="sentences", sizes=sizes):
             results[test] = rescore_ids(
                 model,
                 teacher,
                 corpus.side(test, corpus.source),
                 settings,
                 device=torch_device,
-                progress=f"{run} {test}" if group.first else None,
+                progress=f"{run} {test}",
                 workers=usable(torch_device),
                 processes=group,
             )

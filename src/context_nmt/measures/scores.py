@@ -69,7 +69,7 @@ def _against_bound(experiment: EvaluationFolder, test: str, score: Score) -> Ite
         raise UserError(f"{bound} has {len(guesses)} lines for {len(references[0])} sentences")
     oracle, signature = score_sacrebleu(guesses, references).values()
     if oracle == 0:
-        raise UserError(f"{bound} scores 0 sacrebleu: it is no translation of the test set")
+        raise UserError(f"{bound} scores 0 sacrebleu: it is not a translation of the test set")
     yield row(test, "sacrebleu", oracle, signature=signature, subject=BOUND)
     yield row(test, "sacrebleu_of_bound", round(100 * score["score"] / oracle, 4), signature=f"percent|{signature}")
 

@@ -29,8 +29,8 @@ SLOTS = ("decoder_output",)
 class Settings(Checked):
     """The size of the cache."""
 
-    cells: PositiveInteger = 25
-    sentences: PositiveInteger = 7  # mostly enough to fill the cells
+    cells: PositiveInteger = 25  # words in the cache
+    sentences: PositiveInteger = 7  # previous sentences that fill it; 7 mostly suffice for 25 cells
 
 
 def build(settings: Settings, place: Place) -> "CacheMemory":

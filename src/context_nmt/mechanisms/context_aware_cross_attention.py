@@ -28,7 +28,8 @@ SLOTS = ("cross_attention",)
 class Settings(Checked):
     """The words that count as near."""
 
-    window: NonNegativeInteger = 9  # positions to either side
+    window: NonNegativeInteger = 9  # positions on each side of the centre
+    # the centre: the source word with each head's largest weight, or the target position (eq. 1)
     center: Literal["alignment", "target"] = "alignment"
 
 

@@ -5,12 +5,12 @@ The paper's letters, for layer l, whose queries are projected from its input X_l
     Q = X_l W_Q + b_Q               K likewise; V is never contextualised
     C_Q = c U_Q                     c the context, U without a bias                                       eq. 5
     lambda_Q = sigmoid(Q v_H + C_Q v_C + a)         a gate per position, in (0, 1)                        eq. 6
-    Q^ = (1 - lambda_Q) Q + lambda_Q C_Q            then heads, softmax and W_O as usual                  eq. 4
+    Q^ = (1 - lambda_Q) Q + lambda_Q C_Q            then heads, softmax and W_O as usual                  eq. 5
                                                     without gates, in our reading, Q^ = Q + C_Q
 
-    global       c = mean of X_l over the real tokens; in a causal decoder over those up to each one      eq. 7
-    deep         c = [X_1; ...; X_{l-1}] of each position; layer 1 has none and is plain                  eq. 8
-    deep_global  c = [c_1; ...; c_l], the means of this layer's input and all below                       eq. 9
+    global       c = mean of X_l over the real tokens; in a causal decoder over those up to each one      eq. 8
+    deep         c = [X_1; ...; X_{l-1}] of each position; layer 1 has none and is plain                  eq. 9
+    deep_global  c = [c_1; ...; c_l], the means of this layer's input and all below                       eq. 10
     deep_global_and_deep     the sum of both projections, as one U on both contexts side by side
 """
 
@@ -39,9 +39,12 @@ SLOTS = ("encoder_self_attention", "decoder_self_attention")
 class Settings(Checked):
     """The kind of context, and the projections it is mixed into."""
 
+    # the mean of the layer's input; the inputs of all lower layers; their means; or the last two together
     context: Literal["global", "deep", "deep_global", "deep_global_and_deep"] = "deep_global_and_deep"
+    # the projections that the context is mixed into
     mixed_into: Literal["queries_and_keys", "queries", "keys"] = "queries_and_keys"
-    gate: Literal["position", "head", "none"] = "position"  # one for all heads as in eq. 6, one for each, or none
+    # one per position for all heads (eq. 6), one per head, or none
+    gate: Literal["position", "head", "none"] = "position"
 
 
 def build(settings: Settings, place: Place) -> "ContextAwareSelfAttention":
@@ -89,7 +92,7 @@ class ContextAwareSelfAttention(nn.Module):
 
 
 class Contextualised(nn.Module):
-    """A projection of the input, and a gated one of its context mixed into it, eq. 4 to 6."""
+    """A projection of the input, and a gated one of its context mixed into it, eq. 5 and 6."""
 
     def __init__(self, place: Place, context_width: int, gates: int) -> None:
         super().__init__()

@@ -42,7 +42,7 @@ SLOTS = ("encoder_self_attention", "decoder_self_attention")
 class Settings(Checked):
     """The window of the local context."""
 
-    kernel_size: PositiveInteger = 2  # f: positions, itself included
+    kernel_size: PositiveInteger = 2  # f, the positions in a window, its own included
 
 
 def build(settings: Settings, place: Place) -> "DualContext":

@@ -3,9 +3,9 @@
 The paper's letters, for a position t with state h_t and previous sentences j = 1..k of states ctx_j:
 
     q_w = LN_w(h_t), q_s = LN_s(h_t)                      f_w and f_s: their linear maps are those of the attentions
-    s_j = LN_1(MultiHead(q_w, ctx_j))                     word level, a sentence at a time           eq. 2
-    d_t = MultiHead(q_s, [s_1 .. s_k])                    sentence level                             eq. 4
-    d_t = d_t + FFN(LN(d_t))                                                                         eq. 5
+    s_j = LN_1(MultiHead(q_w, ctx_j))                     word level, a sentence at a time           eq. 4
+    d_t = MultiHead(q_s, [s_1 .. s_k])                    sentence level                             eq. 6
+    d_t = d_t + FFN(LN(d_t))                                                                         eq. 6
     lam = sigmoid(W [h_t; d_t] + b)                       a gate per element                         eq. 7
     out = LN_out((1 - lam) h_t + lam d_t)                                                            eq. 8
 
@@ -42,18 +42,22 @@ SLOTS = ("encoder_output", "decoder_output")
 class Settings(Checked):
     """The previous sentences, and the states read from them."""
 
-    sentences: PositiveInteger = 3  # k
-    # After the decoder: its states, the encoder's, or the last cross-attention's output. After the encoder: source.
-    context: Literal["target", "source", "alignment"] | None = None  # None: target
-    detach_context: bool = True
-    detach_query: bool = True
-    bypass: bool = True  # false, as in the code: results then depend on the rest of the batch
+    sentences: PositiveInteger = 3  # k, the number of previous sentences
+    # the states read, after the decoder: its own (null), the encoder's, or the last cross-attention's output; after the
+    # encoder, leave it out
+    context: Literal["target", "source", "alignment"] | None = None
+    detach_context: bool = True  # stop gradients at the previous sentences
+    detach_query: bool = True  # stop gradients at both queries
+    # without a previous sentence, keep the state; false, as in the code: results depend on the rest of the batch
+    bypass: bool = True
 
 
 def build(settings: Settings, place: Place) -> "HierarchicalAttention":
     """Build the module after one stack; raise UserError for a `context` after the encoder."""
     if place.slot == "encoder_output" and settings.context is not None:
-        raise UserError(f"context is {settings.context}; after the encoder only the source is known, leave the key out")
+        raise UserError(
+            f"context is {settings.context}; only the source is known after the encoder; leave out this key"
+        )
     return HierarchicalAttention(settings, place)
 
 

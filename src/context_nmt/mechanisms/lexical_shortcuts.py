@@ -40,8 +40,8 @@ SLOTS = ("encoder_self_attention", "decoder_self_attention", "cross_attention")
 class Settings(Checked):
     """The kind of shortcut and its projection."""
 
-    feature_fusion: bool = False
-    lexical: bool = True  # from the embeddings; else from the layer before the last
+    feature_fusion: bool = False  # one projection for embeddings and states together (eq. 13, 14)
+    lexical: bool = True  # shortcuts from the embeddings; false: from the output of two layers below
     official_residual: bool = False  # add to the normalised input, as the authors' code does; not in the paper
 
 

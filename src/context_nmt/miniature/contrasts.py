@@ -61,8 +61,8 @@ class Contrasts:
                 self._seen.add(source)
                 return items
         raise UserError(
-            f"contrastive: found no {number + 1} different items of {kind!r} with these rates; ask for fewer, or raise "
-            "the rates of what they need (one thing, not several: plural below 1)"
+            f"contrastive: found no {number + 1} different items of {kind!r} with these rates; lower their number, or"
+            " raise the rates of the phenomena they need (plural must be below 1)"
         )
 
     def _item(

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from context_nmt.command_line import progress
 from context_nmt.corpus.workers import in_parallel, usable_cores
 from context_nmt.files import replacing_folder, write_lines
 from context_nmt.miniature.bound import Oracle
@@ -25,6 +24,7 @@ from context_nmt.miniature.probing import write_probing_tasks
 from context_nmt.miniature.probing_samples import ParsedSentence
 from context_nmt.miniature.realising import Realised, realise
 from context_nmt.miniature.words import LANGUAGES
+from context_nmt.progress import Progress, tracked
 from context_nmt.settings.miniature import MiniatureSettings
 
 Drawn = tuple[list[Sentence], list[Realised]]
@@ -55,23 +55,23 @@ class Generation:
         self._contrasts()
         valid = list(self._documents("valid", self._settings.valid))
         self._hold_out(text for _, realised in valid for text in _texts(realised))
-        training = progress(self._documents("train", self._settings.train), "train")
-        self._write("train", training, self._oracles.values())
+        self._write("train", self._documents("train", self._settings.train), self._oracles.values())
         for split, documents in (("valid", valid), ("test", test)):
             self._write(split, documents)
             self._bound(split, documents)
 
     def _documents(self, split: str, sentences: int) -> Iterator[Drawn]:
         """Yield documents until they have enough sentences; replace each one that contains held-out text."""
-        drawn = number = 0
-        while drawn < sentences:
-            random = Random(f"{self._settings.seed} {split} {number}")
-            number += 1
-            plan = Document(self._vocabulary, self._settings.rates, random).plan()
-            realised = [realise(sentence) for sentence in plan]
-            if self._held_out.isdisjoint(_texts(realised)):
-                drawn += len(plan)
-                yield plan, realised
+        number = 0
+        with Progress(split, sentences, "sentences") as progress:
+            while progress.done < sentences:
+                random = Random(f"{self._settings.seed} {split} {number}")
+                number += 1
+                plan = Document(self._vocabulary, self._settings.rates, random).plan()
+                realised = [realise(sentence) for sentence in plan]
+                if self._held_out.isdisjoint(_texts(realised)):
+                    progress.advance(len(plan))
+                    yield plan, realised
 
     def _hold_out(self, texts: Iterable[str]) -> None:
         self._held_out.update(text for text in texts if len(text.split()) > SHORT)
@@ -108,7 +108,7 @@ class Generation:
             contrasts = Contrasts(self._vocabulary, self._settings, source)
             for contrastive_set in CONTRASTIVE_SETS:
                 name = f"{contrastive_set}.{source}-{target}"
-                items = with_mirrors(progress(contrasts.items(contrastive_set), name))
+                items = with_mirrors(tracked(contrasts.items(contrastive_set), name, unit="items"))
                 self._hold_out(line for item in items for line in (item["source"], item["right"], *item["wrong"]))
                 write_lines(self._folder / f"{name}.jsonl", (json.dumps(item, ensure_ascii=False) for item in items))
 

@@ -83,7 +83,7 @@ def _check(lexicon: Lexicon) -> None:
     for section, keys in (("verbs", ("subject", "object")), ("adjectives", ("kinds",)), ("prepositions", ("kinds",))):
         for name, entry in getattr(lexicon, section).items():
             for unknown in sorted({kind for key in keys for kind in getattr(entry, key)} - kinds):
-                raise ValueError(f"{section}.{name}: {unknown!r} is no kind of nouns: {', '.join(sorted(kinds))}")
+                raise ValueError(f"{section}.{name}: {unknown!r} is not a kind of noun: {', '.join(sorted(kinds))}")
     _check_unique("nouns", (lexicon.nouns | lexicon.senses).values())
     for section in UNIQUE:
         _check_unique(section, getattr(lexicon, section).values())
@@ -99,7 +99,7 @@ def _check_sense(lexicon: Lexicon, noun: Noun) -> None:
         is_cue = name in lexicon.adjectives and lexicon.adjectives[name].cue
         require(is_cue, f"{where}: {name!r} is not an adjective with `cue: true`")
     for shared in {*noun.cues, *noun.adjectives} & {*other_sense.cues, *other_sense.adjectives}:
-        raise ValueError(f"{where}: {shared!r} decides nothing, since {other_sense.name} has it too")
+        raise ValueError(f"{where}: {shared!r} does not disambiguate: {other_sense.name} has it, too")
     require(
         noun.side == "en" or noun.de == other_sense.de, f"{where}: its German forms tell it from {other_sense.name}"
     )

@@ -26,19 +26,19 @@ WITH_PLACE = ("positional", "directional")  # stand: in the dative, put: in the 
 
 
 def _text(value: Any) -> str:
-    require(isinstance(value, str), f"{value!r} is no text")
+    require(isinstance(value, str), f"{value!r} is not text")
     return str(value)
 
 
 def _split(text: Any, *numbers: int) -> list[str]:
     words = _text(text).split(", ")
-    require(len(words) in numbers, f"{text!r} has {len(words)} forms; needed are {' or '.join(map(str, numbers))}")
+    require(len(words) in numbers, f"{text!r} has {len(words)} forms; it must have {' or '.join(map(str, numbers))}")
     return words
 
 
 def _kinds(listed: Any) -> tuple[str, ...]:
     """Flatten a list of noun kinds and of groups (lists) of them."""
-    require(isinstance(listed, list), f"{listed!r} is no list")
+    require(isinstance(listed, list), f"{listed!r} is not a list")
     return tuple(
         dict.fromkeys(kind for entry in listed for kind in (_kinds(entry) if isinstance(entry, list) else [entry]))
     )
@@ -71,7 +71,7 @@ def _german_nouns(text: Any) -> tuple[NounForms, ...]:
     nouns = []
     for synonym in _text(text).split(" / "):
         articles, forms = zip(*(word.partition(" ")[::2] for word in _split(synonym, 3)), strict=True)
-        require(articles[0] in GENDERS, f"the article is {articles[0]!r}; allowed are {', '.join(GENDERS)}")
+        require(articles[0] in GENDERS, f"the article is {articles[0]!r}; it must be one of {', '.join(GENDERS)}")
         gender = GENDERS[articles[0]]
         expected = (articles[0], german_morphology.form("definite", gender, "singular", "genitive"), "die")
         require(articles == expected, f"{synonym!r}: the articles of a {gender} noun are {', '.join(expected)}")
@@ -134,7 +134,7 @@ class Noun(Checked):
     cues: tuple[str, ...] = ()  # nouns whose mention elsewhere decides it, including those under `of`
 
     def __post_init__(self) -> None:
-        require((self.at is not None) == (self.kind == "place"), "`at` is for the kind 'place', and needed there")
+        require((self.at is not None) == (self.kind == "place"), "`at` is for the kind 'place', and required there")
         if self.side:
             enough = len(self.cues) > 2 and len(self.of) > 1 and set(self.of) <= set(self.cues)
             require(enough, "needs three cues, and two of them under `of`")
@@ -170,7 +170,7 @@ def _german_verb(text: Any) -> VerbForms:
     past, _, past_prefix = past.partition(" ")
     auxiliary, _, participle = perfect.partition(" ")
     require(prefix == past_prefix and infinitive.startswith(prefix), f"{text!r} has two prefixes")
-    require(auxiliary in AUXILIARIES, f"the auxiliary is {auxiliary!r}; allowed are {', '.join(AUXILIARIES)}")
+    require(auxiliary in AUXILIARIES, f"the auxiliary is {auxiliary!r}; it must be one of {', '.join(AUXILIARIES)}")
     finite = german_morphology.finite_forms(infinitive.removeprefix(prefix), present, past)
     return VerbForms(infinitive, finite, participle, prefix, AUXILIARIES[auxiliary])
 

@@ -57,7 +57,7 @@ def average(folder: Path, settings: AveragingSettings, *, select_by: str) -> tup
     for path in chosen:
         weights, metadata = checkpoints.load(path)
         if sums and {name: sums[name].shape for name in sums} != {name: weights[name].shape for name in weights}:
-            raise UserError(f"{path}: holds another model than {chosen[0].name}")
+            raise UserError(f"{path}: its model differs from that of {chosen[0].name}")
         for name, values in weights.items():
             sums[name] = sums[name] + values if name in sums else values.double()
     del metadata["validation"]

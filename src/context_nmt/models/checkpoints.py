@@ -66,7 +66,7 @@ def fill(model: nn.Module, weights: dict[str, Tensor], origin: Path) -> None:
     """Copy weights into a model; raise UserError unless names and shapes are exactly the model's."""
     parameters = weights_of(model)
     if different := sorted(parameters.keys() ^ weights.keys()):
-        raise UserError(f"{origin}: holds another model; {different[0]} is only in one of the two")
+        raise UserError(f"{origin}: another model; only one of the two has {different[0]}")
     with torch.no_grad():
         for name, parameter in parameters.items():
             if parameter.shape != weights[name].shape:

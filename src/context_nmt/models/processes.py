@@ -28,7 +28,7 @@ class Processes:
         return self.rank == 0
 
     def sum(self, values: list[float]) -> list[float]:
-        """Sum a list of numbers over all processes, in float64; each gets the sums."""
+        """Sum a list of numbers over all processes, in float64; every process receives the sums."""
         if self.count == 1:
             return values
         sums = torch.tensor(values, dtype=torch.float64, device=_device())

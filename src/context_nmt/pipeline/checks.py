@@ -11,6 +11,7 @@ from context_nmt.corpus.documents import documents_file
 from context_nmt.files import UserError
 from context_nmt.miniature.contrasts import CONTRASTIVE_SETS
 from context_nmt.pipeline.new_experiment import OWN_REPOSITORY
+from context_nmt.progress import tracked
 from context_nmt.settings.checking import read_yaml
 from context_nmt.settings.miniature import MiniatureSettings
 from context_nmt.settings.model import output_slots
@@ -36,7 +37,7 @@ def check_experiments(root: Path) -> int:
                 problems.append(str(error))
     if outdated := old_code_files(root):
         problems.append(OLD.format(files=", ".join(outdated), root=root.resolve()))
-    for folder in folders:
+    for folder in tracked(folders, "experiments", len(folders), "experiments"):
         problems += [*_folder_problems(root, folder), *_model_problems(folder)]
     if problems:
         raise UserError("\n".join(problems))
@@ -74,7 +75,7 @@ def _folder_problems(root: Path, folder: Path) -> Iterator[str]:
     for teacher in settings.train.teachers:
         if not settings.train.distilled and not settings.rescored:
             yield (
-                f"{path}: train.teachers: nothing uses what {teacher} translates; name its students under"
+                f"{path}: train.teachers: no variant learns from {teacher}; list its students under"
                 " train.distilled, or write `teachers: []`"
             )
     for key in ("bitext", "distilled"):
@@ -82,7 +83,7 @@ def _folder_problems(root: Path, folder: Path) -> Iterator[str]:
             if slots := output_slots(settings.variants[variant].slots):
                 yield (
                     f"{path}: train.{key}: {variant} looks at previous sentences ({slots[0]}), but is trained without"
-                    " documents; name it under train.document or train.continued"
+                    " documents; list it under train.document or train.continued"
                 )
 
 
@@ -152,7 +153,7 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
         if folder is not None and Path(folder).parts[0] not in settings.download and not (data / folder).is_dir():
             known = ", ".join(known for names in read_catalogue(catalogue).values() for known in names)
             yield (
-                f"{parameters}: {key}: no folder {data / folder}; put your text there (a link will do), or name one of"
+                f"{parameters}: {key}: no folder {data / folder}; put your text there (or a link to it), or list one of"
                 f" {known} under download"
             )
     entry = entries.get(corpus.name)

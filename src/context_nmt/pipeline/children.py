@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from context_nmt.files import UserError
+from context_nmt.pipeline.display import Display
+from context_nmt.progress import INTERVAL
 
 PATIENCE = 20  # seconds that interrupted stages have to tidy up
 RUNNING = re.compile(r"Running stage '(?:.*:)?(.*)':$")
@@ -24,10 +26,11 @@ ROUTINE = re.compile(
 
 
 class Children:
-    """Child processes that end with the context; each line of their output is printed after its stage's name."""
+    """Child processes that end with the context; a display shows each line of their output."""
 
     def __init__(self, environment: dict[str, str]) -> None:
-        self.environment = environment
+        self.display = Display()
+        self.environment = ({INTERVAL: "1"} if self.display.live else {}) | environment
         self.running: dict[str, subprocess.Popen[str]] = {}
         self._finished: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()  # process name, its last stage
         self._quiet = False
@@ -36,9 +39,16 @@ class Children:
         for signal_number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(signal_number) != signal.SIG_IGN:  # nohup ignores SIGHUP
                 signal.signal(signal_number, signal.default_int_handler)  # so these signals end the children, too
+        self.display.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
+        try:
+            self._end()
+        finally:
+            self.display.__exit__()
+
+    def _end(self) -> None:
         self._quiet = True
         deadline = time.monotonic() + PATIENCE
         for process in self.running.values():
@@ -84,26 +94,28 @@ class Children:
     def _pass_on(self, name: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
         stage, began, follows_running = name, 0.0, False
+        self.display.begin(name)
         for line in process.stdout:
             is_command, follows_running = follows_running and line.startswith("> "), False  # the line after RUNNING
             if match := RUNNING.match(line):
                 self._done(stage, began)
                 stage, began = match[1], time.monotonic()
+                self.display.begin(stage)
                 self._say(stage, "started")
                 follows_running = True
             elif line.strip() and not is_command and not ROUTINE.match(line):
                 self._say(stage, line.rstrip())
-        if process.wait() == 0:
-            self._done(stage, began)
+        self._done(stage, began if process.wait() == 0 else 0.0)
         self._finished.put((name, stage))
 
     def _done(self, stage: str, began: float) -> None:
+        self.display.end(stage, done=began > 0)
         if began:
             self._say(stage, f"done in {time.monotonic() - began:.0f} s")
 
     def _say(self, stage: str, text: str) -> None:
         if not self._quiet:
-            print(f"{stage} | {text}", flush=True)
+            self.display.say(stage, text)
 
 
 def _take_interrupts() -> None:

@@ -29,7 +29,7 @@ def print_descriptions(parameters: Path, units: int | None, *, as_json: bool) ->
     """
     settings, experiment = read_parameters(parameters), Layout(parameters.parent)
     if units is None and not experiment.binarized.is_dir():
-        raise UserError(f"{experiment.binarized} is not there: give --vocabulary N, or run `dvc repro bpe` first")
+        raise UserError(f"{experiment.binarized} no such folder; give --vocabulary N, or run `dvc repro bpe` first")
     plans = {variant: plan(settings, variant).training.model for variant in settings.variants}
     described = _describe(plans, experiment, units)
     if as_json:

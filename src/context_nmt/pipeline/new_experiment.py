@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedSeq
 
 from context_nmt.files import UserError, replacing_folder
+from context_nmt.settings.parameters import read_parameters
 
 DEFAULT = "."  # the name of the experiment in the root
 # Files that make a folder a DVC repository of its own, with a shared cache: in a single repository DVC would read all
@@ -72,7 +73,7 @@ def create_project(name: str, recipe: StartingPoint) -> Path:
     folder = Path(name)
     _check_name(name, folder)
     if not PROJECT.is_dir():
-        raise UserError(f"{Path.cwd()} is no project (no dvc.yaml); call this in the folder of context-nmt")
+        raise UserError(f"{Path.cwd()} not a project (no dvc.yaml); run this in the folder of context-nmt")
     parameters, _ = _parameters(PROJECT, name, recipe, ".")
     with replacing_folder(folder) as temporary:
         shutil.copytree(PROJECT, temporary, dirs_exist_ok=True, ignore=shutil.ignore_patterns("experiments"))
@@ -149,16 +150,14 @@ def _in_one_line(values: list[str]) -> Any:
 
 def next_steps(root: Path, folder: Path) -> str:
     """Return the instructions for a new experiment."""
-    parameters = YAML(typ="safe").load(folder / "params.yaml")
-    corpus, is_project = parameters["corpus"], parameters["root"] == "."
-    splits = dict.fromkeys([corpus["train"], corpus["validation"], *corpus["tests"]])
-    corpus_folder = (
-        (folder if is_project or corpus["name"] in parameters["download"] else root) / "data" / corpus["name"]
-    )
+    settings = read_parameters(folder / "params.yaml")
+    corpus, is_project = settings.corpus, settings.root == "."
+    splits = dict.fromkeys([corpus.train, corpus.validation, *corpus.tests])
+    corpus_folder = (folder if is_project or corpus.name in settings.download else root) / "data" / corpus.name
     command = f"context-nmt repro {folder}" if is_project else f"make repro NAME={folder.name}"
     lines = [
         f"{folder} is made. It reads {corpus_folder}/SPLIT.LANGUAGE for the splits {', '.join(splits)}"
-        f" and the languages {corpus['source']} and {corpus['target']}, one sentence per line.",
+        f" and the languages {corpus.source} and {corpus.target}, one sentence per line.",
         f"Edit {folder / 'params.yaml'}, then: {command}",
     ]
     if is_project:

@@ -6,6 +6,7 @@ DVC decides which stages have changed, once, after the code and plan stages have
 only a new variant.
 """
 
+import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -44,11 +45,15 @@ def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False) ->
             for chain in scheduler.next_chains(jobs - len(children.running)):
                 option = [] if chain[0] in scheduler.missing else ["--allow-missing"]
                 children.start(chain[0], folder, "repro", "--single-item", *option, *chain)
+            children.display.count(scheduler.ran, scheduler.needed.union(*scheduler.running.values()))
             scheduler.finish(children.wait())
         if scheduler.ran:
             option = ["--allow-missing"] if allow_missing else []
             children.run("dvc repro", folder, "repro", *option)  # a final check by DVC itself
     print(f"{folder / 'dvc.yaml'}: everything is up to date")
+    from context_nmt.report.overview import print_results  # imports pandas, which takes a second
+
+    print_results(experiment)
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,7 @@ def read_stages(folder: Path) -> dict[str, Stage]:
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
 
+    logging.getLogger("dvc.progress").setLevel(logging.CRITICAL)  # no bars of DVC's own, which the display would garble
     try:
         with Repo(str(folder.resolve()), _wait_for_lock=True) as repo, repo.lock:
             own_stages = {stage for stage in repo.index.stages if stage.path == str(folder.resolve() / "dvc.yaml")}

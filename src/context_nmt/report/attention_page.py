@@ -1,4 +1,4 @@
-"""Translate a document of a test set and show where its words looked: on one HTML page, or one word in a picture."""
+"""Translate a document of a test set and show where its words looked: all on one HTML page, or one in a picture."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ def show_document(
     If `output` ends in .svg, draw `word` in the last of these sentences instead; the default is its first pronoun.
     """
     if word and output.suffix != ".svg":
-        raise UserError(f"--word is {word}, but --output is {output}; only a picture, FILE.svg, is of one word")
+        raise UserError(f"--word is {word}, but --output is {output}; it is only for a picture, FILE.svg")
     corpus, run = BinarizedCorpus(experiment.binarized), run_name(variant, seed)
     lines = list(_document(corpus, test, document))[:most]
     settings, torch_device = read_settings(DecodingSettings, experiment.plan(variant, "decoding")), device_named(device)
@@ -73,6 +73,7 @@ def show_document(
         documents=[range(len(lines))],
         references=references if settings.reference_context else None,
         device=torch_device,
+        progress=run,
         workers=usable(torch_device),
     )
     translations = [np.array(candidates[0].tokens, dtype=np.int64) for candidates in hypotheses]
@@ -136,7 +137,7 @@ def write_attention_picture(
     last = sentences[-1]
     looks = next((looks for looks in last.looks if looks.words), None)
     if looks is None:
-        raise UserError(f"sentence {len(sentences)} has no sentence before it; choose a later one with --sentences")
+        raise UserError(f"sentence {len(sentences)} has no previous sentence; choose a later one with --sentences")
     pronouns = {side: PRONOUNS.get(language, "").split() for side, language in languages.items()}
     words = last.source if looks.own_side == "source" else last.translation
     wanted = [word.lower()] if word else pronouns[looks.own_side]

@@ -49,7 +49,7 @@ def write_page(path: Path, template: str, **values: Any) -> None:
 
 
 def fill_in(path: Path, mark: str, template: str, **values: Any) -> None:
-    """Replace what a Markdown file has between `<!-- MARK -->` and `<!-- /MARK -->`, if it has these lines."""
+    """Replace the text of a Markdown file between the lines `<!-- MARK -->` and `<!-- /MARK -->`, if it has them."""
     start, stop = f"<!-- {mark} -->\n", f"<!-- /{mark} -->\n"
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     before, _, rest = text.partition(start)

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from context_nmt.files import replacing_folder
+from context_nmt.progress import tracked
 from context_nmt.report.cells import DASH, TIMES
 from context_nmt.report.formats import fill_in, write_grid, write_page
 from context_nmt.report.pages.analyses import analyses_page
@@ -26,12 +27,12 @@ from context_nmt.results.table import Results
 from context_nmt.results.writing import write_results
 from context_nmt.settings.folder import Experiment
 
-PARTS = {"claimed": "What the paper claims", "found": "What we found", "sure": "How certain that is"}
+PARTS = {"claimed": "What the paper claims", "found": "What we found", "sure": "How certain this is"}
 MARKS = (
     "± is the sample standard deviation over seeds. In brackets is the difference from the system's baseline or, with"
-    f" {TIMES}, the ratio to it. † p < 0.05 and ‡ p < 0.01 in the system's own test, with every seed; what was not"
-    f" tested has no mark. A dash ({DASH}) means that nothing is published or nothing has run; the command that would"
-    " fill it is below the table."
+    f" {TIMES}, the ratio to it. † p < 0.05 and ‡ p < 0.01 in the system's own test, with every seed; an untested"
+    f" difference has no mark. A dash ({DASH}) means that no number is published or nothing has run; the command that"
+    " would fill it is below the table."
 )
 
 
@@ -82,7 +83,7 @@ def write_report(experiment: Experiment) -> None:
         pictures = {comparison.name: Path(directory) / f"{comparison.name}.svg" for comparison in comparisons}
         pictures = {
             comparison.name: pictures[comparison.name]
-            for comparison in comparisons
+            for comparison in tracked(comparisons, "pictures", len(comparisons), "pictures")
             if draw_comparison(comparison, pictures[comparison.name])
         }
         values = {
@@ -115,7 +116,7 @@ def _facts(experiments: list[Results]) -> list[str]:
     stale = [f"{results.name} ({len(results.out_of_date)} of its systems)" for results in scored if results.out_of_date]
     return [
         f"Numbers from {'; '.join(results.title for results in scored)}." if scored else "No experiment has run yet.",
-        *([f"Out of date, because code or settings have changed since they ran: {', '.join(stale)}."] if stale else ()),
+        *([f"Out of date, because code or settings have changed since then: {', '.join(stale)}."] if stale else ()),
         experiments[0].speeds.note(),
         MARKS,
     ]

@@ -7,6 +7,7 @@ from context_nmt.measures.discourse.scoring import DocumentScorer
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import TESTS, Row, row, write_rows
 from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
+from context_nmt.progress import Progress
 from context_nmt.results.significance import compare
 from context_nmt.settings.checking import read_plan
 from context_nmt.settings.evaluation import SignificanceSettings
@@ -22,13 +23,17 @@ def evaluate_variant(experiment: EvaluationFolder, variant: str) -> None:
     settings = read_plan(SignificanceSettings, experiment.stage_plan("significance"))
     seeds, pairs = experiment.read_pairs(variant)
     documents = DocumentScorer(experiment)
-    for seed in seeds:
-        run = run_name(variant, seed)
-        rows = [*score_rows(experiment, run), *documents.rows(run)]
-        for test in experiment.settings.corpus.tests if pairs["baseline"] else ():
-            comparison = _compare_test(experiment, run, run_name(pairs["baseline"], seed), test, settings)
-            rows += _test_rows(test, pairs["baseline"], comparison)
-        write_rows(experiment.scores(run), run, rows)
+    tests = experiment.settings.corpus.tests if pairs["baseline"] else ()
+    with Progress(variant, len(seeds) * (1 + len(tests)), "steps") as progress:
+        for seed in seeds:
+            run = run_name(variant, seed)
+            rows = [*score_rows(experiment, run), *documents.rows(run)]
+            progress.advance()
+            for test in tests:
+                comparison = _compare_test(experiment, run, run_name(pairs["baseline"], seed), test, settings)
+                rows += _test_rows(test, pairs["baseline"], comparison)
+                progress.advance()
+            write_rows(experiment.scores(run), run, rows)
 
 
 def _test_rows(test_set: str, baseline: str, found: dict[str, Any]) -> Iterator[Row]:

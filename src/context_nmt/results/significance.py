@@ -12,7 +12,7 @@ The p-values of the three tests differ by construction; none accounts for the ch
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,6 +25,7 @@ from scipy.stats import binomtest
 
 from context_nmt.files import UserError
 from context_nmt.measures.bleu import bleu_metric, split_compounds
+from context_nmt.progress import Progress, tracked
 from context_nmt.settings.evaluation import SignificanceSettings
 
 Statistics = NDArray[np.int64]  # [sentences, 10]: both lengths, matched and all n-grams of length 1 to 4
@@ -33,10 +34,11 @@ Statistics = NDArray[np.int64]  # [sentences, 10]: both lengths, matched and all
 class _CachedBleu:
     """The scorer interface of compare-mt, over sentence statistics that are counted once."""
 
-    def __init__(self, metric: sacrebleu.BLEU) -> None:
-        self.metric = metric
+    def __init__(self, metric: sacrebleu.BLEU, progress: Progress) -> None:
+        self.metric, self.progress = metric, progress
 
     def score_cached_corpus(self, sentences: Sequence[int], statistics: list[Statistics]) -> tuple[float, None]:
+        self.progress.advance(1 / 2)  # one of the two outputs
         return _corpus_bleu(self.metric, statistics[0][sentences].sum(axis=0)), None
 
 
@@ -64,14 +66,17 @@ def compare(
         "baseline": np.array(metric._extract_corpus_statistics(baseline, references), dtype=np.int64),
     }
     scores = {name: _corpus_bleu(metric, counts.sum(axis=0)) for name, counts in statistics.items()}
+    tests: dict[str, Callable[[], dict[str, Any]]] = {
+        "bootstrap": lambda: paired_bootstrap(metric, statistics["system"], statistics["baseline"], settings),
+        "sacrebleu": lambda: sacrebleu_bootstrap(metric, system, baseline, references, settings),
+        "sign": lambda: sign_test(metric, statistics["system"], statistics["baseline"]),
+    }
     return {
         "metric": settings.metric,
         "signature": f"{metric.get_signature()}|text:{text}",
         **{name: round(score, 4) for name, score in scores.items()},
         "difference": round(scores["system"] - scores["baseline"], 4),
-        "bootstrap": paired_bootstrap(metric, statistics["system"], statistics["baseline"], settings),
-        "sacrebleu": sacrebleu_bootstrap(metric, system, baseline, references, settings),
-        "sign": sign_test(metric, statistics["system"], statistics["baseline"]),
+        **{name: test() for name, test in tracked(tests.items(), "tests", len(tests), "tests")},
     }
 
 
@@ -81,12 +86,13 @@ def paired_bootstrap(
     """Run compare-mt's paired bootstrap, Koehn (2004); see the top of this file."""
     if int(len(system) * settings.sample_ratio) == 0:
         raise UserError(f"significance.sample_ratio {settings.sample_ratio} of {len(system)} sentences leaves none")
-    with _numpy_seed(settings.seed):
+    progress = Progress("bootstrap", settings.resamples, "resamples")
+    with _numpy_seed(settings.seed), progress:
         [[wins, losses, _]], _ = eval_with_paired_bootstrap(
             ref=system,  # only its length is read, since the statistics are there
             outs=[None, None],
             src=None,
-            scorer=_CachedBleu(metric),
+            scorer=_CachedBleu(metric, progress),
             compare_directions=[(0, 1)],
             num_samples=settings.resamples,
             sample_ratio=settings.sample_ratio,
@@ -107,7 +113,8 @@ def sign_test(metric: sacrebleu.BLEU, system: Statistics, baseline: Statistics) 
     total = baseline.sum(axis=0)
     before = _corpus_bleu(metric, total)
     changed = np.flatnonzero((system != baseline).any(axis=1))
-    after = np.array([_corpus_bleu(metric, total - baseline[i] + system[i]) for i in changed])
+    sentences = tracked(changed, "sign test", len(changed), "sentences")
+    after = np.array([_corpus_bleu(metric, total - baseline[i] + system[i]) for i in sentences])
     better, worse = int((after > before).sum()), int((after < before).sum())
     p = binomtest(better, better + worse).pvalue if better + worse else 1.0
     return {"p": float(f"{p:.6g}"), "better": better, "worse": worse, "equal": len(system) - better - worse}

@@ -30,10 +30,10 @@ class Speeds:
     def note(self) -> str:
         """Explain the ratios, for the notes of a page."""
         if not self.variants:
-            return "No speed is measured (`make speed`)."
+            return "No speeds have been measured (`make speed`)."
         return (
-            "Speeds are those of a system with the same attentions over those of a plain Transformer of equal size,"
-            f" {self.size}, {self.hardware}, from benchmarks/variants.json."
+            "Speeds are relative to a plain Transformer of the same size, measured for the same mechanisms in models of"
+            f" {self.size} on {self.hardware}; from benchmarks/variants.json."
         )
 
 

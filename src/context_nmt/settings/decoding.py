@@ -10,16 +10,19 @@ from context_nmt.settings import Checked, NonNegativeNumber, PositiveInteger
 class DecodingSettings(Checked):
     """Greedy (beam 1) or beam search; mask-predict for masked models."""
 
-    # Masked models ignore the keys from here to maximum_length_offset.
+    # hypotheses per sentence; 1 is greedy search. Masked models ignore the keys from here to maximum_length_offset
     beam: PositiveInteger = 4
+    # divisor of log-probabilities: gnmt: ((5 + length) / 6) ** weight; fairseq: length ** weight; none: 1
     length_penalty: Literal["gnmt", "fairseq", "none"] = "gnmt"
-    length_penalty_weight: NonNegativeNumber = 0.6
-    stop: Literal["exact", "beam"] = "exact"  # exact: no other hypothesis can win; beam: as many as the beam have ended
-    maximum_length_ratio: NonNegativeNumber = 1.5  # longest output: ratio * source length + offset, in units
-    maximum_length_offset: PositiveInteger = 20
-    batch_tokens: PositiveInteger = 4096  # source tokens times beam; for masked models, times length_beam
-    precision: Literal["fp32", "bf16"] = "fp32"  # of the linear maps
-    n_best: PositiveInteger = 1
-    reference_context: bool = False  # document models see references instead of their own earlier translations
-    iterations: PositiveInteger = 10  # masked models
-    length_beam: PositiveInteger = 5  # masked models: number of lengths tried
+    length_penalty_weight: NonNegativeNumber = 0.6  # the exponent above
+    # exact: when no other hypothesis can win; beam: when as many hypotheses as the beam have ended
+    stop: Literal["exact", "beam"] = "exact"
+    maximum_length_ratio: NonNegativeNumber = 1.5  # the longest output has ratio * source length + offset units
+    maximum_length_offset: PositiveInteger = 20  # the offset above
+    batch_tokens: PositiveInteger = 4096  # source tokens times beam; masked models: times length_beam
+    precision: Literal["fp32", "bf16"] = "fp32"  # of linear maps
+    n_best: PositiveInteger = 1  # hypotheses to write per sentence; at most beam or length_beam
+    # document models: the previous target sentences are references instead of own translations
+    reference_context: bool = False
+    iterations: PositiveInteger = 10  # masked models: iterations of mask-predict
+    length_beam: PositiveInteger = 5  # masked models: lengths to try per sentence

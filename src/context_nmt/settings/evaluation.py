@@ -20,23 +20,24 @@ from context_nmt.settings import (
 class SignificanceSettings(Checked):
     """Paired bootstrap resampling (Koehn 2004) or the sign test of Collins et al. (2005)."""
 
+    # the score that is tested
     metric: Literal["sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"] = "sacrebleu"
-    resamples: PositiveInteger = 1000
-    # Size of a resample relative to the test set; compare-mt's own default is 0.5.
+    resamples: PositiveInteger = 1000  # number of resamples of both bootstrap tests
+    # size of a resample relative to the test set, in compare-mt's test; its own default is 0.5
     sample_ratio: Annotated[float, Bounds(gt=0, le=1)] = 1.0
-    seed: Annotated[int, Bounds(ge=1, lt=2**32)] = 12345  # 0 would mean no seed to sacrebleu
+    seed: Annotated[int, Bounds(ge=1, lt=2**32)] = 12345  # fixes the resamples; not 0, which sacrebleu takes as no seed
 
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceClassifierSettings(Checked):
     """The classifiers of sentence probes, see measures/probes/classifiers.py."""
 
-    seeds: tuple[Seed, ...] = (1,)  # a classifier each; accuracies are means over them
-    hidden_width: PositiveInteger = 512
-    learning_rate: PositiveNumber = 2.5e-4
+    seeds: tuple[Seed, ...] = (1,)  # one classifier each; accuracies are means over them
+    hidden_width: PositiveInteger = 512  # size of the hidden layer
+    learning_rate: PositiveNumber = 2.5e-4  # of RMSprop
     weight_decay: NonNegativeNumber = 1e-4  # of the hidden layer
-    batch_sentences: PositiveInteger = 64
-    epochs: PositiveInteger = 100
+    batch_sentences: PositiveInteger = 64  # sentences per batch
+    epochs: PositiveInteger = 100  # maximum number of epochs
     patience: PositiveInteger = 5  # epochs without a better accuracy on the validation set
 
     def __post_init__(self) -> None:
@@ -48,13 +49,13 @@ class SentenceClassifierSettings(Checked):
 class WordClassifierSettings(Checked):
     """The classifiers of lexical probes, see measures/probes/words.py."""
 
-    seed: Seed = 1
-    hidden_width: PositiveInteger = 512
-    dropout: ShareBelowOne = 0.5
-    learning_rate: PositiveNumber = 2e-4
-    training_sentences: PositiveInteger = 100_000  # pairs of the training set, evenly spread; all if it has no more
-    batch_tokens: PositiveInteger = 4096
-    epochs: PositiveInteger = 20
+    seed: Seed = 1  # of weights, dropout and batches
+    hidden_width: PositiveInteger = 512  # size of the hidden layer
+    dropout: ShareBelowOne = 0.5  # of the hidden layer
+    learning_rate: PositiveNumber = 2e-4  # of Adam
+    training_sentences: PositiveInteger = 100_000  # evenly spaced pairs of the training set; all if there are fewer
+    batch_tokens: PositiveInteger = 4096  # tokens per batch
+    epochs: PositiveInteger = 20  # maximum number of epochs
     patience: PositiveInteger = 5  # epochs without a better accuracy on the validation set
 
 
@@ -63,7 +64,7 @@ class ProbingSettings(Checked):
     """The variants to probe for properties of sentences (Conneau et al. 2018) and for the identity of words."""
 
     sentences: tuple[str, ...] = ()  # variants whose encoders are probed with the tasks
-    tasks: str | None = None  # their folder under data/, TASK.txt in SentEval's format, in the source language
+    tasks: str | None = None  # folder in data/ with TASK.txt in SentEval's format, in the source language
     words: tuple[str, ...] = ()  # variants whose layers are probed for the unit at each position (Emelin et al. 2019)
     sentence_classifier: SentenceClassifierSettings = SentenceClassifierSettings()
     word_classifier: WordClassifierSettings = WordClassifierSettings()

@@ -20,27 +20,32 @@ def output_slots(slots: Iterable[str]) -> list[str]:
 class ModelSettings(Checked):
     """Kind, size and layer conventions of the Transformer (Vaswani et al. 2017)."""
 
-    # Predicts one target unit after the other, or masked ones given the others (CMLM, Ghazvininejad et al. 2019).
+    # autoregressive: predicts one target unit after the other; masked: predicts masked units given the others (CMLM,
+    # Ghazvininejad et al. 2019)
     kind: Literal["autoregressive", "masked"] = "autoregressive"
-    width: PositiveInteger = 512
-    feed_forward_width: PositiveInteger = 2048
-    heads: PositiveInteger = 8
-    encoder_layers: PositiveInteger = 6
-    decoder_layers: PositiveInteger = 6
-    norm: Literal["pre", "post"] = "pre"
-    attention_bias: bool = False
+    width: PositiveInteger = 512  # size of embeddings and states, d_model; divisible by heads
+    feed_forward_width: PositiveInteger = 2048  # size of the feed-forward's hidden layer
+    heads: PositiveInteger = 8  # attention heads per layer
+    encoder_layers: PositiveInteger = 6  # number of encoder layers
+    decoder_layers: PositiveInteger = 6  # number of decoder layers
+    norm: Literal["pre", "post"] = "pre"  # layer norm before each sublayer or after the residual addition
+    attention_bias: bool = False  # biases in the projections of attentions
+    # shared embeddings: decoder: target embedding and output; all: the source embedding, too (needs units.joint)
     tying: Literal["none", "decoder", "all"] = "all"
-    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
-    maximum_positions: PositiveInteger = 1024  # of learned positions, and of lengths that a masked model predicts
-    embedding_scale: bool = True  # embeddings times the square root of the width
-    embedding_initialisation: Literal["normal", "glorot", "bert"] = "normal"  # N(0, 1/width), uniform, N(0, 0.02)
-    initialisation: Literal["glorot", "bert"] = "glorot"  # bert: N(0, 0.02), except queries, keys and values
-    source_embedding_bias: bool = False  # a learned vector added to every source embedding
-    activation: Literal["relu", "gelu"] = "relu"
-    layer_norm_epsilon: PositiveNumber = 1e-5
+    positions: Literal["sinusoidal", "learned"] = "sinusoidal"  # encoding of positions
+    # number of learned positions, and of lengths that a masked model predicts
+    maximum_positions: PositiveInteger = 1024
+    embedding_scale: bool = True  # multiply embeddings by the square root of the width
+    # normal: N(0, 1/width); glorot: uniform; bert: N(0, 0.02)
+    embedding_initialisation: Literal["normal", "glorot", "bert"] = "normal"
+    # of linear maps; bert: N(0, 0.02), except queries, keys and values
+    initialisation: Literal["glorot", "bert"] = "glorot"
+    source_embedding_bias: bool = False  # add a learned vector to every source embedding
+    activation: Literal["relu", "gelu"] = "relu"  # of the feed-forward's hidden layer
+    layer_norm_epsilon: PositiveNumber = 1e-5  # added to the variance
     dropout: ShareBelowOne = 0.1  # of a sublayer's output, before the residual addition
-    embedding_dropout: ShareBelowOne = 0.1
-    attention_dropout: ShareBelowOne = 0.0
+    embedding_dropout: ShareBelowOne = 0.1  # of embeddings with positions
+    attention_dropout: ShareBelowOne = 0.0  # of attention weights
     feed_forward_dropout: ShareBelowOne = 0.0  # of the feed-forward's hidden layer
 
     def __post_init__(self) -> None:

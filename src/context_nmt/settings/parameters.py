@@ -21,13 +21,15 @@ from context_nmt.settings.variants import Recipe, VariantSettings
 class TrainSettings(Checked):
     """The training data of each variant; every variant is in exactly one list."""
 
-    bitext: tuple[str, ...] = ()  # the text as it is
-    teachers: tuple[str, ...] = ()  # at most one variant of bitext: its run with the first seed translates the source
-    distilled: tuple[str, ...] = ()  # the source with the teacher's translations
-    document: tuple[str, ...] = ()  # the text as it is, from the run of `document_start` with the same seed
-    document_start: str | None = None
-    continued: tuple[str, ...] = ()  # the same, from `continued_start`, which may itself be under document
-    continued_start: str | None = None
+    bitext: tuple[str, ...] = ()  # variants trained on the text as it is
+    # at most one variant of bitext: its run with the first seed translates the source for distilled
+    teachers: tuple[str, ...] = ()
+    distilled: tuple[str, ...] = ()  # variants trained on the source with the teacher's translations
+    # variants trained on documents, starting from the run of document_start with the same seed
+    document: tuple[str, ...] = ()
+    document_start: str | None = None  # a variant of bitext or distilled
+    continued: tuple[str, ...] = ()  # like document, starting from continued_start
+    continued_start: str | None = None  # a variant of bitext, distilled or document
 
     @property
     def everything(self) -> tuple[str, ...]:
@@ -60,8 +62,8 @@ class LaunchSettings(Checked):
     `python`, `env OMP_NUM_THREADS=1 python`, `torchrun --nproc-per-node 8`, `srun --ntasks-per-node 1 torchrun …`
     """
 
-    train: str = "python"
-    decode: str = "python"
+    train: str = "python"  # starts all trainings
+    decode: str = "python"  # starts decode, distill, rescore, contrast and analyse
 
     def __post_init__(self) -> None:
         for name, command in {"train": self.train, "decode": self.decode}.items():
@@ -72,9 +74,9 @@ class LaunchSettings(Checked):
 class ExperimentSettings(Checked):
     """A whole params.yaml."""
 
-    root: str
+    root: str  # path of the project's folder, from the experiment's: `.`, or `../..` in experiments/NAME
     launch: LaunchSettings = LaunchSettings()
-    download: tuple[str, ...] = ()  # entries of ROOT/data/params.yaml to make in data/; other text is your own
+    download: tuple[str, ...] = ()  # corpora to make in data/: entries of ROOT/data/params.yaml; other text is your own
     corpus: CorpusSettings
     text: TextSettings = TextSettings()
     units: UnitSettings = UnitSettings()
@@ -83,12 +85,12 @@ class ExperimentSettings(Checked):
     averaging: AveragingSettings = AveragingSettings()
     decoding: DecodingSettings = DecodingSettings()
     significance: SignificanceSettings = SignificanceSettings()
-    variants: dict[str, VariantSettings]
+    variants: dict[str, VariantSettings]  # the systems by name, which is made of letters, digits, _ and -
     train: TrainSettings
-    rescored: tuple[str, ...] = ()  # masked variants: the teacher also chooses among their candidates, one per length
+    rescored: tuple[str, ...] = ()  # masked variants whose candidates, one per length, the teacher also chooses among
     probing: ProbingSettings = ProbingSettings()
-    seeds: tuple[Seed, ...]
-    focus: str
+    seeds: tuple[Seed, ...]  # a run of every variant for each; tables show means over them
+    focus: str  # the variant that metrics/focus.json shows, for `dvc metrics diff`
 
     def label(self, variant: str) -> str:
         """Return the name of a variant in tables and figures."""
@@ -174,7 +176,7 @@ def _resolve_like(variants: dict[Any, Any], name: Any, above: tuple[Any, ...], w
         return variant
     key, path = f"{where}: variants.{name}.like", (*above, name)
     if base_name in path:
-        raise UserError(f"{key}: {' is like '.join(map(str, [*path, base_name]))}: a circle")
+        raise UserError(f"{key}: {' is like '.join(map(str, [*path, base_name]))}, a circle")
     if base_name not in variants:
         nearest = difflib.get_close_matches(base_name, map(str, variants), n=1)
         hint = f"; did you mean {nearest[0]!r}?" if nearest else ""

@@ -10,14 +10,16 @@ from context_nmt.settings import Bounds, Checked, NonNegativeInteger, PositiveIn
 class CorpusSettings(Checked):
     """The parallel text: files `data/NAME/SPLIT.LANGUAGE`, one sentence per line."""
 
-    name: str
-    source: str
-    target: str
-    train: str = "train"
-    validation: str = "valid"
-    tests: tuple[str, ...]  # decoded and scored; the validation set may be one of them
-    groups: dict[str, tuple[str, ...]] = field(default_factory=dict)  # mean scores over several test sets
-    contrastive: tuple[str, ...] = ()  # sets `data/NAME/SET.SOURCE-TARGET.jsonl`, see corpus/contrastive.py
+    name: str  # the folder in data/
+    source: str  # source language: the suffix of its files, and the code that Moses knows (en)
+    target: str  # target language, likewise
+    train: str = "train"  # the training split
+    validation: str = "valid"  # the split for early stopping, checkpoint selection and learning curves
+    tests: tuple[str, ...]  # splits to translate and score; the validation set may be one of them
+    # a name for the mean score of several test sets: {NAME: [TEST, TEST]}
+    groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    # contrastive sets to score: files data/NAME/SET.SOURCE-TARGET.jsonl, see corpus/contrastive.py
+    contrastive: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require(self.source != self.target, f"source and target are both {self.source!r}; they must differ")
@@ -51,20 +53,21 @@ class CorpusSettings(Checked):
 class SideSettings(Checked):
     """The conversion of one side's raw text into Moses tokens and back."""
 
-    pretokenized: bool = False
-    script: str | None = None  # a command that maps raw lines to lines, run first; DVC sees only its words
-    normalize_punctuation: bool = True
-    aggressive_hyphens: bool = False
-    truecase: bool = True
+    pretokenized: bool = False  # the text is tokenized already: keep its tokens, and score them without detokenizing
+    # a command that maps raw lines to lines and runs first; DVC sees only its words, not its code
+    script: str | None = None
+    normalize_punctuation: bool = True  # map quotes, dashes and spaces to plain ones, as Moses does
+    aggressive_hyphens: bool = False  # split words at hyphens, with @-@ between the parts
+    truecase: bool = True  # give the first word of a sentence its most frequent case; learned from the training text
 
 
 @dataclass(frozen=True, kw_only=True)
 class CleaningSettings(Checked):
     """Limits for training pairs: length of each side in Moses tokens, and ratio of the lengths."""
 
-    minimum_length: PositiveInteger = 1
-    maximum_length: PositiveInteger = 80
-    maximum_ratio: Annotated[float, Bounds(ge=1)] = 9.0
+    minimum_length: PositiveInteger = 1  # in Moses tokens, on each side; shorter pairs are left out
+    maximum_length: PositiveInteger = 80  # in Moses tokens, on each side; longer pairs are left out
+    maximum_ratio: Annotated[float, Bounds(ge=1)] = 9.0  # of the longer side to the shorter; other pairs are left out
 
     def __post_init__(self) -> None:
         require(
@@ -86,11 +89,12 @@ class TextSettings(Checked):
 class UnitSettings(Checked):
     """The vocabulary: BPE units or the most frequent words."""
 
-    kind: Literal["bpe", "words"] = "bpe"
-    joint: bool = True  # one vocabulary (and one set of merges) for both sides
-    merges: PositiveInteger = 8000
-    vocabulary_threshold: NonNegativeInteger = 0  # BPE units rarer than this on their side are split further
-    words: PositiveInteger = 30000
+    kind: Literal["bpe", "words"] = "bpe"  # bpe: subwords by byte pair encoding; words: whole words
+    joint: bool = True  # one vocabulary, and one set of merges, for both sides
+    merges: PositiveInteger = 8000  # BPE merges, in total if joint, else per side
+    # BPE units rarer than this on their side are split further; 0 keeps all
+    vocabulary_threshold: NonNegativeInteger = 0
+    words: PositiveInteger = 30000  # size of the vocabulary for kind words: the most frequent ones; others are unknown
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,14 +18,16 @@ class VariantSettings(Checked):
     entries for different layers. With `like`, an entry without `mechanism` changes settings of the other variant's.
     """
 
-    like: str | None = None  # another variant, from which all but the label is taken and then changed
-    label: str | None = None  # the name in tables; by default the variant's key
+    like: str | None = None  # another variant; everything but its label is taken from it, then changed by the keys here
+    label: str | None = None  # the name in tables; if unset, the variant's key
+    # mechanisms by slot; a slot that is not named has plain attention
     slots: dict[Slot, Any] = field(default_factory=dict)
-    model: dict[str, Any] = field(default_factory=dict)
-    training: dict[str, Any] = field(default_factory=dict)
-    averaging: dict[str, Any] = field(default_factory=dict)
-    decoding: dict[str, Any] = field(default_factory=dict)
-    baseline: str | None = None
+    model: dict[str, Any] = field(default_factory=dict)  # changes to the keys of model
+    training: dict[str, Any] = field(default_factory=dict)  # changes to the keys of training
+    averaging: dict[str, Any] = field(default_factory=dict)  # changes to the keys of averaging
+    decoding: dict[str, Any] = field(default_factory=dict)  # changes to the keys of decoding
+    baseline: str | None = None  # the variant that tables compare it with
+    # the test whose p-value marks its difference: paired bootstrap or sign test
     test: Literal["bootstrap", "sign"] = "bootstrap"
 
     def __post_init__(self) -> None:
@@ -87,5 +89,5 @@ class Recipe(Checked):
         )
         require(
             bool(after_stacks) or not decoding.reference_context,
-            "decoding.reference_context is true, but no slot of this variant looks at previous sentences",
+            "decoding.reference_context is true, but this variant has no slot that looks at previous sentences",
         )

@@ -1,35 +1,27 @@
-"""Progress of a training run on standard error: a bar with speed and time left, and a line per validation."""
+"""Progress of a training run on standard error, with its speed, and a line per validation."""
 
 import time
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from context_nmt.progress import Progress, say
 
 
 class Reporter:
-    """A progress bar, shown while its `progress` is entered; without a terminal, only the lines of validations."""
+    """What a training says; how far it is, is shown while `progress` is entered."""
 
-    def __init__(self, maximum_updates: int, *, done: int = 0, shown: bool = True) -> None:
-        self.progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("updates, {task.fields[speed]:,.0f} target tokens/s"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=Console(stderr=True, quiet=not shown),
-            transient=True,
-        )
-        self.task = self.progress.add_task("train", total=maximum_updates, completed=done, speed=0.0)
+    def __init__(self, maximum_updates: int, *, done: int = 0) -> None:
+        self.progress = Progress("train", maximum_updates, "updates", done=done)
+        self.updates, self.maximum_updates = done, maximum_updates
         if done:
-            self.progress.console.print(f"resumes after update {done:,}", highlight=False)
+            say(f"resumes after update {done:,}")
         self.tokens, self.since = 0, time.perf_counter()
 
     def update(self, tokens: int) -> None:
         """Record one update of `tokens` target tokens."""
         self.tokens += tokens
-        self.progress.update(self.task, advance=1, speed=self._speed())
+        self.updates += 1
+        counts = f"{self.updates:,}/{self.maximum_updates:,} updates"
+        self.progress.advance(detail=f"{counts}, {self._speed():,.0f} target tokens/s")
 
     def validation(self, row: dict[str, Any]) -> None:
         """Print one validation."""
@@ -40,7 +32,7 @@ class Reporter:
         )
         if "valid_bleu" in row:
             line += f"  BLEU {row['valid_bleu']:.2f}"
-        self.progress.console.print(line, highlight=False, soft_wrap=True)
+        say(line)
         self.tokens, self.since = 0, time.perf_counter()
 
     def _speed(self) -> float:

@@ -21,6 +21,7 @@ from context_nmt.models.devices import has_fast_bf16, processor_of
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.models.processes import Processes
+from context_nmt.progress import tracked
 from context_nmt.training.batches import EXAMPLES, Batch, Pairs, Random, pairs_for
 from context_nmt.training.reporting import Reporter
 from context_nmt.training.updating import Totals, Updater
@@ -70,7 +71,7 @@ class Trainer:
         stream = training.endless(tokens=settings.batch_tokens, seed=self.seed)
         for _ in islice(stream, self.progress.update * settings.accumulation):
             pass  # batches seen before the kill
-        reporter = Reporter(settings.maximum_updates, done=self.progress.update, shown=self.processes.first)
+        reporter = Reporter(settings.maximum_updates, done=self.progress.update)
         with reporter.progress:
             while self.progress.update < settings.maximum_updates and not self._out_of_patience():
                 self.progress.update += 1
@@ -110,7 +111,8 @@ class Trainer:
 
     def _validate(self, epoch: int, validation: Pairs) -> None:
         totals, training_totals = Totals(), self.progress.totals
-        for batch in self.processes.share(validation.batches(tokens=self.settings.batch_tokens)):
+        batches = self.processes.share(validation.batches(tokens=self.settings.batch_tokens))
+        for batch in tracked(batches, None, len(batches)):
             totals.add(self.updater.evaluate(self._examples(validation, batch, None)))
         totals = totals.over(self.processes)
         row = {

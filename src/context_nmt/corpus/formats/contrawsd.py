@@ -26,7 +26,7 @@ def unpack(path: Path, folder: Path, file: DownloadFile, _: CorpusEntry) -> None
     """Write `NAME.SOURCE-TARGET.jsonl`; raise KeyError, TypeError or ValueError for JSON of another structure."""
     languages = path.name.partition(".")[0]
     if re.fullmatch(r"[a-z]+-[a-z]+", languages) is None:
-        raise ValueError(f"a name like de-en.final.json says its languages, {path.name!r} does not")
+        raise ValueError(f"the name must start with the languages, like de-en.final.json, not {path.name!r}")
     lines = (json.dumps(_item(entry), ensure_ascii=False) for entry in read_json(path))
     write_lines(folder / f"{file.to}.{languages}.jsonl", lines)
 

@@ -30,7 +30,7 @@ def divergence(analysed: Analysed) -> Iterator[Row]:
             real = batch.encoder if place == "encoder" else batch.target
             means.add(f"divergence_{place}", layer, jensen_shannon(_maximum(one), _maximum(other)), real)
             means.add(f"head_divergence_{place}", layer, jensen_shannon(one, other).mean(1), real)
-    return means.rows(analysed.test)
+    yield from means.rows(analysed.test)
 
 
 def _maximum(weights: Tensor) -> Tensor:

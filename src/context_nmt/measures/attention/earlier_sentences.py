@@ -18,6 +18,7 @@ from context_nmt.measures.attention.recording import recording, shown
 from context_nmt.measures.parts_of_speech import word_spans
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.model import Model
+from context_nmt.progress import tracked
 
 Ids = NDArray[np.integer[Any]]
 
@@ -47,7 +48,7 @@ def modules_that_show(model: Model) -> list[str]:
     modules = [name for name in names if (shows := shown(model, name)).earlier_words and shows.earlier_sentences]
     if not modules or not isinstance(model, DocumentModel):
         raise UserError(
-            "nothing in this variant shows where it looks in previous sentences; give one with attention to"
+            "this variant does not show where it looks in previous sentences; choose one with attention to"
             " sentences and words in encoder_output or decoder_output"
         )
     return modules
@@ -71,7 +72,7 @@ def looks(
     before, sides = np.arange(len(sources)), {"source": sources, "target": read}
     by_sentence: list[list[Looks]] = []
     with evaluating(model), recording(model, [hook for pair in hooks.values() for hook in pair]) as outputs:
-        for number in range(len(sources)):
+        for number in tracked(range(len(sources)), "attention", len(sources), "sentences"):
             rows, previous = with_previous(np.array([number]), before, sentences=model.sentences, reach=model.reach)
             target_inputs = pad([translations[number], *(read[row] for row in rows[1:])], first=BEGIN)
             arguments = pad([sources[row] for row in rows], last=END), target_inputs, previous

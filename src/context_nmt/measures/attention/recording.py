@@ -16,6 +16,7 @@ from context_nmt.decoding.in_batches import check_positions, evaluating
 from context_nmt.measures.rows import Row, row
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
+from context_nmt.progress import tracked
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.training.batches import Pairs
 from context_nmt.transformer.attention import Shows
@@ -124,7 +125,8 @@ def recorded(analysed: Analysed, names: list[str]) -> Iterator[Recorded]:
     if not masked:
         check_positions(model.target_embedding.positions, targets.lengths, f"{test}: the reference of sentence")
     with evaluating(model), recording(model, names) as outputs:
-        for numbers in pairs.batches(tokens=TOKENS):
+        batches = pairs.batches(tokens=TOKENS)
+        for numbers in tracked(batches, test, len(batches), "batches"):
             batch = pairs.load(numbers)
             tokens = batch.target_inputs
             if isinstance(model, MaskedLanguageModel):

@@ -36,7 +36,7 @@ class Coherence:
         spans = [range(line, line + 1) for line in range(len(sentences))] if documents is None else documents
         texts = [[stem for line in span for stem in self._stems(sentences[line])] for span in spans]
         if len({stem for text in texts for stem in text}) < 2:
-            raise UserError(f"{name} has fewer than two content words; no coherence can be learnt from it")
+            raise UserError(f"{name} has fewer than two content words, too few to measure coherence")
         vectorizer = TfidfVectorizer(analyzer=list)
         weights = vectorizer.fit_transform(texts)  # [rows, words]
         _, values, components = randomized_svd(weights, min(DIMENSIONS, *weights.shape), random_state=0)

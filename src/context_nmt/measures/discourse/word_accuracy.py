@@ -108,7 +108,7 @@ def listed(sentences: Sequence[str], path: Path) -> Words:
     groups = [line.lower().split() for line in read_lines(path)]
     words = Counter(word for group in groups for word in group)
     if repeated := sorted(word for word, count in words.items() if count > 1):
-        raise UserError(f"{path}: has {', '.join(repeated)} twice, in lower case")
+        raise UserError(f"{path}: lists {', '.join(repeated)} twice (in lower case)")
     if not words:
         raise UserError(f"{path}: has no words")
     similar = {word: {*group} - {word} for group in groups for word in group}

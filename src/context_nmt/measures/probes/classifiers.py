@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from context_nmt.progress import tracked
 from context_nmt.settings.evaluation import SentenceClassifierSettings, WordClassifierSettings
 
 
@@ -73,7 +74,7 @@ def train_sentence_probe(
     ]
     optimizer = torch.optim.RMSprop(groups, lr=settings.learning_rate)
     probe = Probe(nn.Sequential(hidden, nn.ReLU(), output), optimizer, settings.patience)
-    for _ in range(settings.epochs):
+    for _ in tracked(range(settings.epochs), "classifier", settings.epochs, "epochs"):
         for batch in torch.split(torch.randperm(len(training.labels)), settings.batch_sentences):
             probe.update(training.features[batch], training.labels[batch])
         probe.validated(accuracy(probe, validation))

@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from context_nmt.command_line import progress
 from context_nmt.corpus.batching import length_batches, pad
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.corpus.text_chain import TextChain
@@ -27,6 +26,7 @@ from context_nmt.measures.rows import CHANCE, Row, row, write_rows
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.model import Model
+from context_nmt.progress import Progress, tracked
 from context_nmt.settings.checking import read_plan
 from context_nmt.settings.evaluation import SentenceClassifierSettings, SentenceProbePlan
 from context_nmt.settings.layout import Layout
@@ -49,9 +49,14 @@ def probe_sentences(experiment: Layout, variant: str, seed: int, *, device: str)
     tasks = {name: read_task(folder / f"{name}.txt") for name in find_tasks(folder)}
     text = RunText(experiment.model(run) / "text")
     model = load_run(experiment.model(run), device_named(device), text.chain.corpus)
-    results = {
-        name: probe_task(split_features(model, text, tasks[name]), plan.classifier) for name in progress(tasks, run)
-    }
+    results = {}
+    with Progress(run, len(tasks), "tasks") as progress:
+        progress.step = 0.5
+        for name, task in tasks.items():
+            examples = split_features(model, text, task)
+            progress.advance(0.5)
+            results[name] = probe_task(examples, plan.classifier)
+            progress.advance(0.5)
     rows: list[Row] = []
     for name, result in (results | group_means(results)).items():
         rows += [row(test_set, "probe", result["accuracy"], tag=name)]
@@ -66,7 +71,7 @@ def probe_task(examples: dict[str, Examples], settings: SentenceClassifierSettin
     training, validation, test = (examples[split] for split in SPLITS.values())
     classes = int(training.labels.max()) + 1
     accuracies = []
-    for seed in settings.seeds:
+    for seed in tracked(settings.seeds, "classifiers", len(settings.seeds), "seeds"):
         classifier = train_sentence_probe(training, validation, classes=classes, settings=settings, seed=seed)
         accuracies.append(accuracy(classifier, test))
     return summary(accuracies, 100 * float(test.labels.bincount().max()) / len(test.labels))
@@ -112,7 +117,7 @@ def split_features(model: Model, text: RunText, task: Task) -> dict[str, Example
     """Return the mean states and labels of each split of a task."""
     return {
         split: Examples(mean_states(model, text.ids(lines)), torch.tensor(task.labels[split]))
-        for split, lines in task.sentences.items()
+        for split, lines in tracked(task.sentences.items(), None, sizes=map(len, task.sentences.values()))
     }
 
 

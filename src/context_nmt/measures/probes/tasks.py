@@ -35,7 +35,7 @@ def find_tasks(folder: Path) -> list[str]:
     """Return the tasks with a file TASK.txt in a folder; raise UserError if there are none."""
     tasks = [task for task in TASKS if (folder / f"{task}.txt").is_file()]
     if not tasks:
-        raise UserError(f"{folder}: has no probing task ({', '.join(TASKS)}: TASK.txt); set probing.tasks to theirs")
+        raise UserError(f"{folder}: no probing task ({', '.join(TASKS)}: TASK.txt); set probing.tasks to their folder")
     return tasks
 
 
@@ -54,10 +54,10 @@ def read_task(path: Path) -> Task:
             first_lines.setdefault(fields[1], number)
     for code, split in SPLITS.items():
         if not labels[split]:
-            raise UserError(f"{path}: has no line that begins with {code}, the {split} set")
+            raise UserError(f"{path}: no line starts with {code}, for the {split} set")
     classes = sorted(set(labels["training"]))
     if len(classes) < 2:
-        raise UserError(f"{path}: all training sentences have the label {classes[0]!r}; there is nothing to tell apart")
+        raise UserError(f"{path}: all training sentences have the label {classes[0]!r}; a task needs at least two")
     for label, number in first_lines.items():
         if label not in classes:
             raise UserError(f"{path}: line {number} has the label {label!r}, which no training sentence has")

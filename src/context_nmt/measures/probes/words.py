@@ -15,7 +15,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from context_nmt.command_line import progress
 from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
 from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.measures.evaluation_folder import EvaluationFolder
@@ -26,6 +25,7 @@ from context_nmt.measures.rows import Row, row, write_rows
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.model import Model
+from context_nmt.progress import tracked
 from context_nmt.settings.checking import read_plan
 from context_nmt.settings.evaluation import WordClassifierSettings
 from context_nmt.settings.run_layout import run_name
@@ -79,7 +79,7 @@ class WordProbes:
         probes = [probe for stack_probes in self.probes.values() for probe in stack_probes]
         random = np.random.default_rng(settings.seed)
         with torch.random.fork_rng(devices=[]):
-            for _ in progress(range(settings.epochs), "lexical probes"):
+            for _ in tracked(range(settings.epochs), "lexical probes", settings.epochs, "epochs"):
                 self._epoch(training, random)
                 self._validate(validation)
                 if not any(probe.goes_on for probe in probes):
@@ -88,7 +88,8 @@ class WordProbes:
             probe.restore()
 
     def _epoch(self, training: Pairs, random: np.random.Generator) -> None:
-        for batch in training.batches(tokens=self.settings.batch_tokens, random=random):
+        batches = training.batches(tokens=self.settings.batch_tokens, random=random)
+        for batch in tracked(batches, "epoch", len(batches), "batches"):
             for stack, layers in read_layers(self.model, training, batch).items():
                 labels = self.classes[stack][layers.ids[layers.real]]
                 for probe, states in zip(self.probes[stack], layers.states, strict=True):
@@ -128,7 +129,8 @@ class WordProbes:
         }
         hits: dict[tuple[str, str], list[NDArray[np.bool_]]] = defaultdict(list)  # by metric and tag
         cosines_by_layer: dict[tuple[str, int], list[float]] = defaultdict(list)  # by metric and layer
-        for batch in pairs.batches(tokens=TOKENS):
+        batches = pairs.batches(tokens=TOKENS)
+        for batch in tracked(batches, test, len(batches), "batches"):
             for stack, layers in read_layers(self.model, pairs, batch).items():
                 right = self.right(stack, layers)
                 hits[f"lexical_{stack}", ""].append(right)

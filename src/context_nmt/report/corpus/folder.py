@@ -34,7 +34,7 @@ class CorpusFolder:
             (split for split in languages if len(languages[split]) > 1), key=lambda name: (name != "train", name)
         )
         if not parallel:
-            raise UserError(f"{path}: no parallel text, which is SPLIT.LANGUAGE such as train.en and train.de")
+            raise UserError(f"{path}: no parallel text (SPLIT.LANGUAGE, such as train.en and train.de)")
         self.languages = {split: languages[split] for split in parallel}  # by split, train first
 
     def text(self, split: str) -> Text:

@@ -29,7 +29,7 @@ def count_phenomena(records: Iterable[dict[str, Any]], *, where: Path) -> dict[s
             counts.update(_context(record))
             counts.update(_syntax(parse_tree(record["tree"]), record["en"]["tokens"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{where}: line {sentences} is no gold record ({type(error).__name__}: {error})") from None
+            raise UserError(f"{where}: line {sentences} is not gold data ({type(error).__name__}: {error})") from None
     names = [*sorted(name for name in counts if name not in SYNTAX), *SYNTAX]
     return {name: round(100 * counts[name] / sentences, 2) for name in names}
 

@@ -88,7 +88,7 @@ def _overlap(overlap: Description) -> Table:
         [name, *(f"{by_split[split]:,}" if split in by_split else "-" for split in overlap)]
         for name, by_split in counts.items()
     ]
-    return _table("Also in training", ["what", *overlap], rows)
+    return _table("Also in training", ["count", *overlap], rows)
 
 
 def _contrastive(sets: Description) -> Table:

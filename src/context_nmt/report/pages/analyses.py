@@ -79,7 +79,7 @@ sentences.""",
         text="""\
 How much the local and the global attention of a dual context differ (Ampomah et al. 2021): the Jensen-Shannon
 divergence of their maps in nats, from 0 to ln 2 = 0.693; the mean over queries and sentences. A map is the largest
-weight of any head, normalised again; the row below has the mean over pairs of heads with the same number.""",
+weight of any head, renormalised; the row below has the mean over pairs of heads with the same index.""",
         absent="No system has two attentions in one layer.",
         picture="Divergence of local and global attention",
         across="layer",
@@ -122,9 +122,9 @@ words. Tags are the corpus's gold tags or, for English text without them, those 
         name="ngram_accuracy",
         title="N-gram accuracy",
         text="""\
-Percentage of a test set's translated n-grams that the reference of their sentence has, each as often as there.""",
+Percentage of a translation's n-grams that the reference has, each counted at most as often as it occurs there.""",
         column="n = {}",
-        absent="All translations are empty.",
+        absent="No n-gram accuracy was measured.",
         picture="N-gram accuracy",
         across="n",
         values="points above the baseline",
@@ -136,8 +136,8 @@ Percentage of a test set's translated n-grams that the reference of their senten
         name="bleu_of_iterations",
         title="BLEU by iterations",
         text="""\
-sacrebleu of masked language models after 1, 4 and 10 iterations of mask-predict: how much a first guess of all words
-at once gains when they see each other.""",
+sacrebleu of masked language models after 1, 4 and 10 iterations of mask-predict. The first iteration predicts all
+words independently.""",
         column="{}",
         absent="No system is a masked language model.",
         picture="BLEU of mask-predict",

@@ -13,9 +13,9 @@ from context_nmt.results.table import Results
 
 METRICS = ("apt_pronouns", "apt_nouns", "cohesion", "coherence")
 NOTES = """\
-- apt_pronouns (accuracy of pronoun translation): the share of the reference's pronouns that the translation has, too,
-  at the word that is aligned through the source (Miculicich and Popescu-Belis 2017); apt_nouns: the same for nouns. 1
-  if all of them are those of the reference.
+- apt_pronouns (accuracy of pronoun translation): the share, from 0 to 1, of the reference's pronouns that the
+  translation has at the word aligned with them through the source (Miculicich and Popescu-Belis 2017); apt_nouns: the
+  same for nouns.
 - cohesion: the share of a document's content words that repeat an earlier one or, if the signature names a WordNet, are
   related to one (Wong and Kit 2012). A system that says less, or repeats itself, scores higher: compare it with the
   human translation.
@@ -35,7 +35,7 @@ def documents_page(results: Results) -> Page:
         title=heading(results, "Documents"),
         introduction=introduction(results, "No difference here was tested."),
         sections=(
-            *(sections or [Section(text="No test set of this corpus says where documents start.")]),
+            *(sections or [Section(text="No test set of this corpus has documents.")]),
             *(section for name in results.contrastive_sets for section in _distances(results, name)),
         ),
         notes=NOTES if measures else "",

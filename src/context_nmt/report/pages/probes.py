@@ -12,15 +12,15 @@ from context_nmt.results.table import Results, places
 STACKS = ("encoder", "decoder")
 SENTENCES = """\
 Accuracy, in per cent, of a classifier that predicts a property of a sentence from the mean of the encoder's top layer
-(Conneau et al. 2018; the classifier is that of Ampomah et al. 2021). Chance is the most frequent class. Tasks:
-`data/{tasks}`; {count} classifier{s} per run."""
+(Conneau et al. 2018; the classifier is that of Ampomah et al. 2021). Chance is the share of the most frequent class.
+Tasks: `data/{tasks}`; {count} classifier{s} per run."""
 UNITS = """\
 Accuracy, in per cent, of a classifier that predicts the unit at a position from a layer's state there (Emelin et al.
 2019). Layer 0 is the embeddings; in the decoder, the unit is the input, not the next one. The accuracies on the
 validation set, which selects the classifiers' epochs, are in results.csv."""
-COSINES = "How close a layer's states are to the embeddings: mean cosines per token, and of whole sentences as vectors."
+COSINES = "Mean cosine between a layer's states and the embeddings, per token and with a sentence as one vector."
 BY = {
-    "frequency": "By the frequency of the unit's type in training: ten groups of equally many types, the rarest in 1.",
+    "frequency": "By the frequency of the unit's type in training: ten groups with equally many types, 1 the rarest.",
     "tag": "By the part of speech of the unit's word.",
 }
 NO_VARIANT = "No variant is listed under probing.{} in params.yaml."

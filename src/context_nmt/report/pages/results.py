@@ -14,21 +14,21 @@ COSTS = ("Parameters", "MFLOPs", "FLOPs / baseline", "Training speed", "Decoding
 TESTS = {"bootstrap": "p, compare-mt", "sacrebleu": "p, sacrebleu", "sign": "p, sign test"}
 BEST = "(upper bound for one sentence at a time)"
 NOTES = """\
-† p < 0.05, ‡ p < 0.01 in the system's own test (its p is bold below) against its baseline with the same seed, for every
-seed and in the same direction; only {metric} was tested. The tests account for the choice of sentences ({resamples}
+† p < 0.05, ‡ p < 0.01 in the system's own test (its p is bold) against its baseline with the same seed, for every seed
+and in the same direction; only {metric} was tested. The tests account for the choice of sentences ({resamples}
 resamples of {ratio:.0%} of a test set); the interval, from Student's t, accounts for the choice of seeds. FLOPs are
-those of training, per target token. {speeds}
+per target token of training. {speeds}
 
-- p, compare-mt: the share of resamples in which the better system does not win, at least one of them (Koehn 2004);
+- p, compare-mt: the share of resamples in which the better system does not win, at least one resample (Koehn 2004);
   one-sided.
 - p, sacrebleu: the share of resamples whose centred difference exceeds the observed one; a resample is always as large
   as the test set.
-- p, sign test: of the sentences that raise and those that lower corpus BLEU when they replace the baseline's (Collins
-  et al. 2005); two-sided."""
+- p, sign test: over the sentences that change corpus BLEU when they replace the baseline's (Collins et al. 2005);
+  two-sided."""
 ACCURACIES = "Percentage of items whose correct translation is more probable than every wrong one; ties count half."
 CHOSEN = """\
-A masked model has a candidate per length; each sentence gets the candidate that {teacher} (seed {seed}) finds most
-probable, by mean log-probability per unit including END. In brackets: the difference from the model's own choice."""
+A masked model makes one candidate per length. Here, {teacher} (seed {seed}) chooses the most probable one for each
+sentence, by mean log-probability per unit including END. In brackets: the difference from the model's own choice."""
 
 FRONT = (
     "FLOPs are those of training, per target token. In brackets is the difference from the baseline; † p < 0.05 and"

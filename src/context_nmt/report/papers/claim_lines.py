@@ -1,4 +1,4 @@
-"""Give every claim of every paper a line, to read in a minute."""
+"""Write one line per claim of every paper."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
@@ -9,12 +9,13 @@ from context_nmt.report.papers.published import Claim, Paper
 from context_nmt.results.table import Results
 
 LEGEND = (
-    "Each line has the numbers of one experiment: one on the paper's own text if it has run, else the first; the others"
-    " are counted. “In words”: the paper publishes no number. “Not tested”: neither system is the other's baseline, or"
-    " the measure has no test; small differences then mean nothing. “May be chance”: neither the system's own test nor"
-    " its interval over seeds tells the two apart. Small experiments neither confirm nor refute published numbers."
+    "Each line has the numbers of one experiment: one on the paper's own text if it has run, otherwise the first. The"
+    " last column counts the others. “In words”: the paper publishes no number. “Not tested”: neither system is the"
+    " other's baseline, or the measure has no test; a small difference then means nothing. “May be chance”: neither the"
+    " system's own test nor its interval over seeds distinguishes the two. Small experiments neither confirm nor refute"
+    " published numbers."
 )
-HEADS = ("Paper", "Claim", "Published", "Result here, and how certain it is", "Numbers", "Other experiments")
+HEADS = ("Paper", "Claim", "Published", "Result here and its certainty", "Numbers", "Other experiments")
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,10 @@ def _line(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> ClaimLi
     first = outcomes[0] if outcomes else None
     return ClaimLine(
         paper=paper.name,
-        says=claim.says if claim.table else f"We ask: {claim.says}",
+        says=claim.says if claim.table else f"our question: {claim.says}",
         published=" … ".join(dict.fromkeys(str(gain) for gain in (*gains[:1], *gains[-1:])))
         or ("in words" if claim.table else DASH),
-        verdict=f"{first.way}, {first.certainty}" if first else "no experiment that can tell has run",
+        verdict=f"{first.way}, {first.certainty}" if first else "no suitable experiment has run",
         numbers=f"{first.results.title}: {first.numbers()}" if first else DASH,
         elsewhere=", ".join(_counts(outcomes[1:])),
     )

@@ -54,7 +54,7 @@ class Outcome:
             return "no difference"
         if self.claim.table is None:
             return "yes" if self.agrees else "no"
-        return "as claimed" if self.agrees else "the other way"
+        return "as claimed" if self.agrees else "opposite"
 
     @property
     def is_certain(self) -> bool:
@@ -90,8 +90,10 @@ class Outcome:
         return f"{', '.join(scores)} ({gain})"
 
     def sentence(self) -> str:
-        """Return the whole outcome as a sentence."""
-        return f"{self.results.title}: {self.claim.says}: {self.way}, {self.certainty}: {self.numbers()}."
+        """Return the whole outcome as sentences."""
+        says = self.claim.says[0].upper() + self.claim.says[1:]
+        way = f": {self.way}" if self.claim.table else f" {self.way.capitalize()}"
+        return f"{self.results.title}. {says}{way}, {self.certainty}. {self.numbers()}."
 
     @cached_property
     def _tested(self) -> Difference | None:
@@ -157,7 +159,7 @@ def headlines(paper: Paper) -> Iterator[Claim]:
             against = table.row(variant).baseline
             if against:
                 label, other_label = (re.sub(r"^(\+|\d+) ", "", table.row(name).label) for name in (variant, against))
-                says = f"{label} translates better than {other_label}"
+                says = f"{label}: better than {other_label}"
                 yield Claim(says=says, variant=variant, against=against, table=table.id)
 
 

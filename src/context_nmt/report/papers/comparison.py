@@ -15,10 +15,10 @@ from context_nmt.results.number_text import signed
 from context_nmt.results.table import Results, is_score, name_of
 
 SPEED = "make speed (for systems in benchmarks/params.yaml)"
-NO_EXPERIMENT = "add it to the variants of a params.yaml, then make repro"
+NO_EXPERIMENT = "make repro (after adding it to the variants of a params.yaml)"
 REPLICA = (
-    "A replica: it has other text than the paper's and models of another size. Its scores and sizes cannot be compared"
-    " with the published ones; a system's gains, losses and costs relative to its baseline can."
+    "A replica: text and model size differ from the paper's. Its scores and sizes cannot be compared with the published"
+    " ones; a system's gains, losses and costs relative to its baseline can."
 )
 
 

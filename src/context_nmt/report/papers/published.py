@@ -245,5 +245,5 @@ def read_papers(folder: Path = PAPERS) -> dict[str, Paper]:
     """Read all papers of a folder, by file name; raise UserError for a broken rule or an empty folder."""
     paths = sorted(folder.glob("*.yaml"))
     if not paths:
-        raise UserError(f"{folder}: holds no paper")
+        raise UserError(f"{folder}: no paper in this folder")
     return {path.stem: check(Paper, read_yaml(path), where=path.name) for path in paths}

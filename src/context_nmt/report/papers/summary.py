@@ -15,8 +15,8 @@ from context_nmt.results.table import name_of
 
 TESTS = {"bootstrap": "one-sided paired bootstrap", "sign": "sign test"}
 OTHER_TEXT = (
-    "All these results are for other text and other models than the paper's: they show whether the mechanism helps"
-    " there, and neither confirm nor refute the published numbers."
+    "The text and the models of all these results differ from the paper's: they show whether the mechanism helps there,"
+    " and neither confirm nor refute the published numbers."
 )
 
 
@@ -52,8 +52,8 @@ def summarise(paper: Paper, comparisons: Sequence[Comparison]) -> Summary:
     sure = [sentence for finding in findings for sentence in (_sure(finding), *_longer_training(finding))]
     if not findings:
         commands = dict.fromkeys(f"`{comparison.command(row)}`" for comparison, row in headlines)
-        found = ["None of its headline systems has run here."]
-        sure = [f"Nothing is known yet. To run them: {', '.join(commands)}."]
+        found = ["None of the paper's main systems has run here."]
+        sure = [f"Unknown. To run them: {', '.join(commands)}."]
     elif all(finding.reproduction.is_replica for finding in findings):
         sure.append(OTHER_TEXT)
     headline_rows = {(comparison.table.id, row.variant) for comparison, row in headlines}
@@ -87,14 +87,14 @@ def _published(headlines: Sequence[tuple[Comparison, PaperRow]]) -> Iterator[str
                 gains.append(f"{signed(gain, column.decimals)} ({column.label}{remark})")
         if gains:
             label, baseline = (compared.label.removeprefix("+ ") for compared in (row, table.row(str(row.baseline))))
-            yield f"Published, {table.id}: {label} against {baseline}: {', '.join(gains)}."
+            yield f"{table.id}, {label} vs. {baseline}: {', '.join(gains)}."
 
 
 def _claimed(paper: Paper) -> Iterator[str]:
     for claim in paper.claims:
         gains = [f"{gain} ({gain.column})" for gain in published_gains(paper, claim)]
         if claim.table:
-            yield f"{claim.table}: {claim.says}: {', '.join(gains) or 'without a number'}."
+            yield f"{claim.table}, {claim.says}: {', '.join(gains) or 'without a number'}."
 
 
 def _found(finding: Finding) -> str:
@@ -103,7 +103,7 @@ def _found(finding: Finding) -> str:
     label, baseline = settings.label(finding.variant), settings.label(str(settings.variants[finding.variant].baseline))
     seeds = f" ± {estimate.deviation:.{decimals}f} over {estimate.seeds} seeds" if estimate.seeds > 1 else ", one seed"
     return (
-        f"{results.title}: {label} {signed(finding.gain.mean, decimals)} {name_of(measure)} against {baseline}"
+        f"{results.title}: {label} {signed(finding.gain.mean, decimals)} {name_of(measure)} vs. {baseline}"
         f" on {measure.test_set} ({estimate.mean:.{decimals}f}{seeds})."
     )
 
@@ -128,13 +128,13 @@ def _sure(finding: Finding) -> str:
 
 
 def _longer_training(finding: Finding) -> Iterator[str]:
-    """Yield a sentence if a system has seen another amount of text than its baseline, a possible cause of gains."""
+    """Yield a sentence if a system and its baseline were trained on different amounts of text."""
     results = finding.reproduction.results
     system = System(finding.variant, results)
     if system.baseline and system.all_tokens != system.baseline.all_tokens:
         label, baseline = (results.settings.label(compared.variant) for compared in (system, system.baseline))
         times = f"{system.all_tokens / system.baseline.all_tokens:.2f} times as many tokens"
-        yield f"{results.title}: {label} was trained on {times} as {baseline}, which may be part of the reason."
+        yield f"{results.title}: {label} was trained on {times} as {baseline}, a possible reason for the difference."
 
 
 def _p_of_seeds(p: float, seeds: int) -> str:

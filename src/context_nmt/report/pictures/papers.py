@@ -78,7 +78,7 @@ def _draw_gains(table: PaperTable, found: dict[str, Gains], path: Path) -> None:
         panel.axvline(0, color="black", linewidth=0.8)
         label_rows(panel, [row.label for row in rows], fontsize=9)
         panel.set_xlabel(
-            "difference to the system's baseline, a mark per test set; bars: 95% interval over seeds", fontsize=8
+            "difference from the system's baseline, one mark per test set; bars: 95% interval over seeds", fontsize=8
         )
         for row_number in range(1, len(rows)):
             panel.axhline(row_number - 0.5, color="0.85", linewidth=0.6)

@@ -48,7 +48,7 @@ def _draw_sentences(results: Results, path: Path) -> None:
 
 def _draw_layers(results: Results, test: str, path: Path) -> None:
     """Draw accuracy and cosine of each stack by layer, a line per system."""
-    metrics = {f"lexical_{stack}": (f"{stack}: unit found", "per cent") for stack in STACKS}
+    metrics = {f"lexical_{stack}": (f"{stack}: units recovered", "per cent") for stack in STACKS}
     metrics |= {
         f"cosine_{stack}_{level}": (f"{stack}: cosine with embeddings, {level}", "cosine")
         for stack in STACKS
@@ -79,7 +79,7 @@ def _draw_groups(results: Results, test: str, kind: str, path: Path) -> None:
                 points = _points(results, variant, range(len(groups)), measures)
                 panel.plot(*points, **style(layer, label=f"layer {layer}"))
             panel.set_xticks(range(len(groups)), groups, fontsize=7, rotation=90 if kind == "tag" else 0)
-            label_axes(panel, f"{stack}, {results.settings.label(variant)}", "", "unit found, per cent")
+            label_axes(panel, f"{stack}, {results.settings.label(variant)}", "", "accuracy, per cent")
             panel.set_ylim(-4, 104)
         across = "frequency in training, 1: rarest" if kind == "frequency" else "part of speech"
         figure.suptitle(f"Lexical probes by {across}, {corpus_name(results.settings)} {test}", fontsize=10)

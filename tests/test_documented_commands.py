@@ -1,0 +1,426 @@
+"""README.md and docs/: commands run in a project of tiny experiments, or their page says what they need.
+
+A reader goes from page to page and does what each says: commands in a shell, snippets into files. All pages share one
+project, and each starts from the same commit of it.
+"""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import fields
+from importlib.util import find_spec
+from pathlib import Path
+from textwrap import dedent
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+import torch
+import typer
+import yaml
+from dvc.cli import parse_args
+
+from context_nmt.code_closure import stages
+from context_nmt.commands import app
+from context_nmt.pipeline.new_experiment import OWN_REPOSITORY
+from context_nmt.pipeline.planning import check_model, plan
+from context_nmt.settings.parameters import ExperimentSettings, read_parameters
+from context_nmt.transformer.attention import LayerContext, MultiHeadAttention, Place
+
+ROOT = Path(__file__).parents[1]
+OWN_CORPUS = "docs/guides/own-corpus.md"  # other pages go on with its experiment
+OWN_MECHANISM = "docs/guides/own-mechanism.md"
+ALL = [OWN_CORPUS, "README.md", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md"))]
+PAGES = list(dict.fromkeys(ALL))
+
+# Targets that test, build or measure this project.
+WHOLE = re.compile("make (quick|test|test-all|docs|speed)")
+# Commands that do not run here, either, and what the paragraph before each, or a comment, says that they need.
+NEEDS = {
+    "python -m benchmarks.variants --rounds 2": "minutes",
+    "python -m benchmarks.iterations --experiment experiments/miniature-masked": "minutes",
+    "python -m nltk.downloader averaged_perceptron_tagger_eng": "internet",
+    "python -m nltk.downloader averaged_perceptron_tagger_eng wordnet": "internet",
+}
+# The file that the YAML of a page goes into, which then runs; that of other pages is only checked.
+EDITED = {
+    "docs/tutorial.md": "params.yaml",
+    "docs/guides/contrastive-sets.md": "experiments/mine-en-cs/params.yaml",
+    "docs/guides/miniature.md": "data/params.yaml",
+    OWN_MECHANISM: "params.yaml",
+}
+RUN = "experiments/mine-en-cs/runs/models/transformer-1"
+# What the reader does before a block that begins with this line.
+BEFORE = {
+    "cd data/mine": "for n in $(seq 2200); do for side in en cs; do echo $n . >> data/mine/all.$side; done; done",
+    f"context-nmt translate {RUN} < input.en > output.cs": "echo 1 . > input.en",
+    "context-nmt score --hypothesis out.de --reference test.de --language de \\": "echo Eins . | tee out.de test.de",
+    "context-nmt compare --system new.de --baseline old.de --reference test.de \\": "echo Eins . | tee old.de new.de",
+    "context-nmt score --tokenized --hypothesis out.en --reference test.en --language en \\": (
+        "echo It . | tee out.en test.en; echo 0-0 1-1 | tee source-reference.align source-out.align"
+    ),
+    "dvc exp show --only-changed": "while dvc queue status | grep -E 'Queued|Running'; do sleep 1; done",
+    "dvc remote add --default storage /path/to/storage": "cp -r .dvc/cache /path/to/storage; rm -r runs/models/cmlm-1",
+}
+# What a page says that a command prints, and what it says that the command does not do.
+FOUR = "dvc exp run --name four-iterations -S variants.cmlm.decoding.iterations=4"
+WIDER = "dvc exp run --name wider-window -S variants.ccan.slots.cross_attention.window=3"
+PRINTS = {
+    "make check": "[0-9]+ experiments checked",
+    "context-nmt describe params.yaml --vocabulary 3000": "transformer_narrow",
+    FOUR: "Running stage 'decode@ccan-1'",
+    WIDER: "Running stage 'train_distilled@ccan-1'",
+    "dvc metrics diff view-a view-b --all --targets metrics/focus.json": r"focus\.json +.*parameters",
+    "pytest tests/test_mechanisms.py -k scaled_attention": "passed",
+}
+RUNS_NO = {
+    ("docs/tutorial.md", FOUR): "train|average@(?!cmlm|ccan)",
+    ("docs/tutorial.md", WIDER): "[a-z_]+@(?!ccan)",
+    ("docs/guides/contrastive-sets.md", "make repro NAME=mine-en-cs"): "train",
+    (OWN_MECHANISM, "make repro"): "train@(?!scaled)",
+    (OWN_MECHANISM, "make repro-new"): "train",
+}
+
+UPDATES = {"maximum_updates": 2, "validate_every": 2, "schedule": {"kind": "cosine", "warmup": 1, "factor": 0.5}}
+RECIPE = {
+    "launch": {"train": "python", "decode": "python"},
+    "units": {"kind": "bpe", "joint": True, "merges": 400},
+    "model": {"width": 16, "feed_forward_width": 16, "heads": 2, "encoder_layers": 2, "decoder_layers": 2},
+    "training": {"batch_tokens": 512, "keep_last": 1} | UPDATES,
+    "averaging": {"count": 1},
+    "decoding": {"beam": 1, "maximum_length_ratio": 0, "maximum_length_offset": 5},
+    "significance": {"resamples": 10},
+    "rescored": [],
+}
+SPLITS = {"train": 300, "valid": 30, "test": 400}
+MINIATURE = SPLITS | {
+    "seed": 1,
+    "contrastive": {"within": 4, "cross_pairs": 3, "beside": 4, "far": 4, "previous_pairs": 3},
+    "probing": {"documents": 1500, "training": 40, "validation": 20, "test": 20, "words": 5},
+}
+CHOICE = {"src": ["One.", "Two."], "trg": {"correct": ["Un.", "Deux."], "incorrect": ["Un.", "Trois."]}}
+
+
+class Block(NamedTuple):
+    """A block of a page: its language, its text, and the paragraph before it."""
+
+    language: str
+    text: str
+    before: str
+
+
+def blocks(page):
+    """Yield the fenced blocks of a page and the indented ones, which are commands."""
+    lines = ["", *(ROOT / page).read_text(encoding="utf-8").split("\n"), ""]
+    paragraph, number = [], 0
+    while number < len(lines) - 1:
+        start = number = number + 1
+        if fence := re.match(r" *```(\w*)", lines[start]):
+            while not lines[number := number + 1].strip().startswith("```"):
+                pass
+            yield Block(fence[1], dedent("\n".join(lines[start + 1 : number])).strip(), " ".join(paragraph))
+        elif lines[start].startswith("    ") and not lines[start - 1].strip():
+            while lines[number + 1].startswith("    "):
+                number += 1
+            yield Block("bash", dedent("\n".join(lines[start : number + 1])).strip(), " ".join(paragraph))
+        elif lines[start].strip():
+            paragraph = [*paragraph, lines[start]] if lines[start - 1].strip() else [lines[start]]
+
+
+def commands(page):
+    return [block for block in blocks(page) if block.language == "bash"]
+
+
+def without_comment(line):
+    return re.sub(r" +# .*", "", line)
+
+
+def calls(text):
+    """Yield the calls of programs in shell commands, as words, without values of variables before them."""
+    for line in text.replace("\\\n", " ").splitlines():
+        call = []
+        for word in [*shlex.shlex(line, posix=True, punctuation_chars=True), ";"]:
+            if set(word) <= set("();<>|&"):
+                if call:
+                    yield call
+                call = []
+            elif call or not re.match(r"\w+=", word):
+                call.append(word)
+
+
+def edited(values, snippet):
+    """Put a snippet of YAML into settings: lists under `train` get longer, and a variant that is in none is added."""
+    kept = {key: value for key, value in (values.get("train") or {}).items() if isinstance(value, list)}
+    values = merged(values, snippet)
+    for key, names in kept.items():
+        values["train"][key] = list(dict.fromkeys([*names, *values["train"][key]]))
+    for name in snippet.get("variants", {}):
+        if not any(name in names for names in values["train"].values() if isinstance(names, list)):
+            of_documents = any(slot.endswith("_output") for slot in values["variants"][name].get("slots", {}))
+            values["train"]["document" if of_documents else "bitext"].append(name)
+    return values
+
+
+def merged(values, changes):
+    return values | {
+        key: merged(values.get(key) or {}, value) if isinstance(value, dict) else value
+        for key, value in changes.items()
+    }
+
+
+SNIPPETS = [
+    pytest.param(block.text, id=page)
+    for page in PAGES
+    for block in blocks(page)
+    if block.language == "yaml" and page != OWN_MECHANISM and "generated:" not in block.text
+]
+
+
+@pytest.mark.parametrize("text", SNIPPETS)
+def test_settings_of_a_page_can_be_added_to_the_default_experiment(tmp_path, text):
+    snippet = yaml.safe_load(text)
+    if not set(snippet) <= {field.name for field in fields(ExperimentSettings)}:
+        snippet = {"variants": snippet}
+    values = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    values["model"] |= {"encoder_layers": 6, "decoder_layers": 6}  # as papers have
+    path = tmp_path / "params.yaml"
+    path.write_text(yaml.safe_dump(edited(values, snippet)), encoding="utf-8")
+    settings = read_parameters(path)
+    for name in snippet.get("variants", settings.variants):
+        check_model(plan(settings, name).training.model, name)
+
+
+def test_the_mechanism_of_the_readme_scales_the_plain_attention(monkeypatch):
+    (text,) = (block.text for block in blocks("README.md") if block.language == "python")
+    mechanism = ModuleType("scaled_attention")
+    monkeypatch.setitem(sys.modules, mechanism.__name__, mechanism)  # dataclasses look their module up
+    exec(text, mechanism.__dict__)
+    place = Place(
+        slot="cross_attention",
+        layer=1,
+        width=8,
+        feed_forward_width=8,
+        heads=2,
+        bias=True,
+        dropout=0,
+        attention_dropout=0,
+    )
+    scaled = mechanism.build(mechanism.Settings(start=0.5), place)
+    plain = MultiHeadAttention(width=8, heads=2, bias=True, dropout=0)
+    plain.load_state_dict({name: value for name, value in scaled.state_dict().items() if name != "scale"})
+    queries, mask = torch.randn(2, 3, 8), torch.ones(1, 1, 1, 3, dtype=torch.bool)
+    context = LayerContext((queries,), (queries,), mask, causal=False, padding=mask[0, 0].expand(2, 3))
+    torch.testing.assert_close(scaled(queries, context), 0.5 * plain(queries, context))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_programs_accept_what_a_page_calls_them_with(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    inline = re.findall(r"`((?:\w+=\S+ )?(?:context-nmt|dvc|make|python) [^`…]+)`", text)
+    for call in (call for text in [*(block.text for block in commands(page)), *inline] for call in calls(text)):
+        match call:
+            case ["context-nmt", *arguments]:
+                accept(typer.main.get_command(app), arguments)
+            case ["dvc", *arguments] | ["python", "-m", "context_nmt.pipeline.dvc", *arguments] if arguments:
+                parse_args(arguments)
+            case ["make", target, *variables]:
+                makefile = (ROOT / "Makefile").read_text()
+                assert f"\n{target}:" in makefile, call
+                assert all(f"$({variable.split('=')[0]})" in makefile for variable in variables), call
+            case ["python", "stages", stage, *_]:
+                assert stage in ["--help", *stages(ROOT)], call
+            case ["python", "-m", module, *_]:
+                assert find_spec(module), call
+
+
+def accept(command, arguments):
+    """Parse the arguments of a command or subcommand as Click does."""
+    while hasattr(command, "commands") and arguments and not arguments[0].startswith("-"):
+        assert arguments[0] in command.commands, arguments
+        command, arguments = command.commands[arguments[0]], arguments[1:]
+    if arguments and "--help" not in arguments:
+        command.make_context("context-nmt", arguments)
+
+
+def test_blocks_have_a_language():
+    assert [(page, block.text) for page in PAGES for block in blocks(page) if not block.language] == []
+
+
+def test_what_does_not_run_says_why():
+    found = [
+        (without_comment(line), block.before + line)
+        for page in PAGES
+        for block in commands(page)
+        for line in block.text.splitlines()
+    ]
+    assert [line for line, said in found if line in NEEDS and NEEDS[line] not in said] == []
+    assert {*NEEDS, *PRINTS, *BEFORE, *(line for _, line in RUNS_NO)} - {line for line, _ in found} == set()
+
+
+DOCUMENTED = {
+    without_comment(line)
+    for page in PAGES
+    if page != "README.md"
+    for block in commands(page)
+    for line in block.text.splitlines()
+}
+
+
+def is_left_out(page, line):
+    """Whether a command is not to run here, or has nothing to do, or is one of README.md that runs on another page."""
+    nothing_new = re.fullmatch("make repro( NAME=.*)?", line) and page not in (OWN_CORPUS, *EDITED)
+    return line in NEEDS or WHOLE.fullmatch(line) or nothing_new or (page == "README.md" and line in DOCUMENTED)
+
+
+class Reader:
+    """Somebody at a shell in the project."""
+
+    def __init__(self, folder):
+        self.folder, self.place = folder / "project", folder
+        self.environment = {
+            **{key: value for key, value in os.environ.items() if not key.startswith(("GIT_", "DVC_"))},
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(self.folder / "src"),
+            "HOME": str(folder),
+            "OMP_NUM_THREADS": "1",
+            "DATA_MIRROR": str(folder / "mirror"),
+            "DVC_SITE_CACHE_DIR": str(folder / "site"),
+            "DVC_NO_ANALYTICS": "1",
+            **{f"GIT_{who}_{what}": "a@b.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+        }
+
+    def run(self, script, folder="."):
+        """Run a script in a folder of the project; return the folder where it ends and what it printed."""
+        script = script.replace("/path/to", str(self.place))
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", f"{script}\npwd > {self.place / 'pwd'}"],
+            cwd=self.folder / folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{script}\n{done.stdout}"
+        return os.path.relpath((self.place / "pwd").read_text().strip(), self.folder), done.stdout
+
+    def write(self, name, values):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(values if isinstance(values, str) else json.dumps(values, indent=1), encoding="utf-8")
+
+    def commit(self):
+        """Let pages start from what is here now."""
+        self.run("git add --all; git commit --quiet -m start; git tag --force start")
+
+    def start_page(self):
+        """Go back to the commit that pages start from, and make what stands for the environment."""
+        self.run("git reset --hard --quiet start; git clean -fdq; dvc checkout --quiet")
+        for folder in self.folder.glob("experiments/*"):
+            if not (folder / "params.yaml").is_file():  # the rest is ignored by git
+                shutil.rmtree(folder)
+        self.run("git for-each-ref --format 'delete %(refname)' refs/exps | git update-ref --stdin")
+        self.write(".venv/bin/activate", f"PATH={self.folder}/.venv/bin:$PATH\n")
+        self.write(".venv/bin/mypy", "#!/bin/sh\n")  # takes a minute
+        (self.folder / ".venv/bin/mypy").chmod(0o755)
+        self.write(".venv/requirements.installed", "")
+
+    def read(self, page, block):
+        """Put what is no command where the page says."""
+        if block.language == "yaml" and page in EDITED:
+            path = self.folder / EDITED[page]
+            snippet = yaml.safe_load(block.text)
+            for sizes in snippet.get("generated", {}).values():
+                sizes |= MINIATURE
+            self.write(EDITED[page], edited(yaml.safe_load(path.read_text()), snippet))
+        elif block.language == "json":
+            self.write("data/mine/NAME.en-cs.jsonl", f"{block.text}\n")
+        elif block.language == "python" and "SLOTS" in block.text:
+            self.write("src/context_nmt/mechanisms/scaled_attention.py", f"{block.text}\n")
+        elif block.language == "python":
+            path = self.folder / "tests/test_mechanisms.py"
+            path.write_text(path.read_text().replace("\nFACTS = {\n", f"\n{block.text}\n"))
+
+
+def tiny(parameters, variants, **changes):
+    """Return the settings of an experiment with the least recipe, and with these of its variants."""
+    values = yaml.safe_load((ROOT / parameters).read_text(encoding="utf-8")) | RECIPE
+    values["variants"] = {name: values["variants"][name] for name in variants}
+    for variant in values["variants"].values():
+        if "training" in variant:
+            variant["training"] |= UPDATES
+            variant["averaging"] = variant["averaging"] | {"count": 1}
+    values["train"] = {
+        key: [name for name in value if name in variants] if isinstance(value, list) else value
+        for key, value in values["train"].items()
+    }
+    if not values["train"]["distilled"]:
+        values["train"]["teachers"] = []
+    values["probing"] |= {"sentences": [], "words": []}
+    return values | changes
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    """In a copy of the project with tiny experiments, the default one of which has run."""
+    reader = Reader(tmp_path_factory.mktemp("reader"))
+    for name in (".dvc", "src", "stages", "tests", "benchmarks"):
+        skip = shutil.ignore_patterns("__pycache__", "cache", "tmp", "config.local")
+        shutil.copytree(ROOT / name, reader.folder / name, ignore=skip)
+    for path in (path for path in ROOT.iterdir() if path.is_file() and path.name not in (".git", "dvc.lock")):
+        shutil.copy(path, reader.folder)
+    texts = {f"{split}.{language}": "I .\n" * count for split, count in SPLITS.items() for language in ("en", "de")}
+    sets = {"choice.json": json.dumps({"1": {"type": "repet", "examples": [CHOICE]}})}
+    corpora = {}
+    for name, form, files in (("multi30k", "text", texts), ("discourse_mt", "discourse_mt", sets)):
+        entry = [
+            {"to": file.removesuffix(".json"), "url": f"https://example.org/{file}", "sha256": None} for file in files
+        ]
+        corpora[name] = {"format": form, "licence": "free", "homepage": "none", "files": entry}
+        for file, text in files.items():
+            reader.write(reader.place / "mirror" / name / file, text)
+    reader.write("data/params.yaml", {"generated": {"miniature": MINIATURE}, "corpora": corpora})
+    shutil.copy(ROOT / "data/.gitignore", reader.folder / "data")
+    reader.write("params.yaml", tiny("params.yaml", ("transformer", "cmlm", "ccan", "han_encoder")))
+    corpus = {"name": "multi30k", "source": "en", "target": "de", "tests": ["valid", "test"]}
+    for name, variants in {"multi30k-en-de": ["transformer"], "multi30k-en-de-masked": ["transformer", "cmlm"]}.items():
+        parameters = f"experiments/{name}/params.yaml"
+        reader.write(parameters, tiny(parameters, variants, corpus=corpus))
+        shutil.copy(ROOT / "dvc.yaml", reader.folder / "experiments" / name)
+        for path, text in OWN_REPOSITORY.items():
+            reader.write(f"experiments/{name}/{path}", text)
+    reader.run("git init --quiet; context-nmt repro --jobs 2")
+    reader.commit()
+    return reader
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)])
+def test_the_commands_of_a_page_run(reader, page):
+    reader.start_page()
+    if page == "docs/guides/several-processes.md":  # it runs everything thrice: here, one system is only trained
+        reader.write("params.yaml", tiny("params.yaml", ["transformer"]))
+        pipeline = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+        stages_left = ("plan", "download", "tokenize", "bpe", "train")
+        reader.write("dvc.yaml", {"stages": {stage: pipeline[stage] for stage in stages_left}})
+    folder = "."
+    for block in blocks(page):
+        lines = [
+            without_comment(line) for line in block.text.splitlines() if not is_left_out(page, without_comment(line))
+        ]
+        if block.language != "bash":
+            reader.read(page, block)
+        elif lines:
+            reader.run(BEFORE.get(lines[0], ""), folder)
+            folder, printed = reader.run("\n".join(lines), folder)
+            for line in lines:
+                assert re.search(PRINTS.get(line, ""), printed), printed
+                assert not re.search(rf"(?m)^(Running stage ')?({RUNS_NO.get((page, line), '!')})", printed), printed
+    assert folder == ".", "a page leads back to the project's folder"
+    if page == OWN_CORPUS:
+        reader.commit()
