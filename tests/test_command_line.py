@@ -11,6 +11,7 @@ import typer
 from terminal import Terminal
 
 from context_nmt import command_line
+from context_nmt.command_line import Unfinished
 from context_nmt.files import UserError
 from context_nmt.progress import INTERVAL, read_line
 
@@ -83,6 +84,7 @@ def test_help_keeps_the_tree_of_files(command, capsys):
         (PermissionError(errno.EACCES, "Permission denied", "a/b"), 1, "error: a/b: Permission denied"),
         (OSError(errno.EROFS, "Read-only file system", "a/b"), 1, "error: a/b: Read-only file system"),
         (KeyboardInterrupt(), 130, "interrupted"),
+        (Unfinished("half of it"), 75, "stopped: half of it"),
     ],
 )
 def test_what_the_machine_or_the_user_stops_is_one_line(command, capsys, error, status, line):

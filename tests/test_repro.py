@@ -12,6 +12,7 @@ import yaml
 from dvc.utils.serialize import dump_yaml, modify_yaml
 from terminal import Terminal
 
+from context_nmt.command_line import GO_ON
 from context_nmt.pipeline.dvc import modify_quickly
 from context_nmt.progress import INTERVAL, read_line
 
@@ -193,6 +194,28 @@ def test_ctrl_c_stops_all(project):
     process.send_signal(signal.SIGINT)
     status, lines = finish(process)
     assert (status, lines) == (130, ["interrupted"])
+    assert processes(project) == []
+
+
+SAVING = """
+trap 'kill $!; sleep 0.5; echo saved > state-$1; exit 75' TERM
+echo ready
+sleep 987 &
+wait
+"""
+
+
+def test_sigterm_lets_stages_save_their_state(project):
+    process = start(project, SAVING, "--jobs", "2")
+    ready = 0
+    while ready < 2:
+        line = process.stdout.readline()
+        assert line
+        ready += line.endswith("| ready\n")
+    process.terminate()
+    status, lines = finish(process)
+    assert (status, len(lines)) == (GO_ON, 1), lines
+    assert all((project / f"state-{name}").is_file() for name in ("one", "two"))
     assert processes(project) == []
 
 

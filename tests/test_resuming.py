@@ -15,6 +15,7 @@ import pytest
 import torch
 from tiny_training import RUN, column, make_experiment, scripted, train
 
+from context_nmt.command_line import Unfinished
 from context_nmt.decoding import validation
 from context_nmt.files import UserError, locked
 from context_nmt.models import devices
@@ -126,8 +127,12 @@ def run(experiment, seed=1):
     train_run(experiment, "plain", seed, device="cpu")
 
 
-def counted_updates(monkeypatch, stop_at=None):
-    """The numbers of the updates as they are made; the first time that `stop_at` comes, Ctrl-C is pressed."""
+def press_ctrl_c():
+    raise KeyboardInterrupt
+
+
+def counted_updates(monkeypatch, stop_at=None, stop=press_ctrl_c):
+    """The numbers of the updates as they are made; the first time that `stop_at` comes, `stop` is called."""
     numbers, pressed = [], []
     update = trainer.Updater.update
 
@@ -135,7 +140,7 @@ def counted_updates(monkeypatch, stop_at=None):
         numbers.append(number)
         if number == stop_at and not pressed:
             pressed.append(number)
-            raise KeyboardInterrupt
+            stop()
         return update(self, number, batches)
 
     monkeypatch.setattr(trainer.Updater, "update", watched)
@@ -150,6 +155,18 @@ def stopped(folder, monkeypatch, **changes):
         run(experiment)
     updates.clear()
     return experiment, updates
+
+
+def test_sigterm_saves_the_state(tmp_path, monkeypatch):
+    whole = digests(train(tmp_path / "whole"))
+    experiment = make_experiment(tmp_path / "stopped")
+    updates = counted_updates(monkeypatch, stop_at=3, stop=lambda: os.kill(os.getpid(), signal.SIGTERM))
+    with pytest.raises(Unfinished, match="update 3"):
+        run(experiment)
+    run(experiment)
+    assert updates == [1, 2, 3, 4, 5, 6]
+    assert digests(experiment) == whole
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 def test_another_plan_text_seed_or_code_starts_from_the_beginning(tmp_path, monkeypatch):

@@ -4,7 +4,9 @@ import errno
 import inspect
 import io
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,7 +17,12 @@ from context_nmt.files import FULL, UserError
 if TYPE_CHECKING:
     import typer
 
+GO_ON = 75  # exit status, EX_TEMPFAIL: the work is not done, and the same command continues it
 OF_THE_MACHINE = (*FULL, errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+class Unfinished(Exception):  # noqa: N818 (no error)
+    """Work that was stopped and that the same command continues."""
 
 
 def run(main: Callable[..., Any], name: str | None = None) -> None:
@@ -45,13 +52,15 @@ def application(*commands: Callable[..., Any], help: str | None = None) -> "type
 def one_line_errors() -> Iterator[None]:
     """Exit with a one-line error for problems that the user can fix; let all other exceptions pass, as bugs.
 
-    The exit status is 1 for a UserError and for a disk that is full or not writable, and 130 for Ctrl-C
-    ("interrupted"). This also works as a decorator, and without Typer, so that it can guard slow imports.
+    The exit status is 1 for a UserError and for a disk that is full or not writable, 130 for Ctrl-C ("interrupted"),
+    and 75 for Unfinished. This also works as a decorator, and without Typer, so that it can guard slow imports.
     """
     try:
         yield
     except UserError as error:
         _leave(f"error: {error}", 1)
+    except Unfinished as reason:
+        _leave(f"stopped: {reason}", GO_ON)
     except OSError as error:
         if error.errno not in OF_THE_MACHINE:
             raise
@@ -60,6 +69,21 @@ def one_line_errors() -> Iterator[None]:
         _leave(f"error: {error.filename or 'output'}: {error.strerror}", 1)
     except KeyboardInterrupt:
         _leave("interrupted", 130)
+
+
+@contextmanager
+def noticing(*signals: signal.Signals) -> Iterator[list[int]]:
+    """Yield a list that gets each of these signals as it arrives; they do nothing else until the block ends."""
+    arrived: list[int] = []
+    if threading.current_thread() is not threading.main_thread():  # only the main one may choose what a signal does
+        yield arrived
+        return
+    earlier = {number: signal.signal(number, lambda number, _: arrived.append(number)) for number in signals}
+    try:
+        yield arrived
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
 
 
 def _leave(message: str, status: int) -> NoReturn:

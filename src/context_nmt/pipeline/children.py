@@ -10,7 +10,9 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
+from context_nmt.command_line import Unfinished
 from context_nmt.files import UserError
 from context_nmt.pipeline.display import Display
 from context_nmt.progress import INTERVAL
@@ -36,24 +38,25 @@ class Children:
         self._quiet = False
 
     def __enter__(self) -> "Children":
-        for signal_number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(signal_number) != signal.SIG_IGN:  # nohup ignores SIGHUP
-                signal.signal(signal_number, signal.default_int_handler)  # so these signals end the children, too
+        signal.signal(signal.SIGTERM, _stop)
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup does
+            signal.signal(signal.SIGHUP, signal.default_int_handler)  # so that it ends the children, too
         self.display.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, reason: BaseException | None, *__: object) -> None:
         try:
-            self._end()
+            self._end(signal.SIGTERM if isinstance(reason, Unfinished) else signal.SIGINT)
         finally:
             self.display.__exit__()
 
-    def _end(self) -> None:
+    def _end(self, signal_number: signal.Signals) -> None:
+        """Send a signal to all children and wait for their end; at SIGTERM, trainings save their state."""
         self._quiet = True
         deadline = time.monotonic() + PATIENCE
         for process in self.running.values():
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGINT)
+                os.killpg(process.pid, signal_number)
         for process in self.running.values():
             try:
                 process.wait(max(0.0, deadline - time.monotonic()))
@@ -121,3 +124,7 @@ class Children:
 def _take_interrupts() -> None:
     """Let a child react to Ctrl-C even if this process ignores it, as a background job does."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _stop(*_: object) -> NoReturn:
+    raise Unfinished("SIGTERM; the same command continues")

@@ -5,6 +5,7 @@ this takes two seconds, longer than most stages; ruamel.yaml's parser and emitte
 except that commands of more than 80 characters may be broken at other spaces.
 """
 
+import signal
 import sys
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -49,7 +50,8 @@ def _yaml() -> YAML:
 
 
 def run(arguments: list[str]) -> int:
-    """Run a DVC command and return its exit status."""
+    """Run a DVC command and return its exit status; after SIGTERM, which stages get too, when its stage has ended."""
+    signal.signal(signal.SIGTERM, lambda *_: None)  # not SIG_IGN, which stages would inherit
     dvcfile.modify_yaml = modify_quickly
     return int(main(arguments))
 

@@ -3,7 +3,7 @@
 import csv
 import math
 import shutil
-import sys
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from context_nmt.command_line import Unfinished, noticing
 from context_nmt.corpus.batching import Indices
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import replacing, replacing_folder, write_json
@@ -21,7 +22,7 @@ from context_nmt.models.devices import has_fast_bf16, processor_of
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.models.processes import Processes
-from context_nmt.progress import tracked
+from context_nmt.progress import say, tracked
 from context_nmt.training.batches import EXAMPLES, Batch, Pairs, Random, pairs_for
 from context_nmt.training.reporting import Reporter
 from context_nmt.training.updating import Totals, Updater
@@ -59,7 +60,8 @@ class Trainer:
     def run(self) -> None:
         """Train until maximum_updates or until patience runs out; same seed, same machine, same bytes.
 
-        Every process of a training calls it; the first one writes. Raise UserError for a training that diverges.
+        Every process of a training calls it; the first one writes. Raise UserError for a training that diverges, and
+        Unfinished after SIGTERM, with the state saved.
         """
         settings = self.settings = self.plan.training
         self.updater = Updater(self.plan, self.model, seed=self.seed, processes=self.processes)
@@ -72,7 +74,7 @@ class Trainer:
         for _ in islice(stream, self.progress.update * settings.accumulation):
             pass  # batches seen before the kill
         reporter = Reporter(settings.maximum_updates, done=self.progress.update)
-        with reporter.progress:
+        with reporter.progress, noticing(signal.SIGTERM) as signals:
             while self.progress.update < settings.maximum_updates and not self._out_of_patience():
                 self.progress.update += 1
                 update = self.progress.update
@@ -89,6 +91,10 @@ class Trainer:
                     reporter.validation(self.progress.rows[-1])
                 elif time.monotonic() > self.saved + SAVE_SECONDS:
                     self._save_state()
+                (asked,) = self.processes.sum([len(signals)])
+                if asked and update < settings.maximum_updates:
+                    self._save_state()
+                    raise Unfinished(f"SIGTERM after update {update:,}; the same command continues from there")
         if self.processes.first:
             self._finish(training)
 
@@ -100,10 +106,9 @@ class Trainer:
         self.updater.precision = self.progress.precision
         self.processor = processor_of(device)
         if self.processes.first and self.progress.precision == "bf16" and not has_fast_bf16(device):
-            print(
+            say(
                 f"training.precision is {self.settings.precision}: {self.processor} has no instructions for bf16;"
-                " fp32 would be faster here",
-                file=sys.stderr,
+                " fp32 would be faster here"
             )
 
     def _examples(self, pairs: Pairs, batch: Indices, random: Random) -> Batch:
