@@ -9,7 +9,9 @@ RUN apt-get update && apt-get install --no-install-recommends --yes git make && 
 FROM base
 ARG PIP_EXTRA_INDEX_URL=
 WORKDIR /context-nmt
+COPY requirements.lock .
+RUN python3.11 -m venv .venv && .venv/bin/pip install --no-cache-dir --requirement requirements.lock
 COPY . .
-RUN make .venv && rm -rf /root/.cache
+RUN make .venv
 ENV PATH=/context-nmt/.venv/bin:$PATH
 CMD ["make", "repro"]

@@ -20,10 +20,14 @@ class BuildWithProject(build_py):
         super().run()
         if not self.editable_mode:
             here = Path(__file__).parent
-            for path in (path for pattern in PROJECT for path in here.glob(pattern)):
-                copy = Path(self.build_lib, "context_nmt", "project", path.relative_to(here))
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, copy)
+            for pattern in PROJECT:
+                paths = list(here.glob(pattern))
+                if not paths:
+                    raise FileNotFoundError(f"{here / pattern}: nothing matches; MANIFEST.in names what an sdist has")
+                for path in paths:
+                    copy = Path(self.build_lib, "context_nmt", "project", path.relative_to(here))
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(path, copy)
 
 
 setup(cmdclass={"build_py": BuildWithProject})

@@ -553,12 +553,15 @@ def test_a_clone_without_the_cache_is_up_to_date_and_trains_a_new_variant_and_se
     assert ran(clone.run("dvc", "repro", "--allow-missing", "--dry")) == []
 
 
-def test_a_project_out_of_the_wheel_runs(tmp_path):
+def test_a_project_out_of_the_source_distribution_runs(tmp_path):
     """Installed, `context-nmt new` makes a folder that needs nothing of this repository."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     options = ["--no-deps", "--no-build-isolation", "--no-index"]
     copy = shutil.copytree(ROOT, tmp_path / "copy", ignore=shutil.ignore_patterns(".venv", "runs", "cache", "build"))
-    subprocess.run([*pip, "wheel", *options, str(copy), "--wheel-dir", str(tmp_path)], check=True, capture_output=True)
+    sdist = f"from setuptools import build_meta; build_meta.build_sdist({str(tmp_path)!r})"
+    subprocess.run([sys.executable, "-c", sdist], cwd=copy, check=True, capture_output=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    subprocess.run([*pip, "wheel", *options, archive, "--wheel-dir", str(tmp_path)], check=True, capture_output=True)
     subprocess.run([*pip, "install", *options, "--target", "site", *tmp_path.glob("*.whl")], cwd=tmp_path, check=True)
     shutil.rmtree(copy)
     environment = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
