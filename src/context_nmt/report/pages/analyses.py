@@ -79,7 +79,7 @@ sentences.""",
         text="""\
 How much the local and the global attention of a dual context differ (Ampomah et al. 2021): the Jensen-Shannon
 divergence of their maps in nats, from 0 to ln 2 = 0.693; the mean over queries and sentences. A map is the largest
-weight of any head, renormalised; the row below has the mean over pairs of heads with the same index.""",
+weight of any head, renormalized; the row below has the mean over pairs of heads with the same index.""",
         absent="No system has two attentions in one layer.",
         picture="Divergence of local and global attention",
         across="layer",

@@ -12,7 +12,7 @@ from context_nmt.results.table import RESCORED, Results, is_score, name_of
 
 COSTS = ("Parameters", "MFLOPs", "FLOPs / baseline", "Training speed", "Decoding speed")
 TESTS = {"bootstrap": "p, compare-mt", "sacrebleu": "p, sacrebleu", "sign": "p, sign test"}
-BEST = "(upper bound for one sentence at a time)"
+BEST = "(oracle without context: majority choice)"
 NOTES = """\
 † p < 0.05, ‡ p < 0.01 in the system's own test (its p is bold) against its baseline with the same seed, for every seed
 and in the same direction; only {metric} was tested. The tests account for the choice of sentences ({resamples}

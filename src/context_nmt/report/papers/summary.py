@@ -141,4 +141,4 @@ def _p_of_seeds(p: float, seeds: int) -> str:
     """Format the largest p over seeds, which is 1 where they disagree on the better system."""
     if seeds == 1:
         return f"p {p_text(p)}"
-    return f"p {p_text(p)} in the weakest seed" if p < 1 else "the seeds disagree or are equal"
+    return f"p {p_text(p)} in the weakest seed" if p < 1 else "seeds disagree in sign or tie"
