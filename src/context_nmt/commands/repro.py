@@ -22,11 +22,12 @@ def repro(
     """Run the stages that are not up to date.
 
     Stages that do not depend on each other run side by side; `dvc repro`, which runs one stage at a time, gives the
-    same results. No more stages run at once than there are runs (variant × seed). OMP_NUM_THREADS, unless it is set, is
-    each stage's share of the cores. A failing stage, or Ctrl-C, stops the others; rerun the command to continue.
+    same results. No more stages run at once than there are runs (variants times seeds). OMP_NUM_THREADS, unless it
+    is set, is each stage's share of the cores. A failing stage, or Ctrl-C, stops the others; rerun the command to
+    continue.
 
-    In a terminal, the progress of each stage is shown below the log. Otherwise, long stages report every 30 seconds (set
-    CONTEXT_NMT_PROGRESS_SECONDS to change this). At the end, the main scores are printed.
+    In a terminal, the progress of each stage is shown below the log. Otherwise, long stages report every 30 seconds
+    (set CONTEXT_NMT_PROGRESS_SECONDS to change this). At the end, the main scores are printed.
 
     Missing files are remade, so a clone without the DVC cache trains everything. With --allow-missing, it trains
     only new variants and seeds, and those they start or learn from.

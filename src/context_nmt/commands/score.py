@@ -38,9 +38,9 @@ def score(
     raw text, are left out.
 
     With both alignments, `apt_pronouns` is the share, from 0 to 1, of the reference's pronouns that the translation
-    reproduces at the position aligned with them through the source; `apt_nouns` is the same for nouns. The links may come from any
-    aligner; with several references they are for the first. The list of pronouns is English or German, by --language,
-    or your own; nouns are found by NLTK's English tagger if its data is installed.
+    reproduces at the position aligned with them through the source; `apt_nouns` is the same for nouns. The links may
+    come from any aligner; with several references they are for the first. The list of pronouns is English or German,
+    by --language, or your own; nouns are found by NLTK's English tagger if its data is installed.
 
     Reads
 
