@@ -221,6 +221,7 @@ class Paper(Checked):
     venue: str
     link: str
     claim: str  # its conclusion, a sentence without numbers
+    place: int = 0  # in the report, where papers without one come first, by file name
     claims: tuple[Claim, ...] = ()  # besides the gains of its headlines
     tables: tuple[PaperTable, ...]
 
@@ -242,8 +243,9 @@ class Paper(Checked):
 
 
 def read_papers(folder: Path = PAPERS) -> dict[str, Paper]:
-    """Read all papers of a folder, by file name; raise UserError for a broken rule or an empty folder."""
+    """Read all papers of a folder, in the report's order; raise UserError for a broken rule or an empty folder."""
     paths = sorted(folder.glob("*.yaml"))
     if not paths:
         raise UserError(f"{folder}: no paper in this folder")
-    return {path.stem: check(Paper, read_yaml(path), where=path.name) for path in paths}
+    papers = {path.stem: check(Paper, read_yaml(path), where=path.name) for path in paths}
+    return dict(sorted(papers.items(), key=lambda named: named[1].place))
