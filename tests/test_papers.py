@@ -406,6 +406,7 @@ def test_the_papers_stand_beside_an_experiment_with_their_systems(tmp_path):
     assert "context_aware_cross_attention-figure-2a" not in ran  # no system is gated
     assert "lexical_shortcuts-contrawsd" not in ran
     assert {entry.paper for entry in ran.values()} == set(read_papers())
+    assert [paper.place for paper in read_papers().values()] == [1, 2, 3, 4, 5]
     assert all(entry.grid.notes[0] == REPLICA for entry in ran.values())
     sizes = ran["lexical_shortcuts-table-5"].grid.numbers().query("variant == 'lexical_shortcuts_fusion'")
     published, own = (sizes[sizes.text.str.contains(ratio)].iloc[0] for ratio in ("1.29", "4.00"))

@@ -28,7 +28,7 @@ class Analysis:
     wholes: tuple[tuple[str, str], ...] = ()  # metrics without a layer ("" for that of the row), with column titles
     counts: tuple[str, str] = ("", "")  # metric of the text shown in column titles, and its unit
     only_measured: bool = False  # leave out systems without a value
-    gains: bool = False  # the picture shows differences to the system's baseline
+    gains: bool = False  # the picture shows differences from the system's baseline
     decimals: int = 3
 
     @property

@@ -151,7 +151,7 @@ def with_items(results: Results, measure: Measure, title: str) -> str:
 
 
 def _tests(results: Results, test_set: str) -> Iterator[Grid]:
-    """Yield a table of the differences to baselines, if there are any."""
+    """Yield a table of the differences from baselines, if there are any."""
     measure = Measure(test_set, results.settings.significance.metric)
     rows = []
     for variant in results.models:

@@ -50,7 +50,7 @@ class PaperColumn(Wanted):
     id: str
     label: str
     languages: str | None = None  # SOURCE-TARGET; the table's if unset
-    difference: bool = False  # the published numbers are differences to the row's baseline
+    difference: bool = False  # the published numbers are differences from the row's baseline
     unit: Literal["", "K", "M"] = ""  # of published parameters: thousands or millions
     decimals: int = 2
     at: int | str | None = None  # its place on a figure's axis
@@ -180,7 +180,7 @@ class PaperTable(Checked):
         return max([2, *(column.decimals for column in self.columns if column.metric == metric)])
 
     def published_gain(self, row: PaperRow, column: PaperColumn) -> float | None:
-        """Return the published difference to the row's baseline, or the difference of the two published numbers."""
+        """Return the published difference from the row's baseline, or the difference of the two published numbers."""
         value, baseline_value = row.published.get(column.id), self._of_baseline(row, column)
         if value is None or column.difference:
             return value
