@@ -12,7 +12,7 @@ from context_nmt.results.table import RESCORED, Results, is_score, name_of
 
 COSTS = ("Parameters", "MFLOPs", "FLOPs / baseline", "Training speed", "Decoding speed")
 TESTS = {"bootstrap": "p, compare-mt", "sacrebleu": "p, sacrebleu", "sign": "p, sign test"}
-BEST = "(upper bound for one sentence at a time)"
+BEST = "(oracle without context: majority choice)"
 NOTES = """\
 † p < 0.05, ‡ p < 0.01 in the system's own test (its p is bold) against its baseline with the same seed, for every seed
 and in the same direction; only {metric} was tested. The tests account for the choice of sentences ({resamples}
@@ -151,7 +151,7 @@ def with_items(results: Results, measure: Measure, title: str) -> str:
 
 
 def _tests(results: Results, test_set: str) -> Iterator[Grid]:
-    """Yield a table of the differences to baselines, if there are any."""
+    """Yield a table of the differences from baselines, if there are any."""
     measure = Measure(test_set, results.settings.significance.metric)
     rows = []
     for variant in results.models:
