@@ -39,6 +39,15 @@ def on_files(files, config):
     return files
 
 
+def on_page_markdown(text, page, config, files):
+    """Point links to files of the project, which work in a clone, to their pages here."""
+    if page.file.src_uri not in RESULTS:
+        up = "../" * len(Path(page.file.src_uri).parts)
+        for target, source in {**RESULTS, "results/figures/bleu.svg": "reports/figures/bleu.svg"}.items():
+            text = text.replace(f"({up}{source}", f"({up.removesuffix('../')}{target}")
+    return text
+
+
 def on_page_content(html, page, config, files):
     """Turn formulas into MathML, and warn of paths that do not exist."""
     if page.file.src_uri not in RESULTS:

@@ -32,9 +32,9 @@ sentence, by mean log-probability per unit including END. In brackets: the diffe
 
 FRONT = (
     "FLOPs are those of training, per target token. In brackets is the difference from the baseline; † p < 0.05 and"
-    " ‡ p < 0.01 in the system's own test, with every seed. The other columns are percentages of contrastive items"
-    " whose correct translation is more probable than every wrong one."
+    " ‡ p < 0.01 in the system's own test, with every seed."
 )
+ITEMS = " The other columns are percentages of contrastive items whose right translation beats every wrong one."
 
 
 def results_page(results: Results) -> Page:
@@ -105,7 +105,7 @@ def front_page(results: Results) -> Page:
     signatures = {signature for measure in scores for signature in results.signatures(measure)}
     return Page(
         title=results.title,
-        introduction=FRONT,
+        introduction=FRONT + (ITEMS if accuracies else ""),
         sections=(Section(grids=(grid_of("", titles, rows),)),),
         signatures=tuple(sorted(signatures)),
     )
