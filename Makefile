@@ -16,6 +16,9 @@ endif
 export DATA_MIRROR
 endif
 
+ifeq ($(origin NAME):$(NAME),command line:)
+$(error NAME is empty; name an experiment, or leave NAME out for the default one)
+endif
 EXPERIMENT := $(if $(NAME),experiments/$(NAME),.)
 INSTALLED := .venv/requirements.installed
 PYTEST := OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder

@@ -25,7 +25,7 @@ LINES = 500_000  # to segment
 
 
 def tokenize(rounds: int) -> Part:
-    """Compare normalising and tokenizing all of Multi30k."""
+    """Compare normalizing and tokenizing all of Multi30k."""
     prepared()
     contenders = [
         Contender(name=SACREMOSES, prepare=_sacremoses, unit="lines"),
@@ -33,7 +33,7 @@ def tokenize(rounds: int) -> Part:
     ]
     measured = measure("tokenize", contenders, rounds)
     notes = [
-        f"{_count():,} lines in two languages. Both programs normalise punctuation and tokenize, without truecasing;"
+        f"{_count():,} lines in two languages. Both programs normalize punctuation and tokenize, without truecasing;"
         " ours also counts and cleans, as the stage does.",
         same_bytes(measured),
     ]

@@ -9,9 +9,8 @@ from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
-REPORT = "results/report.md"
 RESULTS = {  # pages that the pipeline writes, by the page that shows them
-    REPORT: "reports/report.md",
+    "results/report.md": "reports/report.md",
     "results/default.md": "metrics/results.md",
     "results/speed.md": "benchmarks/README.md",
 }
@@ -34,11 +33,19 @@ def on_files(files, config):
             if mark:
                 pictures[f"results/{target}"] = ROOT / Path(source).parent / target
         text = LINK.sub(lambda link: link[0] if link[1] else f"`{Path(link[3]).name}`", text)  # pages are not here
-        wide = "hide: [navigation]\n" if page == REPORT else ""  # its tables have many columns
-        files.append(File.generated(config, page, content=f"---\nsearch: {{exclude: true}}\n{wide}---\n\n{text}"))
+        files.append(File.generated(config, page, content=f"---\nsearch: {{exclude: true}}\n---\n\n{text}"))
     for page, picture in pictures.items():
         files.append(File.generated(config, page, abs_src_path=str(picture)))
     return files
+
+
+def on_page_markdown(text, page, config, files):
+    """Point links to files of the project, which work in a clone, to their pages here."""
+    if page.file.src_uri not in RESULTS:
+        up = "../" * len(Path(page.file.src_uri).parts)
+        for target, source in {**RESULTS, "results/figures/bleu.svg": "reports/figures/bleu.svg"}.items():
+            text = text.replace(f"({up}{source}", f"({up.removesuffix('../')}{target}")
+    return text
 
 
 def on_page_content(html, page, config, files):

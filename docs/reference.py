@@ -5,6 +5,7 @@ import importlib
 import inspect
 import io
 import pkgutil
+import re
 import sys
 import tokenize
 from pathlib import Path
@@ -31,7 +32,8 @@ KEYS = """\
 # Keys of params.yaml
 
 Every key, from the code that checks it. A wrong key or value is refused before anything runs, with the key's path, what
-is allowed and the nearest known key. A key without a default is required. A variant's `model`, `training`, `averaging`
+is allowed and the nearest known key. A section is a mapping whose keys are listed further down; a section that is left
+out has their defaults. A variant's `model`, `training`, `averaging`
 and `decoding` take the keys of these sections and change them for that variant.
 """
 COMMANDS = """\
@@ -39,7 +41,9 @@ COMMANDS = """\
 
 `context-nmt` is for people, `python stages NAME` is what `dvc.yaml` calls. `--help` prints the same texts.
 """
-NAMES = {int: "integer", float: "number", str: "text", bool: "`true`, `false`", Any: "anything", NoneType: "`null`"}
+NAMES = {int: "integer", float: "number", str: "string", bool: "`true`, `false`", Any: "value", NoneType: "`null`"}
+WHOLE = 200  # characters of the first sentence of a help, which Typer would cut off
+EXAMPLE = re.compile(r"\{.*?\}")  # in a comment; outside code, Markdown would take it for attributes
 
 
 def on_files(files, config):
@@ -50,7 +54,7 @@ def on_files(files, config):
 
 
 def keys():
-    """Write all keys, a section per table of params.yaml, then those of mechanisms and of data/params.yaml."""
+    """Write all keys, a table per section of params.yaml, then those of mechanisms and of data/params.yaml."""
     parts = [
         KEYS,
         *section(ExperimentSettings, "Top level", ""),
@@ -88,43 +92,50 @@ def table(kind):
     said, hints = comments(kind), get_type_hints(kind, include_extras=True)
     yield "| Key | Allowed | Default | Meaning |\n| --- | --- | --- | --- |"
     for field in fields:
-        meaning = said.get(field.name) or first_sentence(hints[field.name])
+        meaning = EXAMPLE.sub(r"`\g<0>`", said.get(field.name) or first_sentence(hints[field.name]))
         cells = (f"`{field.name}`", allowed(hints[field.name]), default(field), meaning)
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
     yield ""
 
 
 def first_sentence(hint):
-    """Return what the docstring of a table says first; nothing for a plain value."""
+    """Return what the docstring of a section says first; nothing for a plain value."""
     return (inspect.getdoc(hint) or "").split("\n")[0] if dataclasses.is_dataclass(hint) else ""
 
 
-def allowed(hint):
-    """Say in words which values a type has."""
+def allowed(hint, plural=""):
+    """Say in words which values a type has; `plural` is "s" for several values."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        limits = getattr(arguments[1], "limits", {})
-        return " ".join(
-            [allowed(arguments[0]), ", ".join(f"{SYMBOLS[name]} {most:,}" for name, most in limits.items())]
-        )
+        return f"{allowed(arguments[0], plural)} {within(getattr(arguments[1], 'limits', {}), arguments[0])}".rstrip()
     if origin is Literal:
         return ", ".join(f"`{one}`" for one in arguments)
     if origin in (Union, UnionType):
         return " or ".join(map(allowed, arguments))
     if origin is tuple:
-        return f"list of {allowed(arguments[0])}"
+        return f"list{plural} of {allowed(arguments[0], 's')}"
     if origin is dict:
-        return f"table of {allowed(arguments[1])}"
-    return "a table, see below" if dataclasses.is_dataclass(hint) else NAMES.get(hint, f"`{hint}`")
+        keys = "names" if arguments[0] is str else allowed(arguments[0])
+        return f"mapping{plural} of {keys} to {allowed(arguments[1], 's')}"
+    return f"section{plural}" if dataclasses.is_dataclass(hint) else NAMES.get(hint, f"`{hint}`") + plural
+
+
+def within(limits, kind):
+    """Say between which numbers a value is."""
+    if kind is int and "lt" in limits:
+        limits = {name: most for name, most in limits.items() if name != "lt"} | {"le": limits["lt"] - 1}
+    if set(limits) == {"ge", "le"}:
+        return f"from {limits['ge']:,} to {limits['le']:,}"
+    return " and ".join(f"{SYMBOLS[name]} {most:,}" for name, most in limits.items())
 
 
 def default(field):
-    """Show the default of a field as YAML would."""
+    """Show the default of a field as YAML would; that of a section is in its own table."""
     if field.default is dataclasses.MISSING:
-        return "" if field.default_factory is dataclasses.MISSING else "`{}`"
+        return "required" if field.default_factory is dataclasses.MISSING else "`{}`"
     value = field.default
     if dataclasses.is_dataclass(value):
-        return ""
+        return "those of its keys"
     if isinstance(value, bool | NoneType):
         return f"`{ {None: 'null', True: 'true', False: 'false'}[value] }`"
     return f"`{list(value) if isinstance(value, tuple) else value}`"
@@ -153,9 +164,18 @@ def commands():
     return "\n".join(parts)
 
 
+def parts_of(command):
+    """Yield the subcommands of a command, and theirs."""
+    for part in getattr(command, "commands", {}).values():
+        yield part
+        yield from parts_of(part)
+
+
 def documented(application, name):
     """Yield the help of a command and its subcommands as Markdown, by Typer."""
     command = typer.main.get_command(application)
     context = typer.Context(command, info_name=name)
     text = get_docs_for_click(obj=command, ctx=context, name=name, title=f"`{name}`")
+    for part in parts_of(command):
+        text = text.replace(f"`: {part.get_short_help_str()}\n", f"`: {part.get_short_help_str(limit=WHOLE)}\n")
     yield text.replace("\b\n", "").replace("\n# ", "\n### ").replace("\n## ", "\n### ")

@@ -12,7 +12,7 @@ from context_nmt.measures.evaluation_folder import EvaluationFolder
 def main(
     variant: Annotated[str, typer.Argument(help="A variant of params.yaml.")],
     seed: Annotated[int, typer.Argument(help="The seed of the run.")],
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
 ) -> None:
     """Analyse attention inside one run, and the quality of its translations by n-grams and by length.
 

@@ -12,7 +12,7 @@ from context_nmt.settings.layout import Layout
 def main(
     variant: Annotated[str, typer.Argument(help="A variant of params.yaml.")],
     seed: Annotated[int, typer.Argument(help="The seed of the run.")],
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
 ) -> None:
     """Measure how often one run finds the right translation of a contrastive item more probable than every wrong one.
 

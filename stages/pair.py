@@ -9,7 +9,7 @@ def main() -> None:
     """Record for every variant the hashes of its translations and of those they are compared with.
 
     A significance test takes minutes and depends on two variants, which DVC cannot express: a matrix item cannot choose
-    its dependencies. So scores and tests of a variant depend on its own small file, which changes only with the
+    its dependencies. Scores and tests of a variant depend on its own small file, which changes only with the
     `baseline`, the seeds or one of the outputs.
 
     Reads params.yaml (variants, seeds) and metrics/hypotheses. Writes

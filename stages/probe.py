@@ -22,7 +22,7 @@ def main(
     probe: Annotated[Probe, typer.Argument(help="What the states are probed for.")],
     variant: Annotated[str, typer.Argument(help="A variant of params.yaml.")],
     seed: Annotated[int, typer.Argument(help="The seed of the run.")],
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
 ) -> None:
     """Train classifiers on the states of one run and measure their accuracy.
 

@@ -14,7 +14,7 @@ def main() -> None:
 
         results.json    {VARIANT: {TEST: {METRIC: {"mean", "deviation", "seeds"}}, "model": {"parameters", "flops_…"}}};
                         contrastive sets are with the test sets
-        results.csv     every measurement, by test set, metric, layer and tag: its mean over seeds, the difference to
+        results.csv     every measurement, by test set, metric, layer and tag: its mean over seeds, the difference from
                         the baseline, its interval over seeds and its p; rows without a run (`bound`, `human`,
                         `chance`, `text`) are at the end
         results.md      a table per test or contrastive set, with marks for significance and every signature

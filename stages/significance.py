@@ -22,14 +22,14 @@ def main(
 
     Reads metrics/plans/significance.json and text.json, runs/pairs/VARIANT.json, metrics/hypotheses/ of both variants,
     the raw references data/CORPUS/TEST.LANGUAGE and their tokens in runs/tokenized; further references, which count in
-    every score, are TEST.LANGUAGE.1 and so on. If there is a data/CORPUS/TEST.bound.LANGUAGE, the best translation by
-    a system that sees one sentence at a time, its score is added, with the share of it that the run reaches. Nouns are
+    every score, are TEST.LANGUAGE.1 and so on. If there is a data/CORPUS/TEST.bound.LANGUAGE, the translation
+    of an oracle without context, its score is added, with the share of it that the run reaches. Nouns are
     tagged in data/CORPUS/TEST.gold.jsonl, if there is one. Words are aligned by a model of the training text (Dyer et
     al. 2013), the same one for all runs. Writes
 
         metrics/scores/VARIANT/SEED.csv     rows (run, test_set, metric, layer, tag, value, signature)
             sacrebleu, chrf, …      see `context-nmt score --help`
-            sacrebleu_of_bound      per cent; the run `bound` has the best score that is possible without context
+            sacrebleu_of_bound      per cent; the run `bound` has the score of the oracle without context
             p_TEST                  of each test, where the variant has a baseline; the tag is the metric
             apt_pronouns    the share of the reference's pronouns that the translation has at the word linked to them
                             through the source; for target languages with a list of pronouns (en, de)

@@ -12,7 +12,7 @@ def main() -> None:
 
     Reads metrics/plans/text.json and the raw text data/NAME/SPLIT.LANGUAGE, one sentence per line. The suffix is the
     language code for Moses; for a language it does not know, Moses uses English abbreviations and its general rules.
-    A side's script (text.SIDE.script) maps the raw lines first; text.SIDE.pretokenized skips normalisation and
+    A side's script (text.SIDE.script) maps the raw lines first; text.SIDE.pretokenized skips normalization and
     tokenization.
 
     Writes

@@ -32,7 +32,9 @@ def test_every_key_of_params_yaml_is_explained(site):
     assert {f"<code>{field.name}</code>" for field in dataclasses.fields(ExperimentSettings)} <= keys
     assert {"<code>detach_query</code>", "<code>cue_far</code>"} <= keys  # of a mechanism, of a generated corpus
     assert [key for key, meaning in meanings if not meaning] == []
-    assert "&lt;" not in page.replace("&lt; 1", "").replace("&lt; 4,294,967,296", "")  # no type as Python prints it
+    assert "&lt;" not in page.replace("&lt; 1", "")  # no type as Python prints it
+    assert [key for key, meaning in meanings if meaning.endswith(":")] == []
+    assert [cells[0] for cells in rows if len(cells) > 1 and not cells[2]] == []  # a default, or that it is required
 
 
 def test_every_command_and_option_is_explained(site):
@@ -41,7 +43,7 @@ def test_every_command_and_option_is_explained(site):
     assert "context-nmt translate" in page
     options = re.findall(r"<li><code>(.*?)</code>(.*?)</li>", page, re.DOTALL)
     assert len(options) > 50
-    assert [option for option, text in options if not re.match(r": (?!\s*\[)\S", text)] == []
+    assert [option for option, text in options if not re.match(r": (?!\s*\[)\S", text) or "..." in text] == []
 
 
 def test_nothing_is_loaded_from_elsewhere(site):

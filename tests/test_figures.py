@@ -11,6 +11,7 @@ from shown import texts
 from context_nmt.files import write_lines
 from context_nmt.report.pictures.analyses import draw_analyses
 from context_nmt.report.pictures.scores import draw_learning_curves, draw_scores
+from context_nmt.results.number_text import mark
 from context_nmt.results.reading import read_results
 
 pytestmark = pytest.mark.slow
@@ -37,6 +38,11 @@ def test_scores_show_every_variant_and_test_set(results, tmp_path):
     assert "Scores, birds en-de" in found
     assert "94.57" in found
     assert any("standard deviation over 2 seeds" in text for text in found)
+    gains = [estimate.gain for (_, measure), estimate in results.estimates.items() if measure.metric == "sacrebleu"]
+    marks = [mark(gain.p) for gain in gains if gain and mark(gain.p)]
+    assert marks
+    assert sorted(text[-2:] for text in found if text[-1] in "†‡") == sorted(marks)
+    assert any("‡ p < 0.01 in the system's own test" in text for text in found)
 
 
 def test_learning_curves_show_every_variant_once_and_differ_without_colour(results, tmp_path):

@@ -70,8 +70,8 @@ def test_every_kind_keeps_the_contract(slot, settings, clause):
 
 
 @pytest.mark.parametrize("slot", mechanism.SLOTS)
-def test_the_authors_residual_starts_from_the_normalised_input(slot):
-    """Under post-norm nothing is normalised before the attention, and the flag changes nothing."""
+def test_the_authors_residual_starts_from_the_normalized_input(slot):
+    """Under post-norm nothing is normalized before the attention, and the flag changes nothing."""
     outputs = {}
     for norm in ("pre", "post"):
         for official in (False, True):

@@ -12,7 +12,7 @@ from shown import cells, texts
 from context_nmt.files import UserError, write_json
 from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import DASH, TIMES
-from context_nmt.report.papers.comparison import comparisons_of
+from context_nmt.report.papers.comparison import REPLICA, comparisons_of
 from context_nmt.report.papers.published import Each, read_papers
 from context_nmt.report.papers.reproduction import reproduce, reproduce_paper
 from context_nmt.report.pictures.papers import draw_comparison
@@ -114,14 +114,14 @@ def test_the_paper_s_own_test_set_stands_beside_it(tmp_path, results):
     assert list(row_of(paper, results, "someone else").values()) == ["20.0", *[DASH] * 6]
     never = row_of(paper, results, "never run")
     assert (never["Published: BLEU"], never["test, sacrebleu"]) == ("28.5 (+0.5)", DASH)
-    assert not any("replica" in note for note in comparison_of(paper, results).grid.notes)
+    assert REPLICA not in comparison_of(paper, results).grid.notes
     assert paper.citation() == "A. Finch, B. Wren (1999). On birds. Nest. doi 10.1/birds"
 
 
 @pytest.mark.parametrize("change", [{"columns_0": {"test_set": "newstest2014"}}, {"languages": "de-en"}])
 def test_another_test_set_or_direction_is_a_replica(tmp_path, results, change):
     paper = read(tmp_path, **change)
-    assert any(note.startswith("A replica: ") for note in comparison_of(paper, results).grid.notes)
+    assert REPLICA in comparison_of(paper, results).grid.notes
     row = row_of(paper, results)
     assert [title for title in row if "sacrebleu" in title] == [
         f"{test}, sacrebleu" for test in ("dev", "test", "both")
@@ -406,7 +406,8 @@ def test_the_papers_stand_beside_an_experiment_with_their_systems(tmp_path):
     assert "context_aware_cross_attention-figure-2a" not in ran  # no system is gated
     assert "lexical_shortcuts-contrawsd" not in ran
     assert {entry.paper for entry in ran.values()} == set(read_papers())
-    assert all(entry.grid.notes[0].startswith("A replica") for entry in ran.values())
+    assert [paper.place for paper in read_papers().values()] == [1, 2, 3, 4, 5]
+    assert all(entry.grid.notes[0] == REPLICA for entry in ran.values())
     sizes = ran["lexical_shortcuts-table-5"].grid.numbers().query("variant == 'lexical_shortcuts_fusion'")
     published, own = (sizes[sizes.text.str.contains(ratio)].iloc[0] for ratio in ("1.29", "4.00"))
     assert (published.group, published.text, published.value) == ("Published", f"84,053 ({TIMES} 1.29)", 84053)

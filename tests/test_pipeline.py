@@ -566,8 +566,8 @@ def test_a_project_out_of_the_source_distribution_runs(tmp_path):
     shutil.rmtree(copy)
     environment = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
 
-    def command(*words):
-        subprocess.run([sys.executable, "-m", "context_nmt", *words], cwd=tmp_path, env=environment, check=True)
+    def command(*words, cwd=tmp_path):
+        subprocess.run([sys.executable, "-m", "context_nmt", *words], cwd=cwd, env=environment, check=True)
 
     command("new", "mine")
     folder = tmp_path / "mine"
@@ -581,3 +581,8 @@ def test_a_project_out_of_the_source_distribution_runs(tmp_path):
     command("repro", "mine")
     assert set(json.loads((folder / "metrics/results.json").read_text())) == {"plain", "small"}
     assert (folder / "reports/report.md").is_file()
+    mechanisms = folder / "src/context_nmt/mechanisms"
+    shutil.copy(mechanisms / "multi_head_attention.py", mechanisms / "own.py")
+    values["variants"]["small"] = {"slots": {"cross_attention": {"mechanism": "own"}}}
+    (folder / "params.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
+    command("describe", "params.yaml", "--vocabulary", "50", cwd=folder)

@@ -48,7 +48,7 @@ def test_a_bound_is_scored_against_every_reference(experiment):
     )
 
 
-def test_further_references_are_tokenised_and_nothing_else(tmp_path):
+def test_further_references_are_tokenized_and_nothing_else(tmp_path):
     for name in ("train.en", "train.de", "test.en", "test.de", "test.de.1", "test.de.2", "test.de.1.old"):
         write_lines(tmp_path / "raw" / name, [f"Ein Satz aus {name}, ja.", "Noch einer."])
     corpus = CorpusSettings(name="toy", source="en", target="de", validation="test", tests=("test",))

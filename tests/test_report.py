@@ -191,10 +191,18 @@ def test_a_missing_cell_is_a_dash_with_the_command_that_fills_it(root):
     assert commands("dual_context_both", "birds en-de, seeds 1, 2") == {(DASH, never)}
     assert commands("dual_context_decoder", "birds en-de, seeds 1, 2") == {(DASH, "")}  # the other experiment has it
     assert "" in {command for _, command in commands("dual_context_decoder", "birds en-de (more), seed 1, out of date")}
-    assert f"`{never}`" in (root.reports / "report.md").read_text(encoding="utf-8")
+    markdown = (root.reports / "report.md").read_text(encoding="utf-8")
+    assert f"; Full-DC. To fill: `{never}`\n" in markdown
+    assert "To fill: a new analysis in measures/, see CONTRIBUTING.md\n" in markdown  # no command
+    assert "To fill: `make repro` (after adding it to the variants of a params.yaml)\n" in markdown
     assert {link.text for link in parsed(root).iter("a") if link.get("title") == never} == {DASH}
     nowhere = cells(root, "dual_contextual-figure-3", "variant == 'dual_context_kernel_8' and group != 'Published'")
     assert set(nowhere.command) == {NO_EXPERIMENT}
+
+
+def test_what_a_replica_is_stands_in_the_report_once(root):
+    assert [(root.reports / f"report.{end}").read_text().count("is a replica:") for end in ("md", "html")] == [1, 1]
+    assert "is a replica:" in (root.reports / "tables/dual_contextual-table-1.tex").read_text(encoding="utf-8")
 
 
 def test_an_experiment_that_never_ran_has_a_report_of_dashes(root):

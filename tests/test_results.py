@@ -26,6 +26,7 @@ from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import BOUND, TESTS, TEXT, Measure
 from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
+from context_nmt.report import overview
 from context_nmt.report.cells import DASH
 from context_nmt.report.formats import fill_in
 from context_nmt.report.overview import print_results
@@ -66,7 +67,10 @@ def scores_table(results, test_set="test"):
     return tables(results_page(results), test_set)[0]
 
 
-def test_the_main_results_are_printed_with_their_signature(experiment, results, capsys):
+@pytest.mark.parametrize("width", [60, 200])
+def test_the_main_results_are_printed_with_their_signature(experiment, results, capsys, monkeypatch, width):
+    """Where there is no room for all columns, the others are whole."""
+    monkeypatch.setattr(overview, "WIDE", width)
     print_results(experiment)
     printed = " ".join(capsys.readouterr().out.split())
     for system, row in scores_table(results, "test").items():

@@ -42,7 +42,7 @@ def test_compounds_are_split_as_tensor2tensor_splits_them():
     assert split_compounds("rock @-@ solid") == "rock @-@ solid"
 
 
-def test_known_tokenised_bleu():
+def test_known_tokenized_bleu():
     # 5 of 6 unigrams, 3 of 5 bigrams, 2 of 4 trigrams, 1 of 3 four-grams match; equal lengths
     scores = score_tokenized(["a b c d x f"], [["a b c d e f"]], text="as-given")
     assert scores["bleu_tokenized"]["score"] == pytest.approx(100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25, abs=1e-3)

@@ -116,7 +116,7 @@ def test_same_bytes_again_and_nothing_left_behind(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"metric": "sacrebleu"}, "metric 'sacrebleu' is not for tokenised text; allowed: bleu_tokenized, bleu_comp"),
+        ({"metric": "sacrebleu"}, "metric 'sacrebleu' is not for tokenized text; allowed: bleu_tokenized, bleu_comp"),
         ({"metric": "bleu_tokenized", "tokenized": False}, "not for raw text; allowed: sacrebleu"),
         ({"resamples": 0}, "resamples: .*, not 0"),
         ({"seed": 0}, "seed: .*, not 0"),

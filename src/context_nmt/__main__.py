@@ -1,14 +1,32 @@
 """The command line `context-nmt`."""
 
+import os
+import sys
+from pathlib import Path
+
 from context_nmt.command_line import one_line_errors
 
 
 def main() -> None:
-    """Run the command that the arguments name."""
+    """Run the command that the arguments name, with the code of the project that the current folder is in."""
+    _use_code_of_project(Path.cwd())
     with one_line_errors():  # also for Ctrl-C while Typer is loaded
         from context_nmt.commands import app
 
         app()
+
+
+def _use_code_of_project(folder: Path) -> None:
+    """Start again with the project's own code, such as a new mechanism, if this is the code of another place."""
+    here = Path(__file__).resolve().parents[1]
+    for project in (folder, *folder.parents):
+        source = project / "src"
+        if (project / "stages/__main__.py").is_file() and (source / "context_nmt/__main__.py").is_file():
+            if source.resolve() != here:
+                path = os.pathsep.join(filter(None, [str(source), os.environ.get("PYTHONPATH")]))
+                command = [sys.executable, "-m", "context_nmt", *sys.argv[1:]]
+                os.execve(sys.executable, command, os.environ | {"PYTHONPATH": path})  # noqa: S606 (no shell is wanted)
+            return
 
 
 if __name__ == "__main__":

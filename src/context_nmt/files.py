@@ -64,7 +64,10 @@ def replacing_folder(path: Path) -> Iterator[Path]:
 @contextmanager
 def _partial(path: Path) -> Iterator[Path]:
     """Yield a temporary path next to `path`, and remove its file or folder after the block."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, FileNotFoundError, NotADirectoryError):
+        raise UserError(f"{path}: {path.parent} is no folder and cannot become one") from None
     _remove_leftovers(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:

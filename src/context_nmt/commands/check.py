@@ -37,10 +37,13 @@ def check(
 
         context-nmt check --only experiments/multi30k-en-de
     """
+    from context_nmt.files import UserError
     from context_nmt.pipeline.checks import check_before_run, check_experiments
     from context_nmt.settings.folder import experiment_folder
 
     if only is not None:
         check_before_run(root, experiment_folder(only))
+    elif not (root / "data/params.yaml").is_file():
+        raise UserError(f"{root} is no project (no data/params.yaml); for one experiment: --only EXPERIMENT")
     else:
         typer.echo(f"{check_experiments(root)} experiments checked")

@@ -16,11 +16,11 @@ def describe(
     corpus: Folder,
     json: Annotated[Path | None, typer.Option(help="Write JSON to this file instead of printing tables.")] = None,
 ) -> None:
-    """Show the size of a corpus and its need for context.
+    """Show the size of a corpus and how often it requires context.
 
     Sizes, lengths and the overlap with the training set need only the text. The miniature has more: rates of pronouns,
     ambiguous words and clauses, sizes of contrastive sets and probing tasks, and the scores of SPLIT.bound.LANGUAGE,
-    translations whose only errors are words that cannot be chosen without earlier sentences.
+    translations that are right except for what the sentence leaves open, with the choice most frequent in training.
 
     Reads
 

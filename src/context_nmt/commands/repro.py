@@ -12,24 +12,24 @@ def repro(
         typer.Argument(metavar="EXPERIMENT", help="Its folder, or its name in experiments/."),
     ] = Path(),
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Stages at a time. Default: the number of cores; 1 where there is a GPU.")
+        int | None, typer.Option(min=1, help="Stages at a time. Default: the number of cores; 1 if there is a GPU.")
     ] = None,
     allow_missing: Annotated[
         bool,
-        typer.Option("--allow-missing", help="Make missing files again only if a stage that runs needs them."),
+        typer.Option("--allow-missing", help="Remake missing files only if a stage that runs needs them."),
     ] = False,
 ) -> None:
     """Run the stages that are not up to date.
 
     Stages that do not depend on each other run side by side; `dvc repro`, which runs one stage at a time, gives the
-    same results. At most as many stages as runs (a variant with a seed) run at a time. OMP_NUM_THREADS, unless it is
-    set, is each stage's share of the cores. A failing stage, or Ctrl-C, stops the others; run the command again to
+    same results. No more stages run at once than there are runs (variants times seeds). OMP_NUM_THREADS, unless it
+    is set, is each stage's share of the cores. A failing stage, or Ctrl-C, stops the others; rerun the command to
     continue.
 
-    A terminal shows below the lines of stages how far each of them is. In a log, a stage that takes long says so every
-    30 seconds, or as many as CONTEXT_NMT_PROGRESS_SECONDS is. At the end, the main scores are printed.
+    In a terminal, the progress of each stage is shown below the log. Otherwise, long stages report every 30 seconds
+    (set CONTEXT_NMT_PROGRESS_SECONDS to change this). At the end, the main scores are printed.
 
-    Missing files are made again, so a clone without the DVC cache trains everything. With --allow-missing, it trains
+    Missing files are remade, so a clone without the DVC cache trains everything. With --allow-missing, it trains
     only new variants and seeds, and those they start or learn from.
 
     Reads

@@ -37,10 +37,10 @@ def score(
     With --tokenized the last three are computed on the files' own tokens; `sacrebleu` and `chrf`, which are defined on
     raw text, are left out.
 
-    With both alignments, `apt_pronouns` is the share, from 0 to 1, of the reference's pronouns that the translation has
-    at the word linked to them through the source; `apt_nouns` is the same for nouns. The links may come from any
-    aligner; with several references they are for the first. The list of pronouns is English or German, by --language,
-    or your own; nouns are found by NLTK's English tagger if its data is installed.
+    With both alignments, `apt_pronouns` is the share, from 0 to 1, of the reference's pronouns that the translation
+    reproduces at the position aligned with them through the source; `apt_nouns` is the same for nouns. The links may
+    come from any aligner; with several references they are for the first. The list of pronouns is English or German,
+    by --language, or your own; nouns are found by NLTK's English tagger if its data is installed.
 
     Reads
 

@@ -21,7 +21,7 @@ def show(
         str | None,
         typer.Option(help="For a picture: a word of the last of these sentences. Default: its first pronoun."),
     ] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
 ) -> None:
     """Draw where a document model looks.
 

@@ -13,11 +13,11 @@ def translate(
         int | None,
         typer.Option(help="Hypotheses per sentence; for a masked model, lengths per sentence. Default: the run's."),
     ] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
 ) -> None:
     """Translate plain text with a trained model.
 
-    The run's folder has all that is needed and can be copied elsewhere: normalisation, tokenization, truecasing and BPE
+    The run's folder has all that is needed and can be copied elsewhere: normalization, tokenization, truecasing and BPE
     as in training, the averaged model, its search settings, and the way back to plain text. For a document model, empty
     lines separate documents.
 

@@ -31,9 +31,9 @@ def split_compounds(line: str) -> str:
 
 
 def bleu_metric(name: str) -> sacrebleu.BLEU:
-    """Return the metric for `sacrebleu` (raw text) or for one of the tokenised scores."""
+    """Return the metric for `sacrebleu` (raw text) or for one of the tokenized scores."""
     if name == "sacrebleu":
-        return sacrebleu.BLEU(force=True)  # no warning about tokenised text; `score_files` has its own
+        return sacrebleu.BLEU(force=True)  # no warning about tokenized text; `score_files` has its own
     return sacrebleu.BLEU(tokenize="none", smooth_method="none", lowercase=name == "bleu_lowercased", force=True)
 
 
@@ -43,7 +43,7 @@ def score_sacrebleu(hypothesis: Sequence[str], references: Texts) -> Score:
 
 
 def score_raw(hypothesis: Sequence[str], references: Texts) -> dict[str, Score]:
-    """Return the scores that are defined on raw, detokenised text."""
+    """Return the scores that are defined on raw, detokenized text."""
     return {
         "sacrebleu": score_sacrebleu(hypothesis, references),
         "chrf": _score(sacrebleu.CHRF(), hypothesis, references),

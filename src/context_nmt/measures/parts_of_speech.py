@@ -40,7 +40,7 @@ class Tags:
 
 
 def find_tags(experiment: EvaluationFolder, split: str, language: str) -> Tags | None:
-    """Return the gold tags of a tokenised split if its tokens have any, else, for English, those of NLTK's tagger.
+    """Return the gold tags of a tokenized split if its tokens have any, else, for English, those of NLTK's tagger.
 
     Return None if there are neither.
     """

@@ -9,7 +9,7 @@ from context_nmt.files import UserError, replacing
 
 COLUMNS = ("run", "test_set", "metric", "layer", "tag", "value", "signature")
 # Values of the column `run` for numbers that belong to a test set, not to a run.
-BOUND = "bound"  # the best possible score of a system that sees one sentence at a time
+BOUND = "bound"  # the score of the oracle without context, see docs/reference/measures.md
 HUMAN = "human"  # of the reference
 CHANCE = "chance"  # of a classifier that always chooses the most frequent class
 TEXT = "text"  # of the test set itself: its number of sentences, items or words

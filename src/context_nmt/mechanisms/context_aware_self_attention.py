@@ -1,6 +1,6 @@
 """Context-aware self-attention (Yang et al., AAAI 2019): queries and keys see the sentence as a whole and lower layers.
 
-The paper's letters, for layer l, whose queries are projected from its input X_l (under pre-norm, normalised):
+The paper's letters, for layer l, whose queries are projected from its input X_l (under pre-norm, normalized):
 
     Q = X_l W_Q + b_Q               K likewise; V is never contextualised
     C_Q = c U_Q                     c the context, U without a bias                                       eq. 5

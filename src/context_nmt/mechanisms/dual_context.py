@@ -1,7 +1,7 @@
 """The Dual Contextual module in place of self-attention (Ampomah et al. 2021, doi 10.1007/s10590-021-09282-0).
 
 Every position sees its neighbourhood through a gated convolution, and attends twice: to these neighbourhoods and to the
-positions themselves. The paper's letters, for layer input r (it is post-norm; under pre-norm r is normalised):
+positions themselves. The paper's letters, for layer input r (it is post-norm; under pre-norm r is normalized):
 
     conv_t = [r_{t-a}, ..., r_{t+b}] W_r + b_r      f = a + b + 1 positions, the kernel size; 2D outputs     eq. 6
     rhat_t = conv_t[:D] * sigmoid(conv_t[D:])

@@ -8,10 +8,10 @@ The paper's letters, with E the embeddings (positions and dropout included) and 
 
 With feature fusion, [K_sc; K] = [E; H] W_K, one map of 2D to 2D, eq. 13 and 14.
 
-H is not normalised, as in eq. 7 and 8 and in the authors' code: under pre-norm only the queries are. In cross-attention
+H is not normalized, as in eq. 7 and 8 and in the authors' code: under pre-norm only the queries are. In cross-attention
 E and H are the source's embeddings and the encoder's output, which under pre-norm ends in a norm. Non-lexical shortcuts
 take the output of layer l - 2 for E (the embeddings up to layer 2; in cross-attention that of the encoder's last layer
-but one). The authors' code adds the attention to the normalised H, where every other sublayer adds to H itself:
+but one). The authors' code adds the attention to the normalized H, where every other sublayer adds to H itself:
 official_residual.
 """
 
@@ -42,7 +42,7 @@ class Settings(Checked):
 
     feature_fusion: bool = False  # one projection for embeddings and states together (eq. 13, 14)
     lexical: bool = True  # shortcuts from the embeddings; false: from the output of two layers below
-    official_residual: bool = False  # add to the normalised input, as the authors' code does; not in the paper
+    official_residual: bool = False  # add to the normalized input, as the authors' code does; not in the paper
 
 
 def build(settings: Settings, place: Place) -> "LexicalShortcuts":

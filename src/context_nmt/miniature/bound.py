@@ -1,4 +1,4 @@
-"""The best translation without context, by an oracle that guesses only the words that a sentence leaves open.
+"""A translation without context, by an oracle that guesses only the words that a sentence leaves open.
 
 A sentence-level system cannot know the gender of "it" if its noun is in an earlier sentence, nor the sense of an
 ambiguous noun if its cue is, nor which of two synonyms a text uses. The oracle knows everything else and fills these

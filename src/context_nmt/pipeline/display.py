@@ -8,6 +8,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from context_nmt.progress import lenient, on_terminal, read_line
 
+WIDE = 110  # characters of a terminal from which on there is room for bars
+
 
 class Display:
     """The lines of stages; on a terminal, the last line of progress of each is shown in place, and a line for all."""
@@ -17,12 +19,13 @@ class Display:
         self._ended: set[str] = set()
         self._needed: set[str] = set()
         self._tasks: dict[str, TaskID] = {}
+        console = Console()
+        bar = (BarColumn(bar_width=20), TimeElapsedColumn()) if console.width >= WIDE else ()
         self._bars = Progress(
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
-            TimeElapsedColumn(),
+            *bar,
             TextColumn("{task.fields[text]}", markup=False),
-            console=Console(),
+            console=console,
             redirect_stdout=False,  # DVC's colorama would keep what takes the place of the streams
             redirect_stderr=False,
             transient=True,

@@ -17,7 +17,7 @@ from pathlib import Path
 import yaml
 
 from context_nmt.corpus.workers import usable_cores
-from context_nmt.files import UserError
+from context_nmt.files import UserError, locked
 from context_nmt.pipeline.children import Children
 from context_nmt.settings.folder import Experiment
 
@@ -35,7 +35,7 @@ def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False) ->
     jobs = min(runs, jobs or (1 if list(Path("/dev").glob("nvidia[0-9]*")) else cores))
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     environment = {"OMP_NUM_THREADS": str(max(1, cores // jobs)), **os.environ, "PATH": programs}
-    with Children(environment) as children:
+    with locked(folder / "runs/scratch/repro.lock"), Children(environment) as children:
         code = folder / settings.root / "src"
         if (code / "dvc.yaml").is_file():
             children.run("code", code, "repro")

@@ -16,6 +16,7 @@ from context_nmt.measures.discourse.word_accuracy import PRONOUNS
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.kinds.document import DocumentModel
+from context_nmt.progress import say
 from context_nmt.report.formats import write_page
 from context_nmt.settings import read_settings
 from context_nmt.settings.decoding import DecodingSettings
@@ -97,6 +98,7 @@ def show_document(
         write_attention_picture(output, title, sentences, languages, word)
     else:
         write_attention_page(output, title, sentences, languages, oracle=settings.reference_context)
+    say(f"written: {output}")
 
 
 def _document(corpus: BinarizedCorpus, test: str, number: int) -> range:

@@ -27,7 +27,7 @@ NOTHING = Cell(DASH)  # for a cell that can have no number
 
 
 def estimate_cell(number: Estimate | None, decimals: int = 2, *, against: str = "", with_gain: bool = True) -> Cell:
-    """Return the mean and deviation over seeds and, in brackets, the difference to the baseline with its mark.
+    """Return the mean and deviation over seeds and, in brackets, the difference from the baseline with its mark.
 
     `against` names the baseline if it is not the expected one.
     """

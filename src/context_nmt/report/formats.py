@@ -85,7 +85,7 @@ def format_latex(grid: Grid) -> str:
     columns = "".join("l" if heading.is_text else "r" for heading in grid.headings)
     table = styler.to_latex(hrules=True, column_format=f"l{columns}", multicol_align="c").splitlines()
     table.insert(3, _group_rules(grid))  # below the first three lines: tabular, toprule, groups
-    notes = (*(f"{', '.join(systems)}: {command}" for command, systems in grid.fills.items()), *grid.notes)
+    notes = (*(note.replace("`", "") for note in grid.fill_notes), *grid.notes)
     head = [r"\begin{table}", rf"\caption{{{escape_latex(grid.title)}}}", r"\centering\footnotesize", *table]
     return PACKAGES + "\n".join([*head, *(rf"\par {escape_latex(note)}" for note in notes), r"\end{table}", ""])
 

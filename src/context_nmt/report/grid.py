@@ -50,6 +50,13 @@ class Grid:
     notes: tuple[str, ...] = ()
 
     @property
+    def fill_notes(self) -> list[str]:
+        """A note per command: the systems with empty cells that it would fill."""
+        return [
+            f"Still empty: {'; '.join(systems)}. To fill: {marked(command)}" for command, systems in self.fills.items()
+        ]
+
+    @property
     def groups(self) -> list[tuple[str, int]]:
         """The headings of groups, each with the number of its columns."""
         return [
@@ -79,6 +86,12 @@ class Grid:
             for heading, cell in zip(self.headings, row.cells, strict=True)
         ]
         return pd.DataFrame(cells, columns=list(COLUMNS)).convert_dtypes()
+
+
+def marked(command: str) -> str:
+    """Return a command in backticks; a condition in brackets after it, or an instruction in words, stays as it is."""
+    typed, bracket, condition = command.partition(" (")
+    return f"`{typed}`{bracket}{condition}" if typed.startswith(("make ", "context-nmt ")) else command
 
 
 def systems_by_command(rows: Iterable[tuple[str, Sequence[Cell]]]) -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from context_nmt.progress import on_terminal
-from context_nmt.report.pages.results import front_page
+from context_nmt.report.pages.results import COSTS, front_page
 from context_nmt.results.reading import read_results
 from context_nmt.settings.folder import Experiment
 
@@ -20,13 +20,19 @@ def print_results(experiment: Experiment) -> None:
         page, terminal = front_page(read_results(experiment)), on_terminal(sys.stdout)
         ((grid,),) = (section.grids for section in page.sections)
         print(page.title)
-        table = Table(box=box.SIMPLE_HEAD, show_edge=False)
-        table.add_column(grid.head)
-        for title in grid.titles:
-            table.add_column(title, justify="right")
-        for row in grid.rows:
-            table.add_row(row.label, *(cell.text for cell in row.cells))
-        Console(force_terminal=terminal, width=None if terminal else WIDE, markup=False, highlight=False).print(table)
+        console = Console(force_terminal=terminal, width=None if terminal else WIDE, markup=False, highlight=False)
+        costs = [place for place, title in enumerate(grid.titles) if title in COSTS]
+        shown = [place for place in range(len(grid.titles)) if place not in costs]
+        for places in (range(len(grid.titles)), *(shown[:count] for count in range(len(shown), 0, -1))):
+            table = Table(box=box.SIMPLE_HEAD, show_edge=False)
+            table.add_column(grid.head, no_wrap=True)
+            for place in places:
+                table.add_column(grid.titles[place], justify="right", no_wrap=True)
+            for row in grid.rows:
+                table.add_row(row.label, *(row.cells[place].text for place in places))
+            if console.measure(table, options=console.options.update(max_width=WIDE * 10)).maximum <= console.width:
+                break
+        console.print(table)
         print(f"{page.introduction} Signature: {', '.join(page.signatures)}")
     else:
         print(f"{experiment.results}: no results yet")

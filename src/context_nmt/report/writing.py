@@ -15,7 +15,7 @@ from context_nmt.report.pages.probes import probes_page
 from context_nmt.report.pages.results import front_page, results_page
 from context_nmt.report.papers.all_systems import all_systems_grid
 from context_nmt.report.papers.claim_lines import HEADS, LEGEND, claim_lines
-from context_nmt.report.papers.comparison import Comparison, comparisons_of
+from context_nmt.report.papers.comparison import REPLICA, Comparison, comparisons_of
 from context_nmt.report.papers.published import Paper, read_papers
 from context_nmt.report.papers.summary import Summary, summarise
 from context_nmt.report.pictures.analyses import draw_analyses
@@ -79,6 +79,7 @@ def write_report(experiment: Experiment) -> None:
         all_systems_grid(papers, experiments),
     )
     corpus = experiment.settings.corpus
+    is_replicated = any(REPLICA in comparison.grid.notes for comparison in comparisons)
     with TemporaryDirectory() as directory:
         pictures = {comparison.name: Path(directory) / f"{comparison.name}.svg" for comparison in comparisons}
         pictures = {
@@ -88,7 +89,8 @@ def write_report(experiment: Experiment) -> None:
         }
         values = {
             "title": f"Published and reproduced: {corpus.name} {corpus.direction}",
-            "facts": _facts(experiments),
+            "facts": [*_facts(experiments), *([REPLICA] if is_replicated else ())],
+            "replica": REPLICA,
             "lines": claim_lines(list(papers.values()), experiments),
             "chapters": chapters,
             "pictures": pictures,

@@ -27,7 +27,7 @@ def file_settings(
     allowed = ("bleu_tokenized", "bleu_compound_split", "bleu_lowercased") if tokenized else ("sacrebleu",)
     chosen_metric = metric or allowed[0]
     if chosen_metric not in allowed:
-        text_form = "tokenised" if tokenized else "raw"
+        text_form = "tokenized" if tokenized else "raw"
         raise UserError(f"metric {chosen_metric!r} is not for {text_form} text; allowed: {', '.join(allowed)}")
     values = {"metric": chosen_metric, "resamples": resamples, "sample_ratio": sample_ratio, "seed": seed}
     return check(SignificanceSettings, values, where="context-nmt compare")

@@ -1,4 +1,4 @@
-"""The results of an experiment as one table: rows of runs, their means over seeds, and differences to baselines."""
+"""The results of an experiment as one table: rows of runs, their means over seeds, and differences from baselines."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -56,7 +56,7 @@ class TrainSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchSettings(Checked):
-    """The commands that start stages; changing them runs nothing again, since results do not depend on it.
+    """The commands that start stages; changing them reruns nothing, since results do not depend on it.
 
     `train` starts all trainings, `decode` starts decode, distill, rescore, contrast and analyse. Examples:
     `python`, `env OMP_NUM_THREADS=1 python`, `torchrun --nproc-per-node 8`, `srun --ntasks-per-node 1 torchrun …`

@@ -54,7 +54,7 @@ class SideSettings(Checked):
     """The conversion of one side's raw text into Moses tokens and back."""
 
     pretokenized: bool = False  # the text is tokenized already: keep its tokens, and score them without detokenizing
-    # a command that maps raw lines to lines and runs first; DVC sees only its words, not its code
+    # a command that maps raw lines to lines and runs first; DVC tracks the command line, not the script
     script: str | None = None
     normalize_punctuation: bool = True  # map quotes, dashes and spaces to plain ones, as Moses does
     aggressive_hyphens: bool = False  # split words at hyphens, with @-@ between the parts

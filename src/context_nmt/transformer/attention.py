@@ -46,7 +46,7 @@ class Attention(Protocol):
     A cross-attention whose output at a query depends on that query and the memory alone, and whose state depends on the
     memory alone, may have an attribute `independent_queries = True`; decoding then copies no memory. The output of one
     with an attribute `residual_of_queries = True` is added to its queries, not to the states that they come from: under
-    pre-norm the residual then adds normalised states. An attribute `shows` lists the values that analyses can read.
+    pre-norm the residual then adds normalized states. An attribute `shows` lists the values that analyses can read.
     """
 
     def __call__(self, queries: Tensor, context: LayerContext) -> Tensor: ...

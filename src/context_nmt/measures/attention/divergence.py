@@ -1,6 +1,6 @@
 """Jensen-Shannon divergence of a layer's two attention maps (Ampomah et al. 2021, eq. 10 to 13, figure 4).
 
-In the paper, the map of a unit is the maximum over its heads; here this is the elementwise maximum, renormalised.
+In the paper, the map of a unit is the maximum over its heads; here this is the elementwise maximum, renormalized.
 The second measure is the mean over pairs of heads with the same number. JS is the mean of the relative entropies of
 the two maps to their average, in nats: from 0 to ln 2.
 """
@@ -34,7 +34,7 @@ def divergence(analysed: Analysed) -> Iterator[Row]:
 
 
 def _maximum(weights: Tensor) -> Tensor:
-    """[B, H, T, S] -> maximum over heads, renormalised, [B, T, S]."""
+    """[B, H, T, S] -> maximum over heads, renormalized, [B, T, S]."""
     greatest = weights.amax(1)
     return greatest / greatest.sum(-1, keepdim=True)
 

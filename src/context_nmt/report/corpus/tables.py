@@ -33,7 +33,7 @@ def print_description(description: Description) -> None:
         console.print(_probing(description["probing"]))
     for split, values in splits.items():
         for language, scores in values.get("bound", {}).items():
-            for line in (f"Bound for a system that sees one sentence: {split}.{language}", format_scores(scores)):
+            for line in (f"Oracle without context (majority choice): {split}.{language}", format_scores(scores)):
                 console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 

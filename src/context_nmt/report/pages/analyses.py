@@ -28,7 +28,7 @@ class Analysis:
     wholes: tuple[tuple[str, str], ...] = ()  # metrics without a layer ("" for that of the row), with column titles
     counts: tuple[str, str] = ("", "")  # metric of the text shown in column titles, and its unit
     only_measured: bool = False  # leave out systems without a value
-    gains: bool = False  # the picture shows differences to the system's baseline
+    gains: bool = False  # the picture shows differences from the system's baseline
     decimals: int = 3
 
     @property
@@ -79,7 +79,7 @@ sentences.""",
         text="""\
 How much the local and the global attention of a dual context differ (Ampomah et al. 2021): the Jensen-Shannon
 divergence of their maps in nats, from 0 to ln 2 = 0.693; the mean over queries and sentences. A map is the largest
-weight of any head, renormalised; the row below has the mean over pairs of heads with the same index.""",
+weight of any head, renormalized; the row below has the mean over pairs of heads with the same index.""",
         absent="No system has two attentions in one layer.",
         picture="Divergence of local and global attention",
         across="layer",

@@ -12,7 +12,7 @@ from context_nmt.results.table import RESCORED, Results, is_score, name_of
 
 COSTS = ("Parameters", "MFLOPs", "FLOPs / baseline", "Training speed", "Decoding speed")
 TESTS = {"bootstrap": "p, compare-mt", "sacrebleu": "p, sacrebleu", "sign": "p, sign test"}
-BEST = "(upper bound for one sentence at a time)"
+BEST = "(oracle without context: majority choice)"
 NOTES = """\
 † p < 0.05, ‡ p < 0.01 in the system's own test (its p is bold) against its baseline with the same seed, for every seed
 and in the same direction; only {metric} was tested. The tests account for the choice of sentences ({resamples}
@@ -32,9 +32,9 @@ sentence, by mean log-probability per unit including END. In brackets: the diffe
 
 FRONT = (
     "FLOPs are those of training, per target token. In brackets is the difference from the baseline; † p < 0.05 and"
-    " ‡ p < 0.01 in the system's own test, with every seed. The other columns are percentages of contrastive items"
-    " whose correct translation is more probable than every wrong one."
+    " ‡ p < 0.01 in the system's own test, with every seed."
 )
+ITEMS = " The other columns are percentages of contrastive items whose right translation beats every wrong one."
 
 
 def results_page(results: Results) -> Page:
@@ -105,7 +105,7 @@ def front_page(results: Results) -> Page:
     signatures = {signature for measure in scores for signature in results.signatures(measure)}
     return Page(
         title=results.title,
-        introduction=FRONT,
+        introduction=FRONT + (ITEMS if accuracies else ""),
         sections=(Section(grids=(grid_of("", titles, rows),)),),
         signatures=tuple(sorted(signatures)),
     )
@@ -151,7 +151,7 @@ def with_items(results: Results, measure: Measure, title: str) -> str:
 
 
 def _tests(results: Results, test_set: str) -> Iterator[Grid]:
-    """Yield a table of the differences to baselines, if there are any."""
+    """Yield a table of the differences from baselines, if there are any."""
     measure = Measure(test_set, results.settings.significance.metric)
     rows = []
     for variant in results.models:

@@ -97,7 +97,7 @@ class Outcome:
 
     @cached_property
     def _tested(self) -> Difference | None:
-        """The difference to the variant's baseline; None if the claim compares it with another system."""
+        """The difference from the variant's baseline; None if the claim compares it with another system."""
         is_baseline = self.results.settings.variants[self.variant].baseline == self.against
         return self._pair[0].gain if is_baseline else None
 

@@ -17,8 +17,9 @@ from context_nmt.results.table import Results, is_score, name_of
 SPEED = "make speed (for systems in benchmarks/params.yaml)"
 NO_EXPERIMENT = "make repro (after adding it to the variants of a params.yaml)"
 REPLICA = (
-    "A replica: text and model size differ from the paper's. Its scores and sizes cannot be compared with the published"
-    " ones; a system's gains, losses and costs relative to its baseline can."
+    "An experiment on other test sets than the paper's is a replica: text and model size differ from the paper's. Its"
+    " scores and sizes cannot be compared with the published ones; a system's gains, losses and costs relative to its"
+    " baseline can."
 )
 
 

@@ -50,7 +50,7 @@ class PaperColumn(Wanted):
     id: str
     label: str
     languages: str | None = None  # SOURCE-TARGET; the table's if unset
-    difference: bool = False  # the published numbers are differences to the row's baseline
+    difference: bool = False  # the published numbers are differences from the row's baseline
     unit: Literal["", "K", "M"] = ""  # of published parameters: thousands or millions
     decimals: int = 2
     at: int | str | None = None  # its place on a figure's axis
@@ -180,7 +180,7 @@ class PaperTable(Checked):
         return max([2, *(column.decimals for column in self.columns if column.metric == metric)])
 
     def published_gain(self, row: PaperRow, column: PaperColumn) -> float | None:
-        """Return the published difference to the row's baseline, or the difference of the two published numbers."""
+        """Return the published difference from the row's baseline, or the difference of the two published numbers."""
         value, baseline_value = row.published.get(column.id), self._of_baseline(row, column)
         if value is None or column.difference:
             return value
@@ -221,6 +221,7 @@ class Paper(Checked):
     venue: str
     link: str
     claim: str  # its conclusion, a sentence without numbers
+    place: int = 0  # in the report, where papers without one come first, by file name
     claims: tuple[Claim, ...] = ()  # besides the gains of its headlines
     tables: tuple[PaperTable, ...]
 
@@ -242,8 +243,9 @@ class Paper(Checked):
 
 
 def read_papers(folder: Path = PAPERS) -> dict[str, Paper]:
-    """Read all papers of a folder, by file name; raise UserError for a broken rule or an empty folder."""
+    """Read all papers of a folder, in the report's order; raise UserError for a broken rule or an empty folder."""
     paths = sorted(folder.glob("*.yaml"))
     if not paths:
         raise UserError(f"{folder}: no paper in this folder")
-    return {path.stem: check(Paper, read_yaml(path), where=path.name) for path in paths}
+    papers = {path.stem: check(Paper, read_yaml(path), where=path.name) for path in paths}
+    return dict(sorted(papers.items(), key=lambda named: named[1].place))

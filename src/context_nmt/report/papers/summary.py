@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from context_nmt.measures.rows import Measure
+from context_nmt.report.grid import marked
 from context_nmt.report.papers.claims import is_certain, outcomes_of, published_gains
 from context_nmt.report.papers.comparison import Comparison
 from context_nmt.report.papers.published import COSTS, Paper, PaperRow
@@ -51,7 +52,7 @@ def summarise(paper: Paper, comparisons: Sequence[Comparison]) -> Summary:
     found = [_found(finding) for finding in findings]
     sure = [sentence for finding in findings for sentence in (_sure(finding), *_longer_training(finding))]
     if not findings:
-        commands = dict.fromkeys(f"`{comparison.command(row)}`" for comparison, row in headlines)
+        commands = dict.fromkeys(marked(comparison.command(row)) for comparison, row in headlines)
         found = ["None of the paper's main systems has run here."]
         sure = [f"Unknown. To run them: {', '.join(commands)}."]
     elif all(finding.reproduction.is_replica for finding in findings):
@@ -141,4 +142,4 @@ def _p_of_seeds(p: float, seeds: int) -> str:
     """Format the largest p over seeds, which is 1 where they disagree on the better system."""
     if seeds == 1:
         return f"p {p_text(p)}"
-    return f"p {p_text(p)} in the weakest seed" if p < 1 else "the seeds disagree or are equal"
+    return f"p {p_text(p)} in the weakest seed" if p < 1 else "seeds disagree in sign or tie"

@@ -19,10 +19,12 @@ from context_nmt.report.pictures.panels import (
     style,
 )
 from context_nmt.results.estimates import Estimate
+from context_nmt.results.number_text import mark
 from context_nmt.results.table import Results
 from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.settings.run_layout import run_name
 
+MARKED = "† p < 0.05, ‡ p < 0.01 in the system's own test, with every seed"
 CURVES = {  # column of a learning curve: label of its axis
     "train_nll": "Training loss (nats per token)",
     "valid_perplexity": "Validation perplexity",
@@ -33,10 +35,15 @@ MOST_LINES = 8  # of distinct style in a picture of learning curves; the others 
 
 
 def draw_scores(results: Results, path: Path) -> None:
-    """Draw the tested BLEU of every variant: a panel per test set, a dot per variant, the deviation over seeds."""
+    """Draw the tested BLEU of every variant: a panel per test set, a dot per variant with its mark and deviation."""
     settings, metric = results.settings, results.settings.significance.metric
     variants = list(settings.variants)
+    notes = ["filled: compared with a baseline; open: without one"]
+    if len(settings.seeds) > 1:
+        notes.append(f"bars: standard deviation over {len(settings.seeds)} seeds")
     with panels_of(path, len(results.test_sets), height=1.3 + 0.4 * len(variants)) as (figure, panels):
+        for panel in panels[1:]:
+            panel.sharex(panels[0])
         for index, (panel, test_set) in enumerate(zip(panels, results.test_sets, strict=True)):
             for row, variant in enumerate(variants):
                 estimate = results.estimate(variant, Measure(test_set, metric))
@@ -48,8 +55,9 @@ def draw_scores(results: Results, path: Path) -> None:
             panel.set_title(test_set, fontsize=10)
             panel.set_xlabel(f"BLEU ({metric})")
         figure.suptitle(f"Scores, {corpus_name(settings)}")
-        bars_note = f"; bars: standard deviation over {len(settings.seeds)} seeds" if len(settings.seeds) > 1 else ""
-        figure.supxlabel(f"filled: compared with a baseline; open: without one{bars_note}", fontsize=8)
+        if any(text.get_text()[-1] in "†‡" for panel in panels for text in panel.texts):
+            notes.append(MARKED)
+        figure.supxlabel("; ".join(notes), fontsize=8)
 
 
 def _dot(panel: Axes, place: int, number: Estimate, *, has_baseline: bool) -> None:
@@ -64,7 +72,12 @@ def _dot(panel: Axes, place: int, number: Estimate, *, has_baseline: bool) -> No
         capsize=4,
     )
     panel.annotate(
-        f"{number.mean:.2f}", (number.mean, place), (0, 7), textcoords="offset points", ha="center", fontsize=8
+        f"{number.mean:.2f}{mark(number.gain.p) if number.gain else ''}",
+        (number.mean, place),
+        (0, 7),
+        textcoords="offset points",
+        ha="center",
+        fontsize=8,
     )
 
 
