@@ -39,11 +39,13 @@ PAGES = list(dict.fromkeys(ALL))
 
 # Targets that test, build or measure this project.
 WHOLE = re.compile("make (quick|test|test-all|docs|speed)")
+RUN = "experiments/mine-en-cs/runs/models/transformer-1"
 # Commands that do not run here, either, and what the paragraph before each, or a comment, says that they need.
 NEEDS = {
     "python -m benchmarks.variants --rounds 2": "minutes",
     "python -m benchmarks.iterations --experiment experiments/miniature-masked": "minutes",
     "python -m nltk.downloader averaged_perceptron_tagger_eng": "internet",
+    f"context-nmt export {RUN} exported": "package ctranslate2",
     "python -m nltk.downloader averaged_perceptron_tagger_eng wordnet": "internet",
 }
 # The file that the YAML of a page goes into, which then runs; that of other pages is only checked.
@@ -53,7 +55,6 @@ EDITED = {
     "docs/guides/miniature.md": "data/params.yaml",
     OWN_MECHANISM: "params.yaml",
 }
-RUN = "experiments/mine-en-cs/runs/models/transformer-1"
 # What the reader does before a block that begins with this line.
 BEFORE = {
     "cd data/mine": "for n in $(seq 2200); do for side in en cs; do echo $n . >> data/mine/all.$side; done; done",
