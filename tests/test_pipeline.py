@@ -490,7 +490,7 @@ def test_a_new_key_of_params_yaml_trains_and_decodes_nothing(finished):
     finished.repro(*targets)
     path = finished.folder / "src/context_nmt/settings/parameters.py"
     text = path.read_text()
-    path.write_text(text.replace("    focus: str\n", "    focus: str\n    colour: str = 'blue'\n"))
+    path.write_text(text.replace("    focus: str", "    colour: str = 'blue'\n    focus: str", 1))
     assert path.read_text() != text
     assert finished.repro(*targets) <= {CODE, "plan", "pair"}
 
