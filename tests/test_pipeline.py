@@ -426,7 +426,7 @@ def test_two_experiments_train_at_once_in_copies_of_the_project(finished):
     for variant, updates in {"small": 4, "plain": 6}.items():
         (experiment,) = [name for name in references if name.endswith(f"/aside-{variant}")]
         curve = finished.run("git", "show", f"{experiment}:metrics/curves/{variant}-1.csv")
-        assert [row.split(",")[0] for row in curve.split()] == ["update", str(updates)]
+        assert [row.split(",")[0] for row in curve.splitlines()] == ["update", str(updates)]
     assert finished.run("git", "status", "--porcelain") == ""
 
 

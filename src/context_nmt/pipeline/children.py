@@ -60,7 +60,10 @@ class Children:
         for process in self.running.values():
             try:
                 process.wait(max(0.0, deadline - time.monotonic()))
-            except (subprocess.TimeoutExpired, KeyboardInterrupt):
+                # A shell between DVC and a training dies of SIGTERM at once, and DVC with it.
+                while signal_number == signal.SIGTERM and time.monotonic() < deadline and _is_alive(process.pid):
+                    time.sleep(0.05)
+            except (subprocess.TimeoutExpired, KeyboardInterrupt, Unfinished):
                 deadline = 0.0
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # also children of a stage that died at once
@@ -128,3 +131,12 @@ def _take_interrupts() -> None:
 
 def _stop(*_: object) -> NoReturn:
     raise Unfinished("SIGTERM; the same command continues")
+
+
+def _is_alive(group: int) -> bool:
+    """Return whether a process group has a process."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
