@@ -1,4 +1,4 @@
-"""Writes a trained model for another program."""
+"""Write a trained model for another program."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,7 @@ def export(
 ) -> None:
     """Write a plain Transformer for CTranslate2, with the same weights in float32.
 
-    Input and output of the exported model are units, as in runs/subwords; CTranslate2 can then quantise it or run it on
+    Input and output of the exported model are units, as in runs/subwords; CTranslate2 can then quantize it or run it on
     a GPU. A model with a mechanism other than the plain attention, or a masked one, is refused. Needs the package
     ctranslate2.
 

@@ -3,9 +3,9 @@
 The p-values of the three tests differ by construction; none accounts for the choice of the training seed.
 
     bootstrap   compare-mt, Koehn (2004): the share of resamples that the better system does not win.
-                One-sided; the smallest value is 0 (read: below 1 / resamples).
-    sacrebleu   Paired bootstrap as in sacrebleu and Moses: the share of resamples whose difference, centred at 0, is
-                larger than the observed one. Of the absolute difference, never 0; resamples are as large as the set.
+                One-sided; the smallest value is 0, which tables print as at most 1 / resamples.
+    sacrebleu   Paired bootstrap as in sacrebleu and Moses: the share of resamples whose absolute difference, less the
+                mean of all of them, exceeds the observed one. Never 0; resamples are as large as the test set.
     sign        Collins et al. (2005): replace one sentence of the baseline's output by the system's and see whether
                 corpus BLEU rises or falls; p of a two-sided sign test over the sentences where it changes.
 """

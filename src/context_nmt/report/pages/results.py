@@ -31,8 +31,8 @@ A masked model makes one candidate per length. Here, {teacher} (seed {seed}) cho
 sentence, by mean log-probability per unit including END. In brackets: the difference from the model's own choice."""
 
 FRONT = (
-    "FLOPs are those of training, per target token. In brackets is the difference from the baseline; † p < 0.05 and"
-    " ‡ p < 0.01 in the system's own test, with every seed."
+    "FLOPs are those of training, per target token. In brackets is the difference from {baselines}; † p < 0.05 and ‡"
+    " p < 0.01 in the system's own test (paired bootstrap, one-sided; sign test, two-sided), with every seed."
 )
 ITEMS = " The other columns are percentages of contrastive items whose right translation beats every wrong one."
 
@@ -105,10 +105,22 @@ def front_page(results: Results) -> Page:
     signatures = {signature for measure in scores for signature in results.signatures(measure)}
     return Page(
         title=results.title,
-        introduction=FRONT + (ITEMS if accuracies else ""),
+        introduction=FRONT.format(baselines=_baselines(results)) + (ITEMS if accuracies else ""),
         sections=(Section(grids=(grid_of("", titles, rows),)),),
         signatures=tuple(sorted(signatures)),
     )
+
+
+def _baselines(results: Results) -> str:
+    """Name the baseline of each system, the most frequent one last."""
+    labels: dict[str, list[str]] = {}
+    for variant in results.models:
+        if baseline := results.settings.variants[variant].baseline:
+            labels.setdefault(results.settings.label(baseline), []).append(results.settings.label(variant))
+    if not labels:
+        return "the baseline"
+    *others, (most, _) = sorted(labels.items(), key=lambda item: len(item[1]))
+    return "; ".join([*(f"{label} for {', '.join(names)}" for label, names in others), f"{most} for all others"])
 
 
 def _scores_on(results: Results, test_set: str) -> list[Measure]:

@@ -54,7 +54,7 @@ def draw_scores(results: Results, path: Path) -> None:
             panel.margins(x=0.25)
             panel.set_title(test_set, fontsize=10)
             panel.set_xlabel(f"BLEU ({metric})")
-        figure.suptitle(f"Scores, {corpus_name(settings)}")
+        figure.suptitle(f"BLEU, {corpus_name(settings)}")
         if any(text.get_text()[-1] in "†‡" for panel in panels for text in panel.texts):
             notes.append(MARKED)
         figure.supxlabel("; ".join(notes), fontsize=8)
