@@ -30,9 +30,9 @@ from context_nmt.settings.folder import Experiment
 PARTS = {"claimed": "What the paper claims", "found": "What we found", "sure": "How certain this is"}
 MARKS = (
     "± is the sample standard deviation over seeds. In brackets is the difference from the system's baseline or, with"
-    f" {TIMES}, the ratio to it. † p < 0.05 and ‡ p < 0.01 in the system's own test (paired bootstrap:"
-    f" one-sided, sign test: two-sided), with every seed; an untested difference has no mark. A dash ({DASH}) means that no number is published or nothing has run; the command that"
-    " would fill it is below the table."
+    f" {TIMES}, the ratio to it. † p < 0.05 and ‡ p < 0.01 in the system's own test (paired bootstrap, one-sided; sign"
+    f" test, two-sided), with every seed; an untested difference has no mark. A dash ({DASH}) means that no number is"
+    " published or nothing has run; the command that would fill it is below the table."
 )
 
 
