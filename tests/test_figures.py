@@ -35,7 +35,7 @@ def test_scores_show_every_variant_and_test_set(results, tmp_path):
     found = texts(tmp_path / "bleu.svg")
     assert {"Transformer", "Gauss | half", "again", "alone", "dev", "test", "both"} <= set(found)
     assert found.count("BLEU (sacrebleu)") == 3
-    assert "Scores, birds en-de" in found
+    assert "BLEU, birds en-de" in found
     assert "94.57" in found
     assert any("standard deviation over 2 seeds" in text for text in found)
     gains = [estimate.gain for (_, measure), estimate in results.estimates.items() if measure.metric == "sacrebleu"]
