@@ -94,7 +94,7 @@ def test_each_batch_of_an_update_has_a_dropout_of_its_own(tmp_path):
     corpus = BinarizedCorpus(experiment.binarized)
     vocabulary = len(corpus.source_vocabulary)
     model = build(plan.model, source_vocabulary=vocabulary, target_vocabulary=vocabulary)
-    pairs = Pairs(*corpus.parallel("train"), maximum_length=None, device=torch.device("cpu"))
+    pairs = Pairs(*corpus.parallel("train"), maximum_length=None)
     batch = pairs.load(pairs.kept[:20])
     seen = []
     model.decoder.register_forward_hook(lambda module, given, states: seen.append(states.states.detach().clone()))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
-from torch import distributed, nn
+from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from context_nmt.files import UserError
@@ -29,11 +29,13 @@ class Processes:
 
     def sum(self, values: list[float]) -> list[float]:
         """Sum a list of numbers over all processes, in float64; every process receives the sums."""
-        if self.count == 1:
-            return values
-        sums = torch.tensor(values, dtype=torch.float64, device=_device())
-        distributed.all_reduce(sums)
-        return sums.tolist()
+        return self.sum_of(torch.tensor(values, dtype=torch.float64)).tolist() if self.count > 1 else values
+
+    def sum_of(self, values: Tensor) -> Tensor:
+        """Sum a tensor over all processes where it is, on the CPU or a GPU, and without waiting for a GPU."""
+        if self.count > 1:
+            distributed.all_reduce(values)
+        return values
 
     def share(self, items: list[Item]) -> list[Item]:
         """Return this process's part of a list; the parts differ by at most one in length."""
@@ -43,8 +45,8 @@ class Processes:
         """Wrap a module so that its gradients are the mean over all processes."""
         if self.count == 1:
             return module
-        devices = None if _device().type == "cpu" else [_device()]
-        return DistributedDataParallel(module, device_ids=devices)
+        device = next(module.parameters()).device
+        return DistributedDataParallel(module, device_ids=None if device.type == "cpu" else [device])
 
 
 @contextmanager
@@ -62,14 +64,9 @@ def processes(device: torch.device) -> Iterator[Processes]:
     if count == 1:
         yield Processes()
         return
-    distributed.init_process_group("gloo" if device.type == "cpu" else "nccl")
+    # Numbers that the program decides by go from CPU to CPU, so that no GPU has to stop for them.
+    distributed.init_process_group("gloo" if device.type == "cpu" else "cpu:gloo,cuda:nccl")
     try:
         yield Processes(distributed.get_rank(), count)
     finally:
         distributed.destroy_process_group()
-
-
-def _device() -> torch.device:
-    if distributed.get_backend() == "gloo":
-        return torch.device("cpu")
-    return torch.device("cuda", torch.cuda.current_device())
