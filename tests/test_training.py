@@ -219,6 +219,12 @@ def test_a_device_that_is_not_there_is_a_one_line_error(tmp_path, device):
         train_run(make_experiment(tmp_path, pairs=20), "plain", 1, device=device)
 
 
+def test_each_process_of_torchrun_takes_the_gpu_of_its_number(monkeypatch):
+    monkeypatch.setenv("LOCAL_RANK", "7")
+    with pytest.raises(UserError, match=r"^--device cuda:7: "):
+        devices.device_named("cuda")
+
+
 def test_a_training_that_diverges_stops_with_one_line(tmp_path):
     schedule = {"kind": "inverse_square_root", "warmup": 1, "peak_rate": 1e30}
     experiment = make_experiment(tmp_path, training={"schedule": schedule, "maximum_updates": 50})

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TypeVar
 
 import torch
@@ -14,6 +15,9 @@ from context_nmt.files import UserError
 
 Item = TypeVar("Item")
 
+REACH = timedelta(minutes=2)  # for each process to reach the others
+WAIT = timedelta(days=1)  # for a process that has more to do; torchrun ends all if one dies
+
 
 @dataclass(frozen=True)
 class Processes:
@@ -21,6 +25,7 @@ class Processes:
 
     rank: int = 0
     count: int = 1
+    group: distributed.ProcessGroup | None = None  # of CPUs: no GPU has to stop for what it exchanges
 
     @property
     def first(self) -> bool:
@@ -29,10 +34,22 @@ class Processes:
 
     def sum(self, values: list[float]) -> list[float]:
         """Sum a list of numbers over all processes, in float64; every process receives the sums."""
-        return self.sum_of(torch.tensor(values, dtype=torch.float64)).tolist() if self.count > 1 else values
+        if self.count == 1:
+            return values
+        sums = torch.tensor(values, dtype=torch.float64)
+        distributed.all_reduce(sums, group=self.group)
+        return sums.tolist()
 
-    def sum_of(self, values: Tensor) -> Tensor:
-        """Sum a tensor over all processes where it is, on the CPU or a GPU, and without waiting for a GPU."""
+    def gather(self, item: Item) -> list[Item]:
+        """Return the items of all processes, in the order of their ranks."""
+        if self.count == 1:
+            return [item]
+        items = [item] * self.count
+        distributed.all_gather_object(items, item, group=self.group)
+        return items
+
+    def sum_on_device(self, values: Tensor) -> Tensor:
+        """Sum a tensor on the device of the model over all processes, without waiting for a GPU."""
         if self.count > 1:
             distributed.all_reduce(values)
         return values
@@ -53,7 +70,8 @@ class Processes:
 def processes(device: torch.device) -> Iterator[Processes]:
     """Join the processes that torchrun started; without torchrun there is one.
 
-    Raise UserError for several tasks of srun without torchrun: each would do all the work.
+    Raise UserError for several tasks of srun without torchrun, which would each do all the work, and for processes that
+    cannot reach each other.
     """
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1 and int(os.environ.get("SLURM_STEP_NUM_TASKS", "1")) > 1:
@@ -64,9 +82,15 @@ def processes(device: torch.device) -> Iterator[Processes]:
     if count == 1:
         yield Processes()
         return
-    # Numbers that the program decides by go from CPU to CPU, so that no GPU has to stop for them.
-    distributed.init_process_group("gloo" if device.type == "cpu" else "cpu:gloo,cuda:nccl")
     try:
-        yield Processes(distributed.get_rank(), count)
+        distributed.init_process_group("gloo" if device.type == "cpu" else "nccl", timeout=REACH)
+    except RuntimeError as error:
+        raise UserError(
+            f"process {os.environ.get('RANK')} cannot reach all others of {count}, the first of which is at"
+            f" {os.environ.get('MASTER_ADDR')} ({str(error).splitlines()[0]}); between nodes, set GLOO_SOCKET_IFNAME,"
+            " and for GPUs also NCCL_SOCKET_IFNAME, to the network interface that connects them"
+        ) from None
+    try:
+        yield Processes(distributed.get_rank(), count, distributed.new_group(backend="gloo", timeout=WAIT))
     finally:
         distributed.destroy_process_group()

@@ -93,7 +93,7 @@ class Updater:
             group["lr"] = self.rate(number)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return Totals(self.processes.sum_of(losses), int(tokens))
+        return Totals(self.processes.sum_on_device(losses), int(tokens))
 
     @torch.no_grad()
     def evaluate(self, batches: Iterable[Batch]) -> Totals:
@@ -103,7 +103,7 @@ class Updater:
         for batch in batches:
             totals += Totals(_loss(self.objective, batch).sums(), batch.tokens)
         (tokens,) = self.processes.sum([totals.tokens])
-        return Totals(self.processes.sum_of(totals.losses), int(tokens))
+        return Totals(self.processes.sum_on_device(totals.losses), int(tokens))
 
     def no_totals(self) -> Totals:
         """Return the sums over no tokens."""
