@@ -5,7 +5,7 @@ from contextlib import nullcontext
 import pytest
 import torch
 from contract import Facts
-from small_models import LAYERS, OUTPUT_SLOTS, VOCABULARY, small_plan
+from small_models import LAYERS, OUTPUT_SLOTS, VOCABULARY, sentences, small_plan, step_by_step
 from test_mechanisms import FACTS, TENANTS
 from tiny_training import RUN, make_experiment, train
 
@@ -17,6 +17,7 @@ from context_nmt.training import batches, trainer
 from context_nmt.training.batches import AHEAD, Batch, ahead
 from context_nmt.training.training_run import train_run
 from context_nmt.training.updating import Updater
+from context_nmt.transformer.attention import ScaledDotProduct
 
 META, GPU = torch.device("meta"), torch.device("cuda")
 KINDS = [
@@ -48,6 +49,40 @@ def test_an_update_and_a_validation_read_no_value(slots, settings, everything_on
     assert totals.tokens == 45
     with pytest.raises(RuntimeError, match="meta"):
         totals.means("the loss")
+
+
+@pytest.mark.parametrize(("slots", "settings"), KINDS)
+def test_a_mask_that_a_gpu_does_without_hides_later_positions_and_nothing_else(slots, settings, monkeypatch):
+    attend, seen = ScaledDotProduct.forward, []
+
+    def watched(self, queries, keys, values, mask, *, causal=False):
+        if causal:
+            seen.append((mask, queries.size(2), keys.size(2)))
+        return attend(self, queries, keys, values, mask, causal=causal)
+
+    monkeypatch.setattr(ScaledDotProduct, "forward", watched)
+    model = build(small_plan(slots, **settings), source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY).eval()
+    with torch.no_grad():
+        model(sentences(5, 3, seed=1), sentences(2, 4, seed=2))
+        if "kind" not in settings:
+            step_by_step(model, sentences(5, 3, seed=1), sentences(2, 4, seed=2))
+    assert bool(seen) == ("kind" not in settings)
+    for mask, queries, keys in seen:
+        expected = torch.ones(keys, keys, dtype=torch.bool).tril()[keys - queries :]
+        assert torch.equal(mask.expand(1, 1, queries, keys)[0, 0], expected)
+        assert queries in (keys, 1)
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(4, 4), (1, 3)])
+def test_a_gpu_attends_without_a_mask_that_is_only_causal(queries, keys, monkeypatch):
+    called = []
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", lambda *_, **how: called.append(how))
+    states, mask = (
+        torch.zeros(2, 1, keys, 3, device=META),
+        torch.ones(1, 1, queries, keys, dtype=torch.bool, device=META),
+    )
+    ScaledDotProduct(dropout=0.0)(states[:, :, :queries], states, states, mask, causal=True)
+    assert called == [{"dropout_p": 0.0, "is_causal": queries > 1}]
 
 
 def test_a_thread_makes_the_next_batches_of_a_gpu_and_stops_when_nobody_takes_them():
