@@ -57,6 +57,7 @@ class Trainer:
     scratch: Path  # the state that this training resumes from, and its checkpoints so far
     folder: Path  # of the checkpoints when all is done
     curve: Path
+    tensorboard: Path | None  # a further folder for the curve, of the first process
     bleu: Callable[[Model], float] | None  # of the validation set
 
     def run(self) -> None:
@@ -74,8 +75,8 @@ class Trainer:
         training = pairs_for(self.model, self.corpus, self.corpus.train, settings.maximum_sentence_length)
         validation = pairs_for(self.model, self.corpus, self.corpus.validation, None)
         groups = ahead(self._groups(training, done=self.progress.update), self.updater.device)
-        reporter = Reporter(settings.maximum_updates, done=self.progress.update)
-        with reporter.progress, noticing(signal.SIGTERM) as signals, closing(groups):
+        reporter = Reporter(settings.maximum_updates, done=self.progress.update, tensorboard=self.tensorboard)
+        with reporter.progress, noticing(signal.SIGTERM) as signals, closing(groups), closing(reporter):
             while self.progress.update < settings.maximum_updates and not self._out_of_patience():
                 self.progress.update += 1
                 update = self.progress.update
