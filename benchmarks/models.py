@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import torch
-
 from benchmarks.setting import EXPERIMENT, corpus, prepared
 from context_nmt.corpus.previous import document_batches
 from context_nmt.models.averaging import average_run
@@ -27,7 +25,7 @@ def plan_of(variant: str) -> TrainingPlan:
 
 def batches(tokens: int, number: int) -> list[Batch]:
     """Return the first training batches, the same for all."""
-    pairs = Pairs(*corpus().parallel(corpus().train), maximum_length=None, device=torch.device("cpu"))
+    pairs = Pairs(*corpus().parallel(corpus().train), maximum_length=None)
     stream = pairs.endless(tokens=tokens, seed=1)
     return [pairs.load(next(stream)[1]) for _ in range(number)]
 
@@ -45,7 +43,6 @@ def batches_in_documents(model: Model, tokens: int, number: int) -> list[Batch]:
         source,
         target,
         maximum_length=None,
-        device=torch.device("cpu"),
         documents=ranges if model.in_documents else None,
         sentences=model.sentences,
         reach=model.reach,

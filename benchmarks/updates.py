@@ -42,11 +42,11 @@ def ours(
     training_batches = batches(updater.plan.training.batch_tokens, updates)
 
     def work() -> tuple[float, float]:
-        tokens, loss = 0, 0.0
+        tokens, loss = 0, torch.zeros(())
         for number, batch in enumerate(training_batches, start=1):
             totals = updater.update(number, [batch])
-            tokens, loss = tokens + totals.tokens, loss + totals.smoothed
-        return (tokens if count == "tokens" else updates), loss / tokens
+            tokens, loss = tokens + totals.tokens, loss + totals.losses[0]
+        return (tokens if count == "tokens" else updates), float(loss / tokens)
 
     for number in range(WARM_UP):
         updater.update(number + 1, [training_batches[number % updates]])

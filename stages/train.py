@@ -16,6 +16,7 @@ def main(
     start: Annotated[
         str | None, typer.Option(help="Start from the weights of this variant's run with the same seed.")
     ] = None,
+    tensorboard: Annotated[bool, typer.Option(help="Also write the curve for TensorBoard.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
 ) -> None:
     """Train one variant with one seed on the binarized corpus, or resume a training that was stopped.
@@ -31,11 +32,12 @@ def main(
         runs/training/VARIANT-SEED/checkpoint-UPDATE.safetensors
         runs/training/VARIANT-SEED/summary.json     updates, pairs left out as too long, best update
         metrics/curves/VARIANT-SEED.csv             the learning curve, for `dvc plots show`
+        runs/tensorboard/VARIANT-SEED/              with --tensorboard, which launch.tensorboard adds
 
     Example: python stages train transformer 1
     """
     layout = RunLayout().with_plan_of(variant)
-    train_run(layout, variant, seed, device=device, distilled=distilled, start=start)
+    train_run(layout, variant, seed, device=device, distilled=distilled, start=start, tensorboard=tensorboard)
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ def corpus(tmp_path_factory):
 
 
 def pairs_of(corpus, maximum_length=None):
-    return Pairs(*corpus.parallel("train"), maximum_length=maximum_length, device=CPU)
+    return Pairs(*corpus.parallel("train"), maximum_length=maximum_length)
 
 
 def test_the_tensors_of_a_batch(corpus):

@@ -1,5 +1,7 @@
 """The benchmarks start and report; what they measure is for `make speed`, on a machine that does nothing else."""
 
+import os
+import signal
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -11,7 +13,7 @@ import torch
 from small_models import VOCABULARY, small_model
 from tiny_training import make_experiment
 
-from benchmarks import models, report, variants
+from benchmarks import gpu, models, report, variants
 from benchmarks.report import Part, section
 from benchmarks.rounds import Contender, Measured, measure, ratio
 from benchmarks.variants import LENGTH, SEARCH, never_end
@@ -23,6 +25,7 @@ from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.plans import Filling
 from context_nmt.pipeline.planning import plan
 from context_nmt.settings.folder import Experiment
+from context_nmt.training.updating import Updater
 
 ROOT = Path(__file__).parents[1]
 
@@ -208,3 +211,35 @@ def test_the_command_lines_start(command):
     )
     assert done.returncode == 0, done.stderr
     assert "--rounds" in done.stdout
+
+
+def test_the_gpu_benchmark_goes_on_where_it_stopped(tmp_path, monkeypatch):
+    """On the CPU with --tiny, since there it measures nothing but shows that it runs."""
+    folder = make_experiment(tmp_path, training={"maximum_updates": 12, "validate_every": 4}).folder
+    update, numbers = Updater.update, []
+
+    def watched(self, number, batches):
+        if number == 9 and number not in numbers:
+            os.kill(os.getpid(), signal.SIGTERM)  # the time is over
+        numbers.append(number)
+        return update(self, number, batches)
+
+    monkeypatch.setattr(Updater, "update", watched)
+    gpu.main("cpu", folder)
+    first = read_json(folder / "gpu.json")
+    assert not first["minutes"]["finished"]
+    assert first["minutes"]["last_validation"]["update"] == "8"
+    numbers.clear()
+    gpu.main("cpu", folder)
+    second = read_json(folder / "gpu.json")
+    assert numbers == [10, 11, 12]
+    assert second["minutes"]["finished"]
+    assert second["minutes"]["seconds"] > first["minutes"]["seconds"]
+    for part, figure in {"peak": "tflops", "training": "share_of_peak", "decoding": "sentences_per_second"}.items():
+        assert second[part] == first[part]
+        assert first[part][figure] > 0
+
+
+def test_without_a_gpu_the_gpu_benchmark_says_so():
+    with pytest.raises(UserError, match="not available here"):
+        gpu.main("cuda:99")

@@ -44,6 +44,7 @@ RUN = "experiments/mine-en-cs/runs/models/transformer-1"
 NEEDS = {
     "python -m benchmarks.variants --rounds 2": "minutes",
     "python -m benchmarks.iterations --experiment experiments/miniature-masked": "minutes",
+    "python -m benchmarks.gpu": "GPU",
     "python -m nltk.downloader averaged_perceptron_tagger_eng": "internet",
     f"context-nmt export {RUN} exported": "package ctranslate2",
     "python -m nltk.downloader averaged_perceptron_tagger_eng wordnet": "internet",

@@ -57,6 +57,12 @@ def test_what_computes_is_started_by_the_command_that_params_yaml_has_for_it(tmp
     assert stages(tmp_path, name, "plain", "1") == (0, f"{words} {sys.executable} -m stages.{name} plain 1\n", "")
 
 
+def test_tensorboard_is_an_option_of_the_training(tmp_path):
+    (tmp_path / "params.yaml").write_text("launch: {train: echo python, decode: echo python, tensorboard: true}")
+    assert stages(tmp_path, "train", "plain", "1")[1] == f"{sys.executable} -m stages.train plain 1 --tensorboard\n"
+    assert stages(tmp_path, "decode", "plain", "1")[1] == f"{sys.executable} -m stages.decode plain 1\n"
+
+
 @pytest.mark.parametrize("parameters", [None, "root: .", "launch:", "launch: {decode: echo}"])
 def test_without_a_command_it_is_python(tmp_path, parameters):
     if parameters is not None:
@@ -73,6 +79,7 @@ def test_without_a_command_it_is_python(tmp_path, parameters):
         ("{train: }", "launch.train: is empty"),
         ('{train: "env \'x python"}', "launch.train: must be a command (No closing quotation)"),
         ("{train: 3}", "launch.train: must be a command"),
+        ("{tensorboard: 3}", "launch.tensorboard: is 3; it must be true or false"),
         ("{", "not YAML ("),
     ],
 )

@@ -1,8 +1,10 @@
 """Several processes train as one does: each brings its share of an update's batches."""
 
 import os
+import socket
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from tiny_training import RUN, column, make_experiment, train
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import UserError
-from context_nmt.models import checkpoints
+from context_nmt.models import checkpoints, processes
 from context_nmt.models.building import build
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.progress import INTERVAL
@@ -24,16 +26,27 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 
 
-def train_by_two(experiment):
-    """The stage as `launch.train: torchrun --nproc-per-node 2` starts it."""
-    return subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "stages.train", "plain", "1"],
-        cwd=experiment.folder,
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1", INTERVAL: "0"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def train_by(experiment, *options, nodes=1):
+    """The results of the stage on each node, as `launch.train: torchrun OPTIONS` starts it."""
+    words = [sys.executable, "-m", "torch.distributed.run", *options, "-m", "stages.train", "plain", "1"]
+    started = [
+        subprocess.Popen(
+            words,
+            cwd=experiment.folder,
+            env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1", INTERVAL: "0"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(nodes)
+    ]
+    return [(process.communicate()[1], process.returncode) for process in started]
+
+
+def free_port():
+    with socket.socket() as listening:
+        listening.bind(("localhost", 0))
+        return listening.getsockname()[1]
 
 
 MASKED = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 32}
@@ -57,9 +70,9 @@ def test_two_processes_train_as_one(tmp_path, kind):
     }
     one = train(tmp_path / "one", **changes)
     two = make_experiment(tmp_path / "two", **changes)
-    result = train_by_two(two)
-    assert result.returncode == 0, result.stderr
-    assert result.stderr.count("update       6") == result.stderr.count("1/6 updates") == 1  # only the first one speaks
+    ((errors, status),) = train_by(two, "--nproc-per-node", "2")
+    assert status == 0, errors
+    assert errors.count("update       6") == errors.count("1/6 updates") == 1  # only the first one speaks
     for name in ("epoch", "learning_rate", "train_loss", "train_nll", "valid_loss", "valid_nll"):
         assert column(two, name) == pytest.approx(column(one, name), rel=2e-5)
     weights = [
@@ -74,10 +87,30 @@ def test_two_processes_train_as_one(tmp_path, kind):
 
 def test_processes_that_cannot_share_the_batches_are_refused(tmp_path):
     experiment = make_experiment(tmp_path, training={"accumulation": 3})
-    result = train_by_two(experiment)
-    assert result.returncode != 0
-    assert "training.accumulation is 3; it must be a multiple of the 2 processes" in result.stderr
+    ((errors, status),) = train_by(experiment, "--nproc-per-node", "2")
+    assert status != 0
+    assert "training.accumulation is 3; it must be a multiple of the 2 processes" in errors
     assert not experiment.checkpoints(RUN).exists()
+
+
+def test_two_nodes_train_as_two_processes_of_one(tmp_path):
+    one, two = (make_experiment(tmp_path / name, training={"accumulation": 2}) for name in ("one", "two"))
+    ((errors, status),) = train_by(one, "--nproc-per-node", "2")
+    assert status == 0, errors
+    endpoint = ("--rdzv-backend", "c10d", "--rdzv-endpoint", f"localhost:{free_port()}")
+    for errors, status in train_by(two, "--nnodes", "2", "--nproc-per-node", "1", *endpoint, nodes=2):
+        assert status == 0, errors
+    assert two.curve(RUN).read_bytes() == one.curve(RUN).read_bytes()
+    for path in one.checkpoints(RUN).iterdir():
+        assert (two.checkpoints(RUN) / path.name).read_bytes() == path.read_bytes()
+
+
+def test_a_process_that_cannot_reach_the_others_says_so_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "REACH", timedelta(seconds=1))
+    for name, value in {"RANK": 0, "WORLD_SIZE": 2, "MASTER_ADDR": "localhost", "MASTER_PORT": free_port()}.items():
+        monkeypatch.setenv(name, str(value))
+    with pytest.raises(UserError, match=r"^process 0 cannot reach all others of 2[^\n]*SOCKET_IFNAME[^\n]*$"):
+        train_run(make_experiment(tmp_path), "plain", 1, device="cpu")
 
 
 def test_tasks_of_srun_that_do_not_know_of_each_other_are_refused(tmp_path, monkeypatch):
@@ -94,7 +127,7 @@ def test_each_batch_of_an_update_has_a_dropout_of_its_own(tmp_path):
     corpus = BinarizedCorpus(experiment.binarized)
     vocabulary = len(corpus.source_vocabulary)
     model = build(plan.model, source_vocabulary=vocabulary, target_vocabulary=vocabulary)
-    pairs = Pairs(*corpus.parallel("train"), maximum_length=None, device=torch.device("cpu"))
+    pairs = Pairs(*corpus.parallel("train"), maximum_length=None)
     batch = pairs.load(pairs.kept[:20])
     seen = []
     model.decoder.register_forward_hook(lambda module, given, states: seen.append(states.states.detach().clone()))

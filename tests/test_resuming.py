@@ -123,6 +123,9 @@ def test_a_training_goes_on_when_nobody_reads_what_it_says(tmp_path):
     assert experiment.checkpoints(RUN).is_dir()
 
 
+save_state = trainer.Trainer._save_state
+
+
 def run(experiment, seed=1):
     train_run(experiment, "plain", seed, device="cpu")
 
@@ -167,6 +170,30 @@ def test_sigterm_saves_the_state(tmp_path, monkeypatch):
     assert updates == [1, 2, 3, 4, 5, 6]
     assert digests(experiment) == whole
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_tensorboard_shows_each_point_of_a_resumed_training_once(tmp_path, monkeypatch):
+    events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    experiment = make_experiment(tmp_path, training={"maximum_updates": 6, "validate_every": 1})
+    counted_updates(monkeypatch, stop_at=5)
+    monkeypatch.setattr(trainer.Trainer, "_save_state", lambda self: self.progress.update < 4 and save_state(self))
+    with pytest.raises(KeyboardInterrupt):
+        train_run(experiment, "plain", 1, device="cpu", tensorboard=True)
+    train_run(experiment, "plain", 1, device="cpu", tensorboard=True)
+    shown = events.EventAccumulator(str(experiment.tensorboard(RUN))).Reload()
+    for name in ("learning_rate", "train_loss", "valid_loss"):
+        points = shown.Scalars(name)
+        assert [point.step for point in points] == column(experiment, "update") == [1, 2, 3, 4, 5, 6]
+        assert [point.value for point in points] == pytest.approx(column(experiment, name))
+
+
+def test_tensorboard_that_is_not_installed_is_said_before_the_first_update(tmp_path, monkeypatch):
+    updates = counted_updates(monkeypatch)
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    monkeypatch.delitem(sys.modules, "torch.utils.tensorboard", raising=False)
+    with pytest.raises(UserError, match="pip install tensorboard"):
+        train_run(make_experiment(tmp_path), "plain", 1, device="cpu", tensorboard=True)
+    assert updates == []
 
 
 def test_another_plan_text_seed_or_code_starts_from_the_beginning(tmp_path, monkeypatch):

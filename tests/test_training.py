@@ -108,7 +108,7 @@ def test_the_first_loss_of_validation_is_that_of_the_saved_model(tmp_path):
     average_run(experiment, "plain", 1)
     corpus = BinarizedCorpus(experiment.binarized)
     model = checkpoints.load_run(experiment.model(RUN), CPU, corpus)
-    pairs = Pairs(*corpus.parallel("valid"), maximum_length=None, device=CPU)
+    pairs = Pairs(*corpus.parallel("valid"), maximum_length=None)
     batch = pairs.load(pairs.kept)
     with torch.no_grad():
         logits = model.output(model(batch.source, batch.target_inputs))
@@ -219,10 +219,16 @@ def test_a_device_that_is_not_there_is_a_one_line_error(tmp_path, device):
         train_run(make_experiment(tmp_path, pairs=20), "plain", 1, device=device)
 
 
+def test_each_process_of_torchrun_takes_the_gpu_of_its_number(monkeypatch):
+    monkeypatch.setenv("LOCAL_RANK", "7")
+    with pytest.raises(UserError, match=r"^--device cuda:7: "):
+        devices.device_named("cuda")
+
+
 def test_a_training_that_diverges_stops_with_one_line(tmp_path):
     schedule = {"kind": "inverse_square_root", "warmup": 1, "peak_rate": 1e30}
     experiment = make_experiment(tmp_path, training={"schedule": schedule, "maximum_updates": 50})
-    with pytest.raises(UserError, match=r"^[^\n]*the loss of update \d+ is (nan|inf)[^\n]*$"):
+    with pytest.raises(UserError, match=r"^[^\n]*the training has diverged: the training loss is (nan|inf)[^\n]*$"):
         train_run(experiment, "plain", 1, device="cpu")
     assert not experiment.checkpoints(RUN).exists()
 

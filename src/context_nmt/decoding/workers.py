@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 import torch
-from torch import distributed
 
 from context_nmt.corpus.workers import CAN_FORK
 from context_nmt.models.processes import Processes
@@ -35,8 +34,4 @@ def one_thread() -> Iterator[None]:
 
 def gathered(results: dict[Key, Result], processes: Processes) -> dict[Key, Result]:
     """Gather the results of all processes that torchrun started; every process receives all of them."""
-    if processes.count == 1:
-        return results
-    shares: list[dict[Key, Result]] = [{} for _ in range(processes.count)]
-    distributed.all_gather_object(shares, results)
-    return {key: result for share in shares for key, result in share.items()}
+    return {key: result for share in processes.gather(results) for key, result in share.items()}

@@ -77,7 +77,7 @@ class ContextAwareSelfAttention(nn.Module):
         heads = split_heads(self.query(queries, contexts), self.heads)
         keys = extended(context.state, "keys", split_heads(self.key(queries, contexts), self.heads))
         values = extended(context.state, "values", split_heads(self.value(queries), self.heads))
-        return self.output(merge_heads(self.attend(heads, keys, values, context.mask)))
+        return self.output(merge_heads(self.attend(heads, keys, values, context.mask, causal=context.causal)))
 
     def _context(self, context: LayerContext) -> Tensor:
         """Return the context c of each position, [B, T, C]; [B, 1, C] where it is the same for all."""

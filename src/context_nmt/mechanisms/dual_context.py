@@ -69,8 +69,8 @@ class DualContext(nn.Module):
         if state is not None:
             unit_states = state.setdefault("local", {}), state.setdefault("global", {})
         local = self.local_context(queries, context)
-        h_l = self.local_interaction(queries, local, context.mask, unit_states[0])
-        h_g = self.global_interaction(queries, queries, context.mask, unit_states[1])
+        h_l = self.local_interaction(queries, local, context, unit_states[0])
+        h_g = self.global_interaction(queries, queries, context, unit_states[1])
         return self.output(torch.cat([h_l, h_g], dim=-1))
 
 
@@ -117,10 +117,10 @@ class FeatureInteraction(nn.Module):
         self.query, self.key, self.value = (linear(place.width, place.width, bias=place.bias) for _ in range(3))
         self.attend = ScaledDotProduct(dropout=place.attention_dropout)
 
-    def forward(self, queries: Tensor, memory: Tensor, mask: Tensor, state: State | None) -> Tensor:
+    def forward(self, queries: Tensor, memory: Tensor, context: LayerContext, state: State | None) -> Tensor:
         """Queries and the memory they attend to, [B, T, D] -> [B, T, D]; a step's keys and values join the state's."""
         heads, keys, values = (
             split_heads(mapped, self.heads) for mapped in (self.query(queries), self.key(memory), self.value(memory))
         )
         keys, values = extended(state, "keys", keys), extended(state, "values", values)
-        return merge_heads(self.attend(heads, keys, values, mask))
+        return merge_heads(self.attend(heads, keys, values, context.mask, causal=context.causal))

@@ -71,7 +71,7 @@ class LexicalShortcuts(nn.Module):
         """[B, T, D] -> [B, T, D]."""
         keys, values = self._over_memory(context) if context.memory_states else self._over_self(context)
         heads = split_heads(self.query(queries), self.heads)
-        return self.output(merge_heads(self.attend(heads, keys, values, context.mask)))
+        return self.output(merge_heads(self.attend(heads, keys, values, context.mask, causal=context.causal)))
 
     def _over_self(self, context: LayerContext) -> tuple[Tensor, Tensor]:
         shortcut = context.stack_states[0 if self.lexical else max(self.layer - 2, 0)]

@@ -13,12 +13,14 @@ BF16_OF_CPUS = ("avx512_bf16", "amx_bf16")  # capabilities; without one, a CPU i
 
 
 def device_named(name: str) -> torch.device:
-    """Return a device; `auto` is a GPU if there is one (torchrun's n-th process takes the n-th), else the CPU.
+    """Return a device; `auto` is `cuda` if there is a GPU, else `cpu`; torchrun's n-th process takes the n-th GPU.
 
     Raise UserError for a device that is not available.
     """
     if name == "auto":
-        name = f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else "cpu"
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cuda":
+        name = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
@@ -26,6 +28,7 @@ def device_named(name: str) -> torch.device:
         raise UserError(f"--device {name}: not available here ({str(error).splitlines()[0]})") from None
     if device.type == "cuda":
         torch.cuda.set_device(device)
+        torch.backends.cuda.matmul.allow_tf32 = False  # NVIDIA's containers allow it; fp32 means fp32
     return device
 
 

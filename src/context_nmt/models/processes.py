@@ -4,15 +4,19 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TypeVar
 
 import torch
-from torch import distributed, nn
+from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from context_nmt.files import UserError
 
 Item = TypeVar("Item")
+
+REACH = timedelta(minutes=2)  # for each process to reach the others
+WAIT = timedelta(days=1)  # for a process that has more to do; torchrun ends all if one dies
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,7 @@ class Processes:
 
     rank: int = 0
     count: int = 1
+    group: distributed.ProcessGroup | None = None  # of CPUs: no GPU has to stop for what it exchanges
 
     @property
     def first(self) -> bool:
@@ -31,9 +36,23 @@ class Processes:
         """Sum a list of numbers over all processes, in float64; every process receives the sums."""
         if self.count == 1:
             return values
-        sums = torch.tensor(values, dtype=torch.float64, device=_device())
-        distributed.all_reduce(sums)
+        sums = torch.tensor(values, dtype=torch.float64)
+        distributed.all_reduce(sums, group=self.group)
         return sums.tolist()
+
+    def gather(self, item: Item) -> list[Item]:
+        """Return the items of all processes, in the order of their ranks."""
+        if self.count == 1:
+            return [item]
+        items = [item] * self.count
+        distributed.all_gather_object(items, item, group=self.group)
+        return items
+
+    def sum_on_device(self, values: Tensor) -> Tensor:
+        """Sum a tensor on the device of the model over all processes, without waiting for a GPU."""
+        if self.count > 1:
+            distributed.all_reduce(values)
+        return values
 
     def share(self, items: list[Item]) -> list[Item]:
         """Return this process's part of a list; the parts differ by at most one in length."""
@@ -43,15 +62,16 @@ class Processes:
         """Wrap a module so that its gradients are the mean over all processes."""
         if self.count == 1:
             return module
-        devices = None if _device().type == "cpu" else [_device()]
-        return DistributedDataParallel(module, device_ids=devices)
+        device = next(module.parameters()).device
+        return DistributedDataParallel(module, device_ids=None if device.type == "cpu" else [device])
 
 
 @contextmanager
 def processes(device: torch.device) -> Iterator[Processes]:
     """Join the processes that torchrun started; without torchrun there is one.
 
-    Raise UserError for several tasks of srun without torchrun: each would do all the work.
+    Raise UserError for several tasks of srun without torchrun, which would each do all the work, and for processes that
+    cannot reach each other.
     """
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1 and int(os.environ.get("SLURM_STEP_NUM_TASKS", "1")) > 1:
@@ -62,14 +82,15 @@ def processes(device: torch.device) -> Iterator[Processes]:
     if count == 1:
         yield Processes()
         return
-    distributed.init_process_group("gloo" if device.type == "cpu" else "nccl")
     try:
-        yield Processes(distributed.get_rank(), count)
+        distributed.init_process_group("gloo" if device.type == "cpu" else "nccl", timeout=REACH)
+    except RuntimeError as error:
+        raise UserError(
+            f"process {os.environ.get('RANK')} cannot reach all others of {count}, the first of which is at"
+            f" {os.environ.get('MASTER_ADDR')} ({str(error).splitlines()[0]}); between nodes, set GLOO_SOCKET_IFNAME,"
+            " and for GPUs also NCCL_SOCKET_IFNAME, to the network interface that connects them"
+        ) from None
+    try:
+        yield Processes(distributed.get_rank(), count, distributed.new_group(backend="gloo", timeout=WAIT))
     finally:
         distributed.destroy_process_group()
-
-
-def _device() -> torch.device:
-    if distributed.get_backend() == "gloo":
-        return torch.device("cpu")
-    return torch.device("cuda", torch.cuda.current_device())

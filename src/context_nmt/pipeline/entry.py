@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -45,6 +46,8 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
         launcher = ["python"]
         if name in LAUNCHED and not {"--help", "-h"} & set(options):
             launcher = read_launch(Path("params.yaml"), LAUNCHED[name])
+            if name == "train" and asks_for_tensorboard(Path("params.yaml")):
+                options.append("--tensorboard")
         words = [sys.executable if word == "python" else word for word in launcher]
         # A copy of the project (a clone, `dvc exp run --temp`) runs its own code.
         search_path = [str(root / "src"), str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -62,18 +65,29 @@ def read_launch(parameters: Path, key: str) -> list[str]:
     No other key is read and pydantic is not loaded: trainings run on machines that have only PyTorch.
     """
     try:
-        values = yaml.safe_load(parameters.read_text(encoding="utf-8"))
-        command = ((values or {}).get("launch") or {}).get(key, "python") or ""  # None: shlex would read stdin
-        words = shlex.split(command)
-    except OSError:
-        return ["python"]  # the stage reports the missing file
-    except yaml.YAMLError as error:
-        raise UserError(f"{parameters}: not YAML ({' '.join(str(error).split())})") from None
+        words = shlex.split(_launch(parameters).get(key, "python") or "")  # None: shlex would read stdin
     except (AttributeError, TypeError, ValueError) as error:
         raise UserError(f"{parameters}: launch.{key}: must be a command ({error})") from None
     if not words:
         raise UserError(f"{parameters}: launch.{key}: is empty; it must be a command, such as python")
     return words
+
+
+def asks_for_tensorboard(parameters: Path) -> bool:
+    """Return launch.tensorboard of params.yaml; raise UserError if it is not true or false."""
+    asked = _launch(parameters).get("tensorboard", False)
+    if not isinstance(asked, bool):
+        raise UserError(f"{parameters}: launch.tensorboard: is {asked!r}; it must be true or false")
+    return asked
+
+
+def _launch(parameters: Path) -> dict[str, Any]:
+    try:
+        return (yaml.safe_load(parameters.read_text(encoding="utf-8")) or {}).get("launch") or {}
+    except OSError:
+        return {}  # the stage reports the missing file
+    except yaml.YAMLError as error:
+        raise UserError(f"{parameters}: not YAML ({' '.join(str(error).split())})") from None
 
 
 def _summary(root: Path, stage: str) -> str:

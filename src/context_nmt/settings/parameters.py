@@ -64,6 +64,7 @@ class LaunchSettings(Checked):
 
     train: str = "python"  # starts all trainings
     decode: str = "python"  # starts decode, distill, rescore, contrast and analyse
+    tensorboard: bool = False  # trainings also write their curves for TensorBoard, to runs/tensorboard
 
     def __post_init__(self) -> None:
         for name, command in {"train": self.train, "decode": self.decode}.items():

@@ -61,6 +61,7 @@ class RunLayout:
 
     # Not in the cache.
     scratch = NamedPath("runs/scratch/{}")  # the state to resume a training from, until its checkpoints are averaged
+    tensorboard = NamedPath("runs/tensorboard/{}")  # a run's curve for TensorBoard, if launch asks for it
     training_lock = NamedPath("runs/scratch/{}.lock")  # kept locked by the process that trains a run
 
     def plan(self, variant: str, part: str) -> Path:

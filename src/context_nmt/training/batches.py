@@ -1,10 +1,14 @@
 """Batches of sentence pairs and their prediction targets; the order depends only on seed and epoch."""
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import TypeVar, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from context_nmt.corpus.batching import Indices, length_batches, pad
@@ -15,18 +19,33 @@ from context_nmt.files import UserError
 from context_nmt.models.model import Model
 from context_nmt.settings.training import TrainingSettings
 
+Item = TypeVar("Item")
 Random = np.random.Generator | None  # None in validation, which draws nothing
+
+AHEAD = 2  # updates, or batches of the validation, that are made in advance
 
 
 @dataclass(frozen=True)
 class Batch:
-    """B sentence pairs; the rows of all tensors are in the same order."""
+    """B sentence pairs; the rows of all tensors are in the same order. It is made on the CPU."""
 
     source: Tensor  # [B, S], END after each sentence
     target_inputs: Tensor  # [B, T], BEGIN before each sentence
     targets: Tensor  # [B, T], END after each sentence, PADDING where nothing is predicted
-    tokens: int  # predicted target tokens, END included
+    predicted: Tensor  # [N] where targets, as one row [B * T], are not PADDING: a GPU would have to stop to find them
     previous: Tensor | None = None  # [B, K] rows of the sentences before each, oldest first, -1 for none
+
+    @property
+    def tokens(self) -> int:
+        """Return the number of predicted target tokens N, END included."""
+        return len(self.predicted)
+
+    def to(self, device: torch.device) -> "Batch":
+        """Copy all tensors to a device; the program goes on while a GPU copies."""
+        tensors = {name: tensor for name, tensor in vars(self).items() if tensor is not None}
+        if device.type == "cuda":
+            tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}  # else the copies wait
+        return replace(self, **{name: tensor.to(device, non_blocking=True) for name, tensor in tensors.items()})
 
 
 class Pairs:
@@ -42,12 +61,11 @@ class Pairs:
         target: TokenFile,
         *,
         maximum_length: int | None,
-        device: torch.device,
         documents: list[range] | None = None,
         sentences: int = 0,
         reach: int = 0,
     ) -> None:
-        self.source, self.target, self.device = source, target, device
+        self.source, self.target = source, target
         self.sentences, self.reach = sentences, reach
         lengths = np.maximum(source.lengths, target.lengths)
         self.kept: Indices = np.flatnonzero(lengths <= (np.inf if maximum_length is None else maximum_length))
@@ -82,12 +100,16 @@ class Pairs:
         predicted = pad(targets, last=END)
         predicted[len(batch) :] = PADDING
         return Batch(
-            source=torch.from_numpy(pad(sources, last=END)).to(self.device),
-            target_inputs=torch.from_numpy(pad(targets, first=BEGIN)).to(self.device),
-            targets=torch.from_numpy(predicted).to(self.device),
-            tokens=sum(len(target) + 1 for target in targets[: len(batch)]),
-            previous=None if self.documents is None else torch.from_numpy(previous).to(self.device),
+            source=torch.from_numpy(pad(sources, last=END)),
+            target_inputs=torch.from_numpy(pad(targets, first=BEGIN)),
+            targets=torch.from_numpy(predicted),
+            predicted=_places(predicted != PADDING),
+            previous=None if self.documents is None else torch.from_numpy(previous),
         )
+
+
+def _places(real: NDArray[np.bool_]) -> Tensor:
+    return torch.from_numpy(np.flatnonzero(real))
 
 
 def pairs_for(model: Model, corpus: BinarizedCorpus, split: str, maximum_length: int | None) -> Pairs:
@@ -104,11 +126,23 @@ def pairs_for(model: Model, corpus: BinarizedCorpus, split: str, maximum_length:
     return Pairs(
         *corpus.parallel(split),
         maximum_length=maximum_length,
-        device=next(model.parameters()).device,
         documents=documents,
         sentences=model.sentences,
         reach=model.reach,
     )
+
+
+def ahead(items: Iterator[Item], device: torch.device) -> Generator[Item, None, None]:
+    """Yield the items; for a GPU, a thread makes the next ones meanwhile, and its errors are raised here."""
+    if device.type != "cuda":  # on a CPU, the thread would take time from the model
+        yield from items
+        return
+    end = object()
+    with ThreadPoolExecutor(1, "batches") as thread:
+        waiting = deque(thread.submit(next, items, end) for _ in range(AHEAD))
+        while (item := waiting.popleft().result()) is not end:
+            waiting.append(thread.submit(next, items, end))
+            yield cast(Item, item)
 
 
 def next_units(batch: Batch, settings: TrainingSettings, random: Random) -> Batch:
@@ -122,7 +156,7 @@ def masked_units(batch: Batch, settings: TrainingSettings, random: Random) -> Ba
     In a target of N units, n are masked, with n drawn uniformly from 1..N, or from 1..N-1 without `mask_whole_targets`
     (Ghazvininejad et al. 2019, section 3; their code draws from 1..N-1).
     """
-    real = (batch.targets != PADDING).cpu().numpy()
+    real = (batch.targets != PADDING).numpy()
     masked = real
     if random is not None:
         lengths = real.sum(1)
@@ -130,12 +164,12 @@ def masked_units(batch: Batch, settings: TrainingSettings, random: Random) -> Ba
         count = random.integers(1, most, endpoint=True)
         order = np.where(real, random.random(real.shape), 2.0).argsort(1).argsort(1)  # padding comes last
         masked = order < count[:, None]
-    hidden = torch.from_numpy(masked).to(batch.targets.device)
+    hidden = torch.from_numpy(masked)
     return replace(
         batch,
         target_inputs=batch.targets.masked_fill(hidden, MASK),
         targets=batch.targets.masked_fill(~hidden, PADDING),
-        tokens=int(masked.sum()),
+        predicted=_places(masked),
     )
 
 

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 
@@ -19,8 +18,11 @@ class Loss:
     """Sums over the real tokens of a batch, in nats."""
 
     smoothed: Tensor  # minimised in training
-    negative_log_likelihood: float
-    tokens: int
+    negative_log_likelihood: Tensor  # float64
+
+    def sums(self) -> Tensor:
+        """Return both as float64 [2], without gradients."""
+        return torch.stack([self.smoothed.detach().double(), self.negative_log_likelihood])
 
 
 class Objective(nn.Module):
@@ -32,26 +34,32 @@ class Objective(nn.Module):
         self.smoothing = plan.training.label_smoothing
         self.lower_precision = False  # linear maps in bf16
 
-    def forward(self, source: Tensor, target_inputs: Tensor, targets: Tensor, previous: Tensor | None = None) -> Loss:
-        """The tensors of a `Batch` -> its loss."""
+    def forward(
+        self,
+        source: Tensor,
+        target_inputs: Tensor,
+        targets: Tensor,
+        predicted: Tensor,
+        previous: Tensor | None = None,
+    ) -> Loss:
+        """The tensors of a `Batch` -> its loss; a GPU does not make the program wait."""
         with torch.autocast(source.device.type, dtype=torch.bfloat16, enabled=self.lower_precision):
             states, further = self.model.predict(source, target_inputs, previous)
             weight = self.model.output.weight
-            loss = cross_entropy(states, weight, targets, smoothing=self.smoothing, padding=PADDING)
+            loss = cross_entropy(states, weight, targets, predicted, smoothing=self.smoothing)
         return loss if further is None else replace(loss, smoothed=loss.smoothed + further)
 
 
-def cross_entropy(states: Tensor, weight: Tensor, targets: Tensor, *, smoothing: float, padding: int) -> Loss:
+def cross_entropy(states: Tensor, weight: Tensor, targets: Tensor, predicted: Tensor, *, smoothing: float) -> Loss:
     """Cross-entropy with label smoothing (1 - e) * nll + e / V * sum over V (Szegedy et al. 2016).
 
-    States [B, T, D], output weight [V, D], targets [B, T]; positions whose target is `padding` do not count.
+    States [B, T, D], output weight [V, D], targets [B, T]; only the positions `predicted` [N] of these B * T count.
     """
-    real = targets != padding
-    differentiable = torch.is_grad_enabled()
+    states, targets = states.flatten(0, 1).index_select(0, predicted), targets.flatten().index_select(0, predicted)
     smoothed, likelihood = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
-        states[real], weight, targets[real], smoothing, differentiable
+        states, weight, targets, smoothing, torch.is_grad_enabled()
     )
-    return Loss(smoothed, float(likelihood), int(real.sum()))
+    return Loss(smoothed, likelihood)
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):

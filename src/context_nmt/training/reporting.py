@@ -1,15 +1,18 @@
-"""Progress of a training run on standard error, with its speed, and a line per validation."""
+"""Progress of a training on standard error, with its speed, a line per validation, and on demand for TensorBoard."""
 
 import time
+from pathlib import Path
 from typing import Any
 
+from context_nmt.files import UserError
 from context_nmt.progress import Progress, say
 
 
 class Reporter:
     """What a training says; how far it is, is shown while `progress` is entered."""
 
-    def __init__(self, maximum_updates: int, *, done: int = 0) -> None:
+    def __init__(self, maximum_updates: int, *, done: int = 0, tensorboard: Path | None = None) -> None:
+        self.writer = None if tensorboard is None else _writer(tensorboard, done)
         self.progress = Progress("train", maximum_updates, "updates", done=done)
         self.updates, self.maximum_updates = done, maximum_updates
         if done:
@@ -33,7 +36,28 @@ class Reporter:
         if "valid_bleu" in row:
             line += f"  BLEU {row['valid_bleu']:.2f}"
         say(line)
+        if self.writer is not None:
+            for name, value in (row | {"target_tokens_per_second": self._speed()}).items():
+                if name != "update" and not isinstance(value, str):
+                    self.writer.add_scalar(name, value, row["update"])
+            self.writer.flush()
         self.tokens, self.since = 0, time.perf_counter()
+
+    def close(self) -> None:
+        """Close TensorBoard's file."""
+        if self.writer is not None:
+            self.writer.close()
 
     def _speed(self) -> float:
         return self.tokens / max(1e-9, time.perf_counter() - self.since)
+
+
+def _writer(folder: Path, done: int) -> Any:
+    """Return TensorBoard's writer; what was written after update `done`, before a kill, is no longer shown."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise UserError(
+            f"launch.tensorboard of params.yaml is true, but {error.name} is missing; pip install tensorboard"
+        ) from None
+    return SummaryWriter(folder, purge_step=done + 1)

@@ -5,13 +5,15 @@ import math
 import shutil
 import signal
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from context_nmt.command_line import Unfinished, noticing
 from context_nmt.corpus.batching import Indices
@@ -23,7 +25,7 @@ from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.models.processes import Processes
 from context_nmt.progress import say, tracked
-from context_nmt.training.batches import EXAMPLES, Batch, Pairs, Random, pairs_for
+from context_nmt.training.batches import EXAMPLES, Batch, Pairs, Random, ahead, pairs_for
 from context_nmt.training.reporting import Reporter
 from context_nmt.training.updating import Totals, Updater
 
@@ -37,9 +39,9 @@ MACHINE = ("precision", "processor")
 class Progress:
     """The progress of a training."""
 
+    totals: Totals  # since the last validation, of all processes
     update: int = 0
     rows: list[dict[str, Any]] = field(default_factory=list)  # of the learning curve, one per validation
-    totals: Totals = field(default_factory=Totals)  # since the last validation, of all processes
     precision: str = ""  # decided when the training starts, and kept on another processor
 
 
@@ -55,13 +57,15 @@ class Trainer:
     scratch: Path  # the state that this training resumes from, and its checkpoints so far
     folder: Path  # of the checkpoints when all is done
     curve: Path
+    tensorboard: Path | None  # a further folder for the curve, of the first process
     bleu: Callable[[Model], float] | None  # of the validation set
 
     def run(self) -> None:
         """Train until maximum_updates or until patience runs out; same seed, same machine, same bytes.
 
-        Every process of a training calls it; the first one writes. Raise UserError for a training that diverges, and
-        Unfinished after SIGTERM, with the state saved.
+        Every process of a training calls it; the first one writes. Raise UserError for a training that has diverged,
+        which the next validation finds, or the next saving of the state; and Unfinished after SIGTERM, with the state
+        saved.
         """
         settings = self.settings = self.plan.training
         self.updater = Updater(self.plan, self.model, seed=self.seed, processes=self.processes)
@@ -70,24 +74,18 @@ class Trainer:
         self.saved = time.monotonic()
         training = pairs_for(self.model, self.corpus, self.corpus.train, settings.maximum_sentence_length)
         validation = pairs_for(self.model, self.corpus, self.corpus.validation, None)
-        stream = training.endless(tokens=settings.batch_tokens, seed=self.seed)
-        for _ in islice(stream, self.progress.update * settings.accumulation):
-            pass  # batches seen before the kill
-        reporter = Reporter(settings.maximum_updates, done=self.progress.update)
-        with reporter.progress, noticing(signal.SIGTERM) as signals:
+        groups = ahead(self._groups(training, done=self.progress.update), self.updater.device)
+        reporter = Reporter(settings.maximum_updates, done=self.progress.update, tensorboard=self.tensorboard)
+        with reporter.progress, noticing(signal.SIGTERM) as signals, closing(groups), closing(reporter):
             while self.progress.update < settings.maximum_updates and not self._out_of_patience():
                 self.progress.update += 1
                 update = self.progress.update
-                group = list(islice(stream, settings.accumulation))
-                batches = [
-                    self._examples(training, batch, np.random.default_rng([self.seed, update, position, 1]))
-                    for position, (_, batch) in self.processes.share(list(enumerate(group)))
-                ]
+                epoch, batches = next(groups)
                 totals = self.updater.update(update, batches)
-                self.progress.totals.add(totals)
+                self.progress.totals += totals
                 reporter.update(totals.tokens)
                 if update % settings.validate_every == 0 or update == settings.maximum_updates:
-                    self._validate(group[-1][0], validation)
+                    self._validate(epoch, validation)
                     reporter.validation(self.progress.rows[-1])
                 elif time.monotonic() > self.saved + SAVE_SECONDS:
                     self._save_state()
@@ -111,31 +109,47 @@ class Trainer:
                 " fp32 would be faster here"
             )
 
+    def _groups(self, training: Pairs, *, done: int) -> Iterator[tuple[int, list[Batch]]]:
+        """Yield the epoch of each further update and its batches that are this process's share."""
+        stream = training.endless(tokens=self.settings.batch_tokens, seed=self.seed)
+        for _ in islice(stream, done * self.settings.accumulation):
+            pass  # batches seen before the kill
+        for update in range(done + 1, self.settings.maximum_updates + 1):
+            group = list(islice(stream, self.settings.accumulation))
+            yield (
+                group[-1][0],
+                [
+                    self._examples(training, batch, np.random.default_rng([self.seed, update, position, 1]))
+                    for position, (_, batch) in self.processes.share(list(enumerate(group)))
+                ],
+            )
+
     def _examples(self, pairs: Pairs, batch: Indices, random: Random) -> Batch:
-        return EXAMPLES[self.plan.model.model.kind](pairs.load(batch), self.settings, random)
+        examples = EXAMPLES[self.plan.model.model.kind](pairs.load(batch), self.settings, random)
+        return examples.to(self.updater.device)
 
     def _validate(self, epoch: int, validation: Pairs) -> None:
-        totals, training_totals = Totals(), self.progress.totals
+        train_loss, train_nll = self.progress.totals.means("the training loss")
         batches = self.processes.share(validation.batches(tokens=self.settings.batch_tokens))
-        for batch in tracked(batches, None, len(batches)):
-            totals.add(self.updater.evaluate(self._examples(validation, batch, None)))
-        totals = totals.over(self.processes)
+        examples = ahead((self._examples(validation, batch, None) for batch in batches), self.updater.device)
+        totals = self.updater.evaluate(tracked(examples, None, len(batches)))
+        valid_loss, valid_nll = totals.means("the validation loss")
         row = {
             "update": self.progress.update,
             "epoch": epoch,
             "learning_rate": self.updater.rate(self.progress.update),
-            "train_loss": training_totals.smoothed / training_totals.tokens,
-            "train_nll": training_totals.negative_log_likelihood / training_totals.tokens,
-            "valid_loss": totals.smoothed / totals.tokens,
-            "valid_nll": totals.negative_log_likelihood / totals.tokens,
-            "valid_perplexity": math.exp(min(700.0, totals.negative_log_likelihood / totals.tokens)),
+            "train_loss": train_loss,
+            "train_nll": train_nll,
+            "valid_loss": valid_loss,
+            "valid_nll": valid_nll,
+            "valid_perplexity": math.exp(min(700.0, valid_nll)),
             "precision": self.progress.precision,
             "processor": self.processor,
         }
         if self.bleu is not None:
             (row["valid_bleu"],) = self.processes.sum([self.bleu(self.model) if self.processes.first else 0.0])
         self.progress.rows.append(row)
-        self.progress.totals = Totals()
+        self.progress.totals = self.updater.no_totals()
         if self.processes.first:
             vocabularies = len(self.corpus.source_vocabulary), len(self.corpus.target_vocabulary)
             validated = {name: value for name, value in row.items() if name not in MACHINE}
@@ -152,15 +166,19 @@ class Trainer:
     def _save_state(self) -> None:
         """Write weights, Adam's moments and progress; a training that resumes from them gives the same numbers."""
         self.saved = time.monotonic()
+        if self.progress.totals.tokens:
+            self.progress.totals.means("the training loss")
         if self.processes.first:
             tensors = {f"weights/{name}": value for name, value in checkpoints.weights_of(self.model).items()}
             tensors |= {f"moments/{name}": value for name, value in self.updater.moments().items()}
-            checkpoints.save(self._state, tensors, asdict(self.progress))
+            totals = self.progress.totals
+            values = vars(self.progress) | {"totals": [totals.losses.tolist(), totals.tokens]}
+            checkpoints.save(self._state, tensors, values)
 
     def _resume(self) -> Progress:
         """Restore weights and moments; without a saved state, start from the beginning."""
         if not self._state.exists():
-            return Progress()
+            return Progress(self.updater.no_totals())
         tensors, values = checkpoints.load(self._state)
         weights, moments = (
             {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
@@ -168,7 +186,9 @@ class Trainer:
         )
         checkpoints.fill(self.model, weights, self._state)
         self.updater.restore(moments)
-        return Progress(values["update"], values["rows"], Totals(**values["totals"]), values["precision"])
+        losses, tokens = values.pop("totals")
+        losses = torch.tensor(losses, dtype=torch.float64, device=self.updater.device)
+        return Progress(**values, totals=Totals(losses, tokens))
 
     @property
     def _state(self) -> Path:

@@ -28,12 +28,13 @@ def train_run(
     device: str,
     distilled: bool = False,
     start: str | None = None,
+    tensorboard: bool = False,
 ) -> None:
     """Train a variant with a seed, or resume a training that was killed.
 
     With `distilled`, train on the distill stage's translations instead of the training target; with `start`, start from
     the weights of that variant's run with the same seed. Raise UserError for a run that another process is training,
-    and if the processes cannot share the batches of an update.
+    if the processes cannot share the batches of an update, and if TensorBoard is asked for and not installed.
     """
     path = experiment.plan(variant, "training")
     plan = TrainingPlan.read(path)
@@ -64,6 +65,7 @@ def train_run(
             scratch=experiment.scratch(run) / hashlib.sha256(json.dumps(dependencies).encode()).hexdigest()[:16],
             folder=experiment.checkpoints(run),
             curve=experiment.curve(run),
+            tensorboard=experiment.tensorboard(run) if tensorboard and group.first else None,
             # loaded by name, so that only the plans that ask for it depend on decoding
             bleu=partial(importlib.import_module(VALIDATION).validation_bleu, corpus=corpus)
             if plan.training.validation_bleu

@@ -1,6 +1,7 @@
 """One update: losses and gradients of a group of batches, the learning rate, and a step of Adam."""
 
 import math
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -18,24 +19,25 @@ from context_nmt.training.batches import Batch
 from context_nmt.training.losses import Loss, Objective
 
 
-@dataclass
+@dataclass(frozen=True)
 class Totals:
-    """Sums of losses over real target tokens, in nats."""
+    """Sums over real target tokens; to read the losses, the program waits until a GPU has computed them."""
 
-    smoothed: float = 0.0
-    negative_log_likelihood: float = 0.0
+    losses: Tensor  # float64 [2], in nats: smoothed, negative log-likelihood; on the model's device
     tokens: int = 0
 
-    def add(self, other: "Totals") -> None:
-        """Add the sums over other tokens."""
-        self.smoothed += other.smoothed
-        self.negative_log_likelihood += other.negative_log_likelihood
-        self.tokens += other.tokens
+    def __add__(self, other: "Totals") -> "Totals":
+        return Totals(self.losses + other.losses, self.tokens + other.tokens)
 
-    def over(self, processes: Processes) -> "Totals":
-        """Return the sums over all processes."""
-        smoothed, likelihood, tokens = processes.sum([self.smoothed, self.negative_log_likelihood, self.tokens])
-        return Totals(smoothed, likelihood, int(tokens))
+    def means(self, name: str) -> tuple[float, float]:
+        """Return the mean losses per token; raise UserError, with the name of the loss, if one is not a number."""
+        smoothed, likelihood = (loss / self.tokens for loss in self.losses.tolist())
+        if not math.isfinite(smoothed):
+            raise UserError(
+                f"the training has diverged: {name} is {smoothed}; lower the rate or lengthen the warmup in"
+                " training.schedule, or clip gradients by training.clip_norm"
+            )
+        return smoothed, likelihood
 
 
 class Updater:
@@ -68,10 +70,10 @@ class Updater:
     def update(self, number: int, batches: list[Batch]) -> Totals:
         """Make update `number` with the mean loss per target token over the batches of all processes.
 
-        Return the sums over all of them. Raise UserError for a loss that is not a number.
+        Return the sums over all of them. A GPU may still be computing then.
         """
         self.model.train()
-        totals = Totals()
+        losses = self.no_totals().losses
         (tokens,) = self.processes.sum([sum(batch.tokens for batch in batches)])
         for index, batch in enumerate(batches):
             # Dropout depends on the batch's position in the update, not on earlier updates or on the process.
@@ -82,28 +84,30 @@ class Updater:
                 if isinstance(self.shared, DistributedDataParallel) and batch is not batches[-1]
                 else nullcontext()
             ):
-                loss: Loss = self.shared(batch.source, batch.target_inputs, batch.targets, batch.previous)
+                loss = _loss(self.shared, batch)
                 (loss.smoothed / tokens * self.processes.count).backward()  # type: ignore[no-untyped-call]
-            totals.add(_totals(loss))
-        totals = totals.over(self.processes)
-        if not math.isfinite(totals.smoothed):
-            raise UserError(
-                f"the training has diverged: the loss of update {number} is {totals.smoothed}; lower the rate or"
-                " lengthen the warmup in training.schedule, or clip gradients by training.clip_norm"
-            )
+            losses = losses + loss.sums()
         if self.plan.training.clip_norm:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.plan.training.clip_norm)
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate(number)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return totals
+        return Totals(self.processes.sum_on_device(losses), int(tokens))
 
     @torch.no_grad()
-    def evaluate(self, batch: Batch) -> Totals:
-        """Return the loss of one batch without dropout."""
+    def evaluate(self, batches: Iterable[Batch]) -> Totals:
+        """Return the sums over the batches of all processes, without dropout."""
         self.model.eval()
-        return _totals(self.objective(batch.source, batch.target_inputs, batch.targets, batch.previous))
+        totals = self.no_totals()
+        for batch in batches:
+            totals += Totals(_loss(self.objective, batch).sums(), batch.tokens)
+        (tokens,) = self.processes.sum([totals.tokens])
+        return Totals(self.processes.sum_on_device(totals.losses), int(tokens))
+
+    def no_totals(self) -> Totals:
+        """Return the sums over no tokens."""
+        return Totals(torch.zeros(2, dtype=torch.float64, device=self.device))
 
     def rate(self, number: int) -> float:
         """Return the learning rate of an update."""
@@ -125,8 +129,8 @@ class Updater:
             self.optimizer.state[parameter] = {key: moments[f"{name}/{key}"].to(parameter.device) for key in keys}
 
 
-def _totals(loss: Loss) -> Totals:
-    return Totals(float(loss.smoothed.detach()), loss.negative_log_likelihood, loss.tokens)
+def _loss(objective: nn.Module, batch: Batch) -> Loss:
+    return objective(batch.source, batch.target_inputs, batch.targets, batch.predicted, batch.previous)
 
 
 def learning_rate(update: int, schedule: ScheduleSettings, *, width: int, maximum_updates: int) -> float:

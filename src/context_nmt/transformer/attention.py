@@ -26,7 +26,7 @@ class LayerContext:
     stack_states: tuple[Tensor, ...]  # [B, T, D] each: [0] embeddings, [i] output of layer i, [-1] this layer's input
     stack_inputs: tuple[Tensor, ...]  # [i] queries of the self-attention in layer i + 1, [-1] this layer's
     mask: Tensor  # bool [B or 1, 1, T_query or 1, T_key]
-    causal: bool  # whether position t must not depend on later ones
+    causal: bool  # whether position t must not depend on later ones; the mask then hides these and nothing else
     padding: Tensor  # bool [B, T] of the queries, True = real token
     memory_states: tuple[Tensor, ...] = ()  # of a cross-attention: encoder states, [0] embeddings, [-1] output
     state: State | None = None  # None = the whole sequence; a dict = one decoding step, owned by this sublayer
@@ -135,14 +135,22 @@ class ScaledDotProduct(nn.Module):
         self.dropout = dropout
         self.weights = nn.Identity()
 
-    def forward(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
-        """Queries [B, H, T, D/H], keys and values [B, H, S, D/H], mask [B or 1, 1, T or 1, S] -> [B, H, T, D/H]."""
+    def forward(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor, *, causal: bool = False) -> Tensor:
+        """Queries [B, H, T, D/H], keys and values [B, H, S, D/H], mask [B or 1, 1, T or 1, S] -> [B, H, T, D/H].
+
+        With `causal`, the mask hides later positions and nothing else: a GPU then does without it.
+        """
         if torch.is_autocast_enabled("cpu") and torch.is_grad_enabled():
             # The backward pass of PyTorch's bf16 kernel takes 27 ms on a CPU, that of fp32 2 ms.
             with torch.autocast("cpu", enabled=False):
-                return self(queries.float(), keys.float(), values.float(), mask)
+                return self(queries.float(), keys.float(), values.float(), mask, causal=causal)
         dropout = self.dropout if self.training else 0.0
         if not self.weights._forward_hooks:
+            if causal and queries.device.type != "cpu":  # a decoding step has one query, the last position
+                whole = queries.size(2) > 1
+                return functional.scaled_dot_product_attention(
+                    queries, keys, values, dropout_p=dropout, is_causal=whole
+                )
             return functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, dropout_p=dropout)
         scores = queries @ keys.transpose(-2, -1) / math.sqrt(queries.size(-1))  # [B, H, T, S]
         weights = self.weights(scores.masked_fill(~mask, -math.inf).softmax(-1))
@@ -170,7 +178,7 @@ class MultiHeadAttention(nn.Module):
         """Queries [B, T, D] -> [B, T, D]."""
         keys, values = self._over_memory(context) if context.memory_states else self._over_self(queries, context)
         heads = split_heads(self.query(queries), self.heads)
-        return self.output(merge_heads(self.attend(heads, keys, values, context.mask)))
+        return self.output(merge_heads(self.attend(heads, keys, values, context.mask, causal=context.causal)))
 
     def _over_self(self, inputs: Tensor, context: LayerContext) -> tuple[Tensor, Tensor]:
         keys = extended(context.state, "keys", split_heads(self.key(inputs), self.heads))

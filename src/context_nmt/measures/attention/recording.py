@@ -115,7 +115,6 @@ def recorded(analysed: Analysed, names: list[str]) -> Iterator[Recorded]:
     pairs = Pairs(
         *(sources, targets),
         maximum_length=None,
-        device=next(model.parameters()).device,
         documents=documents,
         sentences=model.sentences,
         reach=model.reach,
@@ -127,7 +126,7 @@ def recorded(analysed: Analysed, names: list[str]) -> Iterator[Recorded]:
     with evaluating(model), recording(model, names) as outputs:
         batches = pairs.batches(tokens=TOKENS)
         for numbers in tracked(batches, test, len(batches), "batches"):
-            batch = pairs.load(numbers)
+            batch = pairs.load(numbers).to(next(model.parameters()).device)
             tokens = batch.target_inputs
             if isinstance(model, MaskedLanguageModel):
                 tokens = _last_iteration(model, batch.source, analysed.settings)

@@ -32,7 +32,7 @@ class Layers:
 
 def read_layers(model: Model, pairs: Pairs, numbers: Indices) -> dict[str, Layers]:
     """Return the states of both stacks for the sentence pairs with these numbers."""
-    batch = pairs.load(numbers)
+    batch = pairs.load(numbers).to(next(model.parameters()).device)
     inputs = batch.targets if isinstance(model, MaskedLanguageModel) else batch.target_inputs
     inner = [f"decoder.layers.{number}.feed_forward" for number in range(len(model.decoder.layers) - 1)]
     names = ["target_embedding", *inner, "decoder.final_norm"]

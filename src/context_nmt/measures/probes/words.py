@@ -56,9 +56,9 @@ class WordProbes:
 
     def __init__(self, model: Model, corpus: BinarizedCorpus, settings: WordClassifierSettings) -> None:
         self.model, self.corpus, self.settings = model, corpus, settings
-        self.device = device = next(model.parameters()).device
-        training = Pairs(*corpus.parallel(corpus.train), maximum_length=LONGEST, device=device)
-        validation = Pairs(*corpus.parallel(corpus.validation), maximum_length=None, device=device)
+        device = next(model.parameters()).device
+        training = Pairs(*corpus.parallel(corpus.train), maximum_length=LONGEST)
+        validation = Pairs(*corpus.parallel(corpus.validation), maximum_length=None)
         if (count := len(training.kept)) > settings.training_sentences:
             evenly_spaced = np.linspace(0, count - 1, settings.training_sentences).astype(np.int64)
             training.kept = training.kept[evenly_spaced]
@@ -121,7 +121,7 @@ class WordProbes:
         cosine_STACK_tokens          mean cosine of the layer's states and the embeddings
         cosine_STACK_sentences       the same with the concatenated states of each sentence
         """
-        pairs = Pairs(*self.corpus.parallel(test), maximum_length=None, device=self.device)
+        pairs = Pairs(*self.corpus.parallel(test), maximum_length=None)
         tags_of = {
             stack: unit_tags(side, self.vocabularies[stack], stack_tags.sentences)
             for stack, side in {"encoder": pairs.source, "decoder": pairs.target}.items()

@@ -1,0 +1,115 @@
+"""An update does not wait for a GPU: it also runs on the device `meta`, which has no values to wait for."""
+
+from contextlib import nullcontext
+
+import pytest
+import torch
+from contract import Facts
+from small_models import LAYERS, OUTPUT_SLOTS, VOCABULARY, sentences, small_plan, step_by_step
+from test_mechanisms import FACTS, TENANTS
+from tiny_training import RUN, make_experiment, train
+
+from context_nmt.files import UserError
+from context_nmt.models.building import build
+from context_nmt.models.plans import Filling, TrainingPlan
+from context_nmt.settings.training import TrainingSettings
+from context_nmt.training import batches, trainer
+from context_nmt.training.batches import AHEAD, Batch, ahead
+from context_nmt.training.training_run import train_run
+from context_nmt.training.updating import Updater
+from context_nmt.transformer.attention import ScaledDotProduct
+
+META, GPU = torch.device("meta"), torch.device("cuda")
+KINDS = [
+    *(
+        ({slot: (Filling(mechanism=name, settings=FACTS.get(name, Facts()).settings),) * count}, {})
+        for name, slot in TENANTS
+        for count in [1 if slot in OUTPUT_SLOTS else LAYERS]
+    ),
+    ({}, {"kind": "masked", "positions": "learned", "maximum_positions": 32}),
+]
+
+
+@pytest.fixture
+def everything_on_meta(monkeypatch):
+    """PyTorch's autocast and its fused Adam, which do not wait, do not know the device."""
+    monkeypatch.setattr(torch, "autocast", lambda *arguments, **options: nullcontext())
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)
+    monkeypatch.setattr(torch.optim.AdamW, "step", lambda self: None)
+
+
+@pytest.mark.parametrize(("slots", "settings"), KINDS)
+def test_an_update_and_a_validation_read_no_value(slots, settings, everything_on_meta):
+    plan = TrainingPlan(model=small_plan(slots, **settings), training=TrainingSettings(clip_norm=1.0))
+    model = build(plan.model, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY).to(META)
+    ids, previous = torch.full((3, 5), 5), torch.full((3, model.sentences), -1)
+    batch = Batch(ids, ids, ids, torch.arange(15), previous if model.in_documents else None).to(META)
+    updater = Updater(plan, model, seed=1)
+    totals = updater.update(1, [batch, batch]) + updater.evaluate([batch])
+    assert totals.tokens == 45
+    with pytest.raises(RuntimeError, match="meta"):
+        totals.means("the loss")
+
+
+@pytest.mark.parametrize(("slots", "settings"), KINDS)
+def test_a_mask_that_a_gpu_does_without_hides_later_positions_and_nothing_else(slots, settings, monkeypatch):
+    attend, seen = ScaledDotProduct.forward, []
+
+    def watched(self, queries, keys, values, mask, *, causal=False):
+        if causal:
+            seen.append((mask, queries.size(2), keys.size(2)))
+        return attend(self, queries, keys, values, mask, causal=causal)
+
+    monkeypatch.setattr(ScaledDotProduct, "forward", watched)
+    model = build(small_plan(slots, **settings), source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY).eval()
+    with torch.no_grad():
+        model(sentences(5, 3, seed=1), sentences(2, 4, seed=2))
+        if "kind" not in settings:
+            step_by_step(model, sentences(5, 3, seed=1), sentences(2, 4, seed=2))
+    assert bool(seen) == ("kind" not in settings)
+    for mask, queries, keys in seen:
+        expected = torch.ones(keys, keys, dtype=torch.bool).tril()[keys - queries :]
+        assert torch.equal(mask.expand(1, 1, queries, keys)[0, 0], expected)
+        assert queries in (keys, 1)
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(4, 4), (1, 3)])
+def test_a_gpu_attends_without_a_mask_that_is_only_causal(queries, keys, monkeypatch):
+    called = []
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", lambda *_, **how: called.append(how))
+    states, mask = (
+        torch.zeros(2, 1, keys, 3, device=META),
+        torch.ones(1, 1, queries, keys, dtype=torch.bool, device=META),
+    )
+    ScaledDotProduct(dropout=0.0)(states[:, :, :queries], states, states, mask, causal=True)
+    assert called == [{"dropout_p": 0.0, "is_causal": queries > 1}]
+
+
+def test_a_thread_makes_the_next_batches_of_a_gpu_and_stops_when_nobody_takes_them():
+    made = []
+    items = ahead((made.append(number) or number for number in range(9)), GPU)
+    assert next(items) == 0
+    items.close()
+    assert made == list(range(1 + AHEAD))
+    assert list(ahead(iter(range(9)), GPU)) == list(range(9))
+
+
+def test_an_error_of_the_thread_is_raised_where_batches_are_taken():
+    def items():
+        yield 1
+        raise UserError("unreadable")
+
+    taken = ahead(items(), GPU)
+    assert next(taken) == 1
+    with pytest.raises(UserError, match="unreadable"):
+        next(taken)
+
+
+def test_batches_made_ahead_are_those_of_a_cpu(tmp_path, monkeypatch):
+    masked = {"kind": "masked", "positions": "learned", "maximum_positions": 32}
+    changes = {"model": masked, "training": {"accumulation": 2, "maximum_sentence_length": 30}}
+    expected = train(tmp_path / "one", **changes).curve(RUN).read_bytes()
+    monkeypatch.setattr(trainer, "ahead", lambda items, device: batches.ahead(items, GPU))
+    experiment = make_experiment(tmp_path / "two", **changes)
+    train_run(experiment, "plain", 1, device="cpu")
+    assert experiment.curve(RUN).read_bytes() == expected
