@@ -58,20 +58,17 @@ class Ratio:
     of: str
     to: str
     rounds: list[float]
-    wanted: float | None = None  # at least
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         spread = {"median": statistics.median(self.rounds), "minimum": min(self.rounds), "maximum": max(self.rounds)}
-        return {"of": self.of, "to": self.to, "wanted": self.wanted} | {key: round(spread[key], 3) for key in spread}
+        return {"of": self.of, "to": self.to} | {key: round(spread[key], 3) for key in spread}
 
 
-def ratio(
-    measured: dict[str, Measured], of: str, to: str, *, wanted: float | None = None, factor: float = 1.0
-) -> Ratio:
+def ratio(measured: dict[str, Measured], of: str, to: str, *, factor: float = 1.0) -> Ratio:
     """Compare two contenders of one measurement; one unit of `of` counts as `factor` units of `to`."""
     pairs = zip(measured[of].speeds, measured[to].speeds, strict=True)
-    return Ratio(of, to, [speed * factor / base_speed for speed, base_speed in pairs], wanted)
+    return Ratio(of, to, [speed * factor / base_speed for speed, base_speed in pairs])
 
 
 def measure(part: str, contenders: list[Contender], rounds: int) -> dict[str, Measured]:
