@@ -1,10 +1,11 @@
 """The tables of README.md, with a column for each machine that was measured."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.growth_report import growth_section
 from benchmarks.machine import file_name, machine_line, processor
+from benchmarks.tables import ByMachine, marked, table
 from context_nmt.files import read_json, write_lines
 from context_nmt.report.cells import DASH
 
@@ -20,8 +21,6 @@ WANTED = {  # ratios of speeds, at least
     ("two side by side, 1 thread each", "one after the other, a thread per core"): 1.0,
 }
 MOST = 1.25  # time of an update over its FLOPs, both relative to the Transformer: wanted of every variant
-
-ByMachine = dict[str, dict[str, Any]]  # values by the title of a machine's column
 
 
 def picture(machine: dict[str, Any], name: str) -> str:
@@ -51,6 +50,8 @@ def write_page(folder: Path) -> None:
         measured = {key: one for key, one in machines.items() if name in one.get("iterations", {})}
         pictures = [picture(one["machine"], name) for one in measured.values()]
         lines += ["", *trade_off_section({key: one["iterations"][name] for key, one in measured.items()}, pictures)]
+    if grown := {key: one["growth"] for key, one in machines.items() if "growth" in one}:
+        lines += ["", *growth_section(grown, [picture(machines[key]["machine"], "growth") for key in grown])]
     write_lines(folder / "README.md", lines)
 
 
@@ -70,7 +71,7 @@ def section(parts: ByMachine) -> list[str]:
         ]
         memory = "memory, MB" if len(parts) == 1 else "MB, {}"
         titles = ["", "per second", *parts, *(memory.format(key) for key in parts)]
-        lines += [*_table(titles, rows, left=2), ""]
+        lines += [*table(titles, rows, left=2), ""]
     if _names(parts, "variants"):
         lines += _variants({key: part["variants"] for key, part in parts.items()})
     ratios = {key: {(one["of"], one["to"]): one for one in part["ratios"]} for key, part in parts.items()}
@@ -83,7 +84,7 @@ def section(parts: ByMachine) -> list[str]:
             ]
             for pair in pairs
         ]
-        lines += [*_table(["ratio", *parts, "target"], rows), ""]
+        lines += [*table(["ratio", *parts, "target"], rows), ""]
     return [*lines, *_notes({key: part["notes"] for key, part in parts.items()})]
 
 
@@ -95,12 +96,12 @@ def _variants(machines: ByMachine) -> list[str]:
         rows = [
             [name, *(_of_variant(entries.get(name), work) for entries in machines.values())] for name in sorted(flops)
         ]
-        lines += [*_table([f"speed of {work}", *machines], rows), ""]
+        lines += [*table([f"speed of {work}", *machines], rows), ""]
     rows = [
         [name, f"{flops[name]:.3f}", *(_cost(entries.get(name)) for entries in machines.values())]
         for name in sorted(flops)
     ]
-    return [*lines, *_table([f"time / FLOPs, at most {MOST:g}", "FLOPs", *machines], rows), ""]
+    return [*lines, *table([f"time / FLOPs, at most {MOST:g}", "FLOPs", *machines], rows), ""]
 
 
 def _of_variant(entry: dict[str, Any] | None, work: str) -> str:
@@ -115,7 +116,7 @@ def _cost(entry: dict[str, Any] | None) -> str:
         return DASH
     least, greatest = (1 / entry["flops"] / entry["training"][key] for key in ("greatest", "least"))
     cell = f"{entry['time_over_flops']:.2f} ({least:.2f} to {greatest:.2f})"
-    return f"{cell} **missed**" if entry["time_over_flops"] > MOST else cell
+    return marked(cell, entry["time_over_flops"] > MOST)
 
 
 def _speed(entry: dict[str, Any] | None) -> str:
@@ -128,7 +129,7 @@ def _ratio(entry: dict[str, Any] | None, wanted: float | None = None) -> str:
     if entry is None:
         return DASH
     cell = f"{entry['median']:.2f} ({entry['minimum']:.2f} to {entry['maximum']:.2f})"
-    return f"{cell} **missed**" if wanted is not None and entry["median"] < wanted else cell
+    return marked(cell, wanted is not None and entry["median"] < wanted)
 
 
 def trade_off_section(machines: ByMachine, pictures: list[str]) -> list[str]:
@@ -147,7 +148,7 @@ def trade_off_section(machines: ByMachine, pictures: list[str]) -> list[str]:
         [name, *(f"{entries[name]['bleu']:.2f}" if name in entries else DASH for entries in searches.values())]
         for name in names
     ]
-    lines += [*_table([f"BLEU, {first['test_set']}", *machines], rows), ""]
+    lines += [*table([f"BLEU, {first['test_set']}", *machines], rows), ""]
     for mode, title in (("alone", "one at a time"), ("batched", "batched")):
         rows = []
         for name in names:
@@ -156,7 +157,7 @@ def trade_off_section(machines: ByMachine, pictures: list[str]) -> list[str]:
                 speed = entries[name][mode] if name in entries else None
                 rows[-1] += [_speed(speed), _ratio(speed and speed["relative"])]
         columns = [column for key in machines for column in (f"sentences/s, {key}", f"/ {base}")]
-        lines += [*_table([title, *columns], rows), ""]
+        lines += [*table([title, *columns], rows), ""]
     return [*lines, *_notes({key: _about_searches(one) for key, one in machines.items()})]
 
 
@@ -187,9 +188,3 @@ def _notes(machines: dict[str, list[str]]) -> list[str]:
             everywhere = all(note in others for others in machines.values())
             lines.append(f"- {note}" if everywhere else f"- {key}: {note}")
     return list(dict.fromkeys(lines))
-
-
-def _table(titles: list[str], rows: Iterable[list[str]], left: int = 1) -> list[str]:
-    """Return the lines of a Markdown table whose first `left` columns are left-aligned, the others right-aligned."""
-    line = f"|{' --- |' * left}{' ---: |' * (len(titles) - left)}"
-    return [f"| {' | '.join(titles)} |".replace("|  |", "| |"), line, *(f"| {' | '.join(row)} |" for row in rows)]

@@ -74,11 +74,18 @@ def keep_all(machine: dict[str, Any], parts: list[Part], folder: Path = FOLDER) 
     _write(machine, values, folder)
 
 
-def keep_other(machine: dict[str, Any], kind: str, name: str, values: dict[str, Any], folder: Path = FOLDER) -> None:
-    """Put values under their kind and name into this machine's results, and write README.md, which shows a picture."""
+def keep_other(
+    machine: dict[str, Any], kind: str, name: str, values: dict[str, Any], folder: Path = FOLDER
+) -> dict[str, Any]:
+    """Put values under their kind and name into this machine's results, and write README.md, which shows a picture.
+
+    Return all values of this kind by name.
+    """
     results = _read(machine, folder)
-    results.setdefault(kind, {})[name] = values
+    of_kind: dict[str, Any] = results.setdefault(kind, {})
+    of_kind[name] = values
     _write(machine, results, folder)
+    return of_kind
 
 
 def _read(machine: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def measure(part: str, contenders: list[Contender], rounds: int) -> dict[str, Me
         for number in range(1, rounds + 1):
             for name, runner in runners.items():
                 result = results[name]
-                with runner.watched() as memory:
+                with watched(runner.process.pid) as memory:
                     runner.begin()
                     amount, seconds, result.output = runner.finish()
                 result.speeds.append(amount / seconds)
@@ -134,23 +134,24 @@ class Runner:
         except EOFError:
             raise UserError(f"{self.contender.name}: failed, see above") from None
 
-    @contextmanager
-    def watched(self) -> Iterator[list[float]]:
-        """Yield a list that fills with the memory in MB of the process and all child processes, ten times a second."""
-        memory: list[float] = [0.0]
-        done = threading.Event()
 
-        def watch() -> None:
-            while not done.wait(0.1):
-                memory.append(_memory(self.process.pid))
+@contextmanager
+def watched(process: int | None) -> Iterator[list[float]]:
+    """Yield a list that fills with the memory in MB of a process and all its child processes, ten times a second."""
+    memory: list[float] = [0.0]
+    done = threading.Event()
 
-        watcher = threading.Thread(target=watch)
-        watcher.start()
-        try:
-            yield memory
-        finally:
-            done.set()
-            watcher.join()
+    def watch() -> None:
+        while not done.wait(0.1):
+            memory.append(_memory(process))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield memory
+    finally:
+        done.set()
+        watcher.join()
 
 
 @contextmanager
