@@ -135,16 +135,23 @@ def _batch(
     ]
     updater = Updater(training_plan, model, seed=1)
     updater.update(1, batches[:1])
-    start = time.perf_counter()
+    start = _now(device)
     for number, batch in enumerate(itertools.cycle(batches), start=1):
         updater.update(number, [batch])
-        if (passed := time.perf_counter() - start) > SECONDS:
+        if (passed := _now(device) - start) > SECONDS:
             break
     return sum(batch.tokens for batch in batches) / len(batches), passed / number
 
 
+def _now(device: torch.device) -> float:
+    """Return the time in seconds at which a device has done its work."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()
+
+
 def _print_table(variants: dict[str, dict[str, Any]], total: dict[str, Any], jobs: int, gpus: int) -> None:
-    columns = ["runs", "updates", "target tokens", "tokens/s here", "hours here"]
+    columns = ["runs", "updates", "million target tokens", "tokens/s here", "hours here"]
     if "gpu_hours" in total:
         columns.append(f"hours on {gpus} GPU{'s' if gpus > 1 else ''}")
     summary = Table(title="Hours")
@@ -153,7 +160,7 @@ def _print_table(variants: dict[str, dict[str, Any]], total: dict[str, Any], job
         summary.add_column(column, justify="right")
     for name, values in {**variants, f"in all, {jobs} at a time": total}.items():
         speed = f"{values['tokens_per_second']:,.0f}" if "tokens_per_second" in values else ""
-        cells = [f"{values[key]:,}" for key in ("runs", "updates", "target_tokens")]
+        cells = [f"{values['runs']}", f"{values['updates']:,}", f"{values['target_tokens'] / 1e6:,.1f}"]
         hours = [f"{values[key]:,.2f}" for key in ("hours", "gpu_hours") if key in values]
         summary.add_row(name, *cells, speed, *hours)
     console = Console()
