@@ -151,10 +151,10 @@ def _now(device: torch.device) -> float:
 
 
 def _print_table(variants: dict[str, dict[str, Any]], total: dict[str, Any], jobs: int, gpus: int) -> None:
-    columns = ["runs", "updates", "million target tokens", "tokens/s here", "hours here"]
+    columns = ["runs", "updates", "Mtokens", "tokens/s", "hours"]
     if "gpu_hours" in total:
-        columns.append(f"hours on {gpus} GPU{'s' if gpus > 1 else ''}")
-    summary = Table(title="Hours")
+        columns.append(f"on {gpus} GPU{'s' if gpus > 1 else ''}")
+    summary = Table(title="Millions of target tokens, and hours on this machine")
     summary.add_column("variant", no_wrap=True)
     for column in columns:
         summary.add_column(column, justify="right")
