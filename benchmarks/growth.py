@@ -15,7 +15,7 @@ import typer
 import yaml
 
 from benchmarks import machine, report
-from benchmarks.growth_report import draw
+from benchmarks.growth_report import STAGES, draw
 from benchmarks.page import picture
 from benchmarks.rounds import watched
 from context_nmt.command_line import run
@@ -25,7 +25,6 @@ from context_nmt.progress import say, tracked
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "runs" / "growth"  # an experiment, removed after each measurement
 PAIRS = (500_000, 1_000_000, 2_000_000, 5_000_000)
-STAGES = ("tokenize", "bpe")  # bpe learns merges, segments and binarizes
 TEST = 1000  # pairs of the validation set, which is also the test set
 MERGES = 32_000  # joint
 PACKAGES = ("numpy", "sacremoses", "subword-nmt")

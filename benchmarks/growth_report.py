@@ -8,6 +8,7 @@ from benchmarks.tables import ByMachine, marked, table
 from context_nmt.report.cells import DASH
 from context_nmt.report.pictures.panels import label_axes, legend, panels_of, style
 
+STAGES = ("tokenize", "bpe")  # bpe learns merges, segments and numbers the units
 LINEAR = 1.15  # CPU seconds per pair, relative to the smallest corpus, at most
 MOST_MEMORY = 4.0  # GB of a stage
 PANELS = (("cpu_seconds", "CPU time, minutes", 60), ("memory_mb", "Memory, GB", 1000))
@@ -19,15 +20,15 @@ def growth_section(machines: ByMachine, pictures: list[str]) -> list[str]:
     for key, path in zip(machines, pictures, strict=True):
         lines += [f"![Time and memory against the size of the corpus, {key}]({path})", ""]
     sizes = sorted({int(size) for one in machines.values() for size in one})
-    stages = dict.fromkeys(stage for one in machines.values() for size in one.values() for stage in size["stages"])
     rows = []
-    for stage in stages:
+    for stage in STAGES:
         for size in sizes:
             rows.append([stage, f"{size:,}"])
             for one in machines.values():
                 rows[-1] += _cells(one, stage, size)
     columns = ("seconds", "CPU s", "CPU s / pair", "memory, GB")
-    lines += [*table(["stage", "pairs", *(f"{column}, {key}" for key in machines for column in columns)], rows), ""]
+    named = columns if len(machines) == 1 else [f"{column}, {key}" for key in machines for column in columns]
+    lines += [*table(["stage", "pairs", *named], rows), ""]
     words = {int(size): values["distinct_words"] for one in machines.values() for size, values in one.items()}
     found = ", ".join(f"{words[size]:,} in {size:,}" for size in sizes)
     lines += [
@@ -66,7 +67,7 @@ def draw(sizes: dict[str, dict[str, Any]], path: Path) -> None:
     millions = [_pairs(one) / 1e6 for one in ordered]
     with panels_of(path, len(PANELS), height=3.4) as (figure, panels):
         for panel, (key, title, scale) in zip(panels, PANELS, strict=True):
-            for number, stage in enumerate(ordered[0]["stages"]):
+            for number, stage in enumerate(STAGES):
                 values = [one["stages"][stage][key] / scale for one in ordered]
                 panel.plot(millions, values, label=stage, **style(number))
                 if key == "cpu_seconds":

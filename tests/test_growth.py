@@ -54,7 +54,12 @@ def test_time_per_pair_is_relative_to_the_smallest_corpus_and_missed_targets_are
     found = {1000: (10.0, 100), 2000: (20.0, 5000), 4000: (80.0, 200)}
     for pairs, (seconds, memory) in found.items():
         stage = {"seconds": 2 * seconds, "cpu_seconds": seconds, "memory_mb": memory}
-        values = {"pairs": pairs, "distinct_words": pairs // 10, "stages": {"bpe": stage}, "machine": here}
+        values = {
+            "pairs": pairs,
+            "distinct_words": pairs // 10,
+            "stages": {"tokenize": stage, "bpe": stage},
+            "machine": here,
+        }
         draw(report.keep_other(here, "growth", str(pairs), values, tmp_path), tmp_path / page.picture(here, "growth"))
     lines = read_lines(tmp_path / "README.md")
     assert [line for line in lines if line.startswith("| bpe |")] == [

@@ -151,7 +151,7 @@ def _now(device: torch.device) -> float:
 
 
 def _print_table(variants: dict[str, dict[str, Any]], total: dict[str, Any], jobs: int, gpus: int) -> None:
-    columns = ["runs", "updates", "Mtokens", "tokens/s", "hours"]
+    columns = ["updates", "Mtokens", "tokens/s", "hours"]
     if "gpu_hours" in total:
         columns.append(f"on {gpus} GPU{'s' if gpus > 1 else ''}")
     summary = Table(title="Millions of target tokens, and hours on this machine")
@@ -160,7 +160,7 @@ def _print_table(variants: dict[str, dict[str, Any]], total: dict[str, Any], job
         summary.add_column(column, justify="right")
     for name, values in {**variants, f"in all, {jobs} at a time": total}.items():
         speed = f"{values['tokens_per_second']:,.0f}" if "tokens_per_second" in values else ""
-        cells = [f"{values['runs']}", f"{values['updates']:,}", f"{values['target_tokens'] / 1e6:,.1f}"]
+        cells = [f"{values['updates']:,}", f"{values['target_tokens'] / 1e6:,.1f}"]
         hours = [f"{values[key]:,.2f}" for key in ("hours", "gpu_hours") if key in values]
         summary.add_row(name, *cells, speed, *hours)
     console = Console()
