@@ -34,7 +34,8 @@ def growth_section(machines: ByMachine, pictures: list[str]) -> list[str]:
     lines += [
         f"- The stages of an experiment, as `python stages` runs them, on generated sentences; distinct words of one"
         f" language, with punctuation: {found}. `bpe` learns merges, segments and numbers the units.",
-        "- CPU time and memory are those of all processes of a stage; pages that processes share count once. The column"
+        "- CPU time and memory are those of all processes of a stage; pages that processes share count once. Seconds"
+        " also count waiting for other programs' work on the machine, CPU seconds do not. The column"
         f" CPU s / pair is relative to the smallest corpus; targets: at most {LINEAR:g}, and {MOST_MEMORY:g} GB.",
     ]
     for key, one in machines.items():
