@@ -16,10 +16,10 @@ def main(rounds: Rounds = ROUNDS) -> None:
 
     Reads the trained systems of the default experiment (`make repro`). Writes
 
-        benchmarks/results.json
-        benchmarks/README.md
-        benchmarks/variants.json   what the tables of experiments print of speeds
-        benchmarks/iterations.json, iterations.svg   BLEU and speed of mask-predict
+        benchmarks/results/MACHINE.json   this kind of machine's figures; those of others stay
+        benchmarks/README.md              tables with a column for each machine
+        benchmarks/variants.json          what the tables of experiments print of speeds: those measured last
+        benchmarks/results/MACHINE-iterations.svg   BLEU and speed of mask-predict
     """
     systems = systems_of(Experiment())  # before half an hour of measurements, since they may be missing
     measurements = (training, decoding, tokenize, bpe, side_by_side, variants.variants)
@@ -28,10 +28,9 @@ def main(rounds: Rounds = ROUNDS) -> None:
         say(f"part {number} of {len(measurements) + 1}: {measurement.__name__}")
         parts.append(measurement(rounds))
     variants.write(parts[-1])
-    report.write(machine.describe(), parts)
+    report.keep_all(machine.describe(), parts)
     say(f"part {len(measurements) + 1} of {len(measurements) + 1}: iterations")
-    iterations.write(iterations.iterations(rounds, systems), report.FOLDER)
-    report.write_page()
+    iterations.write(iterations.iterations(rounds, systems))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import torch
 import typer
 
 from benchmarks import machine, report
+from benchmarks.page import picture
 from benchmarks.report import ROUNDS, Rounds
 from benchmarks.rounds import CORES, Contender, Measured, Work, measure, ratio
 from benchmarks.systems import ROOT, SEED, Systems, systems_of
@@ -19,7 +20,6 @@ from context_nmt.command_line import run
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.files import write_json
 from context_nmt.measures.bleu import Score, score_raw
 from context_nmt.models.checkpoints import load_run
 from context_nmt.settings.decoding import DecodingSettings
@@ -177,10 +177,10 @@ def _notes(systems: Systems, compared: list[Search], measured: dict[str, Measure
     ]
 
 
-def write(values: dict[str, Any], folder: Path, name: str = "iterations") -> None:
-    """Write the figures and their picture."""
-    write_json(folder / f"{name}.json", values)
-    draw(values, folder / f"{name}.svg")
+def write(values: dict[str, Any], folder: Path = report.FOLDER, name: str = "iterations") -> None:
+    """Keep the figures in this machine's results, and draw their picture."""
+    report.keep_other(values["machine"], "iterations", name, values, folder)
+    draw(values, folder / picture(values["machine"], name))
 
 
 def main(
@@ -197,17 +197,16 @@ def main(
 
     Reads runs/models, runs/binarized and the text of an experiment (`make repro`). Writes
 
-        benchmarks/iterations.json   iterations-NAME.json for experiments/NAME
-        benchmarks/iterations.svg
-        benchmarks/README.md         their table, after those of the other parts
+        benchmarks/results/MACHINE.json             in this kind of machine's figures
+        benchmarks/results/MACHINE-iterations.svg   MACHINE-iterations-NAME.svg for experiments/NAME
+        benchmarks/README.md                        their table, after those of the other parts
 
     Example: python -m benchmarks.iterations --experiment experiments/multi30k-en-de-masked --rounds 3
     """
     systems = systems_of(Experiment(experiment), teacher=teacher, masked=masked, beside=beside, seed=seed, test=test)
     folder = experiment.resolve()
     values = iterations(rounds, systems, sentences)
-    write(values, report.FOLDER, "iterations" if folder == ROOT else f"iterations-{folder.name}")
-    report.write_page()
+    write(values, name="iterations" if folder == ROOT else f"iterations-{folder.name}")
 
 
 if __name__ == "__main__":

@@ -36,6 +36,28 @@ def describe(packages: Iterable[str] = PACKAGES) -> dict[str, Any]:
     }
 
 
+def processor(machine: dict[str, Any]) -> str:
+    """Return the processor without trademarks and frequency, e.g. `AMD EPYC`."""
+    return " ".join(re.sub(r"\((R|TM)\)|\bCPU\b|\bProcessor\b|@.*", " ", machine["processor"]).split())
+
+
+def file_name(machine: dict[str, Any]) -> str:
+    """Return the name of this kind of machine in file names: processor, newest instructions and number of cores."""
+    newest = machine["instructions"][-1:] or ["plain"]
+    words = [processor(machine), machine["family_and_model"], *newest, f"{machine['cores']} cores"]
+    return re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower()).strip("-")
+
+
+def machine_line(machine: dict[str, Any]) -> str:
+    """Describe the machine in one sentence."""
+    versions = ("python", "torch", "numpy", "ctranslate2", "sacrebleu", "sacremoses", "subword-nmt")
+    named = ", ".join(f"{name} {machine[name]}" for name in versions if name in machine)
+    return (
+        f"{machine['processor']} (family/model {machine['family_and_model']}), {machine['cores']} cores,"
+        f" {machine['memory_gb']} GB, {machine['system']}, with {', '.join(machine['instructions'])}; {named}."
+    )
+
+
 def _of_cpu(information: str, name: str) -> str:
     match = re.search(rf"^{name}\s*: (.*)$", information, re.MULTILINE)
     return match[1] if match else "unknown"

@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import torch
+
 from benchmarks.setting import EXPERIMENT, corpus, prepared
 from context_nmt.corpus.previous import document_batches
 from context_nmt.models.averaging import average_run
+from context_nmt.models.devices import resolved
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.pipeline.planning import plan, write_plans
@@ -60,7 +63,8 @@ def trained() -> Path:
     prepared()
     folder = EXPERIMENT.model(run_name(*RUN))
     if not folder.is_dir():
-        say("training the model that is decoded with: minutes, only this time")
+        precision = resolved(plan_of(RUN[0]).training.precision, torch.device("cpu"))
+        say(f"training the model that is decoded with, in {precision}: minutes, only this time")
         write_plans(EXPERIMENT)
         train_run(EXPERIMENT, *RUN, device="cpu")
         average_run(EXPERIMENT, *RUN)

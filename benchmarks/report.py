@@ -1,15 +1,17 @@
-"""Figures as JSON and as Markdown tables, and the command line of a part."""
+"""Figures as JSON, a file for each kind of machine, and the command line of a part."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from benchmarks.machine import file_name, machine_line
+from benchmarks.page import RESULTS, section, write_page
 from benchmarks.rounds import Measured, Ratio
 from context_nmt.command_line import run
-from context_nmt.files import read_json, write_json, write_lines
+from context_nmt.files import read_json, write_json
 
 ROUNDS = 5
 Rounds = Annotated[int, typer.Option(min=1, help="How often each program has its turn.")]
@@ -43,123 +45,57 @@ def part_command(*parts: Callable[[int], Part]) -> None:
 
     def main(rounds: Rounds = ROUNDS) -> None:
         for part in parts:
-            typer.echo("\n".join(section(part(rounds).to_dict())))
+            show(part(rounds))
 
     docs = " ".join(part.__doc__ or "" for part in parts)
     main.__doc__ = f"{docs} Prints figures and ratios; `make speed` runs all parts and keeps their results."
     run(main)
 
 
-def write(machine: dict[str, Any], parts: list[Part]) -> None:
-    """Write results.json, and README.md next to it."""
-    _write({"machine": machine, "parts": [part.to_dict() for part in parts]})
+def show(part: Part) -> None:
+    """Print the tables of a part."""
+    typer.echo("\n".join(section({"this machine": part.to_dict()})))
 
 
-def replace(part: Part, machine: dict[str, Any]) -> None:
-    """Write the same files with this part in place of the one with its title, and note its machine."""
-    values, new_part = read_json(FOLDER / "results.json"), part.to_dict()
-    new_part["notes"].append(f"Measured in a separate run: {machine_line(machine)}")
-    values["parts"] = [new_part if old_part["title"] == part.title else old_part for old_part in values["parts"]]
-    _write(values)
+def keep(machine: dict[str, Any], part: Part, folder: Path = FOLDER) -> None:
+    """Put a part in place of the one with its title in this machine's results, and write README.md."""
+    values, new_part = _read(machine, folder), part.to_dict()
+    if any(values["machine"].get(key) != value for key, value in machine.items()):
+        new_part["notes"] = [*part.notes, f"Measured in a separate run: {machine_line(machine)}"]
+    titles = [old_part["title"] for old_part in values["parts"]]
+    position = titles.index(part.title) if part.title in titles else len(titles)
+    values["parts"][position : position + 1] = [new_part]
+    _write(machine, values, folder)
 
 
-def _write(values: dict[str, Any]) -> None:
-    write_json(FOLDER / "results.json", values)
-    write_page(FOLDER)
+def keep_all(machine: dict[str, Any], parts: list[Part], folder: Path = FOLDER) -> None:
+    """Put these parts in place of all parts of this machine's results, and write README.md."""
+    values = _read(machine, folder) | {"machine": machine, "parts": [part.to_dict() for part in parts]}
+    _write(machine, values, folder)
 
 
-def write_page(folder: Path = FOLDER) -> None:
-    """Write README.md from results.json and the iterations*.json next to it."""
-    values = read_json(folder / "results.json")
-    lines = ["# Speed and memory", "", "Written by `make speed`; the same values are in `results.json`.", ""]
-    lines += [machine_line(values["machine"]), ""]
-    lines += [
-        "Medians of interleaved rounds, A B A B …; each program runs in its own process. A ratio is computed per",
-        "round; the tables show its median, minimum and maximum.",
-    ]
-    for part in values["parts"]:
-        lines += ["", *section(part)]
-    for path in sorted(folder.glob("iterations*.json")):
-        lines += ["", *trade_off_section(path.stem, read_json(path))]
-    write_lines(folder / "README.md", lines)
+def keep_other(
+    machine: dict[str, Any], kind: str, name: str, values: dict[str, Any], folder: Path = FOLDER
+) -> dict[str, Any]:
+    """Put values under their kind and name into this machine's results, and write README.md, which shows a picture.
+
+    Return all values of this kind by name.
+    """
+    results = _read(machine, folder)
+    of_kind: dict[str, Any] = results.setdefault(kind, {})
+    of_kind[name] = values
+    _write(machine, results, folder)
+    return of_kind
 
 
-def machine_line(machine: dict[str, Any]) -> str:
-    """Describe the machine in one sentence."""
-    versions = ("python", "torch", "numpy", "ctranslate2", "sacrebleu", "sacremoses", "subword-nmt")
-    named = ", ".join(f"{name} {machine[name]}" for name in versions if name in machine)
-    return (
-        f"{machine['processor']} (family/model {machine['family_and_model']}), {machine['cores']} cores,"
-        f" {machine['memory_gb']} GB, {machine['system']}, with {', '.join(machine['instructions'])}; {named}."
-    )
+def _read(machine: dict[str, Any], folder: Path) -> dict[str, Any]:
+    path = folder / RESULTS / f"{file_name(machine)}.json"
+    return dict(read_json(path)) if path.is_file() else {"machine": machine, "parts": []}
 
 
-def section(part: dict[str, Any]) -> list[str]:
-    """Return the lines of one part: the speed of each program, ratios and notes."""
-    lines = [f"## {part['title']}", ""]
-    if part["contenders"]:
-        rows = []
-        for name, entry in part["contenders"].items():
-            spread = f"{min(entry['rounds']):,g} to {max(entry['rounds']):,g}"
-            rows.append([name, f"{entry['median']:,g} {entry['unit']}/s", spread, f"{entry['memory_mb']:,}"])
-        lines += [*_table(["", "speed", "range", "memory, MB"], rows), ""]
-    if part["variants"]:
-        titles = ["", "training", "range", "decoding", "range", "FLOPs", "time / FLOPs"]
-        rows = []
-        for name, entry in part["variants"].items():
-            speeds = [entry[work] for work in ("training", "decoding")]
-            cells = [(f"{speed['median']:.2f}", f"{speed['least']:.2f} to {speed['greatest']:.2f}") for speed in speeds]
-            rows.append([name, *cells[0], *cells[1], f"{entry['flops']:.3f}", f"{entry['time_over_flops']:.2f}"])
-        lines += [*_table(titles, rows), ""]
-    rows = [_ratio_cells(entry) for entry in part["ratios"]]
-    lines += _table(["ratio", "median", "range", "target"], rows)
-    return [*lines, "", *(f"- {note}" for note in part["notes"])]
-
-
-def _table(titles: list[str], rows: Iterable[list[str]], left: int = 1) -> list[str]:
-    """Return the lines of a Markdown table whose first `left` columns are left-aligned, the others right-aligned."""
-    line = f"|{' --- |' * left}{' ---: |' * (len(titles) - left)}"
-    return [f"| {' | '.join(titles)} |".replace("|  |", "| |"), line, *(f"| {' | '.join(row)} |" for row in rows)]
-
-
-def _ratio_cells(one: dict[str, Any]) -> list[str]:
-    wanted = "" if one["wanted"] is None else f"at least {one['wanted']:g}"
-    return [
-        f"{one['of']} / {one['to']}",
-        f"{one['median']:.2f}",
-        f"{one['minimum']:.2f} to {one['maximum']:.2f}",
-        wanted,
-    ]
-
-
-def trade_off_section(name: str, values: dict[str, Any]) -> list[str]:
-    """Return the lines about BLEU and speed of each search, as measured by the part `iterations`."""
-    base, modes = values["searches"][0], values["modes"]
-    alone, batched = (f"{modes[mode]['sentences']:,} sentences" for mode in ("alone", "batched"))
-    titles = [f"{values['corpus']}, {values['test_set']}", "BLEU"]
-    for mode in ("one at a time", "batched"):
-        titles += [f"{mode}, sentences/s", f"/ {base['search']}", "range"]
-    lines = [f"## Iterations of mask-predict, {values['corpus']}", "", f"![BLEU against speed]({name}.svg)", ""]
-    rows = []
-    for entry in values["searches"]:
-        cells = [f"{values['systems'][entry['system']]['label']}, {entry['search']}", f"{entry['bleu']:.2f}"]
-        for mode in modes:
-            relative = entry[mode]["relative"]
-            spread = f"{relative['minimum']:.2f} to {relative['maximum']:.2f}"
-            cells += [f"{entry[mode]['median']:,g}", f"{relative['median']:.2f}", spread]
-        rows.append(cells)
-    lines += _table(titles, rows)
-    systems = [values["systems"][system] for system in dict.fromkeys(entry["system"] for entry in values["searches"])]
-    runs = ", ".join(f"{entry['run']} ({entry['size']}, {entry['parameters']:,})" for entry in systems)
-    notes = [
-        machine_line(values["machine"]),
-        f"Runs (parameters): {runs}.",
-        f"BLEU of the whole test set, translated in batches: {values['signature']}.",
-        f"A round is {alone} one at a time, on one thread, and {batched} batched, in {modes['batched']['threads']}"
-        f" processes of one thread; {values['rounds']} rounds.",
-        *values["notes"],
-    ]
-    return [*lines, "", *(f"- {note}" for note in notes)]
+def _write(machine: dict[str, Any], values: dict[str, Any], folder: Path) -> None:
+    write_json(folder / RESULTS / f"{file_name(machine)}.json", values)
+    write_page(folder)
 
 
 def same_bytes(measured: dict[str, Measured]) -> str:

@@ -58,20 +58,17 @@ class Ratio:
     of: str
     to: str
     rounds: list[float]
-    wanted: float | None = None  # at least
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         spread = {"median": statistics.median(self.rounds), "minimum": min(self.rounds), "maximum": max(self.rounds)}
-        return {"of": self.of, "to": self.to, "wanted": self.wanted} | {key: round(spread[key], 3) for key in spread}
+        return {"of": self.of, "to": self.to} | {key: round(spread[key], 3) for key in spread}
 
 
-def ratio(
-    measured: dict[str, Measured], of: str, to: str, *, wanted: float | None = None, factor: float = 1.0
-) -> Ratio:
+def ratio(measured: dict[str, Measured], of: str, to: str, *, factor: float = 1.0) -> Ratio:
     """Compare two contenders of one measurement; one unit of `of` counts as `factor` units of `to`."""
     pairs = zip(measured[of].speeds, measured[to].speeds, strict=True)
-    return Ratio(of, to, [speed * factor / base_speed for speed, base_speed in pairs], wanted)
+    return Ratio(of, to, [speed * factor / base_speed for speed, base_speed in pairs])
 
 
 def measure(part: str, contenders: list[Contender], rounds: int) -> dict[str, Measured]:
@@ -87,7 +84,7 @@ def measure(part: str, contenders: list[Contender], rounds: int) -> dict[str, Me
         for number in range(1, rounds + 1):
             for name, runner in runners.items():
                 result = results[name]
-                with runner.watched() as memory:
+                with watched(runner.process.pid) as memory:
                     runner.begin()
                     amount, seconds, result.output = runner.finish()
                 result.speeds.append(amount / seconds)
@@ -137,23 +134,24 @@ class Runner:
         except EOFError:
             raise UserError(f"{self.contender.name}: failed, see above") from None
 
-    @contextmanager
-    def watched(self) -> Iterator[list[float]]:
-        """Yield a list that fills with the memory in MB of the process and all child processes, ten times a second."""
-        memory: list[float] = [0.0]
-        done = threading.Event()
 
-        def watch() -> None:
-            while not done.wait(0.1):
-                memory.append(_memory(self.process.pid))
+@contextmanager
+def watched(process: int | None) -> Iterator[list[float]]:
+    """Yield a list that fills with the memory in MB of a process and all its child processes, ten times a second."""
+    memory: list[float] = [0.0]
+    done = threading.Event()
 
-        watcher = threading.Thread(target=watch)
-        watcher.start()
-        try:
-            yield memory
-        finally:
-            done.set()
-            watcher.join()
+    def watch() -> None:
+        while not done.wait(0.1):
+            memory.append(_memory(process))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield memory
+    finally:
+        done.set()
+        watcher.join()
 
 
 @contextmanager

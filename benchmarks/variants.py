@@ -6,12 +6,11 @@ from itertools import cycle
 from typing import Any
 
 import torch
-import typer
 from torch import Tensor, nn
 
 from benchmarks import machine
 from benchmarks.models import DOCUMENT, RUN, batches, batches_in_documents, documents, plan_of
-from benchmarks.report import FOLDER, ROUNDS, Part, Rounds, machine_line, replace, section
+from benchmarks.report import FOLDER, ROUNDS, Part, Rounds, keep, show
 from benchmarks.rounds import Contender, Measured, Ratio, Work, ratio, running
 from benchmarks.setting import EXPERIMENT, corpus, prepared
 from benchmarks.updates import fresh_updater
@@ -31,7 +30,6 @@ SENTENCES = 80  # in a turn of decoding
 SENTENCES_IN_DOCUMENTS = 160  # as many documents side by side as a batch holds
 LENGTH = 20  # units of each translation, since untrained models do not know when to end
 SEARCH = DecodingSettings(beam=4, maximum_length_ratio=0.0, maximum_length_offset=LENGTH, batch_tokens=2048)
-MOST = 1.25  # wanted: update time over FLOPs, both relative to the Transformer
 TRANSFORMER = RUN[0]
 IN_DOCUMENTS = f"{TRANSFORMER}, in documents"  # on the text of variants that look at previous sentences
 
@@ -44,13 +42,9 @@ def variants(rounds: int) -> Part:
     measured = _measured([*names, IN_DOCUMENTS], TURNS * rounds)
     flops = {name: _flops(name) / _flops(TRANSFORMER) for name in names}
     speeds = {name: {work: ratio(measured[work], name, bases[name]) for work in UNITS} for name in names}
-    costs = {
-        name: ratio(measured["training"], name, bases[name], wanted=1 / MOST, factor=flops[name]) for name in names
-    }
-    worst = min(costs.values(), key=lambda cost: cost.to_dict()["median"])
+    costs = {name: ratio(measured["training"], name, bases[name], factor=flops[name]) for name in names}
     return Part(
         title="Variants",
-        ratios=[Ratio(f"{worst.of}, speed times FLOPs", worst.to, worst.rounds, worst.wanted)],
         variants={
             name: {
                 "kind": _described(name)["kind"],
@@ -62,25 +56,22 @@ def variants(rounds: int) -> Part:
             for name in names
         },
         notes=[
-            f"{_size()}. Speeds and FLOPs are relative to those of the Transformer: {_speeds(measured, TRANSFORMER)}.",
-            f"Time / FLOPs is for training; the target is at most {MOST:g}. The line below the table is the variant"
-            f" with the largest value, inverted: training speed times FLOPs, at least 1 / {MOST:g} of the"
-            " Transformer's.",
+            f"{_size()}. Speeds and FLOPs are relative to those of the Transformer; time / FLOPs is that of training.",
             f"A round is {TURNS} turns of each variant, all in one process. A turn of training is an update in fp32 on"
             f" a batch of at most {plan_of(TRANSFORMER).training.batch_tokens} target tokens; a turn of decoding is"
             f" {SENTENCES} sentences of {_test()} with beam {SEARCH.beam} in fp32 on one thread, hypotheses of {LENGTH}"
             " units: the models are untrained, and only the cost of a step is compared.",
             f"Document systems read text cut into documents of {DOCUMENT} sentences,"
             f" {SENTENCES_IN_DOCUMENTS} sentences in a turn of decoding; their speeds are relative to the Transformer"
-            f" on the same batches and sentences: {_speeds(measured, IN_DOCUMENTS)}. Only predicted tokens are counted,"
-            " not those of previous sentences.",
+            " on the same batches and sentences. Only predicted tokens are counted, not those of previous sentences.",
+            f"The Transformer: {_speeds(measured, TRANSFORMER)}; in documents, {_speeds(measured, IN_DOCUMENTS)}.",
         ],
     )
 
 
 def write(part: Part) -> None:
     """Write variants.json, which the tables of experiments read."""
-    hardware = machine_line(machine.describe(packages=("torch",))).removesuffix(".")
+    hardware = machine.machine_line(machine.describe(packages=("torch",))).removesuffix(".")
     write_json(FOLDER / "variants.json", {"hardware": hardware, "size": _size(), "variants": part.variants})
 
 
@@ -173,14 +164,14 @@ def main(rounds: Rounds = ROUNDS) -> None:
 
     Prints figures and ratios, and writes
 
-        benchmarks/variants.json
-        benchmarks/results.json, README.md   this part of it
+        benchmarks/variants.json          what the tables of experiments print of speeds
+        benchmarks/results/MACHINE.json   this part of it
+        benchmarks/README.md
     """
     part = variants(rounds)
     write(part)
-    replace(part, machine.describe(packages=("torch",)))
-    for line in section(part.to_dict()):
-        typer.echo(line)
+    keep(machine.describe(packages=("torch",)), part)
+    show(part)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The benchmarks start and report; what they measure is for `make speed`, on a machine that does nothing else."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,17 +14,19 @@ import torch
 from small_models import VOCABULARY, small_model
 from tiny_training import make_experiment
 
-from benchmarks import gpu, models, report, variants
-from benchmarks.report import Part, section
+from benchmarks import decoding, gpu, machine, models, report, training, variants
+from benchmarks.page import WANTED, section, write_page
+from benchmarks.report import Part
 from benchmarks.rounds import Contender, Measured, measure, ratio
 from benchmarks.variants import LENGTH, SEARCH, never_end
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.files import UserError, read_json
+from context_nmt.files import UserError, read_json, read_lines
 from context_nmt.models.building import build
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.plans import Filling
 from context_nmt.pipeline.planning import plan
+from context_nmt.report.cells import DASH
 from context_nmt.settings.folder import Experiment
 from context_nmt.training.updating import Updater
 
@@ -69,46 +72,105 @@ def test_a_contender_that_fails_is_named(capfd):
 
 def test_ratios_are_taken_round_by_round():
     measured = {"ours": Measured("lines", [2.0, 9.0, 8.0]), "theirs": Measured("lines", [1.0, 3.0, 2.0])}
-    found = ratio(measured, "ours", "theirs", wanted=1.5).to_dict()
-    assert found == {"of": "ours", "to": "theirs", "wanted": 1.5, "median": 3.0, "minimum": 2.0, "maximum": 4.0}
+    found = ratio(measured, "ours", "theirs").to_dict()
+    assert found == {"of": "ours", "to": "theirs", "median": 3.0, "minimum": 2.0, "maximum": 4.0}
 
 
 MACHINE = {
-    "processor": "P",
+    "processor": "P(R) CPU @ 2.80GHz",
     "family_and_model": "1/2",
     "cores": 2,
     "instructions": ["avx2"],
     "memory_gb": 8,
     "system": "L",
 }
+OTHER = MACHINE | {"processor": "Q", "instructions": ["avx2", "amx_bf16"]}
+TORCH, PEAK = "torch.nn.Transformer", "matrix product, float32"
 
 
-def test_the_tables_show_medians_ratios_and_what_is_wanted():
-    measured = {"ours": Measured("lines", [2000.0, 4000.0, 3000.0], 12.3), "theirs": Measured("lines", [1000.0] * 3)}
-    ratios = [ratio(measured, "ours", "theirs", wanted=1.5), ratio(measured, "theirs", "ours")]
-    part = Part("Text", measured, ratios, ["a note"]).to_dict()
-    lines = section(part)
-    assert "| ours | 3,000 lines/s | 2,000 to 4,000 | 12 |" in lines
-    assert "| ours / theirs | 3.00 | 2.00 to 4.00 | at least 1.5 |" in lines
-    assert lines[-1] == "- a note"
-    speed = {"median": 0.8, "least": 0.75, "greatest": 0.85}
-    variant = {"training": speed, "decoding": speed | {"median": 0.5}, "flops": 1.125, "time_over_flops": 1.11}
-    lines = section(Part("Variants", variants={"a": variant}).to_dict())
-    assert "| a | 0.80 | 0.75 to 0.85 | 0.50 | 0.75 to 0.85 | 1.125 | 1.11 |" in lines
+def cells(page, name, table=0):
+    """The cells of the rows of this name, after it."""
+    rows = [line.strip("| ").split(" | ") for line in page if line.startswith(f"| {name} |")]
+    return [cell.strip() for cell in rows[table][1:]]
+
+
+def trained(speed, theirs=1000.0, **more):
+    measured = {
+        "context-nmt": Measured("lines", [speed - 500, speed + 500, speed], 12.3),
+        TORCH: Measured("lines", [theirs] * 3),
+    }
+    measured |= {name: Measured("lines", [speeds] * 3) for name, speeds in more.items()}
+    return Part("Training", measured, [ratio(measured, "context-nmt", TORCH)], ["a note", f"{speed:g} lines"])
+
+
+def test_the_tables_have_a_column_for_each_machine_and_mark_missed_targets(tmp_path):
+    report.keep_all(MACHINE, [trained(2000.0)], tmp_path)
+    report.keep_all(OTHER, [trained(1400.0, extra=3.0)], tmp_path)
+    page = read_lines(tmp_path / "README.md")
+    assert [line[:5] for line in page if line.startswith(("1. ", "2. "))] == ["1. P(", "2. Q "]
+    ours = ["lines", "2,000 (1,500 to 2,500)", "1,400 (900 to 1,900)", "12", "12"]
+    assert cells(page, "context-nmt") == ours
+    assert cells(page, "extra") == ["lines", DASH, "3 (3 to 3)", DASH, "0"]
+    fast, slow, target = cells(page, f"context-nmt / {TORCH}")
+    assert (fast, target) == ("2.00 (1.50 to 2.50)", f"at least {WANTED['context-nmt', TORCH]:g}")
+    assert slow == "1.40 (0.90 to 1.90) **missed**"
+    assert [line for line in page if "note" in line or "lines" in line.split("|")[0]] == [
+        "- a note",
+        "- 1. P: 2000 lines",
+        "- 2. Q: 1400 lines",
+    ]
+    report.keep_all(OTHER, [trained(9000.0)], tmp_path)
+    page = read_lines(tmp_path / "README.md")
+    assert cells(page, "context-nmt")[1:3] == ["2,000 (1,500 to 2,500)", "9,000 (8,500 to 9,500)"]
+    assert len(list((tmp_path / "results").iterdir())) == 2
+
+
+def test_the_time_of_a_variant_is_compared_with_its_flops():
+    speed = {"median": 0.8, "least": 0.5, "greatest": 1.0}
+    variant = {"training": speed, "decoding": speed | {"median": 0.6}, "flops": 1.0, "time_over_flops": 1.25}
+    parts = {
+        "one": Part("Variants", variants={"a": variant}).to_dict(),
+        "two": Part("Variants", variants={"a": variant | {"time_over_flops": 1.26}, "b": variant}).to_dict(),
+    }
+    lines = section(parts)
+    assert cells(lines, "a") == ["0.80 (0.50 to 1.00)"] * 2
+    assert cells(lines, "a", 1) == ["0.60 (0.50 to 1.00)"] * 2
+    assert cells(lines, "a", 2) == ["1.000", "1.25 (1.00 to 2.00)", "1.26 (1.00 to 2.00) **missed**"]
+    assert cells(lines, "b", 2) == ["1.000", DASH, "1.25 (1.00 to 2.00)"]
     assert not any("memory" in line for line in lines)
 
 
-def test_a_part_of_its_own_takes_the_place_of_the_earlier_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(report, "FOLDER", tmp_path)
+def test_a_part_of_its_own_takes_the_place_of_the_earlier_one(tmp_path):
     slow, fast = Measured("lines", [1.0]), Measured("lines", [2.0])
-    report.write(MACHINE, [Part("One", {"a": slow}), Part("Two", {"b": slow})])
-    report.replace(Part("Two", {"b": fast}, [ratio({"b": fast}, "b", "b", wanted=1.0)]), MACHINE | {"cores": 64})
-    one, two = read_json(tmp_path / "results.json")["parts"]
+    report.keep_all(MACHINE, [Part("One", {"a": slow}), Part("Two", {"b": slow}), Part("Three")], tmp_path)
+    report.keep(MACHINE | {"memory_gb": 64}, Part("Two", {"b": fast}), tmp_path)
+    report.keep(MACHINE, Part("Four", {"b": fast}), tmp_path)
+    (path,) = (tmp_path / "results").iterdir()
+    one, two, three, four = read_json(path)["parts"]
     assert (one["contenders"]["a"]["median"], two["contenders"]["b"]["median"]) == (1, 2)
-    assert "64 cores" in two["notes"][-1]
-    page = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert "64 cores" in page
-    assert "| b / b | 1.00 | 1.00 to 1.00 | at least 1 |" in page
+    assert (three["title"], four["title"], four["notes"]) == ("Three", "Four", [])
+    assert "64 GB" in two["notes"][-1]
+    assert "64 GB" in (tmp_path / "README.md").read_text(encoding="utf-8")
+
+
+def test_machines_that_differ_in_what_figures_depend_on_have_files_of_their_own():
+    changes = ({}, {"cores": 4}, {"family_and_model": "1/3"}, {"instructions": ["avx2", "fma"]}, {"processor": "R"})
+    names = [machine.file_name(MACHINE | change) for change in changes]
+    assert len(set(names)) == len(names)
+    assert machine.file_name(MACHINE | {"memory_gb": 64, "torch": "9"}) == names[0] == "p-1-2-avx2-2-cores"
+    assert machine.file_name(machine.describe())
+
+
+def test_the_page_is_what_the_committed_figures_give(tmp_path):
+    shutil.copytree(report.FOLDER / "results", tmp_path / "results")
+    write_page(tmp_path)
+    assert (tmp_path / "README.md").read_bytes() == (report.FOLDER / "README.md").read_bytes()
+
+
+def test_every_target_is_of_a_ratio_that_is_measured():
+    found = [read_json(path) for path in (report.FOLDER / "results").glob("*.json")]
+    measured = {(one["of"], one["to"]) for values in found for part in values["parts"] for one in part["ratios"]}
+    assert set(WANTED) <= measured
 
 
 HAN = (Filling(mechanism="hierarchical_attention", settings={"sentences": 2}),)
@@ -167,7 +229,31 @@ def test_what_looks_at_previous_sentences_is_relative_to_the_transformer_in_docu
     assert sorted(asked) == sorted(speeds)
     assert {name: one["training"]["median"] for name, one in part.variants.items()} == {"transformer": 1, "joint": 0.5}
     assert part.variants["joint"]["flops"] > 1
-    assert "Transformer on the same batches and sentences: 40 target tokens/s and 40.0 sentences/s" in part.notes[-1]
+    assert "in documents, 40 target tokens/s and 40.0 sentences/s" in part.notes[-1]
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_bf16_takes_part_where_it_is_fast(tmp_path, monkeypatch, fast):
+    experiment = make_experiment(tmp_path, variants={"transformer": {}})
+    corpus, asked = BinarizedCorpus(experiment.binarized), []
+
+    def measured(_, contenders, rounds):
+        asked.extend(one.name for one in contenders)
+        return {one.name: Measured(one.unit, [1.0] * rounds, output=0.0) for one in contenders}
+
+    for module in (training, decoding):
+        monkeypatch.setattr(module, "measure", measured)
+        monkeypatch.setattr(module, "corpus", lambda: corpus)
+        monkeypatch.setattr(module, "has_fast_bf16", lambda _: fast)
+    monkeypatch.setattr(training, "prepared", lambda: None)
+    monkeypatch.setattr(decoding, "trained", lambda: tmp_path)
+    monkeypatch.setattr(decoding, "_references", list)
+    monkeypatch.setattr(decoding, "_agreement", lambda measured, names, beam: "")
+    monkeypatch.setattr(models, "EXPERIMENT", experiment)
+    parts = [training.training(1), decoding.decoding(1)]
+    assert any("bf" in name for name in asked) is fast
+    assert any("bf" in one.of for part in parts for one in part.ratios) is fast
+    assert {("context-nmt", TORCH), ("context-nmt", PEAK)} <= {(one.of, one.to) for one in parts[0].ratios}
 
 
 def test_documents_of_the_benchmark_hold_all_sentences():

@@ -12,12 +12,14 @@ from project_root import make_root
 from small_models import SIZES, small_plan
 
 from context_nmt.__main__ import main
-from context_nmt.corpus.vocabulary import SPECIALS
+from context_nmt.corpus.binarized import write_ids
+from context_nmt.corpus.vocabulary import SPECIALS, Vocabulary
 from context_nmt.files import write_json, write_lines
 from context_nmt.models import mechanisms
 from context_nmt.models.counting import SENTENCE_LENGTH, describe
 from context_nmt.models.mechanisms import PLAIN
 from context_nmt.models.plans import Filling
+from context_nmt.pipeline import hours
 from context_nmt.pipeline.descriptions import describe_plans
 from context_nmt.pipeline.planning import write_plans
 from context_nmt.settings.checking import read_yaml
@@ -160,6 +162,82 @@ def test_without_a_vocabulary_it_is_that_of_the_data(command, small):
     assert json.loads(printed)["twins"]["parameters"] == expected["parameters"]
 
 
+@pytest.fixture
+def kinds(tmp_path, monkeypatch):
+    """A params.yaml of an autoregressive variant, its twin, a masked one and one that looks back, and two seeds."""
+    monkeypatch.setattr(hours, "SECONDS", 0.0)
+    masked = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 40}
+    recipe = {"batch_tokens": 100, "maximum_updates": 30, "maximum_sentence_length": 30}
+    values = {
+        "root": ".",
+        "corpus": {"name": "any", "source": "en", "target": "de", "tests": ["test"]},
+        "model": SIZES,
+        "training": recipe,
+        "variants": {
+            "one": {},
+            "twin": {"training": {"maximum_updates": 10, "accumulation": 3}},
+            "masked": {"model": masked},
+            "han": {"slots": {"encoder_output": {"mechanism": "hierarchical_attention"}}},
+        },
+        "train": {"bitext": ["one", "twin", "masked"], "document": ["han"], "document_start": "one"},
+        "seeds": [1, 2],
+        "focus": "one",
+    }
+    path = tmp_path / "params.yaml"
+    path.write_text(yaml.safe_dump(values))
+    return path
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_hours_are_those_of_all_updates_and_add_up(command, kinds, jobs):
+    given = ("--vocabulary", 20, "--hours", "--jobs", jobs, "--gpus", 4, "--tokens-per-second", 500)
+    status, printed, said = command(kinds, *given, "--json")
+    assert status == 0
+    assert said.count("measuring") == 3  # the twin has the model and the batches of another
+    found = json.loads(printed)
+    variants, total = found["variants"], found["experiment"]
+    updates = {name: values["updates"] for name, values in variants.items()}
+    assert updates == {"one": 60, "twin": 20, "masked": 60, "han": 60}
+    assert variants["one"]["target_tokens"] == variants["twin"]["target_tokens"]  # as many batches
+    assert variants["masked"]["target_tokens"] < variants["one"]["target_tokens"] < 60 * 100
+    for values in variants.values():
+        assert values["runs"] == 2
+        assert values["hours"] * 3600 * values["tokens_per_second"] == pytest.approx(values["target_tokens"], rel=1e-3)
+        assert values["gpu_hours"] == pytest.approx(values["target_tokens"] / 4 / 500 / 3600)
+    for key in ("runs", "updates", "target_tokens", "gpu_hours"):
+        assert total[key] == pytest.approx(sum(values[key] for values in variants.values()))
+    assert total["hours"] == pytest.approx(sum(values["hours"] for values in variants.values()) / jobs)
+
+
+def test_target_tokens_are_counted_on_the_lengths_of_the_training_text(command, kinds):
+    expected = {}
+    for length in (2, 9):
+        write_vocabularies(kinds.parent, en=16, de=16)
+        for language in ("en", "de"):
+            path = kinds.parent / f"train.{language}"
+            write_lines(path, [" ".join(["1"] * length)] * 50)
+            vocabulary = Vocabulary.load(kinds.parent / f"runs/binarized/training/vocabulary.{language}.txt")
+            write_ids(path, kinds.parent / "runs/binarized/training", vocabulary)
+        status, printed, _ = command(kinds, "--hours", "--json")
+        assert status == 0
+        expected[length] = json.loads(printed)["variants"]["one"]["target_tokens"]
+    assert expected[2] == pytest.approx(60 * 99, rel=0.05)  # 33 sentences of two units and END
+    assert expected[9] == pytest.approx(60 * 100, rel=0.05)
+
+
+def test_hours_as_a_table(command, kinds):
+    status, printed, _ = command(kinds, "--vocabulary", 20, "--hours")
+    assert status == 0
+    assert all(name in printed for name in ("one", "twin", "masked", "han", "hours"))
+    assert "GPU" not in printed
+
+
+def test_the_speed_of_a_gpu_is_never_guessed(command, kinds):
+    status, printed, errors = command(kinds, "--vocabulary", 20, "--hours", "--gpus", 8)
+    assert (status, printed, errors.count("\n")) == (1, "", 1)
+    assert "--tokens-per-second" in errors
+
+
 def test_what_is_missing_or_does_not_fit_is_one_line(command, small):
     folder, nowhere = small.parent / "runs/binarized", small.with_name("nowhere.yaml")
     message = f"error: {folder} no such folder; give --vocabulary N, or run `dvc repro bpe` first\n"
@@ -175,7 +253,8 @@ def test_what_is_missing_or_does_not_fit_is_one_line(command, small):
 def write_vocabularies(folder, **sizes):
     """A binarized corpus, as far as `describe` reads it."""
     training = folder / "runs/binarized/training"
-    names = {"source": "source", "target": "target", "train": "train", "validation": "valid"}
+    source, target = sizes
+    names = {"source": source, "target": target, "train": "train", "validation": "valid"}
     write_json(training / "corpus.json", names)
     for side, size in sizes.items():
         write_lines(training / f"vocabulary.{side}.txt", [*SPECIALS, *map(str, range(size))])

@@ -8,7 +8,7 @@ import sacrebleu
 import yaml
 from tiny_training import digits, make_experiment
 
-from benchmarks import iterations, report
+from benchmarks import iterations, page
 from benchmarks.rounds import CORES, Measured
 from benchmarks.systems import systems_of
 from context_nmt.command_line import run
@@ -141,23 +141,25 @@ def test_sentences_come_from_the_whole_test_set():
 
 
 def test_the_picture_and_the_table_are_written_and_the_picture_is_the_same_again(values, tmp_path):
+    machine = values["machine"]
     iterations.write(values, tmp_path, "iterations-digits")
-    picture = (tmp_path / "iterations-digits.svg").read_bytes()
+    picture = (tmp_path / page.picture(machine, "iterations-digits")).read_bytes()
     for text in ("one sentence at a time", "batched", "beam 4", "greedy", "1 iteration", "4 iterations", "Teacher"):
         assert f"<!-- {text} -->".encode() in picture
     assert b"<!-- CCAN, 10 iterations -->" in picture
-    again = read_json(tmp_path / "iterations-digits.json")
-    iterations.write(again, tmp_path, "again")
-    assert (tmp_path / "again.svg").read_bytes() == picture
-    (tmp_path / "again.json").unlink()
-    write_json(tmp_path / "results.json", {"machine": values["machine"], "parts": []})
-    report.write_page(tmp_path)
-    page = read_lines(tmp_path / "README.md")
-    assert "![BLEU against speed](iterations-digits.svg)" in page
-    rows = [line for line in page if line.startswith(("| Teacher, ", "| CMLM, ", "| CCAN, "))]
-    assert len(rows) == len(SEARCHES)
+    (path,) = (tmp_path / page.RESULTS).glob("*.json")
+    kept = read_json(path)["iterations"]["iterations-digits"]
+    iterations.write(kept | {"machine": machine | {"processor": "Another"}}, tmp_path, "iterations-digits")
+    pictures = sorted((tmp_path / page.RESULTS).glob("*.svg"))
+    assert [one.read_bytes() for one in pictures] == [picture, picture]
+    lines = read_lines(tmp_path / "README.md")
+    for one in pictures:
+        assert any(f"]({one.relative_to(tmp_path)})" in line for line in lines)
+    rows = [line for line in lines if line.startswith(("| Teacher, ", "| CMLM, ", "| CCAN, "))]
+    assert len(rows) == 3 * len(SEARCHES)  # BLEU, one at a time, in batches
     bleu = values["searches"][1]["bleu"]
-    assert rows[1] == f"| Teacher, greedy | {bleu:.2f} | 22.5 | 0.50 | 0.50 to 0.50 | 5.625 | 0.88 | 0.88 to 0.88 |"
+    assert rows[1] == f"| Teacher, greedy | {bleu:.2f} | {bleu:.2f} |"
+    assert rows[1 + len(SEARCHES)] == "| Teacher, greedy |" + " 22.5 (15 to 30) | 0.50 (0.50 to 0.50) |" * 2
 
 
 def test_systems_are_the_teacher_and_its_first_students_unless_others_are_given(experiment):

@@ -15,11 +15,27 @@ def describe(
         typer.Option(min=1, help="Units per side. Default: the vocabularies of the experiment's binarized corpus."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    hours: Annotated[
+        bool, typer.Option("--hours", help="Measure updates of each model, and show how long the trainings take.")
+    ] = False,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="With --hours: trainings at a time, each with its share of the cores.")
+    ] = 1,
+    gpus: Annotated[int, typer.Option(min=1, help="With --hours and --tokens-per-second: the number of GPUs.")] = 1,
+    tokens_per_second: Annotated[
+        float | None,
+        typer.Option(min=1, help="With --hours: target tokens/s of one GPU, to show hours there."),
+    ] = None,
 ) -> None:
     """Show each variant's size and mechanisms.
 
     Shows parameters in total and by part, FLOPs per target token (training: forward and backward pass over a sentence
     pair of 25 and 25 units), and the mechanism in each slot of each layer. Nothing is trained.
+
+    With --hours, shows instead how long the trainings take on this machine. A few updates of each model are measured,
+    on random sentences with the lengths of the training text, or of about 25 units with --vocabulary. Validation,
+    decoding and all other stages are left out. For GPUs, the speed must be given: it is assumed for every model and to
+    grow in proportion to the number of GPUs.
 
     Reads
 
@@ -30,12 +46,18 @@ def describe(
 
         standard output    tables, or with --json {VARIANT: {"parameters": int,
                            "flops_per_target_token": int,
-                           "parameters_by_part": {…}, "slots": {…}}}
+                           "parameters_by_part": {…}, "slots": {…}}}; with --hours
+                           {"variants": {VARIANT: {"hours": float, …}}, "experiment": {…}, …}
 
     For example
 
         context-nmt describe params.yaml --vocabulary 3000
     """
+    if hours:
+        from context_nmt.pipeline.hours import print_hours
+
+        print_hours(parameters, vocabulary, jobs=jobs, gpus=gpus, tokens_per_second=tokens_per_second, as_json=as_json)
+        return
     from context_nmt.pipeline.descriptions import print_descriptions
 
     print_descriptions(parameters, vocabulary, as_json=as_json)

@@ -28,8 +28,6 @@ def print_descriptions(parameters: Path, units: int | None, *, as_json: bool) ->
     Raise UserError for a wrong params.yaml or number, or if there are no vocabularies yet.
     """
     settings, experiment = read_parameters(parameters), Layout(parameters.parent)
-    if units is None and not experiment.binarized.is_dir():
-        raise UserError(f"{experiment.binarized} no such folder; give --vocabulary N, or run `dvc repro bpe` first")
     plans = {variant: plan(settings, variant).training.model for variant in settings.variants}
     described = _describe(plans, experiment, units)
     if as_json:
@@ -38,13 +36,19 @@ def print_descriptions(parameters: Path, units: int | None, *, as_json: bool) ->
         _print_tables(described)
 
 
+def vocabulary_sizes(experiment: Layout, units: int | None) -> tuple[int, int]:
+    """Return `units` for both sides, or the sizes of the corpus; raise UserError if it is not binarized yet."""
+    if units is not None:
+        return units, units
+    if not experiment.binarized.is_dir():
+        raise UserError(f"{experiment.binarized} no such folder; give --vocabulary N, or run `dvc repro bpe` first")
+    corpus = BinarizedCorpus(experiment.binarized)
+    return len(corpus.source_vocabulary), len(corpus.target_vocabulary)
+
+
 def _describe(plans: dict[str, ModelPlan], experiment: Layout, units: int | None) -> dict[str, dict[str, Any]]:
     """Return a description of every variant, see `counting.describe`."""
-    if units is None:
-        corpus = BinarizedCorpus(experiment.binarized)
-        source, target = len(corpus.source_vocabulary), len(corpus.target_vocabulary)
-    else:
-        source = target = units
+    source, target = vocabulary_sizes(experiment, units)
     return {
         variant: describe(model_plan, source_vocabulary=source, target_vocabulary=target)
         for variant, model_plan in plans.items()

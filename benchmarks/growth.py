@@ -1,0 +1,150 @@
+"""Measure how time and memory of the text stages grow with the corpus, on generated text with a large vocabulary."""
+
+import itertools
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+import yaml
+
+from benchmarks import machine, report
+from benchmarks.growth_report import STAGES, draw
+from benchmarks.page import picture
+from benchmarks.rounds import watched
+from context_nmt.command_line import run
+from context_nmt.files import UserError, iterate_lines, write_lines
+from context_nmt.progress import say, tracked
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "runs" / "growth"  # an experiment, removed after each measurement
+PAIRS = (500_000, 1_000_000, 2_000_000, 5_000_000)
+TEST = 1000  # pairs of the validation set, which is also the test set
+MERGES = 32_000  # joint
+PACKAGES = ("numpy", "sacremoses", "subword-nmt")
+
+# Words and sentences. Zipf's law with a steeper tail: N words of text have about N^(1 / TAIL) different ones (Heaps).
+RANKS, COMMON, TAIL = 4_000_000, 10_000, 1.8
+LENGTH_SHAPE, LENGTH_SCALE, LENGTH_RATIO = 2.5, 8.0, 0.15  # words: a gamma distribution; spread of log(target / source)
+BLOCK = 20_000  # pairs generated at a time
+SYLLABLES = {
+    language: ["".join(parts) for parts in itertools.product(onsets, vowels)]
+    for language, onsets, vowels in (
+        ("en", ["b", "c", "d", "f", "g", "l", "m", "n", "r", "s", "t", "th"], ["a", "e", "i", "o", "u"]),
+        ("de", ["b", "ch", "d", "f", "g", "k", "l", "n", "r", "sch", "st", "t"], ["a", "e", "i", "ö", "ü"]),
+    )
+}
+
+
+def words(language: str) -> list[str]:
+    """Return distinct words, the most frequent first: of one syllable, then of two and so on; some capitalized."""
+    syllables = SYLLABLES[language]
+    made: list[str] = []
+    for length in itertools.count(1):
+        possible = len(syllables) ** length
+        mixed = np.arange(min(possible, RANKS - len(made)), dtype=np.int64) * 7_368_787 % possible  # coprime: distinct
+        digits = [(mixed // len(syllables) ** place % len(syllables)).tolist() for place in range(length)]
+        made += ["".join(map(syllables.__getitem__, word)) for word in zip(*digits, strict=True)]
+        if len(made) == RANKS:
+            return [word.capitalize() if rank % 10 == 7 else word for rank, word in enumerate(made)]
+    raise AssertionError
+
+
+def sentences(language: str, pairs: int, seed: int) -> Iterator[str]:
+    """Yield the first `pairs` sentences of one side of an endless text; its other side has similar lengths."""
+    known = np.array(words(language), dtype=object)
+    ranks = np.arange(1, RANKS + 1)
+    weights = np.where(ranks < COMMON, 1 / (ranks + 2.7), COMMON ** (TAIL - 1) / ranks**TAIL).cumsum()
+    limits = weights / weights[-1]
+    for block in range(-(-pairs // BLOCK)):
+        shared = np.random.default_rng([seed, block])
+        own = np.random.default_rng([seed, block, *language.encode()])
+        lengths = shared.gamma(LENGTH_SHAPE, LENGTH_SCALE, BLOCK) * own.lognormal(0, LENGTH_RATIO, BLOCK)
+        ends = (lengths.astype(int) + 2).cumsum().tolist()
+        drawn = known[np.searchsorted(limits, own.random(ends[-1]))].tolist()
+        for start, end in itertools.islice(itertools.pairwise([0, *ends]), pairs - block * BLOCK):
+            comma = (start + end) // 2
+            line = f"{' '.join(drawn[start:comma])}, {' '.join(drawn[comma:end])}."
+            yield line[0].upper() + line[1:]
+
+
+def prepare(folder: Path, pairs: int) -> None:
+    """Make a new experiment with this many generated training pairs."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    parameters = {
+        "root": str(ROOT),
+        "corpus": {"name": "generated", "source": "en", "target": "de", "tests": ["valid"]},
+        "units": {"kind": "bpe", "joint": True, "merges": MERGES},
+        "variants": {"transformer": {}},
+        "train": {"bitext": ["transformer"]},
+        "seeds": [1],
+        "focus": "transformer",
+    }
+    (folder / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
+    for split, count, seed in (("train", pairs, 1), ("valid", TEST, 2)):
+        for language in SYLLABLES:
+            name = f"{split}.{language}"
+            write_lines(
+                folder / "data/generated" / name,
+                tracked(sentences(language, count, seed), f"generating {name}", count, "lines"),
+            )
+    _stage("plan", folder)
+
+
+def _stage(name: str, folder: Path) -> dict[str, float]:
+    """Run a stage; return its seconds, and the CPU seconds and the peak memory in MB of all its processes."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    process = subprocess.Popen([sys.executable, ROOT / "stages", name], cwd=folder)
+    with watched(process.pid) as memory:
+        if process.wait() != 0:
+            raise UserError(f"stage {name}: failed, see above")
+    seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"seconds": round(seconds, 1), "cpu_seconds": round(cpu, 1), "memory_mb": round(max(memory))}
+
+
+def growth(pairs: int, folder: Path) -> dict[str, Any]:
+    """Measure every text stage on a corpus of this size, in a folder for its files, which is removed."""
+    try:
+        prepare(folder, pairs)
+        stages = {}
+        for name in STAGES:
+            say(f"growth: {pairs:,} pairs, {name}")
+            stages[name] = _stage(name, folder)
+        distinct = {word for line in iterate_lines(folder / "data/generated/train.en") for word in line.split(" ")}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return {"pairs": pairs, "distinct_words": len(distinct), "stages": stages}
+
+
+def main(
+    pairs: Annotated[
+        list[int] | None, typer.Option(min=1, help="Pairs of a corpus; give it again for another. Default: four sizes.")
+    ] = None,
+) -> None:
+    """Measure time and memory of the text stages on generated corpora of several sizes.
+
+    The stages are those of an experiment, run by `python stages`. The largest corpus takes half an hour and 10 GB in
+    runs/growth, which is removed. Writes
+
+        benchmarks/results/MACHINE.json   in this kind of machine's figures; other sizes stay
+        benchmarks/results/MACHINE-growth.svg
+        benchmarks/README.md              their table
+
+    Example: python -m benchmarks.growth --pairs 500000 --pairs 1000000
+    """
+    here = machine.describe(PACKAGES)
+    for count in pairs or PAIRS:
+        measured = growth(count, FOLDER) | {"machine": here}
+        draw(report.keep_other(here, "growth", str(count), measured), report.FOLDER / picture(here, "growth"))
+
+
+if __name__ == "__main__":
+    run(main)
