@@ -121,7 +121,6 @@ def _batch(
     pairs = Pairs(
         *(_RandomSentences(side, size, random) for side, size in zip(drawn, sizes, strict=True)),
         maximum_length=None,
-        device=device,
         documents=[range(start, min(start + DOCUMENT, count)) for start in range(0, count, DOCUMENT)]
         if model.in_documents
         else None,
@@ -130,7 +129,7 @@ def _batch(
     )
     examples = EXAMPLES[training_plan.model.model.kind]
     batches = [
-        examples(pairs.load(indices), settings, random)
+        examples(pairs.load(indices), settings, random).to(device)
         for indices in pairs.batches(tokens=settings.batch_tokens, random=random)
     ]
     updater = Updater(training_plan, model, seed=1)
