@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import process
 from multiprocessing import active_children, parent_process
 
 import numpy as np
@@ -192,6 +193,23 @@ def test_ctrl_c_ends_a_worker_that_is_waited_for(tmp_path, ordered):
         list(in_parallel(work, [0], 2, ordered=ordered))
     assert active_children() == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_between_the_start_of_workers_and_their_first_item_leaves_none(monkeypatch):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(process, "_ExecutorManagerThread", interrupted)
+    before = set(active_children())
+    with pytest.raises(KeyboardInterrupt):
+        list(in_parallel(str, [1, 2, 3], 2))
+    left = set(active_children()) - before
+    for worker in left:
+        worker.join(10)
+    alive = [worker for worker in left if worker.is_alive()]
+    for worker in alive:
+        worker.kill()
+    assert alive == []
 
 
 @pytest.mark.usefixtures("ctrl_c")
