@@ -158,7 +158,7 @@ def test_machines_that_differ_in_what_figures_depend_on_have_files_of_their_own(
     names = [machine.file_name(MACHINE | change) for change in changes]
     assert len(set(names)) == len(names)
     assert machine.file_name(MACHINE | {"memory_gb": 64, "torch": "9"}) == names[0] == "p-1-2-avx2-2-cores"
-    assert machine.file_name(machine.describe())
+    assert machine.file_name(machine.describe(packages=()))
 
 
 def test_the_page_is_what_the_committed_figures_give(tmp_path):
