@@ -6,7 +6,7 @@ import pickle
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -131,7 +131,7 @@ def _can_be_sent(error: Exception) -> bool:
     return True
 
 
-def _kill(workers: list[BaseProcess]) -> None:
+def _kill(workers: Sequence[BaseProcess]) -> None:
     for worker in workers:
         worker.kill()
 
