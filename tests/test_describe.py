@@ -238,6 +238,13 @@ def test_the_speed_of_a_gpu_is_never_guessed(command, kinds):
     assert "--tokens-per-second" in errors
 
 
+@pytest.mark.parametrize("option", [("--jobs", 2), ("--gpus", 8), ("--tokens-per-second", 500)])
+def test_an_option_of_hours_is_refused_without_them(command, kinds, option):
+    status, printed, errors = command(kinds, "--vocabulary", 20, *option)
+    assert (status, printed, errors.count("\n")) == (1, "", 1)
+    assert option[0] in errors
+
+
 def test_what_is_missing_or_does_not_fit_is_one_line(command, small):
     folder, nowhere = small.parent / "runs/binarized", small.with_name("nowhere.yaml")
     message = f"error: {folder} no such folder; give --vocabulary N, or run `dvc repro bpe` first\n"

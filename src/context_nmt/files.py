@@ -194,16 +194,18 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the JSON object of each line; raise UserError with the number of a line that is not one."""
-    for number, line in enumerate(iterate_lines(path), start=1):
+def read_json_lines(path: Path) -> list[dict[str, Any]]:
+    """Read the JSON object of each line; raise UserError with the number of a line that is not one."""
+    records = []
+    for number, line in enumerate(read_lines(path), start=1):
         try:
             record = json.loads(line)
         except ValueError as error:
             raise UserError(f"{path}: line {number} is not JSON ({error})") from None
         if not isinstance(record, dict):
             raise UserError(f"{path}: line {number} is not a JSON object")
-        yield record
+        records.append(record)
+    return records
 
 
 def read_parallel(*paths: Path) -> list[list[str]]:

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from context_nmt.files import UserError
+
 
 def describe(
     parameters: Annotated[Path, typer.Argument(metavar="PARAMETERS", help="The params.yaml with the variants.")] = Path(
@@ -58,6 +60,8 @@ def describe(
 
         print_hours(parameters, vocabulary, jobs=jobs, gpus=gpus, tokens_per_second=tokens_per_second, as_json=as_json)
         return
+    if (jobs, gpus, tokens_per_second) != (1, 1, None):
+        raise UserError("--jobs, --gpus and --tokens-per-second need --hours")
     from context_nmt.pipeline.descriptions import print_descriptions
 
     print_descriptions(parameters, vocabulary, as_json=as_json)

@@ -62,7 +62,7 @@ def in_parallel(
         killer.start()
         executor.shutdown(cancel_futures=True)
         killer.cancel()
-        _kill(processes)  # left where Ctrl-C came after they had started and before the executor's thread had
+        _kill(processes)  # they still wait for work if Ctrl-C came before the executor's thread had started
         if isinstance(error, BrokenProcessPool):
             raise UserError(f"a worker process was killed, perhaps because memory ran out{advice}") from None
         raise

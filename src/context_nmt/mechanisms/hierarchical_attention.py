@@ -38,6 +38,7 @@ from context_nmt.transformer.dropout import Dropout
 from context_nmt.transformer.sentence_context import SentenceContext
 
 SLOTS = ("encoder_output", "decoder_output")
+EPSILON = 1e-6  # added to standard deviations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,13 +193,13 @@ class _Standardized(torch.autograd.Function):
         of_states, _, _ = torch.ops.aten.native_layer_norm_backward(
             gradient * ratio, states, [size], mean, rate, None, None, [True, False, False]
         )
-        # The ratio depends on the sample's deviation: with c^2 = (D - 1) / D, its derivative is 1e-6 c (ratio rate)^2.
-        # The deviation's is c normalized / (D - 1).
-        slope = 1e-6 * (ratio * rate).square() / size
+        # The ratio depends on the deviation: with c^2 = (D - 1) / D, its derivative is EPSILON c (ratio rate)^2.
+        # That of the deviation is c normalized / (D - 1).
+        slope = EPSILON * (ratio * rate).square() / size
         return of_states + normalized * (slope * (gradient * normalized).sum(-1, keepdim=True))
 
 
 def _ratio(size: int, rate: Tensor) -> Tensor:
     """Return deviation / (sample's standard deviation + 1e-6) of D = `size` values, given 1 / deviation."""
     share = math.sqrt((size - 1) / size)
-    return share / (1 + 1e-6 * share * rate)
+    return share / (1 + EPSILON * share * rate)

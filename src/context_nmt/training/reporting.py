@@ -1,4 +1,4 @@
-"""Progress of a training on standard error, with its speed, a line per validation, and on demand for TensorBoard."""
+"""Progress of a training on standard error, with its speed and a line per validation; its curve for TensorBoard."""
 
 import time
 from pathlib import Path

@@ -52,7 +52,7 @@ class CorpusFolder:
         path = self.path / f"{split}.gold.jsonl"
         if not path.exists():
             return None
-        records = list(read_json_lines(path))
+        records = read_json_lines(path)
         if len(records) != sentences:
             raise UserError(f"{path} has {len(records)} lines, {split} has {sentences} sentences; they must be equal")
         return records
@@ -66,7 +66,7 @@ class CorpusFolder:
         """Yield the name and items of each contrastive set."""
         for path in sorted(self.path.glob("*.jsonl")):
             if CONTRASTIVE_FILE.fullmatch(path.name):
-                yield path.stem, list(read_json_lines(path))
+                yield path.stem, read_json_lines(path)
 
     def probing(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         """Yield the name of each probing task, with the split and label of each of its sentences."""
