@@ -12,7 +12,14 @@ from context_nmt.settings.checking import check, read_yaml
 from context_nmt.settings.miniature import MiniatureSettings
 
 SACREBLEU = "sacrebleu://"  # prefix of the addresses of files that the sacrebleu package downloads
-LATER = ("by_hand",)  # keys that a plan has only if they are given, so that a new key changes no plan without it
+SKIPPED = "_"  # instead of the name of a field
+Format = Literal["text", "bcontrast", "contrawsd", "discourse_mt", "tvsub"]
+LATER = ("by_hand", "format")  # keys that a plan has only if they are given: a new key changes no plan without it
+
+
+def names_in(layout: str) -> list[str]:
+    """Return the names of a line's fields; a text without fields has one name."""
+    return [name.strip() for name in re.split(r"\|\|\||\t", layout)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +29,10 @@ class DownloadFile(Checked):
     url: str
     sha256: str | None  # of the downloaded file; null: recorded at the first download
     to: str | None = None  # text: SPLIT.LANGUAGE; bcontrast: SPLIT; contrawsd and discourse_mt: the set's name
-    members: dict[str, str] = field(default_factory=dict)  # text, for an archive: member -> SPLIT.LANGUAGE
+    # text, for an archive: member -> SPLIT.LANGUAGE; for a text with several fields a line, here and in `to`: a line
+    # of SPLIT.LANGUAGE for each field, or _ to skip it, like "_ ||| train.ja ||| train.en"; also separated by tabs
+    members: dict[str, str] = field(default_factory=dict)
+    format: Format | None = None  # that of the entry if unset
     # what a person must do to get the file, if no program may download it; `url` then only identifies it
     by_hand: str | None = None
 
@@ -38,7 +48,8 @@ class DownloadFile(Checked):
 
     @property
     def outputs(self) -> list[str]:
-        return [*self.members.values(), *([] if self.to is None else [self.to])]
+        layouts = [*self.members.values(), *([] if self.to is None else [self.to])]
+        return [name for layout in layouts for name in names_in(layout) if name != SKIPPED]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +69,7 @@ class SacrebleuSet(Checked):
         """Source and reference; a mirror has them as SPLIT.LANGUAGE."""
         names = [f"{self.split}.{language}" for language in self.pair.split("-")]
         address = f"{SACREBLEU}{self.name}/{self.pair}"
-        return [DownloadFile(url=f"{address}/{name}", sha256=None, to=name) for name in names]
+        return [DownloadFile(url=f"{address}/{name}", sha256=None, to=name, format="text") for name in names]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +80,7 @@ class CorpusEntry(Checked):
     to one corpus; see the module of its name in `corpus/formats`.
     """
 
-    format: Literal["text", "bcontrast", "contrawsd", "discourse_mt", "tvsub"]
+    format: Format
     licence: str
     homepage: str
     files: tuple[DownloadFile, ...] = ()
@@ -77,21 +88,27 @@ class CorpusEntry(Checked):
     documents: int | None = None  # tvsub: number of training documents to keep, from the first
 
     def __post_init__(self) -> None:
-        needs_to = "needs" if self.format != "tvsub" else "has no"
         for name, file in ((file.name, file) for file in self.files):
-            if self.format == "text":
+            form = file.format or self.format
+            needs_to = "needs" if form != "tvsub" else "has no"
+            if form == "text":
                 require((file.to is None) == bool(file.members), f"{name}: give `to` or, for an archive, `members`")
                 for output in file.outputs:
                     require("." in output, f"{name}: {output!r} is not SPLIT.LANGUAGE")
             else:
-                require(not file.members, f"{name}: members is for format text, not {self.format}")
-                require((file.to is not None) == (needs_to == "needs"), f"{name}: format {self.format} {needs_to} `to`")
+                require(not file.members, f"{name}: members is for format text, not {form}")
+                require((file.to is not None) == (needs_to == "needs"), f"{name}: format {form} {needs_to} `to`")
                 require("." not in (file.to or ""), f"{name}: to is {file.to!r}; it must be a name without a '.'")
         require(self.documents is None or self.format == "tvsub", f"documents is for format tvsub, not {self.format}")
         require(self.documents is None or self.documents >= 1, f"documents is {self.documents}; it must be at least 1")
         names = [file.name for file in self.files]
         require(bool(names or self.sacrebleu), "an entry needs files or sacrebleu")
         require(len(set(names)) == len(names), f"two files have the same name: {sorted(names)}")
+
+    @property
+    def all_files(self) -> list[DownloadFile]:
+        """The files and, after them, those of test sets."""
+        return [*self.files, *(file for test_set in self.sacrebleu for file in test_set.files)]
 
 
 def entry_values(entry: CorpusEntry | MiniatureSettings) -> dict[str, Any]:

@@ -36,9 +36,15 @@ GENERATOR = "context_nmt.miniature.generation"
 CHUNK = 2**16  # bytes, the most that an interrupted download can lose
 
 
-def code_of(entry: CorpusEntry | MiniatureSettings) -> str:
-    """Return the name of the module that handles an entry."""
-    return GENERATOR if isinstance(entry, MiniatureSettings) else f"context_nmt.corpus.formats.{entry.format}"
+def code_of(entry: CorpusEntry | MiniatureSettings) -> list[str]:
+    """Return the names of the modules that make a corpus."""
+    if isinstance(entry, MiniatureSettings):
+        return [GENERATOR]
+    return sorted({_code_of_format(file.format or entry.format) for file in entry.all_files})
+
+
+def _code_of_format(name: str) -> str:
+    return f"context_nmt.corpus.formats.{name}"
 
 
 def read_data_plan(path: Path) -> CorpusEntry | MiniatureSettings:
@@ -67,7 +73,7 @@ def make_corpus(
     corpus = destination.name
     downloads = destination.parent / ".downloads" / corpus
     with locked(downloads / ".lock"), replacing_folder(destination) as folder:
-        for file in (*entry.files, *(file for test_set in entry.sacrebleu for file in test_set.files)):
+        for file in entry.all_files:
             places = [f"{mirror.rstrip('/')}/{corpus}/{file.name}"] if mirror else []
             _fetch(file, places, downloads / file.name, checksums)
             _unpack(downloads / file.name, file, folder, entry)
@@ -81,8 +87,9 @@ def make_corpus(
 
 
 def _unpack(path: Path, file: DownloadFile, folder: Path, entry: CorpusEntry) -> None:
+    form = file.format or entry.format
     try:
-        importlib.import_module(code_of(entry)).unpack(path, folder, file, entry)
+        importlib.import_module(_code_of_format(form)).unpack(path, folder, file, entry)
     except KeyError as error:
         raise UserError(f"{file.url}: {error.args[0]}") from None
     except BROKEN as error:
@@ -90,7 +97,7 @@ def _unpack(path: Path, file: DownloadFile, folder: Path, entry: CorpusEntry) ->
             raise
         raise UserError(f"{file.url}: cannot be unpacked ({error})") from None
     except (AttributeError, TypeError, ValueError) as error:
-        raise UserError(f"{file.url}: not of format {entry.format} ({error})") from None
+        raise UserError(f"{file.url}: not of format {form} ({error})") from None
 
 
 def _fetch(file: DownloadFile, mirrored: list[str], path: Path, checksums: Path) -> None:

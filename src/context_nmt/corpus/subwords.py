@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
 
+from context_nmt.corpus.cyrillic import to_cyrillic, to_latin
 from context_nmt.corpus.documents import copy_documents
 from context_nmt.corpus.vocabulary import JOINER, count_units, join_units
 from context_nmt.files import iterate_lines, read_json, read_lines, replacing_folder, write_json, write_lines
@@ -32,8 +33,9 @@ def segment_corpus(tokenized: Path, destination: Path, corpus: CorpusSettings, u
         write_json(folder / "units.json", asdict(units))
         if units.kind == "bpe":
             learned_from = {"joint": words[corpus.source] + words[corpus.target]} if units.joint else words
+            learn = learn_merges_of_two_scripts if units.joint == "transliterated" else learn_merges
             for name, counts in learned_from.items():
-                write_lines(folder / f"codes.{name}", learn_merges(counts, units.merges))
+                write_lines(folder / f"codes.{name}", learn(counts, units.merges))
         for language in languages:
             segmenter = Segmenter(folder, language, threshold=False)
             if units.kind == "bpe":
@@ -63,6 +65,19 @@ def learn_merges(words: Counter[str], merges: int) -> list[str]:
         with patch.multiple("subword_nmt.learn_bpe", tqdm=shown, sys=silent):
             learn_bpe([f"{word} {count}" for word, count in sorted(words.items())], codes, merges, is_dict=True)
     return codes.getvalue().removesuffix("\n").split("\n")
+
+
+def learn_merges_of_two_scripts(words: Counter[str], merges: int) -> list[str]:
+    """Learn merges like `learn_merges`, with Russian letters as Latin ones, and follow each by its Cyrillic version.
+
+    So there are at most twice as many, and the order is the same in both scripts. Emelin et al. (2019) put all Cyrillic
+    merges first, which matters only for words in both scripts, and for English ones with digits or symbols.
+    """
+    latin_words: Counter[str] = Counter()
+    for word, count in words.items():
+        latin_words[to_latin(word)] += count
+    header, *latin = learn_merges(latin_words, merges)
+    return [header, *dict.fromkeys(version for merge in latin for version in (merge, to_cyrillic(merge)))]
 
 
 def _write_unit_counts(path: Path, segmenter: "Segmenter", words: Counter[str]) -> None:

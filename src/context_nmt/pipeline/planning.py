@@ -53,7 +53,7 @@ def write_plans(experiment: Experiment) -> None:
     for name, values in stage_plans.items():
         write_json(experiment.stage_plan(name), values)
     for name, entry in entries.items():
-        code = {code_of(entry): named_digest(root, code_of(entry))}
+        code = {module: named_digest(root, module) for module in code_of(entry)}
         write_json(experiment.data_plan(name), {"entry": entry_values(entry), "code": code})
     for variant, variant_plan in plans.items():
         code = {module: named_digest(root, module) for module in _loaded_by_name(variant_plan.training)}

@@ -90,11 +90,19 @@ class UnitSettings(Checked):
     """The vocabulary: BPE units or the most frequent words."""
 
     kind: Literal["bpe", "words"] = "bpe"  # bpe: subwords by byte pair encoding; words: whole words
-    joint: bool = True  # one vocabulary, and one set of merges, for both sides
+    # one vocabulary, and one set of merges, for both sides; transliterated: for Russian and a language with Latin
+    # letters, merges are learned with Russian in Latin letters (ISO 9) and apply to both scripts
+    joint: Literal[True, False, "transliterated"] = True
     merges: PositiveInteger = 8000  # BPE merges, in total if joint, else per side
     # BPE units rarer than this on their side are split further; 0 keeps all
     vocabulary_threshold: NonNegativeInteger = 0
     words: PositiveInteger = 30000  # size of the vocabulary for kind words: the most frequent ones; others are unknown
+
+    def __post_init__(self) -> None:
+        require(
+            self.joint != "transliterated" or self.kind == "bpe",
+            f"joint is transliterated, which is for kind bpe, not {self.kind}; set it to true or false",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
