@@ -69,7 +69,7 @@ class SacrebleuSet(Checked):
         """Source and reference; a mirror has them as SPLIT.LANGUAGE."""
         names = [f"{self.split}.{language}" for language in self.pair.split("-")]
         address = f"{SACREBLEU}{self.name}/{self.pair}"
-        return [DownloadFile(url=f"{address}/{name}", sha256=None, to=name, format="text") for name in names]
+        return [DownloadFile(url=f"{address}/{name}", sha256=None, to=name) for name in names]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,11 +104,6 @@ class CorpusEntry(Checked):
         names = [file.name for file in self.files]
         require(bool(names or self.sacrebleu), "an entry needs files or sacrebleu")
         require(len(set(names)) == len(names), f"two files have the same name: {sorted(names)}")
-
-    @property
-    def all_files(self) -> list[DownloadFile]:
-        """The files and, after them, those of test sets."""
-        return [*self.files, *(file for test_set in self.sacrebleu for file in test_set.files)]
 
 
 def entry_values(entry: CorpusEntry | MiniatureSettings) -> dict[str, Any]:

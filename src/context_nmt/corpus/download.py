@@ -40,7 +40,7 @@ def code_of(entry: CorpusEntry | MiniatureSettings) -> list[str]:
     """Return the names of the modules that make a corpus."""
     if isinstance(entry, MiniatureSettings):
         return [GENERATOR]
-    return sorted({_code_of_format(file.format or entry.format) for file in entry.all_files})
+    return sorted(map(_code_of_format, {entry.format, *(file.format for file in entry.files if file.format)}))
 
 
 def _code_of_format(name: str) -> str:
@@ -73,7 +73,7 @@ def make_corpus(
     corpus = destination.name
     downloads = destination.parent / ".downloads" / corpus
     with locked(downloads / ".lock"), replacing_folder(destination) as folder:
-        for file in entry.all_files:
+        for file in (*entry.files, *(file for test_set in entry.sacrebleu for file in test_set.files)):
             places = [f"{mirror.rstrip('/')}/{corpus}/{file.name}"] if mirror else []
             _fetch(file, places, downloads / file.name, checksums)
             _unpack(downloads / file.name, file, folder, entry)
