@@ -44,8 +44,9 @@ def write_plans(experiment: Experiment) -> None:
     script_digests = {word: named_digest(root, word) for word in scripts if word.startswith("context_nmt.")}
     stage_plans = {
         "text": {"corpus": corpus, "text": dataclasses.asdict(text)}
+        | ({"untokenized": True} if settings.units.untokenized else {})
         | ({"code": script_digests} if script_digests else {}),
-        "units": {"corpus": corpus, "units": dataclasses.asdict(settings.units)},
+        "units": {"corpus": corpus, "units": settings.units.values()},
         "significance": dataclasses.asdict(settings.significance),
         "probe_sentences": {"tasks": probing.tasks, "classifier": dataclasses.asdict(probing.sentence_classifier)},
         "probe_words": dataclasses.asdict(probing.word_classifier),
