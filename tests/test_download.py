@@ -381,7 +381,7 @@ def test_sacrebleu_without_network_is_one_line(mirror, monkeypatch):
         ({"files": [{"to": "a.en"}] * 2}, "two files have the same name"),
         ({"files": [{"to": "a.en", "by_hand": " "}]}, r"files\.0: a: by_hand is empty"),
         ({"files": [{"to": "a.en", "sha": None}]}, r"files\.0\.sha: unknown key; did you mean 'sha256'"),
-        ({"files": [{"to": "_"}]}, "a: '_' is not SPLIT.LANGUAGE"),
+        ({"files": [{"to": "_ ||| _"}]}, r"files\.0: '_ \|\|\| _' names no field"),
         ({"files": [{"to": "_ ||| train"}]}, "a: 'train' is not SPLIT.LANGUAGE"),
         ({"files": [{"to": "train.en ||| ../b.en"}]}, r"files\.0.*'\.\./b\.en' is not SPLIT.LANGUAGE"),
         ({"files": [{"to": "a.en", "format": "contrawsd"}]}, "a: to is 'a.en'; it must be a name without"),

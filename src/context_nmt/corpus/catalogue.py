@@ -37,6 +37,8 @@ class DownloadFile(Checked):
     by_hand: str | None = None
 
     def __post_init__(self) -> None:
+        for layout in self._layouts:
+            require(set(names_in(layout)) != {SKIPPED}, f"{layout!r} names no field; one must be SPLIT.LANGUAGE")
         for name in self.outputs:
             require(re.fullmatch(r"\w[\w-]*(\.\w[\w-]*)?", name) is not None, f"{name!r} is not SPLIT.LANGUAGE")
         require(bool(self.name), f"{self.url!r} does not end in a file name")
@@ -48,8 +50,11 @@ class DownloadFile(Checked):
 
     @property
     def outputs(self) -> list[str]:
-        layouts = [*self.members.values(), *([] if self.to is None else [self.to])]
-        return [name for layout in layouts for name in names_in(layout) if name != SKIPPED]
+        return [name for layout in self._layouts for name in names_in(layout) if name != SKIPPED]
+
+    @property
+    def _layouts(self) -> list[str]:
+        return [*self.members.values(), *([] if self.to is None else [self.to])]
 
 
 @dataclass(frozen=True, kw_only=True)
