@@ -147,6 +147,7 @@ def test_a_missing_key_is_named(tmp_path, key):
         # one of several words
         ("training.schedule.kind", "linear", "'vaswani', 'inverse_square_root' or 'cosine'"),
         ("variants.first.test", "t", "'bootstrap' or 'sign'"),
+        ("units.joint", "both", "True, False or 'transliterated'"),
         *((key, 0, "1") for key in AT_LEAST_ONE),
         *((key, 0, "0") for key in ABOVE_ZERO),
         *((key, -1, "0") for key in NOT_NEGATIVE),
@@ -173,6 +174,7 @@ def test_a_wrong_value_is_named_with_its_key_and_what_is_allowed(tmp_path, key, 
         ("variants.first.training", {"schedule": {"warmup": 0}}, ["variants.first.training.schedule.warmup", "not 0"]),
         ("launch.train", " ", ["launch", "train is ' '", "command"]),
         # keys that exclude each other
+        ("units", {"kind": "words", "joint": "transliterated"}, ["units", "joint is transliterated", "bpe", "words"]),
         ("corpus.target", "en", ["corpus", "source and target are both 'en'"]),
         ("corpus.tests", [], ["corpus", "tests", "at least one"]),
         ("corpus.tests", ["train"], ["corpus", "'train'"]),
