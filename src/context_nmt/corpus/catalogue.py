@@ -13,8 +13,10 @@ from context_nmt.settings.miniature import MiniatureSettings
 
 SACREBLEU = "sacrebleu://"  # prefix of the addresses of files that the sacrebleu package downloads
 SKIPPED = "_"  # instead of the name of a field
-Format = Literal["text", "bcontrast", "contrawsd", "discourse_mt", "tvsub"]
-LATER = ("by_hand", "format")  # keys that a plan has only if they are given: a new key changes no plan without it
+Format = Literal["text", "bcontrast", "contrawsd", "discourse_mt", "opus_moses", "opus_xml", "tvsub"]
+SEVERAL_SPLITS = ("opus_moses", "opus_xml", "tvsub")  # formats whose archives have all the splits that they give
+# Keys that a plan has only if they are given, so that a new key changes no plan without it.
+LATER = ("by_hand", "format", "held_out_documents", "seed")
 
 
 def names_in(layout: str) -> list[str]:
@@ -61,7 +63,7 @@ class DownloadFile(Checked):
 class SacrebleuSet(Checked):
     """A test set that the sacrebleu package downloads and unpacks."""
 
-    name: str  # sacrebleu's name: wmt14/full
+    name: str  # sacrebleu's name, like wmt14/full; "wmt09,wmt10" is both sets, one after the other
     pair: str  # source-target: en-de
     split: str
 
@@ -71,8 +73,8 @@ class SacrebleuSet(Checked):
 
     @property
     def files(self) -> list[DownloadFile]:
-        """Source and reference; a mirror has them as SPLIT.LANGUAGE."""
-        names = [f"{self.split}.{language}" for language in self.pair.split("-")]
+        """Source, reference, and the starts of documents, which may be empty; a mirror has files of these names."""
+        names = [f"{self.split}.{ending}" for ending in (*self.pair.split("-"), "documents")]
         address = f"{SACREBLEU}{self.name}/{self.pair}"
         return [DownloadFile(url=f"{address}/{name}", sha256=None, to=name) for name in names]
 
@@ -90,12 +92,15 @@ class CorpusEntry(Checked):
     homepage: str
     files: tuple[DownloadFile, ...] = ()
     sacrebleu: tuple[SacrebleuSet, ...] = ()
-    documents: int | None = None  # tvsub: number of training documents to keep, from the first
+    # tvsub: number of training documents to keep, from the first; opus_moses: number of those to draw at random
+    documents: int | None = None
+    held_out_documents: dict[str, int] | None = None  # opus_moses: numbers of documents to draw for other splits
+    seed: int | None = None  # opus_moses: of the draw
 
     def __post_init__(self) -> None:
         for name, file in ((file.name, file) for file in self.files):
             form = file.format or self.format
-            needs_to = "needs" if form != "tvsub" else "has no"
+            needs_to = "has no" if form in SEVERAL_SPLITS else "needs"
             if form == "text":
                 require((file.to is None) == bool(file.members), f"{name}: give `to` or, for an archive, `members`")
                 for output in file.outputs:
@@ -104,10 +109,17 @@ class CorpusEntry(Checked):
                 require(not file.members, f"{name}: members is for format text, not {form}")
                 require((file.to is not None) == (needs_to == "needs"), f"{name}: format {form} {needs_to} `to`")
                 require("." not in (file.to or ""), f"{name}: to is {file.to!r}; it must be a name without a '.'")
-        require(self.documents is None or self.format == "tvsub", f"documents is for format tvsub, not {self.format}")
+        draws, names = self.format == "opus_moses", [file.name for file in self.files]
+        require(
+            self.documents is None or draws or self.format == "tvsub",
+            f"documents is for the formats tvsub and opus_moses, not {self.format}",
+        )
+        for key in ("held_out_documents", "seed"):
+            given = getattr(self, key) is not None
+            require(given == draws, f"{key}: format {self.format} {'needs it' if draws else 'has no such key'}")
         require(self.documents is None or self.documents >= 1, f"documents is {self.documents}; it must be at least 1")
-        names = [file.name for file in self.files]
         require(bool(names or self.sacrebleu), "an entry needs files or sacrebleu")
+        names += [file.name for test_set in self.sacrebleu for file in test_set.files]
         require(len(set(names)) == len(names), f"two files have the same name: {sorted(names)}")
 
 
