@@ -29,13 +29,13 @@ line = st.text(st.characters(exclude_characters="\n", codec="utf-8")) | st.text(
 line |= st.lists(st.sampled_from(["U.S.", "e.g.", "No. 5", "Mr.", "don't", "...", "x.y.", "Dr. a"])).map(" ".join)
 
 
-def build(root, lines, side, units):
-    """All text stages on a corpus whose splits and sides are these lines."""
+def build(root, lines, side, units, **cleaning):
+    """All text stages on a corpus whose splits and sides are these lines; all are kept unless `cleaning` has limits."""
     for split in ("train", "valid", "test"):
         for language in ("en", "de"):
             write_lines(root / "raw" / f"{split}.{language}", lines)
-    text = TextSettings(source=side, target=side, cleaning=EVERYTHING)
-    tokenize_corpus(root / "raw", root / "tokenized", CORPUS, text)
+    text = TextSettings(source=side, target=side, cleaning=CleaningSettings(**cleaning) if cleaning else EVERYTHING)
+    tokenize_corpus(root / "raw", root / "tokenized", CORPUS, text, untokenized=units.untokenized)
     segment_corpus(root / "tokenized", root / "subwords", CORPUS, units)
     binarize(root / "subwords", root / "binarized", CORPUS, units)
     copy_text_files(root / "tokenized", root / "subwords", root / "binarized", root / "text")

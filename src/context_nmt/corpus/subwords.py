@@ -108,7 +108,7 @@ def learn_pieces(units: UnitSettings, paths: list[Path]) -> bytes:
     lines = chain.from_iterable(map(iterate_lines, paths))
     try:
         SentencePieceTrainer.train(
-            sentence_iterator=(line for line in lines if line),
+            sentence_iterator=lines,
             model_writer=model,
             model_type=units.model_type,
             vocab_size=units.pieces,
