@@ -158,6 +158,21 @@ def test_what_is_nowhere_is_listed_with_every_place(mirror, served):
     assert sorted(path.name for path in (mirror.parent / "data").iterdir()) == [".downloads", "params.yaml"]
 
 
+def test_what_a_person_must_fetch_comes_from_the_mirror_alone(mirror, served):
+    (mirror / "away").mkdir()
+    (mirror / "away" / "a.en").write_bytes(b"not for programs\n")
+    steps = "Sign the form at example.org/form,\n  and wait.\n"
+    file = {"to": "train.en", "url": f"{served}/away/a.en", "sha256": None, "by_hand": steps}
+    asked_for = (
+        r"^toy: a\.en must be fetched by hand: Sign the form at example\.org/form, and wait\. .*toy/a\.en.*DATA_MIRROR"
+    )
+    for place in (None, mirror):
+        with pytest.raises(UserError, match=asked_for):
+            download(mirror, [file], place=str(place or ""))
+    put(mirror, "a.en", b"a\n")
+    assert read_lines(download(mirror, [file]) / "train.en") == ["a"]
+
+
 def test_another_checksum_is_an_error_and_keeps_the_old_corpus(mirror, capsys):
     known = put(mirror, "a.en", b"a\n")
     recorded = {"to": "train.en", "url": known["url"], "sha256": None}
@@ -347,6 +362,7 @@ def test_sacrebleu_without_network_is_one_line(mirror, monkeypatch):
         ({"files": [{"to": "train"}]}, "a: 'train' is not SPLIT.LANGUAGE"),
         ({"files": [{"to": "a.en", "url": "http://x/"}]}, ".*does not end in a file name"),
         ({"files": [{"to": "a.en"}] * 2}, "two files have the same name"),
+        ({"files": [{"to": "a.en", "by_hand": " "}]}, r"files\.0: a: by_hand is empty"),
         ({"files": [{"to": "a.en", "sha": None}]}, r"files\.0\.sha: unknown key; did you mean 'sha256'"),
         ({"format": "chats"}, "format: "),
         ({"format": "bcontrast", "files": [{}]}, "a: format bcontrast needs `to`"),

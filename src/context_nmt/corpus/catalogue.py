@@ -1,7 +1,7 @@
 """The entries of data/params.yaml: corpora to generate or download."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -12,6 +12,7 @@ from context_nmt.settings.checking import check, read_yaml
 from context_nmt.settings.miniature import MiniatureSettings
 
 SACREBLEU = "sacrebleu://"  # prefix of the addresses of files that the sacrebleu package downloads
+LATER = ("by_hand",)  # keys that a plan has only if they are given, so that a new key changes no plan without it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,11 +23,14 @@ class DownloadFile(Checked):
     sha256: str | None  # of the downloaded file; null: recorded at the first download
     to: str | None = None  # text: SPLIT.LANGUAGE; bcontrast: SPLIT; contrawsd and discourse_mt: the set's name
     members: dict[str, str] = field(default_factory=dict)  # text, for an archive: member -> SPLIT.LANGUAGE
+    # what a person must do to get the file, if no program may download it; `url` then only identifies it
+    by_hand: str | None = None
 
     def __post_init__(self) -> None:
         for name in self.outputs:
             require(re.fullmatch(r"\w[\w-]*(\.\w[\w-]*)?", name) is not None, f"{name!r} is not SPLIT.LANGUAGE")
         require(bool(self.name), f"{self.url!r} does not end in a file name")
+        require(self.by_hand is None or bool(self.by_hand.strip()), f"{self.name}: by_hand is empty; give the steps")
 
     @property
     def name(self) -> str:
@@ -88,6 +92,13 @@ class CorpusEntry(Checked):
         names = [file.name for file in self.files]
         require(bool(names or self.sacrebleu), "an entry needs files or sacrebleu")
         require(len(set(names)) == len(names), f"two files have the same name: {sorted(names)}")
+
+
+def entry_values(entry: CorpusEntry | MiniatureSettings) -> dict[str, Any]:
+    """Return the plain values of an entry for its plan."""
+    return asdict(
+        entry, dict_factory=lambda items: {key: value for key, value in items if value is not None or key not in LATER}
+    )
 
 
 def read_catalogue(parameters: Path) -> dict[str, dict[str, Any]]:

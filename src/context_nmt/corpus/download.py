@@ -69,7 +69,7 @@ def make_corpus(
     with locked(downloads / ".lock"), replacing_folder(destination) as folder:
         for file in (*entry.files, *(file for test_set in entry.sacrebleu for file in test_set.files)):
             places = [f"{mirror.rstrip('/')}/{corpus}/{file.name}"] if mirror else []
-            _fetch([*places, file.url], downloads / file.name, file.sha256, checksums)
+            _fetch(file, places, downloads / file.name, checksums)
             _unpack(downloads / file.name, file, folder, entry)
         paths = sorted(path for path in folder.iterdir() if path.suffix not in (".documents", ".jsonl"))
         for _, files in groupby(paths, lambda path: path.name.partition(".")[0]):
@@ -93,18 +93,18 @@ def _unpack(path: Path, file: DownloadFile, folder: Path, entry: CorpusEntry) ->
         raise UserError(f"{file.url}: not of format {entry.format} ({error})") from None
 
 
-def _fetch(places: list[str], path: Path, expected: str | None, checksums: Path) -> None:
-    """Fetch a file from the first place that has it; the last place is its address.
+def _fetch(file: DownloadFile, mirrored: list[str], path: Path, checksums: Path) -> None:
+    """Fetch a file to `path`, from the first place of a mirror that has it, or else from its address.
 
-    The default for `expected` is the sha256 in `checksums`; if there is none, record it there. An interrupted download
-    resumes where it ended, even in a later run. Raise UserError.
+    Without a sha256 of its own, its checksum is the one in `checksums`; if there is none, record it there. An
+    interrupted download resumes where it ended, even in a later run. Raise UserError.
     """
-    address, part = places[-1], path.with_name(f"{path.name}.part")
-    expected = expected or _recorded(checksums).get(address)
+    address, part = file.url, path.with_name(f"{path.name}.part")
+    expected = file.sha256 or _recorded(checksums).get(address)
     if expected is not None and path.is_file() and sha256(path) == expected:
         return
     failures = []
-    for place in places:
+    for place in mirrored if file.by_hand else [*mirrored, address]:
         part_existed = part.exists()
         try:
             _retrieve(place, part, resume=expected is not None)
@@ -117,7 +117,7 @@ def _fetch(places: list[str], path: Path, expected: str | None, checksums: Path)
                 raise
             failures.append(f"{place}: {' '.join(str(error).split())}")
     else:
-        raise UserError("cannot be downloaded: " + "; ".join(failures))
+        raise UserError(_missing(file, path.parent.name, failures))
     actual = sha256(part)
     if expected not in (None, actual):
         part.unlink()
@@ -126,6 +126,18 @@ def _fetch(places: list[str], path: Path, expected: str | None, checksums: Path)
     if expected is None:
         print(f"{address}: sha256 {actual} is recorded in {checksums}; later downloads must match it")
         write_json(checksums, _recorded(checksums) | {address: actual})
+
+
+def _missing(file: DownloadFile, corpus: str, failures: list[str]) -> str:
+    """Return the message for a file that no place has."""
+    if file.by_hand is None:
+        return "cannot be downloaded: " + "; ".join(failures)
+    found = f" ({'; '.join(failures)})" if failures else ""
+    steps = " ".join(file.by_hand.split()).rstrip(".")
+    return (
+        f"{corpus}: {file.name} must be fetched by hand: {steps}. Put it into a folder as {corpus}/{file.name}, set the"
+        f" environment variable DATA_MIRROR to that folder, and try again{found}"
+    )
 
 
 def _recorded(checksums: Path) -> dict[str, str]:

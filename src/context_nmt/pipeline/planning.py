@@ -6,7 +6,7 @@ from typing import Any, get_args
 import torch
 
 from context_nmt.code_closure import named_digest
-from context_nmt.corpus.catalogue import read_entry
+from context_nmt.corpus.catalogue import entry_values, read_entry
 from context_nmt.corpus.download import code_of
 from context_nmt.files import UserError, write_json
 from context_nmt.models import mechanisms
@@ -54,7 +54,7 @@ def write_plans(experiment: Experiment) -> None:
         write_json(experiment.stage_plan(name), values)
     for name, entry in entries.items():
         code = {code_of(entry): named_digest(root, code_of(entry))}
-        write_json(experiment.data_plan(name), {"entry": dataclasses.asdict(entry), "code": code})
+        write_json(experiment.data_plan(name), {"entry": entry_values(entry), "code": code})
     for variant, variant_plan in plans.items():
         code = {module: named_digest(root, module) for module in _loaded_by_name(variant_plan.training)}
         variant_plan.training.write(experiment.plan(variant, "training"), code)
