@@ -16,8 +16,12 @@ ROOT = Path(__file__).parents[1]
 LEXICAL, DUAL, AWARE, CROSS = (
     f"wmt14-en-de-{paper}" for paper in ("lexical-shortcuts", "dual-contextual", "context-aware", "cross-attention")
 )
+PAIRS = ("14-es-en", "14-en-es", "14-ro-en", "14-en-ro", "15-fr-en", "15-en-fr", "15-en-vi", "15-vi-en")
+IWSLT = [f"iwslt{pair}" for pair in PAIRS]
+TED = ("ted-es-en", "ted-zh-en", "tvsub-zh-en")
 # Units on either side: those that fit what is published; Mask-Predict's own number.
 VOCABULARY = {LEXICAL: 41_138, DUAL: 41_138, AWARE: 28_558, CROSS: 32_768}
+VOCABULARY |= dict.fromkeys(IWSLT, 32_000) | dict.fromkeys(TED, 30_000)
 SQUARE = 512**2
 TABLES = 3 * 1024 * 512  # of a masked model: positions on either side, and lengths
 

@@ -12,7 +12,7 @@ from context_nmt.settings.checking import check, read_yaml
 from context_nmt.settings.miniature import MiniatureSettings
 
 SACREBLEU = "sacrebleu://"  # prefix of the addresses of files that the sacrebleu package downloads
-LATER = ("by_hand",)  # keys that a plan has only if they are given, so that a new key changes no plan without it
+LATER = ("by_hand", "held_out")  # keys that a plan has only if they are given, so that a new key changes no plan without it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class DownloadFile(Checked):
     url: str
     sha256: str | None  # of the downloaded file; null: recorded at the first download
     to: str | None = None  # text: SPLIT.LANGUAGE; bcontrast: SPLIT; contrawsd and discourse_mt: the set's name
-    members: dict[str, str] = field(default_factory=dict)  # text, for an archive: member -> SPLIT.LANGUAGE
+    members: dict[str, str] = field(default_factory=dict)  # text and iwslt, for an archive: member -> SPLIT.LANGUAGE
     # what a person must do to get the file, if no program may download it; `url` then only identifies it
     by_hand: str | None = None
 
@@ -66,29 +66,35 @@ class CorpusEntry(Checked):
     """The sources of one corpus; texts with the same `to` are concatenated in the order of the entry.
 
     The format `text` is for texts, gzipped or not, and for tar and zip archives of them. Every other format is specific
-    to one corpus; see the module of its name in `corpus/formats`.
+    to one corpus, or to those of one campaign; see the module of its name in `corpus/formats`.
     """
 
-    format: Literal["text", "bcontrast", "contrawsd", "discourse_mt", "tvsub"]
+    format: Literal["text", "bcontrast", "contrawsd", "discourse_mt", "iwslt", "tvsub"]
     licence: str
     homepage: str
     files: tuple[DownloadFile, ...] = ()
     sacrebleu: tuple[SacrebleuSet, ...] = ()
     documents: int | None = None  # tvsub: number of training documents to keep, from the first
+    held_out: int | None = None  # iwslt: each pair of train whose number is a multiple of this is of valid instead
 
     def __post_init__(self) -> None:
         needs_to = "needs" if self.format != "tvsub" else "has no"
         for name, file in ((file.name, file) for file in self.files):
-            if self.format == "text":
-                require((file.to is None) == bool(file.members), f"{name}: give `to` or, for an archive, `members`")
+            if self.format in ("text", "iwslt"):
+                if self.format == "text":
+                    require((file.to is None) == bool(file.members), f"{name}: give `to` or, for an archive, `members`")
+                else:
+                    require(file.to is None and bool(file.members), f"{name}: format iwslt needs `members`, no `to`")
                 for output in file.outputs:
                     require("." in output, f"{name}: {output!r} is not SPLIT.LANGUAGE")
             else:
-                require(not file.members, f"{name}: members is for format text, not {self.format}")
+                require(not file.members, f"{name}: members is for formats text and iwslt, not {self.format}")
                 require((file.to is not None) == (needs_to == "needs"), f"{name}: format {self.format} {needs_to} `to`")
                 require("." not in (file.to or ""), f"{name}: to is {file.to!r}; it must be a name without a '.'")
         require(self.documents is None or self.format == "tvsub", f"documents is for format tvsub, not {self.format}")
         require(self.documents is None or self.documents >= 1, f"documents is {self.documents}; it must be at least 1")
+        require(self.held_out is None or self.format == "iwslt", f"held_out is for format iwslt, not {self.format}")
+        require(self.held_out is None or self.held_out >= 2, f"held_out is {self.held_out}; it must be at least 2")
         names = [file.name for file in self.files]
         require(bool(names or self.sacrebleu), "an entry needs files or sacrebleu")
         require(len(set(names)) == len(names), f"two files have the same name: {sorted(names)}")
