@@ -28,8 +28,7 @@ def write(folder, entry, *, lines=200, talks=10, sentence=sentence):
 def training_text(talks):
     """Return talks, {number: lines}, as train.tags has them."""
     return "".join(
-        f"<url>http://www.ted.com/talks/{number}.html</url>\n<keywords>talks, birds</keywords>\n<speaker>Wren</speaker>\n"
-        f"<talkid>{number}</talkid>\n<title>Wren: title {number}</title>\n<description>TED Talk {number}</description>\n"
+        f"{about(number)}<speaker>Wren</speaker>\n"
         f'<reviewer href="http://www.ted.com/profiles/1">Finch</reviewer>\n<translator></translator>\n'
         + "".join(f" {escape(line, quote=False)}\n" for line in lines)
         for number, lines in talks.items()
@@ -39,14 +38,19 @@ def training_text(talks):
 def xml(talks):
     """Return talks, {number: lines}, as the test sets have them."""
     documents = "".join(
-        f'<doc docid="{number}" genre="lectures">\n<url>http://www.ted.com/talks/{number}.html</url>\n'
-        f"<talkid>{number}</talkid>\n <title>Wren: title {number}</title>\n<description>TED Talk {number}</description>\n"
+        f'<doc docid="{number}" genre="lectures">\n {about(number)}'
         + "".join(f'<seg id="{place}">  {escape(line)}  </seg>\n' for place, line in enumerate(lines, start=1))
         + "</doc>\n"
         for number, lines in talks.items()
     )
     head = '<?xml version="1.0" encoding="UTF-8"?>\n<mteval>\n<srcset setid="iwslt2014-dev2010" srclang="german">\n'
     return f"{head}{documents}</srcset>\n</mteval>\n"
+
+
+def about(number):
+    """Return what precedes the text of a talk."""
+    title = f"<title>Wren: title {number}</title>\n<description>TED Talk {number}: &amp;</description>\n"
+    return f"<url>http://www.ted.com/talks/{number}.html</url>\n<talkid>{number}</talkid>\n{title}"
 
 
 def archive(members):

@@ -28,7 +28,8 @@ def download(root, files, **options):
     (root / "data").mkdir(exist_ok=True)
     entries = []
     for name, members in files.items():
-        (mirror / name).write_bytes(archive({member: text for member, (text, _) in members.items() if text is not None}))
+        texts = {member: text for member, (text, _) in members.items() if text is not None}
+        (mirror / name).write_bytes(archive(texts))
         outputs = {member: output for member, (_, output) in members.items()}
         entries.append({"url": f"http://nowhere/{name}", "sha256": None, "members": outputs, "by_hand": "Ask."})
     entry = {"format": "iwslt", "licence": "none", "homepage": "none", "files": entries, **options}

@@ -12,7 +12,8 @@ from context_nmt.settings.checking import check, read_yaml
 from context_nmt.settings.miniature import MiniatureSettings
 
 SACREBLEU = "sacrebleu://"  # prefix of the addresses of files that the sacrebleu package downloads
-LATER = ("by_hand", "held_out")  # keys that a plan has only if they are given, so that a new key changes no plan without it
+# Keys that a plan has only if they are given, so that a new key changes no plan without it.
+LATER = ("by_hand", "held_out")
 
 
 @dataclass(frozen=True, kw_only=True)
