@@ -28,9 +28,9 @@ def write(folder, entry, *, lines=200, talks=10, sentence=sentence):
 def training_text(talks):
     """Return talks, {number: lines}, as train.tags has them."""
     return "".join(
-        f"{about(number)}<speaker>Wren</speaker>\n"
-        f'<reviewer href="http://www.ted.com/profiles/1">Finch</reviewer>\n<translator></translator>\n'
+        about(number)
         + "".join(f" {escape(line, quote=False)}\n" for line in lines)
+        + '<reviewer href="http://www.ted.com/profiles/1">Finch</reviewer>\n<translator></translator>\n'
         for number, lines in talks.items()
     )
 

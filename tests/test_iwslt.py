@@ -90,7 +90,7 @@ def test_every_so_many_th_pair_is_held_out(tmp_path):
         ("train.tags.de-en.en", training_text({1: ["Hello", "Bye"], 8: ["Yes"]}), ["talk 7", "talk 8", "line 11"]),
         ("train.tags.de-en.de", training_text({1: TRAIN["de"][1]}), ["train", "1 in de", "2 in en"]),
         ("train.tags.de-en.en", "Hello\n", ["train.tags.de-en.en", "line 1"]),
-        ("train.tags.de-en.en", "<title>A title</title>\n", ["train.tags.de-en.en", "<talkid>"]),
+        ("train.tags.de-en.en", "<talkid>1</talkid>\n", ["train.tags.de-en.en", "<title>"]),
         ("train.tags.de-en.en", None, ["'de-en/train.tags.de-en.en' is not a plain file of the archive"]),
         ("dev2010.de-en.de.xml", xml({20: ["a", "b"]}), ["test", "1 in de", "2 in en"]),
         ("dev2010.de-en.de.xml", xml({20: ["a"], 21: ["c"]}), ["talk 20", "dev2010.de-en.en.xml from line 4"]),

@@ -1,11 +1,12 @@
 """TED talks of WIT3 (Cettolo et al. 2012), the corpora of IWSLT: an archive of one pair of languages, here de-en.
 
-    train.tags.de-en.de                 per talk, lines of tags (<url>, <keywords>, <speaker>, <talkid>, <title>,
-                                        <description>, …), then its text, one line per line of the other language
+    train.tags.de-en.de                 lines of text, parallel to those in English; around those of a talk,
+                                        lines of tags: <url>, <keywords>, <speaker>, <talkid>, <title>, <description>, …
     IWSLT14.TED.tst2010.de-en.de.xml    <doc docid="ID" …> per talk, tags, and <seg id="1"> TEXT </seg>
 
-Each talk is a document. Its title and its description are no text and are left out. Files with the same SPLIT.LANGUAGE
-are concatenated in the order of their names, with their talks.
+Each talk is a document. In a training text it starts at <title>, as in Miculicich et al. (2018); the order of the other
+tags depends on the year. Titles and descriptions are not text of a talk and are left out. Files with the same
+SPLIT.LANGUAGE are concatenated in the order of their names, and so are their talks.
 """
 
 import html
@@ -21,7 +22,8 @@ from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
 from context_nmt.corpus.documents import read_documents, write_sizes
 from context_nmt.files import UserError, decoded_lines, read_lines, write_lines
 
-TALK = re.compile(r'<talkid>(.*)</talkid>|<doc .*?docid="([^"]*)".*>')
+DOCUMENT = re.compile(r'<doc .*?docid="([^"]*)".*>')
+NUMBER = re.compile(r"<talkid>(.*)</talkid>")
 TAG = re.compile(r"</?[a-z]+[ >]")
 SEGMENT = re.compile(r"<seg id=[^>]*>(.*)</seg>")
 
@@ -29,7 +31,7 @@ SEGMENT = re.compile(r"<seg id=[^>]*>(.*)</seg>")
 class Talk(NamedTuple):
     """A talk in one language."""
 
-    number: str  # WIT3's, the same in all languages
+    number: str  # WIT3's, the same in all languages; in a training text, the last one up to the title
     file: str
     first_line: int  # of the file, from 1
     lines: list[str]
@@ -61,11 +63,12 @@ def unpack(path: Path, folder: Path, file: DownloadFile, entry: CorpusEntry) -> 
 
 
 def _talks(name: str, lines: Iterable[str]) -> list[Talk]:
-    is_xml, talks = name.endswith(".xml"), list[Talk]()
+    is_xml, talk_number, talks = name.endswith(".xml"), "", list[Talk]()
     for number, line in enumerate(map(str.strip, lines), start=1):
-        # A talk starts at <talkid> in a training text, at <doc> in XML, which may have both.
-        if (match := TALK.match(line)) and bool(match[2]) == is_xml:
-            talks.append(Talk(match[1] or match[2], name, number, []))
+        if match := (DOCUMENT if is_xml else NUMBER).match(line):
+            talk_number = match[1]
+        if line.startswith("<doc " if is_xml else "<title>"):
+            talks.append(Talk(talk_number, name, number, []))
         elif segment := SEGMENT.fullmatch(line) if is_xml else None:
             _last(talks, name, number).lines.append(html.unescape(segment[1]).strip())
         elif is_xml and line.startswith("<seg"):
@@ -73,7 +76,7 @@ def _talks(name: str, lines: Iterable[str]) -> list[Talk]:
         elif not is_xml and not TAG.match(line):
             _last(talks, name, number).lines.append(html.unescape(line))
     if not talks:
-        raise UserError(f"{name}: no talk; each starts with {'<doc docid=…>' if is_xml else '<talkid>'}")
+        raise UserError(f"{name}: no talk; each starts with {'<doc docid=…>' if is_xml else '<title>'}")
     return talks
 
 
