@@ -325,7 +325,7 @@ def test_a_corpus_to_download_without_documents_or_a_split_is_refused_before_the
         (
             "corpora",
             "mine: {format: text, licence: x, homepage: x, documents: 3}",
-            "corpora.mine: documents is for format tvsub, not text",
+            "corpora.mine: documents is for the formats tvsub and opus_moses, not text",
         ),
     ],
 )

@@ -1,13 +1,17 @@
 """Corpora that are no plain text when they are downloaded, in small ones of the same form."""
 
+import gzip
 import io
 import json
 import tarfile
+import zipfile
+from pathlib import Path
 
 import pytest
 import yaml
+from made_up_wmt import files_of, sentence, write
 
-from context_nmt.corpus.catalogue import read_entry
+from context_nmt.corpus.catalogue import read_catalogue, read_entry
 from context_nmt.corpus.chinese import segment, segment_stream
 from context_nmt.corpus.contrastive import read_contrastive_set
 from context_nmt.corpus.documents import read_documents
@@ -15,12 +19,13 @@ from context_nmt.corpus.download import make_corpus
 from context_nmt.files import UserError, read_lines
 
 ORIGIN = "http://127.0.0.1:9/nothing-listens-here"
+ENTRIES = Path(__file__).parents[1] / "data" / "params.yaml"
 
 
-def download(root, form, name, content, *, to=None, **options):
-    """Download a corpus of one file from a mirror that holds it."""
+def download(root, form, name, content, *, to=None, before=(), **options):
+    """Download a corpus of one file from a mirror that holds it; files `before` it are in the mirror already."""
     file = {"url": f"{ORIGIN}/{name}", "sha256": None} | ({} if to is None else {"to": to})
-    entry = {"format": form, "licence": "none", "homepage": "none", "files": [file], **options}
+    entry = {"format": form, "licence": "none", "homepage": "none", "files": [*before, file], **options}
     (root / "mirror/toy").mkdir(parents=True, exist_ok=True)
     (root / "mirror/toy" / name).write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
     (root / "data").mkdir(exist_ok=True)
@@ -224,6 +229,125 @@ def test_an_archive_that_does_not_fit_is_refused(tmp_path, changes, message):
     assert not (tmp_path / "data/toy").exists()
 
 
+def document(*sentences):
+    """A document of OPUS, with ids from 1."""
+    lines = (f'<p id="{number}"><s id="{number}">{text}</s></p>' for number, text in enumerate(sentences, start=1))
+    return f'<?xml version="1.0" encoding="utf-8"?>\n<text>\n{"".join(lines)}\n</text>\n'.encode()
+
+
+def zipped(**files):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
+ALIGNED = """<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE cesAlign PUBLIC "-//CES//DTD XML cesAlign//EN" "">
+<cesAlign version="1.0">
+<linkGrp targType="s" toDoc="es/two.xml.gz" fromDoc="en/two.xml.gz">
+<link certainty="0.5" xtargets="1 2;1" id="SL1"/>
+<link xtargets="3;2"/>
+</linkGrp>
+<linkGrp fromDoc="en/empty.xml.gz" toDoc="es/empty.xml.gz">
+<link xtargets="1;"/>
+<link xtargets="2;1"/>
+</linkGrp>
+<linkGrp fromDoc="en/one.xml.gz" toDoc="es/one.xml.gz">
+<link xtargets="1;1"/>
+</linkGrp>
+</cesAlign>
+"""
+SPANISH = {"two": document("Uno y dos.", "Tres."), "empty": document(" "), "one": document("Q&amp;A")}
+
+
+def aligned(root, *, alignment=ALIGNED, **spanish):
+    two = document("One", "<i>and</i>\n two.", "Three.")
+    english = {"two": two, "empty": document("Left", "out"), "one": document("Q&amp;A")}
+    mirror = root / "mirror/toy"
+    mirror.mkdir(parents=True)
+    for language, documents in {"en": english, "es": SPANISH | spanish}.items():
+        members = {f"News-Commentary/raw/{language}/{name}.xml": content for name, content in documents.items()}
+        (mirror / f"{language}.zip").write_bytes(
+            zipped(**{name: text for name, text in members.items() if text is not None})
+        )
+    files = [{"url": f"http://127.0.0.1:9/{language}.zip", "sha256": None} for language in ("en", "es")]
+    return download(root, "opus_xml", "en-es.xml.gz", gzip.compress(alignment.encode()), before=files)
+
+
+def test_aligned_documents_of_opus_become_lines(tmp_path):
+    corpus = aligned(tmp_path)
+    assert read_lines(corpus / "train.en") == ["One and two.", "Three.", "Q&A"]
+    assert read_lines(corpus / "train.es") == ["Uno y dos.", "Tres.", "Q&A"]
+    assert read_documents(corpus, "train", 3) == [range(2), range(2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"two": document("Uno.")}, "the alignment names '2', which is not there"),
+        ({"one": None}, r"the alignment names 'es/one\.xml', which is not there"),
+        ({"one": b"<text>"}, "not of format opus_xml"),
+        ({"alignment": ALIGNED[:-20]}, "not of format opus_xml"),
+    ],
+)
+def test_an_alignment_that_does_not_fit_is_refused(tmp_path, changes, message):
+    with pytest.raises(UserError, match=message):
+        aligned(tmp_path, **changes)
+    assert not (tmp_path / "data/toy").exists()
+
+
+def subtitle_archive(episodes, **changes):
+    """An archive of OPUS' Moses files with these numbers of lines by episode; each line is the name of its episode."""
+    ids = [f"en/{name}\tes/{name}\t1\t1" for name, count in episodes for _ in range(count)]
+    files = {"README": "", "Subs.en-es.ids": "".join(f"{line}\n" for line in ids)}
+    for language in ("en", "es"):
+        text = [f"{language} {name} {line}" for name, count in episodes for line in range(count)]
+        files[f"Subs.en-es.{language}"] = "".join(f"{line}\n" for line in text)
+    return zipped(**{name: content for name, content in (files | changes).items() if content is not None})
+
+
+EPISODES = [(f"2000/{number}/1.xml.gz", number) for number in range(1, 8)]
+DRAWN = {"documents": 4, "held_out_documents": {"dev": 1, "test": 2}, "seed": 1}
+
+
+def test_episodes_are_drawn_for_every_split_and_stay_whole(tmp_path):
+    content = subtitle_archive([*EPISODES, ("2000/3/2.xml.gz", 9)])
+    corpus = download(tmp_path, "opus_moses", "en-es.txt.zip", content, **DRAWN)
+    found = {}
+    for split, count in (("train", 4), ("dev", 1), ("test", 2)):
+        english, spanish = read_lines(corpus / f"{split}.en"), read_lines(corpus / f"{split}.es")
+        assert [f"es{line[2:]}" for line in english] == spanish
+        documents = read_documents(corpus, split, len(english))
+        assert len(documents) == count
+        for lines in documents:
+            (name,) = {english[line].split()[1] for line in lines}
+            assert name not in found
+            found[name] = len(lines)
+    assert found == dict(EPISODES)  # without the second version of one
+    drawn = set()
+    for seed in range(10):
+        corpus = download(tmp_path, "opus_moses", "en-es.txt.zip", content, **DRAWN | {"seed": seed})
+        drawn.add(tuple(read_lines(corpus / "test.en")))
+    assert len(drawn) > 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "message"),
+    [
+        ({}, {"documents": 5}, "documents is 5, held out are 3; there are 7 episodes"),
+        ({"Subs.en-es.ids": None}, {}, r"the archive has 0 files \.ids"),
+        ({"Subs.en-es.es": None}, {}, r"Subs\.en-es\.es"),
+        ({"Subs.en-es.es": "una\n"}, {}, "the languages of a split have different numbers of lines"),
+    ],
+)
+def test_subtitles_that_do_not_fit_are_refused(tmp_path, changes, options, message):
+    with pytest.raises(UserError, match=message):
+        download(tmp_path, "opus_moses", "a.zip", subtitle_archive(EPISODES, **changes), **DRAWN | options)
+    assert not (tmp_path / "data/toy").exists()
+
+
 def test_chinese_becomes_words(tmp_path):
     assert segment("老师今天去图书馆看书吗\u3002  OK\r") == "老师 今天 去 图书馆 看书 吗 \u3002 OK"
     written = io.BytesIO()
@@ -231,3 +355,48 @@ def test_chinese_becomes_words(tmp_path):
     assert written.getvalue().decode() == "我 去 我\n\n安娜 在 北京\n"
     with pytest.raises(UserError, match="standard input: line 2 is not UTF-8"):
         segment_stream(io.BytesIO(b"a\n\xff\n"), written)
+
+
+WMT = [name for name in read_catalogue(ENTRIES)["corpora"] if name.startswith(("wmt", "aspec"))]
+
+
+@pytest.mark.parametrize("corpus", WMT)
+def test_corpora_of_wmt_are_made_from_a_mirror(tmp_path, corpus):
+    """From made-up files; none of their addresses has been tried."""
+    entry = read_entry(ENTRIES, corpus)
+    write(tmp_path / "mirror" / corpus, entry, lines=5)
+    folder, checksums = tmp_path / corpus, tmp_path / "checksums.json"
+    make_corpus(entry, folder, checksums=checksums, mirror=str(tmp_path / "mirror"))
+    others = ("", ".documents", ".jsonl")
+    outputs = [output for file in files_of(entry) for output in file.outputs if Path(output).suffix not in others]
+    assert {path.name for path in folder.iterdir() if path.suffix not in others} == set(outputs)
+    for output in set(outputs):
+        assert read_lines(folder / output) == [
+            sentence(output.partition(".")[2], number) for number in range(5)
+        ] * outputs.count(output)
+    languages = {output.partition(".")[2] for output in outputs}
+    assert languages == set(corpus.split("-")[1:]) or corpus == "aspec"
+    if corpus == "wmt14-de-en":
+        pairs, index = read_contrastive_set(folder / "contrawsd.de-en.jsonl")
+        assert (len(index["items"]), pairs[0]) == (5, (sentence("de", 0), sentence("en", 0)))
+
+
+def test_what_needs_a_form_says_so(tmp_path):
+    asked = {}
+    for corpus in WMT:
+        entry = read_entry(ENTRIES, corpus)
+        asked[corpus] = [file.name for file in entry.files if file.by_hand]
+        if asked[corpus]:
+            write(tmp_path / "mirror" / corpus, entry, lines=1)
+            (tmp_path / "mirror" / corpus / asked[corpus][0]).unlink()
+            with pytest.raises(UserError, match=f"{corpus}: {asked[corpus][0]} must be fetched by hand: .*https?://"):
+                make_corpus(
+                    entry, tmp_path / corpus, checksums=tmp_path / f"{corpus}.json", mirror=str(tmp_path / "mirror")
+                )
+    cwmt = ["casia2015", "casict2011", "casict2015", "datum2015", "datum2017", "neu2017"]
+    assert {corpus: names for corpus, names in asked.items() if names} == {
+        "wmt17-zh-en": [f"{name}.zip" for name in cwmt],
+        "wmt17-en-ru": ["1mcorpus.zip"],
+        "wmt18-en-cs": ["czeng17.tsv.gz"],
+        "aspec": ["train-1.txt", "train-2.txt", "dev.txt", "test.txt"],
+    }

@@ -76,7 +76,7 @@ def test_the_sets_of_a_split_are_concatenated_with_their_talks(tmp_path):
 
 
 def test_every_so_many_th_pair_is_held_out(tmp_path):
-    corpus = download(tmp_path, two_archives(), held_out=3)
+    corpus = download(tmp_path, two_archives(), held_out_every=3)
     assert read_lines(corpus / "train.en") == ["Hello", "Bye & end"]
     assert (read_lines(corpus / "valid.de"), read_lines(corpus / "valid.en")) == (["Ja"], ["Yes"])
     assert read_documents(corpus, "train", 2) == [range(2)]

@@ -1,4 +1,4 @@
-"""Download, describe and sample a corpus."""
+"""Find, download, describe and sample corpora."""
 
 from pathlib import Path
 from typing import Annotated
@@ -118,4 +118,39 @@ def download(
     make_corpus(entry, output or data / name, checksums=data / "checksums.json", mirror=mirror)
 
 
-corpus = application(describe, sample, download, help="Describe, sample or download a corpus.")
+def status(
+    json: Annotated[Path | None, typer.Option(help="Write JSON to this file instead of printing a table.")] = None,
+) -> None:
+    """Show which corpora are here, and how to get the others.
+
+    A corpus is here if it is in data/ or in the folder of an experiment. Any other can be generated, downloaded, or
+    taken from the folder in the environment variable DATA_MIRROR. Some need a person, to accept a licence or to
+    register; their steps follow the table.
+
+    Reads
+
+        data/params.yaml           all corpora, with their licences
+        data/NAME/                 the corpora that are here, also in experiments/EXPERIMENT/data/
+
+    Writes
+
+        standard output            a row per corpus: where it is, its sentences and bytes, its licence
+        --json                     the same instead
+
+    For example
+
+        context-nmt corpus status
+    """
+    import os
+
+    from context_nmt.files import write_json
+    from context_nmt.report.corpus.status import find_corpora, print_status
+
+    found = find_corpora(Path(), os.environ.get("DATA_MIRROR") or None)
+    if json is not None:
+        write_json(json, found)
+    else:
+        print_status(found)
+
+
+corpus = application(describe, sample, download, status, help="Find, download, describe or sample a corpus.")

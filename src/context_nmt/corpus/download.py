@@ -17,6 +17,7 @@ import urllib3
 from requests.adapters import HTTPAdapter
 
 from context_nmt.corpus.catalogue import SACREBLEU, CorpusEntry, DownloadFile
+from context_nmt.corpus.sacrebleu_sets import write_set_file
 from context_nmt.files import (
     FULL,
     UserError,
@@ -36,9 +37,15 @@ GENERATOR = "context_nmt.miniature.generation"
 CHUNK = 2**16  # bytes, the most that an interrupted download can lose
 
 
-def code_of(entry: CorpusEntry | MiniatureSettings) -> str:
-    """Return the name of the module that handles an entry."""
-    return GENERATOR if isinstance(entry, MiniatureSettings) else f"context_nmt.corpus.formats.{entry.format}"
+def code_of(entry: CorpusEntry | MiniatureSettings) -> list[str]:
+    """Return the names of the modules that make a corpus."""
+    if isinstance(entry, MiniatureSettings):
+        return [GENERATOR]
+    return sorted(map(_code_of_format, {entry.format, *(file.format for file in entry.files if file.format)}))
+
+
+def _code_of_format(name: str) -> str:
+    return f"context_nmt.corpus.formats.{name}"
 
 
 def read_data_plan(path: Path) -> CorpusEntry | MiniatureSettings:
@@ -67,10 +74,14 @@ def make_corpus(
     corpus = destination.name
     downloads = destination.parent / ".downloads" / corpus
     with locked(downloads / ".lock"), replacing_folder(destination) as folder:
-        for file in (*entry.files, *(file for test_set in entry.sacrebleu for file in test_set.files)):
+        test_sets = [file for test_set in entry.sacrebleu for file in test_set.files]
+        for file in (*entry.files, *test_sets):
             places = [f"{mirror.rstrip('/')}/{corpus}/{file.name}"] if mirror else []
             _fetch(file, places, downloads / file.name, checksums)
-            _unpack(downloads / file.name, file, folder, entry)
+            if file not in test_sets:
+                _unpack(downloads / file.name, file, folder, entry)
+            elif downloads.joinpath(file.name).stat().st_size:  # a set without documents has an empty list of them
+                shutil.copyfile(downloads / file.name, folder / file.name)
         paths = sorted(path for path in folder.iterdir() if path.suffix not in (".documents", ".jsonl"))
         for _, files in groupby(paths, lambda path: path.name.partition(".")[0]):
             counts = {path.name: sum(1 for _ in iterate_lines(path)) for path in files}
@@ -81,8 +92,9 @@ def make_corpus(
 
 
 def _unpack(path: Path, file: DownloadFile, folder: Path, entry: CorpusEntry) -> None:
+    form = file.format or entry.format
     try:
-        importlib.import_module(code_of(entry)).unpack(path, folder, file, entry)
+        importlib.import_module(_code_of_format(form)).unpack(path, folder, file, entry)
     except KeyError as error:
         raise UserError(f"{file.url}: {error.args[0]}") from None
     except BROKEN as error:
@@ -90,7 +102,7 @@ def _unpack(path: Path, file: DownloadFile, folder: Path, entry: CorpusEntry) ->
             raise
         raise UserError(f"{file.url}: cannot be unpacked ({error})") from None
     except (AttributeError, TypeError, ValueError) as error:
-        raise UserError(f"{file.url}: not of format {entry.format} ({error})") from None
+        raise UserError(f"{file.url}: not of format {form} ({error})") from None
 
 
 def _fetch(file: DownloadFile, mirrored: list[str], path: Path, checksums: Path) -> None:
@@ -149,7 +161,8 @@ def _retrieve(place: str, part: Path, *, resume: bool) -> None:
     if not resume:
         part.unlink(missing_ok=True)
     if place.startswith(SACREBLEU):
-        place = _sacrebleu_file(*place.removeprefix(SACREBLEU).rsplit("/", 2))
+        write_set_file(*place.removeprefix(SACREBLEU).rsplit("/", 2), part)
+        return
     if "://" not in place:
         shutil.copyfile(place, part)
         return
@@ -189,15 +202,3 @@ def _append_rest(session: requests.Session, place: str, part: Path) -> None:
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
-
-
-def _sacrebleu_file(name: str, pair: str, output: str) -> str:
-    """Return the path of a test set's source or first reference in sacrebleu's folder, downloading it if needed."""
-    from sacrebleu.utils import get_reference_files, get_source_file
-
-    try:
-        if output.endswith("." + pair.split("-")[0]):
-            return str(get_source_file(name, pair))
-        return str(get_reference_files(name, pair)[0])
-    except (Exception, SystemExit) as error:  # sacrebleu raises bare Exceptions, and exits without a network
-        raise OSError(f"sacrebleu: {error}") from None

@@ -183,7 +183,7 @@ def _corpus_files(folder: Path, entry: CorpusEntry | MiniatureSettings | None) -
         files = [*entry.files, *(file for test_set in entry.sacrebleu for file in test_set.files)]
         names = {name for file in files for name in file.outputs}
         if entry.format == "iwslt":
-            names |= {name.replace("train.", "valid.", 1) for name in names} if entry.held_out else set()
+            names |= {name.replace("train.", "valid.", 1) for name in names} if entry.held_out_every else set()
             names |= {documents_file(folder, name.partition(".")[0]).name for name in names}
         return names
     if folder.is_dir():

@@ -56,9 +56,9 @@ def unpack(path: Path, folder: Path, file: DownloadFile, entry: CorpusEntry) -> 
         splits[split][language] += found[name]
     for split, talks in splits.items():
         _check_parallel(split, talks)
-        if split == "train" and entry.held_out:
-            _append(folder, "valid", _every(talks, entry.held_out, held_out=True))
-            talks = _every(talks, entry.held_out, held_out=False)
+        if split == "train" and entry.held_out_every:
+            _append(folder, "valid", _every(talks, entry.held_out_every, held_out=True))
+            talks = _every(talks, entry.held_out_every, held_out=False)
         _append(folder, split, talks)
 
 

@@ -1,0 +1,78 @@
+"""A large corpus of OPUS (Tiedemann 2012) as plain text with the names of its documents, here of subtitles.
+
+    CORPUS.A-B.A, CORPUS.A-B.B    a sentence per line
+    CORPUS.A-B.ids                per line: name of the document in A, in B, and the sentences there, separated by tabs
+
+The name of a subtitle is LANGUAGE/YEAR/EPISODE/NUMBER.xml.gz. An episode, or a film, may have several subtitles with
+nearly the same text; only the first is used, so that no held-out episode is in the training set, too.
+"""
+
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from itertools import groupby
+from pathlib import Path
+from random import Random
+
+from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
+from context_nmt.corpus.documents import write_sizes
+from context_nmt.files import UserError, decoded_lines
+
+Drawn = list[tuple[range, str]]  # lines and the split that they are in, in the order of the archive
+
+
+def unpack(path: Path, folder: Path, _: DownloadFile, entry: CorpusEntry) -> None:
+    """Write train and the splits of `held_out_documents` with their documents, which are drawn at random.
+
+    Raise KeyError for an archive that lacks a file, and UserError for too few episodes.
+    """
+    with zipfile.ZipFile(path) as archive:
+        names = [name.removesuffix(".ids") for name in archive.namelist() if name.endswith(".ids")]
+        if len(names) != 1:
+            raise KeyError(f"the archive has {len(names)} files .ids; it must have one")
+        with archive.open(f"{names[0]}.ids") as ids:
+            drawn = _draw(list(_episodes(decoded_lines(ids, f"{names[0]}.ids"))), entry)
+        for language in names[0].rpartition(".")[2].split("-"):
+            with archive.open(f"{names[0]}.{language}") as text:
+                _write(text, drawn, folder, language)
+    for split in _splits(drawn):
+        write_sizes(folder, split, (len(lines) for lines, other in drawn if other == split))
+
+
+def _episodes(ids: Iterable[str]) -> Iterator[range]:
+    """Yield the lines of each episode's first subtitle."""
+    known, start = set(), 0
+    for names, lines in groupby(ids, lambda line: tuple(line.split("\t")[:2])):
+        stop = start + sum(1 for _ in lines)
+        episode = names[0].rpartition("/")[0]
+        if episode not in known:
+            known.add(episode)
+            yield range(start, stop)
+        start = stop
+
+
+def _draw(episodes: list[range], entry: CorpusEntry) -> Drawn:
+    counts = entry.held_out_documents or {}
+    held_out = sum(counts.values())
+    training = len(episodes) - held_out if entry.documents is None else entry.documents
+    if not 1 <= training <= len(episodes) - held_out:
+        raise UserError(f"documents is {entry.documents}, held out are {held_out}; there are {len(episodes)} episodes")
+    splits = [split for split, count in (counts | {"train": training}).items() for _ in range(count)]
+    chosen = Random(entry.seed).sample(episodes, len(splits))
+    return sorted(zip(chosen, splits, strict=True), key=lambda item: item[0].start)
+
+
+def _splits(drawn: Drawn) -> list[str]:
+    return list(dict.fromkeys(split for _, split in drawn))
+
+
+def _write(text: Iterable[bytes], drawn: Drawn, folder: Path, language: str) -> None:
+    with ExitStack() as stack:
+        files = {split: stack.enter_context((folder / f"{split}.{language}").open("wb")) for split in _splits(drawn)}
+        waiting = iter([*drawn, (range(0), "")])
+        lines, split = next(waiting)
+        for number, line in enumerate(text):
+            if number in lines:
+                files[split].write(line.removesuffix(b"\n") + b"\n")
+                if number == lines[-1]:
+                    lines, split = next(waiting)
