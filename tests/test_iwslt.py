@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 ENTRIES = ROOT / "data/params.yaml"
 NAMES = [name for name, entry in read_catalogue(ENTRIES)["corpora"].items() if entry["format"] == "iwslt"]
 TRAIN = {"de": {1: ["Hallo", "Tschüss & Ende"], 7: ["Ja"]}, "en": {1: ["Hello", "Bye & end"], 7: ["Yes"]}}
-FIRST = {"de": {20: ["a", "b"], 21: ["c"]}, "en": {20: ["A", "B"], 21: ["C"]}}
+FIRST = {"de": {20: ["a", "b & b"], 21: ["c"]}, "en": {20: ["A", "B"], 21: ["C"]}}
 SECOND = {"de": {30: ["d"]}, "en": {30: ["D"]}}
 
 
@@ -70,7 +70,7 @@ def test_talks_are_documents_and_titles_are_no_text(tmp_path):
 
 def test_the_sets_of_a_split_are_concatenated_with_their_talks(tmp_path):
     corpus = download(tmp_path, two_archives())
-    assert read_lines(corpus / "test.de") == ["a", "b", "c", "d"]
+    assert read_lines(corpus / "test.de") == ["a", "b & b", "c", "d"]
     assert read_lines(corpus / "test.en") == ["A", "B", "C", "D"]
     assert read_documents(corpus, "test", 4) == [range(2), range(2, 3), range(3, 4)]
 
