@@ -17,8 +17,12 @@ LEXICAL, DUAL, AWARE, CROSS = (
     f"wmt14-en-de-{paper}" for paper in ("lexical-shortcuts", "dual-contextual", "context-aware", "cross-attention")
 )
 AWARE_ZH_EN = "wmt17-zh-en-context-aware"
+IWSLT = [f"iwslt14-{pair}" for pair in ("es-en", "en-es", "ro-en", "en-ro")]
+IWSLT += [f"iwslt15-{pair}" for pair in ("fr-en", "en-fr", "en-vi", "vi-en")]
+TED = ("ted-es-en", "ted-zh-en", "tvsub-zh-en")
 # Units on either side: those that fit what is published; Mask-Predict's own number.
 VOCABULARY = {LEXICAL: 41_138, DUAL: 41_138, AWARE: 28_558, AWARE_ZH_EN: 41_512, CROSS: 32_768}
+VOCABULARY |= dict.fromkeys(IWSLT, 32_000) | dict.fromkeys(TED, 30_000)
 SQUARE = 512**2
 TABLES = 3 * 1024 * 512  # of a masked model: positions on either side, and lengths
 
@@ -111,6 +115,15 @@ ADDED = {  # to `transformer`, or to `transformer_big`, of the experiment
         **dict.fromkeys(("ccan_layers_1_3", "ccan_layers_4_6"), TABLES + 3 * 65),
     },
 }
+ADDED |= {  # Ampomah et al. give none for these
+    experiment: {
+        "transformer": 0,
+        "dual_context_encoder": 4 * (8 * 256**2 + 5 * 256),
+        "dual_context_decoder": 4 * (8 * 256**2 + 5 * 256),
+        "dual_context_both": 8 * (8 * 256**2 + 5 * 256),
+    }
+    for experiment in IWSLT
+}
 
 
 def settings(experiment):
@@ -141,6 +154,16 @@ def test_every_system_adds_the_parameters_that_its_paper_counts(experiment):
 def test_all_parameters_together_round_to_what_is_published(experiment, unit):
     found = {variant: unit * round(counts(experiment)[variant] / 1000 / unit) for variant in PUBLISHED[experiment]}
     assert found == PUBLISHED[experiment]
+
+
+@pytest.mark.parametrize("experiment", TED)
+def test_hierarchical_attention_adds_what_its_code_uses(experiment):
+    found = counts(experiment)
+    added = {variant: count - found["transformer"] for variant, count in found.items() if variant.startswith("han_")}
+    assert added.pop("han_decoder_alignment") == 4_730_880 + 2 * 512  # with a norm for what it reads
+    assert {variant: count // (1 + variant.startswith("han_joint")) for variant, count in added.items()} == (
+        dict.fromkeys(added, 4_730_880)
+    )
 
 
 def test_the_masked_model_has_what_mask_predict_has_but_for_unused_positions():
