@@ -108,7 +108,7 @@ def test_a_file_that_is_not_the_copy_it_must_be_is_found(project, name, change, 
         (
             "      kind: masked",
             "      kind: mask",
-            ["variants.cmlm.model.kind: ", "'autoregressive' or 'masked'", "'mask'"],
+            ["variants.cmlm.model.kind: ", "'autoregressive', 'masked' or 'concatenation'", "'mask'"],
         ),
         ("\nmodel:\n", "\nmodel:\n  kind: masked\n", ["train.teachers: ", "transformer", "masked"]),
         ("\nrescored: []", "\nrescored: [cmlm]", ["variants.cmlm.decoding.length_beam is 1"]),
