@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from small_models import VOCABULARY, shake, small_model, small_plan
+from small_models import shake, small_model, small_plan
 from test_document_model import DOCUMENTS, texts
 from test_resuming import counted_updates, digests, run
 from tiny_training import make_experiment, train
