@@ -12,8 +12,8 @@ from tiny_training import make_experiment, train
 
 from context_nmt.corpus.batching import pad
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.previous import joined, sentences_before
-from context_nmt.corpus.vocabulary import BEGIN, BREAK, END, PADDING
+from context_nmt.corpus.previous import BREAK, joined, sentences_before
+from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding.decoding_run import paragraphs
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.translating import translate_ids
@@ -263,7 +263,7 @@ def test_in_analyses_a_sentence_is_alone(corpus):
     analysed = Analysed(model, corpus, "valid", DecodingSettings())
     assert list(gates(analysed, {}))
     lengths = corpus.side("valid", "xx").lengths
-    for batch in recorded(analysed, ["encoder"]):
+    for batch in recorded(analysed, ["encoder.final_norm"]):
         assert batch.source.sum(1).tolist() == (lengths[batch.sentences] + 1).tolist()
 
 

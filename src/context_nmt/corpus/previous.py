@@ -7,7 +7,9 @@ import numpy as np
 
 from context_nmt.corpus.batching import Indices
 from context_nmt.corpus.binarized import Ids
-from context_nmt.corpus.vocabulary import BREAK
+from context_nmt.corpus.vocabulary import BEGIN
+
+BREAK = BEGIN  # between sentences that are joined into one: it is in no sentence, and search does not end with it
 
 
 class Sentences(Protocol):

@@ -10,7 +10,6 @@ from context_nmt.files import UserError, iterate_lines, read_lines, write_lines
 
 PADDING, BEGIN, END, UNKNOWN = range(4)
 MASK = BEGIN  # for masked language models, whose targets do not start with BEGIN
-BREAK = BEGIN  # between sentences that are joined into one; no sentence has BEGIN inside
 JOINER = "@@"  # ends a unit that is not the last of its word
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 

@@ -12,7 +12,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from context_nmt.corpus.batching import pad
-from context_nmt.corpus.vocabulary import BEGIN, BREAK, END, PADDING
+from context_nmt.corpus.previous import BREAK
+from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding.in_batches import Lengths, Text, split_documents
 from context_nmt.decoding.search import Hypothesis, beam_search
 from context_nmt.models.kinds.autoregressive import DecodingState, TranslationModel
