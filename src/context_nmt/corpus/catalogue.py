@@ -20,7 +20,7 @@ class DownloadFile(Checked):
 
     url: str
     sha256: str | None  # of the downloaded file; null: recorded at the first download
-    to: str | None = None  # text: SPLIT.LANGUAGE; bcontrast: SPLIT; contrawsd and discourse_mt: the set's name
+    to: str | None = None  # text: SPLIT.LANGUAGE; bcontrast: SPLIT; of contrastive sets: the set's name
     members: dict[str, str] = field(default_factory=dict)  # text, for an archive: member -> SPLIT.LANGUAGE
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class CorpusEntry(Checked):
     to one corpus; see the module of its name in `corpus/formats`.
     """
 
-    format: Literal["text", "bcontrast", "contrawsd", "discourse_mt", "tvsub"]
+    format: Literal["text", "bcontrast", "contrapro", "contrawsd", "discourse_mt", "tvsub"]
     licence: str
     homepage: str
     files: tuple[DownloadFile, ...] = ()
