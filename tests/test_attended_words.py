@@ -125,12 +125,12 @@ def test_a_masked_model_is_watched_in_its_last_iteration(analysed, slots):
     kept = watched(model, run)
     units = [masked.corpus.target_vocabulary.units[unit] for unit in translation]
     places = [place for place, unit in enumerate(units) if unit != "</s>"]
-    while units[places[0]].endswith("@@") and len(places) > 1:  # so that the first word has one unit
-        places.pop(0)
-    last = places[-1]
-    word = units[last].removesuffix("@@")
+    end = 1 + next((index for index, place in enumerate(places) if not units[place].endswith("@@")), len(places) - 1)
+    word = "".join(units[place].removesuffix("@@") for place in places[:end])
     found = attended_words(masked, 2, word)
-    assert "".join(found.translation) == "".join(unit.removesuffix("@@") for unit in units if unit != "</s>")
+    assert found.translation[0] == word
+    expected = {name: mean_of(kept, rows=places[:end], column=column) for column, name in enumerate(("d", "</s>"))}
+    assert dict(found.words) == pytest.approx(expected)
     assert attended_words(masked, 2, "absent").words == []
 
 
