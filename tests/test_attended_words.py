@@ -42,7 +42,8 @@ TARGETS = ["z", "X@@ y z x@@ y", "x@@ y"]
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory):
     """Runs with shaken weights on three sentences whose words have up to two units."""
-    experiment = make_experiment(tmp_path_factory.mktemp("words"), variants=VARIANTS)
+    training = {"maximum_sentence_length": 10}
+    experiment = make_experiment(tmp_path_factory.mktemp("words"), variants=VARIANTS, training=training)
     for split in ("train", "valid"):
         write_lines(experiment.subwords / f"{split}.xx", SOURCES)
         write_lines(experiment.subwords / f"{split}.yy", TARGETS)
