@@ -29,6 +29,7 @@ def main(
 
         metrics/scores/VARIANT/SEED.csv     rows (run, test_set, metric, layer, tag, value, signature)
             sacrebleu, chrf, …      see `context-nmt score --help`
+            d_bleu                  sacrebleu of documents, where the test set has them
             sacrebleu_of_bound      per cent; the run `bound` has the score of the oracle without context
             p_TEST                  of each test, where the variant has a baseline; the tag is the metric
             apt_pronouns    the share of the reference's pronouns that the translation has at the word linked to them
@@ -37,7 +38,9 @@ def main(
             cohesion        the share of content words that repeat an earlier one of their document or, in English
                             where WordNet is installed, are related to it (Wong and Kit 2012)
             coherence       the cosine between adjacent sentences in a latent semantic space of the training text
-    apt_pronouns_words and apt_nouns_words count the outcomes of these words, by tag. The run `human` is the reference.
+            sentences_of_text, documents_of_text, words_of_text     sizes of the training, validation and test sets
+    apt_pronouns_words and apt_nouns_words count the outcomes of these words, by tag. The run `human` is the reference,
+    the run `text` no translation at all.
 
     Example: python stages significance dual_context_encoder
     """

@@ -69,6 +69,9 @@ def make_experiment(folder: Path, **changes: object) -> Experiment:
         write_lines(experiment.corpus / f"{test}.de", RAW)
         write_lines(experiment.tokenized / f"{test}.de.cased", REFERENCE)
         write_lines(experiment.tokenized / f"{test}.en.cased", [line.upper() for line in REFERENCE])
+    for split in (settings.corpus.train, settings.corpus.validation, *settings.corpus.tests):
+        write_lines(experiment.tokenized / f"{split}.de", REFERENCE)
+        write_lines(experiment.tokenized / f"{split}.en", [f"{line} too" for line in REFERENCE])
     for number, variant in enumerate(settings.variants):
         for seed in settings.seeds:
             run = run_name(variant, seed)

@@ -151,7 +151,8 @@ def test_contrastive_sets_probing_tasks_and_the_bound(corpus):
     assert described["probing"] == {"past_present": {"PAST": {"tr": 1, "te": 1}, "PRES": {"tr": 1, "te": 0}}}
     bound = described["splits"]["test"]["bound"]
     assert set(bound) == {"de"}
-    assert set(bound["de"]) == {"sacrebleu", "chrf", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"}
+    raw = {"sacrebleu", "chrf", "chrf_plus_plus", "ter"}
+    assert set(bound["de"]) == {*raw, "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"}
     assert all(0 < score["score"] < 100 and "version" in score["signature"] for score in bound["de"].values())
 
 

@@ -209,6 +209,7 @@ def test_test_sets_with_documents_are_scored(experiment):
     assert scores["test"]["apt_nouns_words_total"]["score"] == 40  # "birds", which every third sentence lacks
     assert scores["test"]["apt_nouns_words_equal"]["score"] == 26
     assert nouns["signature"].startswith("words:nouns-gold-tags|alignment:diagonal-")
+    assert scores["test"]["apt_nouns_human"] == {"score": 1, "signature": nouns["signature"]}
     assert "apt_pronouns" not in scores["test"]  # none of the German ones is in this text
     cohesion = scores["test"]["cohesion"]["score"]
     assert cohesion < scores["test"]["cohesion_human"]["score"] < 1
@@ -246,7 +247,7 @@ def evaluated(tmp_path_factory):
 
 def test_the_page_has_documents_and_distances(evaluated, tmp_path):
     experiment = Experiment(shutil.copytree(evaluated, tmp_path / "copy"))
-    back = {"within": 90, "distance_2": 50, "distance_10": 50, "distance_1": 60}
+    back = {"within": 90, "distance_2": 50, "distance_10": 50, "distance_over_10": 40, "distance_1": 60}
     for number, variant in enumerate(experiment.settings.variants):
         items = {f"pronouns_{name}": score + number for name, score in back.items()}
         items |= {f"items_{name}_text": 4 for name in back}
@@ -270,8 +271,8 @@ def test_the_page_has_documents_and_distances(evaluated, tmp_path):
     }
     assert "apt_nouns: `n|1`" in page.signatures
     (distances,) = tables(page, page.sections[1].title)
-    titles = ("in the sentence", "1 back", "2 back", "10 back")
-    values = ("93.00 ± 0.00", "63.00 ± 0.00", "53.00 ± 0.00", "53.00 ± 0.00")
+    titles = ("in the sentence", "1 back", "2 back", "10 back", "more than 10 back")
+    values = ("93.00 ± 0.00", "63.00 ± 0.00", "53.00 ± 0.00", "53.00 ± 0.00", "43.00 ± 0.00")
     assert [*distances["alone"].items()] == [*zip((f"{title}, 4 items" for title in titles), values, strict=True)]
     assert results.estimate("gauss", Measure("test", "apt_nouns")).gain.mean == 0.1
     write_results(results)

@@ -112,6 +112,127 @@ def test_an_item_with_two_contexts_is_refused(tmp_path):
         download(tmp_path, "discourse_mt", "a.json", {"1": {"type": "a", "examples": [example]}}, to="lexical_choice")
 
 
+def pronoun_item(line, distance, *, document="1921_12806_3712161.de", source="It was old.", right="Es"):
+    """An item whose antecedent is this far back."""
+    wrong = [
+        {"contrastive": f"{other} war alt.", "replacement": other} for other in ("Er", "Sie", "Es") if other != right
+    ]
+    return {
+        "ante distance": distance,
+        "corpus": "opensubs1921-ende",
+        "document id": document,
+        "errors": wrong,
+        "intrasegmental": distance == 0,
+        "ref pronoun": right,
+        "ref segment": f"{right} war alt.",
+        "segment id": line,
+        "src pronoun": "It",
+        "src segment": source,
+    }
+
+
+def opus_archive(*lines):
+    """The archive of OPUS: (German file, English, German) per line."""
+    content = io.BytesIO()
+    texts = {
+        "README": "OPUS",
+        "OpenSubtitles.de-en.en": "".join(f"{english}\n" for _, english, _ in lines),
+        "OpenSubtitles.de-en.de": "".join(f"{german}\n" for _, _, german in lines),
+        "OpenSubtitles.de-en.ids": "".join(f"de/{file}.xml.gz\ten/{file[:-1]}9.xml.gz\t1\t1\n" for file, _, _ in lines),
+    }
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, text in texts.items():
+            archive.writestr(name, text)
+    return content.getvalue()
+
+
+FILM, SERIES = "1921/12806/3712161", "2016/5/77"
+FILMS = [
+    (FILM, "Look, a table.", "Schau, ein Tisch."),
+    (SERIES, "Good night.", "Gute Nacht."),
+    (FILM, "I see.", "Ich sehe\x85 ihn."),  # no line ends there
+    (SERIES, "It was old.", "Es war alt."),
+    (FILM, 'It was  "old".', "Er war alt."),
+]
+
+
+def download_contrapro(root, items, archive=None):
+    json_file = {"url": f"{ORIGIN}/contrapro.json", "sha256": None, "to": "contrapro"}
+    files = [{**json_file, "url": f"{ORIGIN}/de-en.txt.zip"}, json_file] if archive else [json_file]
+    if archive:
+        (root / "mirror/toy").mkdir(parents=True, exist_ok=True)
+        (root / "mirror/toy/de-en.txt.zip").write_bytes(archive)
+    return download(root, "contrapro", "contrapro.json", items, to="contrapro", files=files)
+
+
+def test_contrapro_takes_contexts_from_documents(tmp_path):
+    items = [
+        pronoun_item(3, 2, right="Er"),
+        pronoun_item(2, 0, document="2016_5_77.de"),
+        pronoun_item(3, 17, right="Sie", source="It was old!"),
+    ]
+    corpus = download_contrapro(tmp_path, items, opus_archive(*FILMS))
+    written = [json.loads(line) for line in read_lines(corpus / "contrapro.en-de.jsonl")]
+    table = {"source": ["Look, a table.", "I see."], "target": ["Schau, ein Tisch.", "Ich sehe\x85 ihn."]}
+    night = {"source": ["Good night."], "target": ["Gute Nacht."]}
+    assert [item["context"] for item in written] == [table, night, table]
+    assert [item["categories"] for item in written] == [
+        ["er", "distance_2"],
+        ["es", "within"],
+        ["sie", "distance_over_3"],
+    ]
+    assert [item["right"] for item in written] == ["Er war alt.", "Es war alt.", "Sie war alt."]
+    assert written[0]["wrong"] == ["Sie war alt.", "Es war alt."]
+    _, index = read_contrastive_set(corpus / "contrapro.en-de.jsonl")
+    assert len(index["items"]) == 3
+    assert {path.name for path in corpus.iterdir()} == {"contrapro.en-de.jsonl"}
+
+
+def test_contrapro_reads_no_more_than_the_nearest_sentences(tmp_path):
+    films = [(FILM, f"Number {number}.", f"Nummer {number}.") for number in range(1, 15)]
+    films.append((FILM, "It was old.", "Es war alt."))
+    corpus = download_contrapro(tmp_path, [pronoun_item(15, 1), pronoun_item(15, 3, right="Er")], opus_archive(*films))
+    first, second = (json.loads(line) for line in read_lines(corpus / "contrapro.en-de.jsonl"))
+    assert first["context"] == second["context"]
+    assert first["context"]["target"] == [f"Nummer {number}." for number in range(5, 15)]
+
+
+def test_contrapro_without_documents_has_no_context(tmp_path):
+    corpus = download_contrapro(tmp_path, [pronoun_item(3, 1)])
+    (item,) = [json.loads(line) for line in read_lines(corpus / "contrapro.en-de.jsonl")]
+    assert "context" not in item
+    assert item["categories"] == ["es", "distance_1"]
+
+
+def test_some_items_may_differ_from_their_documents(tmp_path, capsys):
+    items = [pronoun_item(3, 1)] * 199 + [pronoun_item(2, 1)]
+    corpus = download_contrapro(tmp_path, items, opus_archive(*FILMS))
+    *others, last = (json.loads(line) for line in read_lines(corpus / "contrapro.en-de.jsonl"))
+    assert all(item["context"] for item in others)
+    assert "context" not in last
+    assert "1 of 200" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("items", "archive"),
+    [
+        ([pronoun_item(2, 1)], opus_archive(*FILMS)),  # another line
+        ([pronoun_item(3, 1, document="1999_1_1.de")], opus_archive(*FILMS)),
+        ([pronoun_item(4, 1)], opus_archive(*FILMS)),  # after the end
+        ([{"src segment": "It."}], opus_archive(*FILMS)),
+        ([pronoun_item(3, 1)], b"no archive"),
+        ([pronoun_item(3, 1)], opus_archive(*FILMS)[:-30]),
+        ({}, opus_archive(("Europarl", "It was old.", "Es war alt."))),
+    ],
+)
+def test_what_is_not_contrapro_is_refused(tmp_path, items, archive):
+    if not items:
+        items = [pronoun_item(1, 1)]
+    with pytest.raises(UserError, match=r"contrapro\.json: "):
+        download_contrapro(tmp_path, items, archive)
+    assert not (tmp_path / "data/toy").exists()
+
+
 def sense(frequency, *wrong):
     return {
         "source": "Am Ton liegt es.",

@@ -33,7 +33,15 @@ def test_every_reference_counts_in_scores_and_comparisons(experiment):
     scores = read_flat(experiment.scores("gauss-1"))
     assert scores["dev"]["sacrebleu"]["score"] < scores["test"]["sacrebleu"]["score"] == 100
     assert scores["test"]["bleu_lowercased"]["score"] == 100
-    for metric in ("sacrebleu", "chrf", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"):
+    for metric in (
+        "sacrebleu",
+        "chrf",
+        "chrf_plus_plus",
+        "ter",
+        "bleu_tokenized",
+        "bleu_compound_split",
+        "bleu_lowercased",
+    ):
         assert scores["dev"][metric]["signature"].startswith("nrefs:1|")
         assert scores["test"][metric]["signature"].startswith("nrefs:2|")
     assert "better:9|worse:0|" in scores["dev"]["p_sign_sacrebleu"]["signature"]

@@ -92,18 +92,54 @@ def rows_of(experiment, **wanted):
         return [row for row in csv.DictReader(file) if wanted.items() <= row.items()]
 
 
+RAW_SCORES = ("sacrebleu", "chrf", "chrf_plus_plus", "ter")
+
+
 def test_scores_of_a_run_cover_test_sets_and_groups(experiment):
-    scores = read_flat(experiment.scores("transformer-1"))
+    scores = scores_of(experiment, "transformer-1")
     assert set(scores) == {"dev", "test", "both"}
-    assert set(scores["dev"]) == {"sacrebleu", "chrf", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"}
+    assert set(scores["dev"]) == {*RAW_SCORES, "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"}
     assert "text:normalized+moses-de-sacremoses" in scores["dev"]["bleu_tokenized"]["signature"]
     assert scores["both"]["sacrebleu"]["signature"].startswith("mean of dev, test: nrefs:1")
+
+
+def test_a_test_set_with_documents_has_d_bleu(tmp_path):
+    experiment = make_experiment(tmp_path)
+    write_lines(experiment.tokenized / "test.documents", ["0", "10", "20"])
+    scores = scores_of(experiment, "gauss-1")
+    assert [name for name in scores if "d_bleu" in scores[name]] == ["test"]  # not of a group with a set without them
+    d_bleu, bleu = (scores["test"][name]["score"] for name in ("d_bleu", "sacrebleu"))
+    assert 90 < d_bleu != bleu  # with n-grams of two sentences
+    write_lines(experiment.tokenized / "dev.documents", ["0"])
+    scores = scores_of(experiment, "gauss-1")
+    members = [scores[name]["d_bleu"]["score"] for name in ("dev", "test")]
+    assert scores["both"]["d_bleu"]["score"] == pytest.approx(sum(members) / 2, abs=1e-4)
+
+
+def test_the_sizes_of_all_text_are_results(tmp_path):
+    experiment = make_experiment(tmp_path, seeds=[1])
+    write_lines(experiment.tokenized / "train.documents", ["0", "20", "25"])
+    write_tables(evaluate_all(experiment))
+    results = read_results(experiment)
+    words = sum(len(line.split()) for line in REFERENCE)
+
+    def size(split, name, tag=""):
+        return results.reference_value(TEXT, Measure(split, f"{name}_of_text", tag=tag))
+
+    assert [size(split, "sentences") for split in ("train", "valid", "dev", "test", "both")] == [40] * 4 + [None]
+    assert (size("train", "documents"), size("test", "documents")) == (3, None)
+    assert (size("train", "words", "de"), size("train", "words", "en")) == (words, words + 40)
+    assert not [measure for measure in results.measures if measure.metric.endswith("_of_text")]
+    (row,) = rows_of(experiment, variant=TEXT, test_set="train", metric="documents_of_text")
+    assert float(row["mean"]) == 3
 
 
 def test_raw_text_is_made_of_tokens(tmp_path):
     experiment = make_experiment(tmp_path)
     write_output(experiment, "alone-1", REFERENCE)
-    assert {score["score"] for score in scores_of(experiment, "alone-1")["test"].values()} == {100}
+    scores = scores_of(experiment, "alone-1")["test"]
+    assert scores.pop("ter")["score"] == 0
+    assert {score["score"] for score in scores.values()} == {100}
     write_lines(experiment.corpus / "test.de", [line.replace(".", "?") for line in RAW])
     scores = scores_of(experiment, "alone-1")["test"]
     assert scores["sacrebleu"]["score"] < 100 == scores["bleu_tokenized"]["score"]
@@ -174,7 +210,7 @@ def test_results_are_means_and_deviations_over_seeds(experiment):
     assert summary["deviation"] == pytest.approx(abs(values[0] - values[1]) / 2**0.5, abs=1e-4)
     assert summary["seeds"] == 2
     assert results["gauss"]["model"] == {"parameters": 2_000_000, "flops_per_target_token": 12_000_000}
-    assert set(results["gauss"]["test"]) == {"sacrebleu", "chrf", *(f"bleu_{name}" for name in TOKENS)}
+    assert set(results["gauss"]["test"]) == {*RAW_SCORES, *(f"bleu_{name}" for name in TOKENS)}
 
 
 TOKENS = ("tokenized", "compound_split", "lowercased")
@@ -291,7 +327,7 @@ def test_markdown_shows_what_a_reader_needs(experiment):
     assert "## both (mean of dev, test)" in page
     assert "Seeds: 1, 2." in page
     assert "100 resamples of 100%" in " ".join(page.split())
-    assert page.count("`nrefs:1|") == 5
+    assert page.count("`nrefs:1|") == 7
     assert (experiment.metrics / page.split("[analyses.md](")[1].split(")")[0]).is_file()
 
 
@@ -335,9 +371,9 @@ def test_a_score_with_another_signature_shows(tmp_path):
 
 
 def test_csv_has_a_row_per_variant_and_measure(experiment):
-    rows = rows_of(experiment)
+    rows = [row for row in rows_of(experiment) if row["variant"] != TEXT]
     scores = [row for row in rows if is_score(row["metric"])]
-    assert len(scores) == 4 * 3 * 5
+    assert len(scores) == 4 * 3 * 7
     assert len(rows) - len(scores) == 2 * (4 * 16 + 2 - 4)  # of `alone` 4 are not known, of `gauss` there are 2 more
     (row,) = rows_of(experiment, variant="gauss", test_set="test", metric="sacrebleu")
     assert (row["baseline"], row["layer"], row["tag"]) == ("transformer", "", "")

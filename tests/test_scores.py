@@ -1,11 +1,19 @@
 """Corpus scores: known values, signatures, and what is refused."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
 from context_nmt.files import UserError
-from context_nmt.measures.bleu import score_raw_and_tokenized, score_tokenized, split_compounds
+from context_nmt.measures.bleu import (
+    score_documents,
+    score_raw,
+    score_raw_and_tokenized,
+    score_tokenized,
+    split_compounds,
+)
 from context_nmt.measures.files import score_files
 
 SENTENCES = ["The well-known bank is closed today .", "It was opened again after two long years ."]
@@ -29,8 +37,51 @@ def score(folder, hypothesis, *references, tokenized=True, source=None):
 
 def test_identical_text_scores_100_everywhere():
     scores = score_raw_and_tokenized(SENTENCES, [SENTENCES], language="en")
-    names = ("sacrebleu", "chrf", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased")
-    assert values(scores) == dict.fromkeys(names, 100.0)
+    names = ("sacrebleu", "chrf", "chrf_plus_plus", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased")
+    assert values(scores) == {**dict.fromkeys(names, 100.0), "ter": 0.0}
+
+
+OUTPUT = ["The well known bank's closed today .", "Again it was opened after two years .", "", "Was it opened?"]
+REFERENCES = [
+    ["The well-known bank is closed today .", "It was opened again after two long years .", "Yes.", "Was it Opened?"],
+    ["The famous bank is closed now.", "After two years, it was opened again.", "Yes, yes.", "Did it open?"],
+]
+DOCUMENTS = [range(2), range(2, 4)]
+
+
+def sacrebleu_command(folder, hypothesis, references, *options):
+    """What sacrebleu's own command prints: score and signature."""
+    files = [write(folder / f"reference.{number}", lines) for number, lines in enumerate(references)]
+    system = write(folder / "output", hypothesis)
+    command = [sys.executable, "-m", "sacrebleu", *files, "-i", system, "-w", "4", "-f", "json", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    printed = json.loads(done.stdout)
+    return {"score": printed["score"], "signature": printed["signature"]}
+
+
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [
+        ("sacrebleu", ["-m", "bleu"]),
+        ("chrf", ["-m", "chrf"]),
+        ("chrf_plus_plus", ["-m", "chrf", "--chrf-word-order", "2"]),
+        ("ter", ["-m", "ter"]),
+    ],
+)
+@pytest.mark.parametrize("references", [REFERENCES[:1], REFERENCES])
+def test_scores_are_those_of_sacrebleus_command(tmp_path, metric, options, references):
+    expected = sacrebleu_command(tmp_path, OUTPUT, references, *options)
+    assert score_raw(OUTPUT, references)[metric] == expected
+    assert 0 < expected["score"] < 100
+
+
+@pytest.mark.parametrize("references", [REFERENCES[:1], REFERENCES])
+def test_d_bleu_is_bleu_of_joined_lines(tmp_path, references):
+    joined = [[" ".join(lines[:2]), " ".join(lines[2:])] for lines in (OUTPUT, *references)]
+    expected = sacrebleu_command(tmp_path, joined[0], joined[1:], "-m", "bleu")
+    score = score_documents(OUTPUT, references, DOCUMENTS)["d_bleu"]
+    assert score == expected | {"signature": f"{expected['signature']}|lines:documents"}
+    assert score["score"] != score_raw(OUTPUT, references)["sacrebleu"]["score"]
 
 
 def test_compounds_are_split_as_tensor2tensor_splits_them():

@@ -32,10 +32,10 @@ def score(
 ) -> None:
     """Score a translation against references.
 
-    Raw text gives `sacrebleu` (13a) and `chrf` of the text itself, and of its Moses tokens `bleu_tokenized` (as
-    multi-bleu.perl), `bleu_compound_split` (as tensor2tensor's get_ende_bleu) and `bleu_lowercased`.
-    With --tokenized the last three are computed on the files' own tokens; `sacrebleu` and `chrf`, which are defined on
-    raw text, are left out.
+    Raw text gives `sacrebleu` (13a), `chrf`, `chrf_plus_plus` (chrF++) and `ter` (less is better) of the text itself,
+    and of its Moses tokens `bleu_tokenized` (as multi-bleu.perl), `bleu_compound_split` (as tensor2tensor's
+    get_ende_bleu) and `bleu_lowercased`. With --tokenized the last three are computed on the files' own tokens; the
+    others, which are defined on raw text, are left out.
 
     With both alignments, `apt_pronouns` is the share, from 0 to 1, of the reference's pronouns that the translation
     reproduces at the position aligned with them through the source; `apt_nouns` is the same for nouns. The links may

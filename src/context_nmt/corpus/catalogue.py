@@ -13,9 +13,9 @@ from context_nmt.settings.miniature import MiniatureSettings
 
 SACREBLEU = "sacrebleu://"  # prefix of the addresses of files that the sacrebleu package downloads
 SKIPPED = "_"  # instead of the name of a field
-Format = Literal["text", "bcontrast", "contrawsd", "discourse_mt", "iwslt", "opus_moses", "opus_xml", "tvsub"]
+Format = Literal["text", "bcontrast", "contrapro", "contrawsd", "discourse_mt", "iwslt", "opus_moses", "opus_xml", "tvsub"]
 SEVERAL_SPLITS = ("opus_moses", "opus_xml", "tvsub")  # formats whose archives have all the splits that they give
-CONTRASTIVE = ("contrawsd", "discourse_mt")  # formats of contrastive sets; `to` is the name of the set
+CONTRASTIVE = ("contrapro", "contrawsd", "discourse_mt")  # formats of contrastive sets; `to` is the name of the set
 # Keys that a plan has only if they are given, so that a new key changes no plan without it.
 LATER = ("by_hand", "format", "held_out_documents", "held_out_every", "seed")
 
@@ -31,7 +31,7 @@ class DownloadFile(Checked):
 
     url: str
     sha256: str | None  # of the downloaded file; null: recorded at the first download
-    to: str | None = None  # text: SPLIT.LANGUAGE; bcontrast: SPLIT; contrawsd and discourse_mt: the set's name
+    to: str | None = None  # text: SPLIT.LANGUAGE; bcontrast: SPLIT; of contrastive sets: the set's name
     # text and iwslt, for an archive: member -> SPLIT.LANGUAGE; for a text with several fields a line, here and in `to`:
     # a line of SPLIT.LANGUAGE for each field, or _ to skip it, like "_ ||| train.ja ||| train.en"; or separated by tabs
     members: dict[str, str] = field(default_factory=dict)

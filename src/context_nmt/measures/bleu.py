@@ -4,11 +4,14 @@ bleu_tokenized       multi-bleu.perl: the tokens as they are, cased, no smoothin
 bleu_compound_split  tensor2tensor's get_ende_bleu: hyphenated compounds split on both sides, then as bleu_tokenized
 bleu_lowercased      bleu_tokenized of lower-cased tokens
 sacrebleu            13a tokens of the raw text (as mteval-v13a), cased
+d_bleu               d-BLEU: sacrebleu of documents, the lines of each joined into one (Liu et al. 2020)
 chrf                 character n-grams of the raw text (Popović 2015)
+chrf_plus_plus       chrF++: character n-grams, and word n-grams up to 2 (Popović 2017)
+ter                  translation edit rate, of lower-cased words between spaces (Snover et al. 2006); lower is better
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -47,7 +50,16 @@ def score_raw(hypothesis: Sequence[str], references: Texts) -> dict[str, Score]:
     return {
         "sacrebleu": score_sacrebleu(hypothesis, references),
         "chrf": _score(sacrebleu.CHRF(), hypothesis, references),
+        "chrf_plus_plus": _score(sacrebleu.CHRF(word_order=2), hypothesis, references),
+        "ter": _score(sacrebleu.TER(), hypothesis, references),
     }
+
+
+def score_documents(hypothesis: Sequence[str], references: Texts, documents: Iterable[range]) -> dict[str, Score]:
+    """Return the score `d_bleu` of raw lines; `documents` has the numbers of each document's lines, from 0."""
+    spans = [slice(document.start, document.stop) for document in documents]
+    joined = [[" ".join(lines[span]) for span in spans] for lines in (hypothesis, *references)]
+    return {"d_bleu": _score(bleu_metric("sacrebleu"), joined[0], joined[1:], lines="documents")}
 
 
 def score_tokenized(hypothesis: Sequence[str], references: Texts, *, text: str) -> dict[str, Score]:

@@ -12,7 +12,7 @@ COLUMNS = ("run", "test_set", "metric", "layer", "tag", "value", "signature")
 BOUND = "bound"  # the score of the oracle without context, see docs/reference/measures.md
 HUMAN = "human"  # of the reference
 CHANCE = "chance"  # of a classifier that always chooses the most frequent class
-TEXT = "text"  # of the test set itself: its number of sentences, items or words
+TEXT = "text"  # of the text itself: its number of sentences, items or words
 NO_RUNS = (BOUND, HUMAN, CHANCE, TEXT)
 TESTS = ("bootstrap", "sacrebleu", "sign")  # for a difference; their p-values are the metrics p_TEST
 

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from statistics import fmean
 
+from context_nmt.corpus.documents import read_documents
 from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.corpus.references import reference_names
 from context_nmt.corpus.workers import map_lines
 from context_nmt.files import UserError, read_lines, read_parallel
-from context_nmt.measures.bleu import Score, score_raw, score_sacrebleu, score_tokenized
+from context_nmt.measures.bleu import Score, score_documents, score_raw, score_sacrebleu, score_tokenized
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import BOUND, Row, row
 from context_nmt.settings.text import TextPlan
@@ -28,6 +29,8 @@ def score_rows(experiment: EvaluationFolder, run: str) -> Iterator[Row]:
         yield from _against_bound(experiment, test, test_scores["sacrebleu"])
     for group, members in corpus.groups.items():
         for metric, first_score in scores[members[0]].items():
+            if not all(metric in scores[member] for member in members):
+                continue  # not all have documents
             mean = round(fmean(scores[member][metric]["score"] for member in members), 4)
             yield row(group, metric, mean, signature=f"mean of {', '.join(members)}: {first_score['signature']}")
 
@@ -56,9 +59,12 @@ def read_test(
 
 
 def _score_test(experiment: EvaluationFolder, run: str, test: str) -> dict[str, Score]:
-    raw = score_raw(*read_test(experiment, run, test, tokenized=False))
+    hypothesis, references = read_test(experiment, run, test, tokenized=False)
+    scores = score_raw(hypothesis, references)
+    if documents := read_documents(experiment.tokenized, test, len(hypothesis)):
+        scores |= score_documents(hypothesis, references, documents)
     text = text_of_tokens(experiment.settings)
-    return raw | score_tokenized(*read_test(experiment, run, test, tokenized=True), text=text)
+    return scores | score_tokenized(*read_test(experiment, run, test, tokenized=True), text=text)
 
 
 def _against_bound(experiment: EvaluationFolder, test: str, score: Score) -> Iterator[Row]:

@@ -7,6 +7,7 @@ from context_nmt.measures.discourse.scoring import DocumentScorer
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import TESTS, Row, row, write_rows
 from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
+from context_nmt.measures.sizes import size_rows
 from context_nmt.progress import Progress
 from context_nmt.results.significance import compare
 from context_nmt.settings.checking import read_plan
@@ -15,14 +16,14 @@ from context_nmt.settings.run_layout import run_name
 
 
 def evaluate_variant(experiment: EvaluationFolder, variant: str) -> None:
-    """Write metrics/scores/VARIANT/SEED.csv: scores of sentences and documents, tests against the baseline.
+    """Write metrics/scores/VARIANT/SEED.csv: scores of sentences and documents, tests against the baseline, sizes.
 
     A variant without a baseline has no tests. Raise UserError for an unknown variant, missing files and line counts
     that differ.
     """
     settings = read_plan(SignificanceSettings, experiment.stage_plan("significance"))
     seeds, pairs = experiment.read_pairs(variant)
-    documents = DocumentScorer(experiment)
+    documents, sizes = DocumentScorer(experiment), list(size_rows(experiment))
     tests = experiment.settings.corpus.tests if pairs["baseline"] else ()
     with Progress(variant, len(seeds) * (1 + len(tests)), "steps") as progress:
         for seed in seeds:
@@ -33,7 +34,7 @@ def evaluate_variant(experiment: EvaluationFolder, variant: str) -> None:
                 comparison = _compare_test(experiment, run, run_name(pairs["baseline"], seed), test, settings)
                 rows += _test_rows(test, pairs["baseline"], comparison)
                 progress.advance()
-            write_rows(experiment.scores(run), run, rows)
+            write_rows(experiment.scores(run), run, [*rows, *sizes])
 
 
 def _test_rows(test_set: str, baseline: str, found: dict[str, Any]) -> Iterator[Row]:

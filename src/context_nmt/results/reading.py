@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from context_nmt.files import read_json
-from context_nmt.measures.rows import Row, read_rows
+from context_nmt.measures.rows import TEXT, Row, read_rows
 from context_nmt.results.out_of_date import out_of_date
 from context_nmt.results.speeds import read_speeds
 from context_nmt.results.table import RESCORED, Results
@@ -55,6 +55,7 @@ def _read_run(experiment: Experiment, run: str) -> Iterator[Row]:
     settings, variant = experiment.settings, run.rpartition("-")[0]
     corpus, probing = settings.corpus, settings.probing
     tests, sets = {*corpus.tests, *corpus.groups}, set(corpus.contrastive)
+    texts = {corpus.train, corpus.validation}
     files = [(experiment.scores(run), tests), (experiment.contrastive(run), sets), (experiment.analyses(run), tests)]
     if variant in probing.words:
         files.append((experiment.word_probes(run), tests))
@@ -62,4 +63,7 @@ def _read_run(experiment: Experiment, run: str) -> Iterator[Row]:
         files.append((experiment.sentence_probes(run), {str(probing.tasks)}))
     for path, set_names in files:
         if path.is_file():
-            yield from (row for row in read_rows(path) if row.measure.test_set in set_names)
+            for row in read_rows(path):
+                name = row.measure.test_set
+                if name in set_names or (row.subject == TEXT and name in texts):
+                    yield row

@@ -15,7 +15,10 @@ from context_nmt.results.speeds import Speeds
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.parameters import ExperimentSettings
 
-METRICS = ("sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased", "chrf")  # the order in tables
+METRICS = (  # the order in tables
+    *("sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased", "d_bleu"),
+    *("chrf", "chrf_plus_plus", "ter"),
+)
 COUNTS = ("apt_pronouns_words", "apt_nouns_words")  # numbers of words, which no table shows
 RESCORED = ".rescored"  # suffix of a system's name, see settings.layout.rescored_name
 P_VALUES = tuple(f"p_{test}" for test in TESTS)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import fmean
 
+import numpy as np
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -96,14 +97,15 @@ class Recorded:
     source: Tensor  # bool [B, S], True = real unit, END included
     encoder: Tensor  # bool [B, 0 or more + S]: the encoder's positions, which may begin with others than units
     target: Tensor  # bool [B, T], True = real position of the decoder
+    produced: Tensor  # int [B, T], the unit of each position of the decoder, END included
 
 
-def recorded(analysed: Analysed, names: list[str]) -> Iterator[Recorded]:
-    """Yield the outputs of the named submodules for each batch of a test set; yield nothing without names.
+def recorded(analysed: Analysed, names: list[str], sentence: int | None = None) -> Iterator[Recorded]:
+    """Yield the outputs of the named submodules for each batch of a test set, or for one sentence, numbered from 0.
 
-    An autoregressive model reads the reference, and preceding pairs if its mechanisms use them; a model that joins
-    sentences reads each alone. A masked model translates with its best length, and the outputs are those of its last
-    iteration. Raise UserError for a sentence longer than the model's learned positions.
+    Yield nothing without names. An autoregressive model reads the reference, and preceding pairs if its mechanisms use
+    them; a model that joins sentences reads each alone. A masked model translates with its best length, and the outputs
+    are those of its last iteration. Raise UserError for a sentence longer than the model's learned positions.
     """
     if not names:
         return
@@ -124,7 +126,7 @@ def recorded(analysed: Analysed, names: list[str]) -> Iterator[Recorded]:
     if not masked:
         check_positions(model.target_embedding.positions, targets.lengths, f"{test}: the reference of sentence")
     with evaluating(model), recording(model, names) as outputs:
-        batches = pairs.batches(tokens=TOKENS)
+        batches = pairs.batches(tokens=TOKENS) if sentence is None else [np.array([sentence])]
         for numbers in tracked(batches, test, len(batches), "batches"):
             batch = pairs.load(numbers).to(next(model.parameters()).device)
             tokens = batch.target_inputs
@@ -139,6 +141,7 @@ def recorded(analysed: Analysed, names: list[str]) -> Iterator[Recorded]:
                 source=units,
                 encoder=functional.pad(units, (int(masked), 0)),  # a masked model's encoder has the length first
                 target=(tokens != PADDING)[: len(numbers)],
+                produced=(tokens if masked else batch.targets)[: len(numbers)],
             )
 
 

@@ -40,20 +40,24 @@ class DocumentScorer:
     def rows(self, run: str) -> Iterator[Row]:
         """Yield all scores of a run, leaving out those that cannot be computed.
 
-        Cohesion and coherence are also measured for the human translation, the first reference. Raise UserError for
-        missing files and unequal line counts.
+        All are also measured for the human translation, the first reference, whose words are all accurate. Raise
+        UserError for missing files and unequal line counts.
         """
         for test in self._tests:
             hypotheses, _ = read_test(self.experiment, run, test.name, tokenized=True)
             for metric, words in test.words.items():
                 if words is None:
                     continue
-                texts = (test.references, hypotheses)
-                alignments = [list(map(self._aligner.align, test.sources, text)) for text in texts]
-                if score := word_accuracy(words, *texts, *alignments, alignment=NAME):
-                    yield row(test.name, metric, score["score"], signature=score["signature"])
-                    for case, count in score["counts"].items():
-                        yield row(test.name, f"{metric}_words", count, tag=case)
+                to_reference = list(map(self._aligner.align, test.sources, test.references))
+                for subject, text in (("", hypotheses), (HUMAN, test.references)):
+                    alignments = to_reference, list(map(self._aligner.align, test.sources, text))
+                    score = word_accuracy(words, test.references, text, *alignments, alignment=NAME)
+                    if score is None:
+                        continue
+                    yield row(test.name, metric, score["score"], signature=score["signature"], subject=subject)
+                    if not subject:
+                        for case, count in score["counts"].items():
+                            yield row(test.name, f"{metric}_words", count, tag=case)
             for metric, scorer in self._of_documents.items():
                 for subject, text in (("", hypotheses), (HUMAN, test.references)):
                     if score := scorer.score(text, test.documents):

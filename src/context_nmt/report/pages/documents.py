@@ -57,7 +57,7 @@ def _scores(results: Results, test: str) -> Grid:
 
 
 def _distances(results: Results, name: str) -> Iterator[Section]:
-    """Yield the accuracies on a set with the categories `within` and `distance_N`; nothing for other sets."""
+    """Yield the accuracies on a set with the categories `within`, `distance_N`, `distance_over_N`; else nothing."""
     measures_by_tag = {
         measure.tag: measure for measure in results.measures if (measure.test_set, measure.metric) == (name, SUMMED)
     }
@@ -65,6 +65,7 @@ def _distances(results: Results, name: str) -> Iterator[Section]:
     if not distances:
         return
     titles = {"within": "in the sentence"} | {f"distance_{distance}": f"{distance} back" for distance in distances}
+    titles |= {f"distance_over_{distance}": f"more than {distance} back" for distance in distances[-1:]}
     measures = [measures_by_tag[tag] for tag in titles if tag in measures_by_tag]
     columns = [with_items(results, measure, titles[measure.tag]) for measure in measures]
     text = f"{ACCURACIES} The antecedent is the nearest mention; chance is 50 if each item has a mirror."

@@ -17,7 +17,7 @@ NOTES = """\
 † p < 0.05, ‡ p < 0.01 in the system's own test (its p is bold) against its baseline with the same seed, for every seed
 and in the same direction; only {metric} was tested. The tests account for the choice of sentences ({resamples}
 resamples of {ratio:.0%} of a test set); the interval, from Student's t, accounts for the choice of seeds. FLOPs are
-per target token of training. {speeds}
+per target token of training. {speeds} Of ter, less is better.
 
 - p, compare-mt: the share of resamples in which the better system does not win, at least one resample (Koehn 2004);
   one-sided.
