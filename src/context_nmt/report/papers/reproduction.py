@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from context_nmt.measures.rows import Measure
-from context_nmt.report.papers.published import COSTS, Paper, PaperColumn, PaperRow, PaperTable, Wanted
+from context_nmt.report.papers.published import COSTS, ITERATIONS, Paper, PaperColumn, PaperRow, PaperTable, Wanted
 from context_nmt.results.estimates import Difference, Estimate
 from context_nmt.results.table import Results
 
@@ -55,8 +55,14 @@ class Reproduction:
     def number(self, row: PaperRow, measure: Measure) -> ReproducedNumber | None:
         """Return the number of a row's system; None if the experiment has no such variant or number."""
         results, variant = self.results, row.variant
+        if row.subject:
+            value = results.reference_value(row.subject, measure)
+            return None if value is None else ReproducedNumber(Estimate(value))
         if variant is None or variant not in results.models:
             return None
+        if measure.metric == ITERATIONS:
+            iterations = results.settings.recipe(variant).decoding.iterations
+            return ReproducedNumber(Estimate(iterations)) if results.models[variant]["kind"] == "masked" else None
         if measure.metric in COSTS and measure.metric != "parameters":
             speed = results.speeds.ratio(results.models[variant], measure.metric.removesuffix("_speed"))
             return None if speed is None else ReproducedNumber(Estimate(speed))

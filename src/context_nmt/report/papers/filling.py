@@ -1,0 +1,87 @@
+"""The commands that would fill the cells of a table, from the params.yaml of all experiments."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from context_nmt.measures.probes.tasks import UNIT_METRICS
+from context_nmt.report.papers.published import COSTS, PaperColumn, PaperRow, PaperTable
+from context_nmt.results.table import Results
+
+NO_EXPERIMENT = "make experiment (none has this text and this system)"
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The columns of a table on one text, and the experiments that have this text, those with most systems first."""
+
+    table: PaperTable
+    columns: tuple[PaperColumn, ...]
+    able: tuple[Results, ...]
+    shown: frozenset[str]  # names of experiments that have columns in the comparison, with commands of their own
+
+    @property
+    def experiment(self) -> str:
+        """The name of the experiment that can fill most of it."""
+        return (self.able[0].name or self.able[0].title) if self.able else "no experiment"
+
+    @property
+    def test_sets(self) -> list[str]:
+        """The test sets of its columns; the languages, too, if no experiment has this text."""
+        names = dict.fromkeys(str(column.test_set) for column in self.columns if column.test_set)
+        return [*names] if self.able else [f"{self.columns[0].languages} {name}" for name in names]
+
+    def command(self, row: PaperRow) -> str:
+        """Return the command that fills a row; empty if nothing does, or if its numbers are elsewhere in the table."""
+        holders = [results for results in self.able if row.variant in results.settings.variants]
+        if row.variant is None or any(row.variant in results.scored for results in holders):
+            return ""
+        if holders:
+            return "" if holders[0].name in self.shown else filling(holders[0], row.variant, self.columns)
+        return "" if self.able and row.added else NO_EXPERIMENT
+
+
+def gaps(table: PaperTable, experiments: Sequence[Results], shown: frozenset[str]) -> list[Gap]:
+    """Return the columns of a table by the experiment that can fill most of them, if it has not run."""
+    columns_by_names: dict[tuple[str, ...], list[PaperColumn]] = {}
+    found = {}
+    for column in table.columns:
+        if column.metric in COSTS and table.has_scores:
+            continue  # whatever measures the scores has them, too
+        able = tuple(_able(table, column, experiments))
+        key = (able[0].name,) if able else ("", str(column.languages), str(column.test_set))
+        found.setdefault(key, able)
+        columns_by_names.setdefault(key, []).append(column)
+    return [Gap(table, tuple(columns), found[key], shown) for key, columns in columns_by_names.items()]
+
+
+def _able(table: PaperTable, column: PaperColumn, experiments: Sequence[Results]) -> Iterator[Results]:
+    """Yield the experiments that can fill a column, those with most systems of the table first."""
+    counts = [
+        (sum(row.variant in results.settings.variants for row in table.compared or table.rows), results)
+        for results in experiments
+        if results.settings.corpus.direction == column.languages
+        and (column.metric in COSTS or column.test_set in results.sets)
+    ]
+    yield from (results for count, results in sorted(counts, key=lambda counted: -counted[0]) if count)
+
+
+def filling(results: Results, variant: str, columns: Sequence[PaperColumn]) -> str:
+    """Return the command that runs one system of an experiment, with what all of its columns need before."""
+    needed = {unprobed(results, variant, str(column.test_set), column.metric) for column in columns}
+    return f"{results.command} ONLY={variant}{needed.pop() if len(needed) == 1 else ''}"
+
+
+def unprobed(results: Results, variant: str, test_set: str, metric: str) -> str:
+    """Return the list of params.yaml that a variant must be added to, in brackets, before a probe measures it."""
+    probing = results.settings.probing
+    if test_set in results.probing_sets and variant not in probing.sentences:
+        return " (after adding it to probing.sentences in params.yaml)"
+    if metric in UNIT_METRICS and variant not in probing.words:
+        return " (after adding it to probing.words in params.yaml)"
+    return ""
+
+
+def of_any_system(command: str) -> str:
+    """Return a command with SYSTEM instead of the name of one."""
+    return re.sub(r" ONLY=\S+", " ONLY=SYSTEM", command)
