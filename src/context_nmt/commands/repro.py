@@ -20,7 +20,9 @@ def repro(
     ] = False,
     only: Annotated[
         str | None,
-        typer.Option(metavar="VARIANT", help="Run this variant, and those it starts from, learns from or is compared with."),
+        typer.Option(
+            metavar="VARIANT", help="Run this variant, and those it starts from, learns from or is compared with."
+        ),
     ] = None,
 ) -> None:
     """Run the stages that are not up to date.

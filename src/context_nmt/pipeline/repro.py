@@ -33,7 +33,9 @@ def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False, on
     experiment = Experiment(folder)
     settings, cores = experiment.settings, usable_cores()
     if only not in (None, *settings.variants):
-        raise UserError(f"--only {only}: no such variant in {experiment.parameters}; there are {list(settings.variants)}")
+        raise UserError(
+            f"--only {only}: no such variant in {experiment.parameters}; there are {list(settings.variants)}"
+        )
     runs = len(settings.variants) * len(settings.seeds)
     jobs = min(runs, jobs or (1 if list(Path("/dev").glob("nvidia[0-9]*")) else cores))
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
@@ -99,15 +101,20 @@ def read_stages(folder: Path) -> dict[str, Stage]:
 
 
 def stages_of(variant: str, stages: dict[str, Stage], settings: ExperimentSettings) -> dict[str, Stage]:
-    """Return the stages without those of variants that one variant neither starts from, learns from nor is compared with.
+    """Return the stages of one variant, and of those that it starts from, learns from or is compared with.
 
     Stages of all variants, such as the report, stay and run on what there is.
     """
-    needed, left = set(), [variant]
+    train, needed, left = settings.train, set[str](), [variant]
     while left:
         needed.add(name := left.pop())
-        left += {settings.variants[name].baseline, *settings.train.sources(name)} - {None} - needed
-        left += set(settings.train.teachers if name in settings.rescored else ()) - needed
+        sources = {
+            settings.variants[name].baseline,
+            train.document_start if name in train.document else None,
+            train.continued_start if name in train.continued else None,
+            *(train.teachers if name in (*train.distilled, *settings.rescored) else ()),
+        }
+        left += [source for source in sources if source and source not in needed]
     other_items = _items(set(settings.variants) - needed, settings) - _items(needed, settings)
     names = [name for name in stages if name.partition("@")[2] not in other_items]
     return {name: replace(stages[name], upstream=stages[name].upstream & set(names)) for name in names}

@@ -36,12 +36,6 @@ class TrainSettings(Checked):
         """The variants of all lists."""
         return (*self.bitext, *self.distilled, *self.document, *self.continued)
 
-    def sources(self, variant: str) -> tuple[str, ...]:
-        """Return the variants whose runs a training needs: the one that it starts from, or its teacher."""
-        starts = {"document": self.document_start, "continued": self.continued_start}
-        found = [start for key, start in starts.items() if start and variant in getattr(self, key)]
-        return (*found, *(self.teachers if variant in self.distilled else ()))
-
     def __post_init__(self) -> None:
         sentences = (*self.bitext, *self.distilled)
         for name, earlier in {"document": sentences, "continued": (*sentences, *self.document)}.items():

@@ -22,9 +22,7 @@ class PrimaryMeasure(Checked):
         if self.test_set not in (None, test_set):
             return []
         return [
-            Measure(
-                test_set, metric, layer + layers + 1 if layer is not None and layer < 0 else layer, tag=str(tag)
-            )
+            Measure(test_set, metric, layer + layers + 1 if layer is not None and layer < 0 else layer, tag=str(tag))
             for metric, layer, tag in self.members
         ]
 

@@ -60,7 +60,7 @@ def _able(table: PaperTable, column: PaperColumn, experiments: Sequence[Results]
     counts = [
         (sum(row.variant in results.settings.variants for row in table.compared or table.rows), results)
         for results in experiments
-        if results.settings.corpus.direction == column.languages
+        if column.is_of(results.settings.corpus)
         and (column.metric in COSTS or column.test_set in results.sets)
     ]
     yield from (results for count, results in sorted(counts, key=lambda counted: -counted[0]) if count)

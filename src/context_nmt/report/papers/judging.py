@@ -31,9 +31,10 @@ def columns_of(table: PaperTable | None, claim: Claim) -> list[PaperColumn]:
 def outcomes_of(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> list[Outcome]:
     """Return the outcome in every experiment that can test the claim, those on the text of the claim's table first.
 
-    Among experiments with one recipe, the first with the most seeds counts.
+    Among experiments with one recipe, the first with the most seeds counts, then the one with most other systems.
     """
     outcomes = [outcome for results in experiments if (outcome := _outcome(claim, table_of(paper, claim), results))]
+    outcomes.sort(key=lambda outcome: -outcome.others)
     best = with_most_seeds(outcomes, key=lambda outcome: outcome.results.recipe)
     return sorted(best, key=lambda outcome: not outcome.is_own_text)
 
@@ -51,14 +52,14 @@ def _outcome(claim: Claim, table: PaperTable | None, results: Results) -> Outcom
             measure = (claim.measure if name in own_sets else claim.replica or claim.measure) or tested
             if sides := _sides(claim, results, name, measure, variant, others):
                 metric = sides[0].measures[0].metric
-                decimals = max([2, *(column.decimals for column in columns if column.metric == metric)])
-                return Outcome(claim, *sides, 4 if metric in SHARES else decimals, is_own_text=name in own_sets)
+                decimals = 4 if metric in SHARES else table.decimals_of(metric) if table else 2
+                return Outcome(claim, *sides, decimals, is_own_text=name in own_sets, others=len(others))
     return None
 
 
 def _sets_of(columns: Sequence[PaperColumn], results: Results) -> list[str]:
     """Return the test sets of columns that an experiment has, in its languages."""
-    own_columns = (column for column in columns if column.languages == results.settings.corpus.direction)
+    own_columns = (column for column in columns if column.is_of(results.settings.corpus))
     return [str(column.test_set) for column in own_columns if column.test_set in results.sets]
 
 

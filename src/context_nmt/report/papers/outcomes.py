@@ -51,12 +51,10 @@ class Side:
         """Its measures in words, without their test set."""
         if len(self.measures) == 1:
             return name_of(self.measures[0])
-        parts = (
-            "/".join(dict.fromkeys(measure.metric for measure in self.measures)),
-            ", ".join(filter(None, dict.fromkeys(measure.tag for measure in self.measures))),
-            ", ".join(dict.fromkeys(f"layer {measure.layer}" for measure in self.measures if measure.layer is not None)),
-        )
-        return f"mean of {', '.join(filter(None, parts))}"
+        layers = [(measure.tag, "" if measure.layer is None else f"layer {measure.layer}") for measure in self.measures]
+        places = dict.fromkeys(place for pair in layers for place in pair if place)
+        metrics = dict.fromkeys(measure.metric for measure in self.measures)
+        return f"mean {', '.join(metrics)}{' in ' if places else ''}{', '.join(places)}"
 
 
 @dataclass(frozen=True)
@@ -68,6 +66,7 @@ class Outcome:
     other: Side | None  # None if the claim compares the system with a number
     decimals: int
     is_own_text: bool  # test set and languages are those of the claim's table
+    others: int  # the number of systems that `other` is the best of
 
     @property
     def results(self) -> Results:

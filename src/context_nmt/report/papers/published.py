@@ -12,6 +12,7 @@ from context_nmt.report.papers.claims import Claim
 from context_nmt.results.table import is_score
 from context_nmt.settings import Checked, require
 from context_nmt.settings.checking import check, read_yaml
+from context_nmt.settings.text import CorpusSettings
 
 PAPERS = Path(__file__).parent
 ITERATIONS = "iterations"  # of decoding; the number of words of an autoregressive system
@@ -51,6 +52,7 @@ class PaperColumn(Wanted):
     id: str
     label: str
     languages: str | None = None  # SOURCE-TARGET; the table's if unset
+    corpus: str | None = None  # of experiments, where other corpora have a test set of this name
     difference: bool = False  # the published numbers are differences from the row's baseline
     unit: Literal["", "K", "M"] = ""  # of published parameters: thousands or millions
     decimals: int = 2
@@ -79,6 +81,10 @@ class PaperColumn(Wanted):
                 )
             )
         return columns
+
+    def is_of(self, corpus: CorpusSettings) -> bool:
+        """Return whether a corpus has its languages and is the one that it names."""
+        return self.languages == corpus.direction and self.corpus in (None, corpus.name)
 
     def __post_init__(self) -> None:
         require(self.decimals >= 0, f"decimals is {self.decimals}; it must not be negative")

@@ -120,7 +120,7 @@ def reproduce(table: PaperTable, results: Results) -> Reproduction | None:
 
 
 def _measure(table: PaperTable, column: PaperColumn, results: Results) -> Measure | None:
-    matches = column.languages == results.settings.corpus.direction
+    matches = column.is_of(results.settings.corpus)
     if column.metric in COSTS:
         cost_languages = [cost_column.languages for cost_column in table.columns if cost_column.metric == column.metric]
         return (
