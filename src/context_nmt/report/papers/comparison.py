@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from context_nmt.measures.rows import Measure
-from context_nmt.report.cells import DASH, TIMES, Cell, estimate_cell
+from context_nmt.report.cells import DASH, TIMES, Cell, estimate_cell, value_cell
 from context_nmt.report.grid import Grid, GridRow, Heading
 from context_nmt.report.papers.filling import Gap, filling, gaps, of_any_system, unprobed
 from context_nmt.report.papers.published import COSTS, ITERATIONS, Paper, PaperColumn, PaperRow, PaperTable
@@ -65,6 +65,8 @@ class Comparison:
     @cached_property
     def gaps(self) -> list[Gap]:
         """The columns on texts that no experiment has measured yet."""
+        if self.table.command:
+            return []
         shown = frozenset(
             reproduction.results.name for reproduction in self.reproductions if not reproduction.is_replica
         )
@@ -86,12 +88,12 @@ class Comparison:
         cells += [self._reproduced_cell(row, reproduction, measure) for reproduction, measure in self._reproduced]
         cells += [self._gap_cell(row, gap) for gap in self.gaps]
         if self.table.command:
-            cells.append(Cell(DASH, command=self.table.command))
+            cells.append(Cell(DASH, command=self.table.command.replace("SYSTEM", str(row.variant))))
         labels = dict.fromkeys(reproduction.label(row) for reproduction in self.reproductions)
         return GridRow("; ".join(labels) or row.label, row.variant, tuple(cells))
 
     def _gap_cell(self, row: PaperRow, gap: Gap) -> Cell:
-        if row.variant is None:
+        if row.variant is None and not row.experiment:
             return WITH_ANY if row.subject else CITED
         command = gap.command(row)
         return Cell(DASH, command=command) if command else BLANK
@@ -102,6 +104,8 @@ class Comparison:
         if number is None:
             return self._missing_cell(row, reproduction.results, measure)
         baseline = reproduction.results.settings.label(number.baseline) if number.baseline else ""
+        if row.subject == "text":
+            return value_cell(number.estimate.mean, "{:,.0f}")
         if measure.metric != "parameters":
             return estimate_cell(number.estimate, self.table.decimals_of(measure.metric), against=baseline)
         against = f" to {baseline}" if baseline else ""
@@ -122,14 +126,14 @@ class Comparison:
     def command(self, row: PaperRow) -> str:
         """Return the command that runs a row's system on the paper's text or, if there is none, on any."""
         commands = [command for gap in self.gaps if (command := gap.command(row))]
-        return commands[0] if commands else self.table.command
+        return commands[0] if commands else self.table.command.replace("SYSTEM", str(row.variant))
 
     def _fills(self, rows: Sequence[GridRow]) -> dict[str, list[str]]:
         """Return the systems with empty cells by the command that would fill them."""
         systems: dict[str, list[str]] = {}
         for row, grid_row in zip(self.table.rows, rows, strict=True):
             for command in dict.fromkeys(cell.command for cell in grid_row.cells if cell.command):
-                general = of_any_system(command)
+                general = (self.table.command or of_any_system(command)) if row.variant else command
                 label = row.label if general == command else f"{row.label} ({row.variant})"
                 systems.setdefault(general, []).append(label)
         return systems

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from context_nmt.measures.probes.tasks import UNIT_METRICS
-from context_nmt.report.papers.published import COSTS, PaperColumn, PaperRow, PaperTable
+from context_nmt.report.papers.published import ANY, COSTS, PaperColumn, PaperRow, PaperTable
 from context_nmt.results.table import Results
 
 NO_EXPERIMENT = "make experiment (none has this text and this system)"
@@ -23,6 +23,8 @@ class Gap:
     @property
     def experiment(self) -> str:
         """The name of the experiment that can fill most of it."""
+        if self.columns[0].languages == ANY:
+            return "the text of each"
         return (self.able[0].name or self.able[0].title) if self.able else "no experiment"
 
     @property
@@ -33,6 +35,11 @@ class Gap:
 
     def command(self, row: PaperRow) -> str:
         """Return the command that fills a row; empty if nothing does, or if its numbers are elsewhere in the table."""
+        if row.experiment:
+            holders = [results for results in self.able if results.folder == row.experiment]
+            if not holders:
+                return NO_EXPERIMENT
+            return "" if holders[0].scored else filling(holders[0], next(iter(holders[0].settings.variants)), ())
         holders = [results for results in self.able if row.variant in results.settings.variants]
         if row.variant is None or any(row.variant in results.scored for results in holders):
             return ""
@@ -46,8 +53,8 @@ def gaps(table: PaperTable, experiments: Sequence[Results], shown: frozenset[str
     columns_by_names: dict[tuple[str, ...], list[PaperColumn]] = {}
     found = {}
     for column in table.columns:
-        if column.metric in COSTS and table.has_scores:
-            continue  # whatever measures the scores has them, too
+        if column.metric in COSTS and (table.has_scores or column.metric != "parameters"):
+            continue  # the systems that have scores have them, too; `make speed` measures speeds
         able = tuple(_able(table, column, experiments))
         key = (able[0].name,) if able else ("", str(column.languages), str(column.test_set))
         found.setdefault(key, able)
@@ -58,12 +65,16 @@ def gaps(table: PaperTable, experiments: Sequence[Results], shown: frozenset[str
 def _able(table: PaperTable, column: PaperColumn, experiments: Sequence[Results]) -> Iterator[Results]:
     """Yield the experiments that can fill a column, those with most systems of the table first."""
     counts = [
-        (sum(row.variant in results.settings.variants for row in table.compared or table.rows), results)
+        (sum(_has(results, row) for row in table.compared or table.rows), results)
         for results in experiments
         if column.is_of(results.settings.corpus)
-        and (column.metric in COSTS or column.test_set in results.sets)
+        and (column.metric in COSTS or column.test_set in (*results.sets, results.settings.corpus.train))
     ]
     yield from (results for count, results in sorted(counts, key=lambda counted: -counted[0]) if count)
+
+
+def _has(results: Results, row: PaperRow) -> bool:
+    return row.variant in results.settings.variants or row.experiment == results.folder
 
 
 def filling(results: Results, variant: str, columns: Sequence[PaperColumn]) -> str:

@@ -15,6 +15,7 @@ from context_nmt.settings.checking import check, read_yaml
 from context_nmt.settings.text import CorpusSettings
 
 PAPERS = Path(__file__).parent
+ANY = "any"  # languages of a column
 ITERATIONS = "iterations"  # of decoding; the number of words of an autoregressive system
 COSTS = ("parameters", "training_speed", "decoding_speed", ITERATIONS)  # of a system, not of its output on a test set
 
@@ -51,8 +52,7 @@ class PaperColumn(Wanted):
 
     id: str
     label: str
-    languages: str | None = None  # SOURCE-TARGET; the table's if unset
-    corpus: str | None = None  # of experiments, where other corpora have a test set of this name
+    languages: str | None = None  # SOURCE-TARGET, or any; the table's if unset
     difference: bool = False  # the published numbers are differences from the row's baseline
     unit: Literal["", "K", "M"] = ""  # of published parameters: thousands or millions
     decimals: int = 2
@@ -83,8 +83,8 @@ class PaperColumn(Wanted):
         return columns
 
     def is_of(self, corpus: CorpusSettings) -> bool:
-        """Return whether a corpus has its languages and is the one that it names."""
-        return self.languages == corpus.direction and self.corpus in (None, corpus.name)
+        """Return whether it is about text in a corpus's languages."""
+        return self.languages in (ANY, corpus.direction)
 
     def __post_init__(self) -> None:
         require(self.decimals >= 0, f"decimals is {self.decimals}; it must not be negative")
@@ -101,7 +101,8 @@ class PaperRow(Checked):
 
     label: str
     variant: str | None = None  # the name of the same system in experiments
-    subject: Literal["", "human"] = ""  # human: the numbers of the reference translation
+    subject: Literal["", "human", "text"] = ""  # the reference translation, or the text, instead of a system
+    experiment: str | None = None  # the folder in experiments/ whose text it is about
     added: bool = False  # the paper does not have it
     baseline: str | None = None  # the variant of the row that this row is compared with
     published: dict[str, float] = field(default_factory=dict)  # by column, where known
@@ -116,10 +117,9 @@ class PaperRow(Checked):
         )
         unpublished = sorted(set(self.marks) - set(self.published))
         require(not unpublished, f"marks has {unpublished}, for which nothing is published")
-        require(
-            not self.settings or self.variant is not None,
-            f"settings is {self.settings}, but no variant is named that has them",
-        )
+        require((self.subject == "text") == bool(self.experiment), "a row with subject: text needs experiment")
+        has_settings = self.variant or not self.settings
+        require(bool(has_settings), f"settings is {self.settings}, but no variant is named that has them")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +136,7 @@ class PaperTable(Checked):
     rows: tuple[PaperRow, ...]
     checklist: tuple[str, ...] = ()  # its names in the list of all tables and figures in tests/test_report.py
     headline: tuple[str, ...] = ()  # variants whose gains are the paper's main result
-    command: str = ""  # shows numbers that no experiment measures
+    command: str = ""  # shows what no experiment measures, with the name of a row's variant for SYSTEM
 
     def __post_init__(self) -> None:
         members = [member for column in self.columns for member in column.members()]
