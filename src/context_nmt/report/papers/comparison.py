@@ -8,7 +8,7 @@ from functools import cached_property
 from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import DASH, TIMES, Cell, estimate_cell, value_cell
 from context_nmt.report.grid import Grid, GridRow, Heading
-from context_nmt.report.papers.filling import Gap, filling, gaps, of_any_system, unprobed
+from context_nmt.report.papers.filling import NO_EXPERIMENT, Gap, filling, gaps, of_any_system, unprobed
 from context_nmt.report.papers.published import COSTS, ITERATIONS, Paper, PaperColumn, PaperRow, PaperTable
 from context_nmt.report.papers.reproduction import Reproduction, reproduce_paper
 from context_nmt.results.number_text import signed
@@ -54,9 +54,10 @@ class Comparison:
 
     @property
     def _published(self) -> list[PaperColumn]:
-        """The published columns with a number."""
+        """The published columns with a number; all columns if there is nothing else to show."""
         known = {name for row in self.table.rows for name in row.published}
-        return [column for column in self.table.columns if column.id in known]
+        is_shown = bool(known or self._reproduced or self.gaps or self.table.command)
+        return [column for column in self.table.columns if column.id in known or not is_shown]
 
     @property
     def _reproduced(self) -> list[tuple[Reproduction, Measure]]:
@@ -117,7 +118,8 @@ class Comparison:
         if row.variant is None:
             return BLANK if row.subject else CITED
         if row.variant not in results.settings.variants:
-            return BLANK
+            variants = {name for found in self.experiments for name in found.settings.variants}
+            return BLANK if row.variant in variants or row.added else Cell(DASH, command=NO_EXPERIMENT)
         if row.variant not in results.scored:
             return Cell(DASH, command=filling(results, row.variant, self.table.columns))
         command = _measuring(results, row.variant, measure)
@@ -139,9 +141,6 @@ class Comparison:
         return systems
 
     def _notes(self) -> Iterator[str]:
-        labels = [column.label for column in self.table.columns if column not in self._published]
-        if labels and not self.table.across:
-            yield f"Without a published number here: {', '.join(dict.fromkeys(labels))}."
         if any(reproduction.is_replica for reproduction in self.reproductions):
             yield REPLICA
         signatures_by_name: dict[str, set[str]] = {}
@@ -151,6 +150,9 @@ class Comparison:
         for name, signatures in signatures_by_name.items():
             if signatures:
                 yield f"{name}: {'; '.join(sorted(signatures))}"
+        labels = [column.label for column in self.table.columns if column not in self._published]
+        if labels and not self.table.across:
+            yield f"Without a published number here: {', '.join(dict.fromkeys(labels))}."
 
 
 def comparisons_of(name: str, paper: Paper, experiments: Sequence[Results]) -> list[Comparison]:

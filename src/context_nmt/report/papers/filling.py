@@ -45,7 +45,7 @@ class Gap:
             return ""
         if holders:
             return "" if holders[0].name in self.shown else filling(holders[0], row.variant, self.columns)
-        return "" if self.able and row.added else NO_EXPERIMENT
+        return "" if self.able and (row.added or self.able[0].name in self.shown) else NO_EXPERIMENT
 
 
 def gaps(table: PaperTable, experiments: Sequence[Results], shown: frozenset[str]) -> list[Gap]:
