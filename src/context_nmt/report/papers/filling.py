@@ -51,7 +51,7 @@ class Gap:
 def gaps(table: PaperTable, experiments: Sequence[Results], shown: frozenset[str]) -> list[Gap]:
     """Return the columns of a table by the experiment that can fill most of them, if it has not run."""
     columns_by_names: dict[tuple[str, ...], list[PaperColumn]] = {}
-    found = {}
+    found: dict[tuple[str, ...], tuple[Results, ...]] = {}
     for column in table.columns:
         if column.metric in COSTS and (table.has_scores or column.metric != "parameters"):
             continue  # the systems that have scores have them, too; `make speed` measures speeds
