@@ -1,6 +1,7 @@
 """The papers' tables and claims are all there, and each cell that is missing has a command that fills it."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,7 @@ def runs(command):
     return found
 
 
+@cache
 def parameters(experiment):
     return read_parameters(ROOT / "experiments" / experiment / "params.yaml" if experiment else ROOT / "params.yaml")
 
@@ -155,7 +157,9 @@ def test_every_cell_of_the_papers_is_filled_or_has_such_a_command(comparisons):
                     assert settings.corpus.direction == languages
                     assert test_set in (*sets, settings.probing.tasks)
                 else:
-                    assert row.experiment or is_measured(comparison, row, text), (table.id, row.label, text)
+                    columns = [column.id for column in table.columns if (column.languages, column.test_set) == text]
+                    is_filled = row.experiment or set(columns) <= set(row.empty)
+                    assert is_filled or is_measured(comparison, row, text), (table.id, row.label, text)
     assert awaited == set(AWAITED)  # the others have come
 
 

@@ -41,7 +41,8 @@ class Gap:
                 return NO_EXPERIMENT
             return "" if holders[0].scored else filling(holders[0], next(iter(holders[0].settings.variants)), ())
         holders = [results for results in self.able if row.variant in results.settings.variants]
-        if row.variant is None or any(row.variant in results.scored for results in holders):
+        is_empty = all(column.id in row.empty for column in self.columns)
+        if row.variant is None or is_empty or any(row.variant in results.scored for results in holders):
             return ""
         if holders:
             return "" if holders[0].name in self.shown else filling(holders[0], row.variant, self.columns)

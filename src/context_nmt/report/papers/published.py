@@ -104,6 +104,7 @@ class PaperRow(Checked):
     subject: Literal["", "human", "text"] = ""  # the reference translation, or the text, instead of a system
     experiment: str | None = None  # the folder in experiments/ whose text it is about
     added: bool = False  # the paper does not have it
+    empty: tuple[str, ...] = ()  # columns that the paper leaves empty
     baseline: str | None = None  # the variant of the row that this row is compared with
     published: dict[str, float] = field(default_factory=dict)  # by column, where known
     marks: dict[str, str] = field(default_factory=dict)  # the paper's remarks on numbers, by column
