@@ -6,6 +6,7 @@ CORPUS ?=
 SOURCE ?=
 TARGET ?=
 JOBS ?=
+ONLY ?=
 
 # Stages run `python`, so the environment comes first; what they run must not depend on the folder make was called in.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -39,9 +40,9 @@ $(INSTALLED): requirements.lock pyproject.toml
 	printf '%s\n' '$(CURDIR)' > "$$(.venv/bin/python -c 'import site; print(site.getsitepackages()[0])')/context_nmt.pth"
 	touch $@
 
-repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or of NAME=… (JOBS=… at a time)
+repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or of NAME=… (JOBS=… at a time, ONLY=VARIANT)
 	context-nmt check --only $(EXPERIMENT)
-	context-nmt repro $(EXPERIMENT) $(if $(JOBS),--jobs $(JOBS))
+	context-nmt repro $(EXPERIMENT) $(if $(ONLY),--only "$(ONLY)") $(if $(JOBS),--jobs $(JOBS))
 
 repro-new: $(INSTALLED)  ## the same in a clone without the cache, but only for changes since the results in git (NAME=…, JOBS=…)
 	context-nmt check --only $(EXPERIMENT)

@@ -18,11 +18,13 @@ from context_nmt.report.cells import DASH, TIMES, Cell
 from context_nmt.report.formats import LATEX, escape_latex, format_latex
 from context_nmt.report.grid import Grid, GridRow, Heading
 from context_nmt.report.papers.all_systems import all_systems_grid
-from context_nmt.report.papers.claim_lines import claim_lines
-from context_nmt.report.papers.claims import headlines, outcomes_of, published_gains
-from context_nmt.report.papers.comparison import NO_EXPERIMENT, comparisons_of
-from context_nmt.report.papers.published import Claim, Wanted, read_papers
-from context_nmt.report.papers.summary import OTHER_TEXT, summarise
+from context_nmt.report.papers.claim_lines import claim_lines, headlines, published_gains
+from context_nmt.report.papers.claims import Claim, PrimaryMeasure
+from context_nmt.report.papers.comparison import comparisons_of
+from context_nmt.report.papers.filling import NO_EXPERIMENT
+from context_nmt.report.papers.judging import outcomes_of
+from context_nmt.report.papers.published import read_papers
+from context_nmt.report.papers.summary import OTHER_TEXT, UNCORRECTED, summarise
 from context_nmt.report.papers.training_costs import System
 from context_nmt.report.writing import write_report, write_tables
 from context_nmt.results.estimates import Difference, Estimate
@@ -31,15 +33,6 @@ from context_nmt.results.reading import read_all
 
 pytestmark = pytest.mark.slow
 
-CHECKLIST = {  # every table and figure of each paper, and what it shows in its text alone
-    "dual_contextual": ["T1", "T2", "T3", "T4", "F3", "F4", "T5", "F5"],
-    "lexical_shortcuts": [
-        *("T1", "T2", "T3", "T4", "T5", "F3", "F4", "F5", "WSD", "F6", "F7", "F8-15", "F16-23", "gates"),
-    ],
-    "context_aware_cross_attention": ["T1", "T2", "T3-left", "T3-right", "T4", "F2a", "F2b", "T5"],
-    "context_aware_self_attention": ["T1", "T2", "footnote", "F2", "T3", "F3", "F4", "F5"],
-    "hierarchical_attention": ["T1", "T2", "T3", "T4", "T5/F", "speed"],
-}
 VARIANTS = {
     "transformer": {"label": "Transformer"},
     "dual_context_encoder": {"label": "Both & <more>", "baseline": "transformer"},
@@ -94,14 +87,14 @@ def changed(results, **settings):
 
 
 GATE = Measure("test", "gate", 1)
-GATES = (Wanted(metric="gate", layer=1),)
+GATES = PrimaryMeasure(metric="gate", layer=1)
 
 
-def opened(results, gain=None, **means):
+def opened(results, gain=None, gate=GATE, **means):
     """The same experiment with a gate's mean over two seeds for some variants; `gain` is theirs to their baselines."""
     found = replace(results)
     found.__dict__["estimates"] = results.estimates | {
-        (variant, GATE): Estimate(mean, seeds=2, gain=gain) for variant, mean in means.items()
+        (variant, gate): Estimate(mean, seeds=2, gain=gain) for variant, mean in means.items()
     }
     return found
 
@@ -110,14 +103,6 @@ def cells(experiment, table, query):
     """The rows of a table's CSV that a query finds; empty cells are ""."""
     path = experiment.reports / "tables" / f"{table}.csv"
     return pd.read_csv(path, keep_default_na=False, dtype=str).query(query)
-
-
-def test_every_table_and_figure_of_the_papers_has_an_entry():
-    found = {name: [table.checklist for table in paper.tables] for name, paper in read_papers().items()}
-    assert all(all(checklists) for checklists in found.values())
-    assert {name: set().union(*checklists) for name, checklists in found.items()} == {
-        name: set(entries) for name, entries in CHECKLIST.items()
-    }
 
 
 def test_every_entry_is_on_both_pages_with_every_row_and_has_its_files(root):
@@ -187,17 +172,32 @@ def test_a_missing_cell_is_a_dash_with_the_command_that_fills_it(root):
         found = cells(root, "dual_contextual-table-1", f"variant == '{variant}' and group == '{group}'")
         return set(zip(found.text, found.command, strict=True))
 
-    never = "make repro NAME=never"
-    assert commands("dual_context_both", "birds en-de, seeds 1, 2") == {(DASH, never)}
-    assert commands("dual_context_decoder", "birds en-de, seeds 1, 2") == {(DASH, "")}  # the other experiment has it
-    assert "" in {command for _, command in commands("dual_context_decoder", "birds en-de (more), seed 1, out of date")}
-    markdown = (root.reports / "report.md").read_text(encoding="utf-8")
-    assert f"; Full-DC. To fill: `{never}`\n" in markdown
-    assert "To fill: a new analysis in measures/, see CONTRIBUTING.md\n" in markdown  # no command
-    assert "To fill: `make repro` (after adding it to the variants of a params.yaml)\n" in markdown
-    assert {link.text for link in parsed(root).iter("a") if link.get("title") == never} == {DASH}
+    assert commands("dual_context_both", "birds en-de, seeds 1, 2") == {("", "")}  # this experiment does not have it
+    assert commands("dual_context_encoder", "birds en-de (more), seed 1, out of date") == {("", "")}
     nowhere = cells(root, "dual_contextual-figure-3", "variant == 'dual_context_kernel_8' and group != 'Published'")
-    assert set(nowhere.command) == {NO_EXPERIMENT}
+    assert (DASH, NO_EXPERIMENT) in set(zip(nowhere.text, nowhere.command, strict=True))
+    assert {link.text for link in parsed(root).iter("a") if link.get("title") == NO_EXPERIMENT} == {DASH}
+    (both,) = (results for results in read_all(root) if results.name == "never")
+    ours = changed_columns(PAPER, "Table 1", test_set="test")
+    (comparison,) = (found for found in comparisons_of("dual", ours, [both]) if found.table.id == "Table 1")
+    assert [row.cells[-1].command for row in comparison.grid.rows] == [
+        f"make repro NAME=never ONLY={variant}"
+        for variant in ("transformer", "dual_context_encoder", "dual_context_decoder", "dual_context_both")
+    ]
+    (note,) = comparison.grid.fill_notes
+    assert "`make repro NAME=never ONLY=SYSTEM`" in note
+    assert "Full-DC (dual_context_both)" in note
+
+
+def changed_columns(paper, name, **changes):
+    """A paper whose table with this name has other columns of scores."""
+    tables = [
+        replace(table, columns=tuple(replace(one, **changes) if one.test_set else one for one in table.columns))
+        if table.id == name
+        else table
+        for table in paper.tables
+    ]
+    return replace(paper, tables=tuple(tables))
 
 
 def test_what_a_replica_is_stands_in_the_report_once(root):
@@ -210,8 +210,8 @@ def test_an_experiment_that_never_ran_has_a_report_of_dashes(root):
     write_report(experiment)
     assert "No experiment has run yet." in html(experiment)
     assert not list((experiment.reports / "figures").iterdir())
-    found = cells(experiment, "hierarchical_attention-table-1", "variant == 'han_joint' and group == 'Reproduced'")
-    assert set(found.command) == {"make repro NAME=never"}
+    found = cells(experiment, "hierarchical_attention-table-1", "variant == 'han_joint' and group != 'Published'")
+    assert set(found.command) == {NO_EXPERIMENT}
 
 
 def test_the_same_bytes_come_out_again(root):
@@ -236,34 +236,81 @@ def test_sentences_follow_from_numbers(root):
     assert text == OTHER_TEXT
     for part in (
         "birds en-de, seeds 1, 2: Both & <more>",
-        "the gain is likely",
+        "the gain is larger than the variation between seeds",
         "+0.50 … +2.50, excludes 0",
         "p = 0.004",
+        UNCORRECTED,
     ):
         assert part in gain
     assert "the loss may be chance" in sure(Difference(-0.5, (-2, 1), 0.5))[0]
     assert "seeds disagree" in sure(Difference(0.5, (-2, 3), 1.0))[0]
     assert "this one seed is significant" in sure(Difference(0.5, None, 0.04))[0]
     assert "this one seed may be chance" in sure(Difference(0.5, None, 0.05))[0]
-    unknown = summarise(PAPER, comparisons_of("dual_contextual", PAPER, others[1:]))
-    assert "`make repro NAME=never`" in unknown.sure[0]
+    ours = changed_columns(PAPER, "Table 1", test_set="test")
+    unknown = summarise(ours, comparisons_of("dual_contextual", ours, others[1:]))
+    assert "`make repro NAME=never ONLY=dual_context_encoder`" in unknown.sure[0]
     assert any("Enc-DC vs. Transformer: +0.89 (BLEU newstest2014)" in one for one in unknown.claimed)
 
 
 @pytest.mark.parametrize(
-    ("own", "claim", "verdict"),
+    ("own", "claim", "way"),
     [
-        (3.0, {}, "opposite, not tested"),
-        (3.0, {"higher": False}, "as claimed, not tested"),
-        (5.0, {}, "as claimed, not tested"),
-        (4.001, {}, "no difference, not tested"),
+        (3.0, {}, "opposite"),
+        (3.0, {"direction": "lower"}, "as claimed"),
+        (5.0, {}, "as claimed"),
+        (4.001, {}, "no difference"),
+        (4.2, {"margin": 0.3}, "no difference"),
+        (4.5, {"margin": 0.3}, "as claimed"),
+        (3.7, {"direction": "equal", "margin": 0.3}, "as claimed"),
+        (3.6, {"direction": "equal", "margin": 0.3}, "not alike"),
+        (3.6, {"to": 3.5}, "as claimed"),
+        (3.6, {"to": 3.9, "direction": "equal", "margin": 0.1}, "not alike"),
     ],
 )
-def test_a_claim_goes_one_way_or_the_other(root, own, claim, verdict):
+def test_a_claim_goes_one_way_or_the_other(root, own, claim, way):
     first = opened(read_all(root)[0], transformer=4.0, dual_context_encoder=own)
-    claim = Claim(says="it opens", variant="dual_context_encoder", measures=GATES, table="Table 4", **claim)
+    claim = Claim(says="it opens", variant="dual_context_encoder", measure=GATES, table="Table 4", **claim)
     (outcome,) = outcomes_of(PAPER, claim, [first])
-    assert f". It opens: {verdict}. Both & <more> {own:.2f}, " in outcome.sentence()
+    assert outcome.way == way
+    assert f"Both & <more> {own:.2f}, " in outcome.numbers()
+
+
+def test_a_claim_may_be_about_the_mean_of_several_measures_and_about_two_of_one_system(root):
+    first = read_all(root)[0]
+    for layer, values in ((1, (4.0, 6.0)), (2, (1.0, 2.0))):
+        for tag, value in zip(("A", "B"), values, strict=True):
+            gate = Measure("test", "gate", layer, tag)
+            first = opened(first, gate=gate, dual_context_encoder=value, transformer=value - layer)
+    means = PrimaryMeasure(metric="gate", layer=(1, 2), tag=("A", "B", "C"))  # none has C
+    claim = Claim(says="it opens", variant="dual_context_encoder", measure=means)
+    (outcome,) = outcomes_of(PAPER, claim, [first])
+    assert (outcome.gain, outcome.way) == (1.5, "yes")
+    top, bottom = (PrimaryMeasure(metric="gate", layer=layer, tag=("A", "B")) for layer in (-1, 1))
+    own = replace(claim, measure=top, against_measure=bottom)
+    assert [outcome.gain for outcome in outcomes_of(PAPER, own, [first])] == [-3.5]
+    assert outcomes_of(PAPER, replace(own, against_measure=top), [first]) == []  # of one layer only
+    assert outcomes_of(PAPER, replace(claim, measure=PrimaryMeasure(metric="gate", tag="C")), [first]) == []
+
+
+def test_a_claim_against_several_systems_is_against_the_best_of_them(root):
+    means = {"transformer": 4.0, "lexical_shortcuts_fusion": 4.5, "dual_context_encoder": 5.0}
+    first = opened(read_all(root)[0], **means)
+    others = ("transformer", "lexical_shortcuts_fusion", "never")
+    claim = Claim(says="it opens", variant="dual_context_encoder", against=others, measure=GATES)
+    gains = [
+        outcome.gain
+        for direction in ("higher", "lower", "equal")
+        for outcome in outcomes_of(PAPER, replace(claim, direction=direction, margin=0.2), [first])
+    ]
+    assert gains == [0.5, 1.0, 1.0]
+
+
+def test_a_claim_about_gains_compares_those_over_their_own_baselines(root):
+    first = opened(read_all(root)[0], transformer=4.0, lexical_shortcuts_fusion=4.5, dual_context_encoder=5.0)
+    others = ("lexical_shortcuts_fusion",)
+    claim = Claim(says="it opens", variant="dual_context_encoder", against=others, measure=GATES, gains=True)
+    (outcome,) = outcomes_of(PAPER, claim, [first])
+    assert (outcome.side.value, outcome.gain) == (1.0, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -272,16 +319,16 @@ def test_a_claim_goes_one_way_or_the_other(root, own, claim, verdict):
         (None, 0.04, "significant (bootstrap, p = 0.04, one seed)"),
         (None, 0.05, "may be chance (bootstrap, p = 0.05, one seed)"),
         (None, 0.0002, "significant (bootstrap, p ≤ 0.001, one seed)"),
-        ((0.1, 2.0), 0.2, "beyond chance (95% interval of 2 seeds +0.10 … +2.00)"),
-        ((-0.1, 2.0), 0.01, "may be chance (95% interval of 2 seeds −0.10 … +2.00)"),  # noqa: RUF001
+        ((0.1, 2.0), 0.2, "interval excludes 0 (95%, 2 seeds, +0.10 … +2.00)"),
+        ((-0.1, 2.0), 0.01, "may be chance (95%, 2 seeds, −0.10 … +2.00)"),  # noqa: RUF001
     ],
 )
 def test_how_certain_a_claim_is_comes_from_its_test_and_its_seeds(root, interval, p, certainty):
     first = opened(read_all(root)[0], transformer=4.0, lexical_shortcuts_fusion=4.0)
     first = opened(first, Difference(1.0, interval, p), dual_context_encoder=5.0)
-    claim = Claim(says="it opens", variant="dual_context_encoder", measures=GATES)
+    claim = Claim(says="it opens", variant="dual_context_encoder", measure=GATES)
     assert [outcome.certainty for outcome in outcomes_of(PAPER, claim, [first])] == [certainty]
-    (outcome,) = outcomes_of(PAPER, replace(claim, against="lexical_shortcuts_fusion"), [first])
+    (outcome,) = outcomes_of(PAPER, replace(claim, against=("lexical_shortcuts_fusion",)), [first])
     assert outcome.certainty == f"not tested; with 2.00 {TIMES} the training tokens"
 
 
@@ -290,28 +337,36 @@ def test_what_is_published_of_a_claim():
 
     def published(name, says):
         paper = papers[name]
-        (claim,) = (one for one in (*headlines(paper), *paper.claims) if one.says == says)
-        return [round(gain.gain, gain.decimals) for gain in published_gains(paper, claim)]
+        found = (one for one in (*headlines(paper), *paper.claims) if one.says == says)
+        return [round(gain.gain, gain.decimals) for gain in published_gains(paper, next(found))]
 
     assert published("dual_contextual", "better in the encoder than in the decoder") == [0.4]
+    assert published("dual_contextual", "better with filter size 2 than with 8") == [0.79]
     assert published("context_aware_self_attention", "worse without gates") == [-5.23]
     assert published("context_aware_cross_attention", "cross-attention is more local") == [-0.04, -0.14]
+    assert published("context_aware_cross_attention", "better in layers 4-6 than in layers 1-3") == [0.1]
+    assert published("context_aware_cross_attention", "better in the top layer than in the first") == [0.2]
+    assert published("context_aware_cross_attention", "the encoder's states encode more syntax") == [0.5]  # of three
     assert published("lexical_shortcuts", "word senses are disambiguated better") == [0.7]
+    assert published("lexical_shortcuts", "the big model gains less than the base one")[-1] == -0.9
     assert published(DOCUMENTS, "is the gain due to context rather than further training?") == []
+    assert published(DOCUMENTS, "nouns are most accurate with HAN in both stacks") == []
 
 
 def test_every_claim_is_on_a_line_of_both_pages(root):
     papers = read_papers()
-    lines = claim_lines(list(papers.values()), read_all(root))
-    assert len(lines) > 25
-    assert {line.paper for line in lines} == {paper.name for paper in papers.values()}
+    lines = {name: claim_lines(paper, read_all(root)) for name, paper in papers.items()}
     pages = [(root.reports / name).read_text(encoding="utf-8") for name in ("report.md", "report.html")]
-    assert all(line.says in pages[0] and escape_html(line.says) in pages[1] for line in lines)
-    ran = {line.says: line for line in lines if line.numbers != DASH}
+    for name, paper in papers.items():
+        section = pages[0].split(f"\n## {paper.name}\n")[1].split("\n## ")[0]
+        assert all(f"\n| {line.says} | {line.where} | " in section for line in lines[name])
+        assert all(escape_html(line.says) in pages[1] for line in lines[name])
+    assert str(sum(map(len, lines.values()))) in pages[0]  # so many are not corrected for
+    ran = {line.says: line for line in lines["dual_contextual"] if line.numbers != DASH}
     decoder = ran["Dec-DC: better than Transformer"]
     assert decoder.numbers.startswith("birds en-de (more), seed 1, out of date: dual_context_decoder 9")
     encoder = ran["Enc-DC: better than Transformer"]
-    assert (encoder.published, encoder.elsewhere) == ("+0.89", "")
+    assert (encoder.where, encoder.published, encoder.elsewhere) == ("Table 1", "+0.89", "")
     assert encoder.verdict.startswith("as claimed, ")
 
 
@@ -326,29 +381,50 @@ def test_a_claim_is_counted_once_for_each_recipe(root):
 
 def test_a_question_of_ours_is_answered_and_others_are_counted(root):
     first = read_all(root)[0]
-    measures = (Wanted(metric="gate", layer=0), *GATES)
-    claim = Claim(says="does it open?", variant="han_joint", measures=measures, higher=False)
+    claim = Claim(says="does it open?", variant="han_joint", measure=GATES, direction="lower")
     recipes = [replace(first.settings.training, label_smoothing=number / 9) for number in range(3)]
     others = [
         opened(changed(first, training=training), Difference(1.0, None, p), transformer=4.0, han_joint=5.0)
         for training, p in zip(recipes, (0.5, 0.01, None), strict=True)
     ]
     first = opened(first, transformer=4.0, han_joint=5.0)
-    (line,) = claim_lines([replace(PAPER, tables=(), claims=(claim,))], [first, *others])
-    assert (line.says, line.published) == ("our question: does it open?", DASH)
+    (line,) = claim_lines(replace(PAPER, tables=(), claims=(claim,)), [first, *others])
+    assert (line.says, line.where, line.published) == ("our question: does it open?", DASH, DASH)
     assert line.verdict.startswith("no, not tested; with 2.00 ")
-    assert line.elsewhere == "3 no (1 beyond chance)"
+    assert line.elsewhere == "3 no (1 significant)"
 
 
 def test_the_table_s_own_test_set_comes_first(root):
     first = read_all(root)[0]
     claim = Claim(says="better", variant="dual_context_encoder", table="Table 1")
-    (table,) = (table for table in PAPER.tables if table.id == "Table 1")
     for languages, expected in (("en-de", "dev"), ("fr-de", "test")):
-        column = replace(table.columns[0], test_set="dev", languages=languages)
-        paper = replace(PAPER, tables=(replace(table, columns=(column, *table.columns[1:])),), claims=())
+        paper = replace(changed_columns(PAPER, "Table 1", test_set="dev", languages=languages), claims=())
         (outcome,) = outcomes_of(paper, claim, [first])
-        assert (outcome.measure.test_set, outcome.is_own_text) == (expected, languages == "en-de")
+        assert (outcome.side.measures[0].test_set, outcome.is_own_text) == (expected, languages == "en-de")
+        own = outcomes_of(paper, replace(claim, own_text=True), [first])
+        assert len(own) == (languages == "en-de")
+
+
+def test_a_claim_about_some_columns_is_not_judged_on_the_text_of_others(root):
+    first = read_all(root)[0]
+    paper = changed_columns(PAPER, "Table 2", test_set="dev", languages="en-de")
+    claim = Claim(says="better", variant="dual_context_encoder", table="Table 2", columns=("vi_en",))
+    assert len(outcomes_of(paper, claim, [first])) == 1
+    (table,) = (table for table in paper.tables if table.id == "Table 2")
+    columns = tuple(replace(one, test_set="elsewhere") if one.id == "vi_en" else one for one in table.columns)
+    paper = replace(paper, tables=(replace(table, columns=columns),), claims=())
+    assert outcomes_of(paper, claim, [first]) == []
+
+
+def test_other_text_may_have_another_measure(root):
+    first = opened(read_all(root)[0], transformer=4.0, dual_context_encoder=5.0)
+    score = PrimaryMeasure(metric="sacrebleu")
+    claim = Claim(says="better", variant="dual_context_encoder", table="Table 1", measure=score, replica=GATES)
+    own = changed_columns(PAPER, "Table 1", test_set="test")
+    found = [
+        outcome.side.measures[0].metric for paper in (own, PAPER) for outcome in outcomes_of(paper, claim, [first])
+    ]
+    assert found == ["sacrebleu", "gate"]
 
 
 def test_systems_of_different_depth_are_not_compared(root):
@@ -361,7 +437,7 @@ def test_systems_of_different_depth_are_not_compared(root):
     assert outcomes_of(PAPER, claim, [replace(first, models=deep)]) == []
     smaller = replace(claim, smaller=("han_joint", "dual_context_encoder"))
     (outcome,) = outcomes_of(PAPER, smaller, [replace(first, models=deep)])
-    assert (outcome.variant, outcome.against) == smaller.smaller
+    assert (outcome.side.variant, outcome.other.variant) == smaller.smaller
 
 
 def test_longer_training_than_the_baseline_s_is_said(root):
@@ -376,22 +452,29 @@ def test_commands_name_where_to_probe_and_who_has_the_paper_s_tasks(root):
     def table_4(*experiments):
         comparisons = comparisons_of("dual_contextual", PAPER, experiments)
         grid = next(comparison.grid for comparison in comparisons if comparison.table.id == "Table 4")
-        return {row.variant: row.cells[-1] for row in grid.rows}, grid.fills
+        return {row.variant: [cell for cell in row.cells if cell.command or cell.text] for row in grid.rows}, grid.fills
 
+    condition = "(after adding it to probing.sentences in params.yaml)"
     first, *others = read_all(root)
     never = next(other for other in others if other.name == "never")
-    never = changed(never, probing=replace(never.settings.probing, tasks="senteval"))
-    assert table_4(first, never)[1]["make repro NAME=never"] == ["Transformer", "Enc-DC"]
+    asked = replace(never.settings.probing, tasks="senteval", sentences=("transformer",))
+    cells, fills = table_4(first, changed(never, probing=asked))
+    assert [[cell.command for cell in row] for row in cells.values()] == [
+        ["make repro NAME=never ONLY=transformer"],
+        [f"make repro NAME=never ONLY=dual_context_encoder {condition}"],
+    ]
+    assert fills == {
+        "make repro NAME=never ONLY=SYSTEM": ["Transformer (transformer)"],
+        f"make repro NAME=never ONLY=SYSTEM {condition}": ["Enc-DC (dual_context_encoder)"],
+    }
     probing = replace(first.settings.probing, tasks="miniature/probing", sentences=("transformer",))
     first = changed(first, probing=probing)
     for seed in (1, 2):
         first.rows["transformer", seed].extend(rows_of({"miniature/probing": {"probe_surface": 90}}))
     cells, fills = table_4(first)
-    ((command, systems),) = fills.items()
-    assert (cells["transformer"].text, cells["transformer"].command) == ("90.00 ± 0.00", "")
-    assert "probing.sentences" in command
-    assert (cells["dual_context_encoder"].text, cells["dual_context_encoder"].command) == (DASH, command)
-    assert systems == ["Enc-DC"]
+    assert cells["transformer"][0].text == "90.00 ± 0.00"
+    assert cells["dual_context_encoder"][0].command == f"make repro ONLY=dual_context_encoder {condition}"
+    assert fills[f"make repro ONLY=SYSTEM {condition}"] == ["Enc-DC (dual_context_encoder)"]
 
 
 def test_what_a_gain_costs(root):

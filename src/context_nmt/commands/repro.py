@@ -18,6 +18,12 @@ def repro(
         bool,
         typer.Option("--allow-missing", help="Remake missing files only if a stage that runs needs them."),
     ] = False,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VARIANT", help="Run this variant, and those it starts from, learns from or is compared with."
+        ),
+    ] = None,
 ) -> None:
     """Run the stages that are not up to date.
 
@@ -31,6 +37,8 @@ def repro(
 
     Missing files are remade, so a clone without the DVC cache trains everything. With --allow-missing, it trains
     only new variants and seeds, and those they start or learn from.
+
+    With --only, the tables have this variant, and the others as they are.
 
     Reads
 
@@ -50,4 +58,4 @@ def repro(
     from context_nmt.pipeline.repro import reproduce
     from context_nmt.settings.folder import experiment_folder
 
-    reproduce(experiment_folder(experiment), jobs, allow_missing=allow_missing)
+    reproduce(experiment_folder(experiment), jobs, allow_missing=allow_missing, only=only)

@@ -9,10 +9,13 @@ from context_nmt.settings.run_layout import run_name
 
 
 def write_pairs(experiment: Experiment) -> None:
-    """Write runs/pairs/VARIANT.json for all variants of params.yaml; see `pairs_of`."""
+    """Write runs/pairs/VARIANT.json for all variants of params.yaml that have been decoded; see `pairs_of`."""
+    settings = experiment.settings
     with replacing_folder(experiment.runs / "pairs") as folder:
-        for name in experiment.settings.variants:
-            write_json(folder / f"{name}.json", pairs_of(experiment, name))
+        for name, variant in settings.variants.items():
+            runs = [run_name(system, seed) for system in (name, variant.baseline) if system for seed in settings.seeds]
+            if all(experiment.hypotheses(run).is_file() for run in runs):
+                write_json(folder / f"{name}.json", pairs_of(experiment, name))
 
 
 def pairs_of(experiment: Experiment, variant: str) -> dict[str, Any]:

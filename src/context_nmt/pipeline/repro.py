@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -20,10 +20,11 @@ from context_nmt.corpus.workers import usable_cores
 from context_nmt.files import UserError, locked
 from context_nmt.pipeline.children import Children
 from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import ExperimentSettings
 
 
-def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False) -> None:
-    """Bring the experiment in `folder` up to date with at most `jobs` stages at a time.
+def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False, only: str | None = None) -> None:
+    """Bring the experiment in `folder` up to date, or one variant of it, with at most `jobs` stages at a time.
 
     The default is the number of cores, or one if there is a GPU; there are never more than there are runs. Stages get
     their share of the cores as OMP_NUM_THREADS, unless it is set. Raise UserError when a stage fails, after the others
@@ -31,6 +32,10 @@ def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False) ->
     """
     experiment = Experiment(folder)
     settings, cores = experiment.settings, usable_cores()
+    if only not in (None, *settings.variants):
+        raise UserError(
+            f"--only {only}: no such variant in {experiment.parameters}; there are {list(settings.variants)}"
+        )
     runs = len(settings.variants) * len(settings.seeds)
     jobs = min(runs, jobs or (1 if list(Path("/dev").glob("nvidia[0-9]*")) else cores))
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
@@ -40,17 +45,19 @@ def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False) ->
         if (code / "dvc.yaml").is_file():
             children.run("code", code, "repro")
             children.run("plan", folder, "repro", "plan")
-        scheduler = Scheduler(read_stages(folder), experiment, allow_missing=allow_missing, serial=jobs == 1)
+        stages = read_stages(folder)
+        stages = stages_of(only, stages, settings) if only else stages
+        scheduler = Scheduler(stages, experiment, allow_missing=allow_missing, serial=jobs == 1)
         while scheduler.unfinished:
             for chain in scheduler.next_chains(jobs - len(children.running)):
                 option = [] if chain[0] in scheduler.missing else ["--allow-missing"]
                 children.start(chain[0], folder, "repro", "--single-item", *option, *chain)
             children.display.count(scheduler.ran, scheduler.needed.union(*scheduler.running.values()))
             scheduler.finish(children.wait())
-        if scheduler.ran:
+        if scheduler.ran and not only:
             option = ["--allow-missing"] if allow_missing else []
             children.run("dvc repro", folder, "repro", *option)  # a final check by DVC itself
-    print(f"{folder / 'dvc.yaml'}: everything is up to date")
+    print(f"{folder / 'dvc.yaml'}: {only or 'everything'} is up to date")
     from context_nmt.report.overview import print_results  # imports pandas, which takes a second
 
     print_results(experiment)
@@ -91,6 +98,32 @@ def read_stages(folder: Path) -> dict[str, Stage]:
         raise UserError(f"{folder}: DVC: {error}") from None
     order = TopologicalSorter({name: stages[name].upstream for name in sorted(stages)}).static_order()
     return {name: stages[name] for name in order}
+
+
+def stages_of(variant: str, stages: dict[str, Stage], settings: ExperimentSettings) -> dict[str, Stage]:
+    """Return the stages of one variant, and of those that it starts from, learns from or is compared with.
+
+    Stages of all variants, such as the report, stay and run on what there is.
+    """
+    train, needed, left = settings.train, set[str](), [variant]
+    while left:
+        needed.add(name := left.pop())
+        sources = {
+            settings.variants[name].baseline,
+            train.document_start if name in train.document else None,
+            train.continued_start if name in train.continued else None,
+            *(train.teachers if name in (*train.distilled, *settings.rescored) else ()),
+        }
+        left += [source for source in sources if source and source not in needed]
+    other_items = _items(set(settings.variants) - needed, settings) - _items(needed, settings)
+    names = [name for name in stages if name.partition("@")[2] not in other_items]
+    return {name: replace(stages[name], upstream=stages[name].upstream & set(names)) for name in names}
+
+
+def _items(variants: Iterable[str], settings: ExperimentSettings) -> set[str]:
+    """Return the names that matrix stages have after @: VARIANT, VARIANT-SEED and VARIANT-SEED-TEACHER."""
+    runs = {f"{name}-{seed}" for name in variants for seed in settings.seeds}
+    return {*variants, *runs, *(f"{run}-{teacher}" for run in runs for teacher in settings.train.teachers)}
 
 
 class Scheduler:

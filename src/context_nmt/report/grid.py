@@ -91,7 +91,7 @@ class Grid:
 def marked(command: str) -> str:
     """Return a command in backticks; a condition in brackets after it, or an instruction in words, stays as it is."""
     typed, bracket, condition = command.partition(" (")
-    return f"`{typed}`{bracket}{condition}" if typed.startswith(("make ", "context-nmt ")) else command
+    return f"`{typed}`{bracket}{condition}" if typed.startswith(("make ", "context-nmt ", "cd ")) else command
 
 
 def systems_by_command(rows: Iterable[tuple[str, Sequence[Cell]]]) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ from context_nmt.report.pages.documents import documents_page
 from context_nmt.report.pages.probes import probes_page
 from context_nmt.report.pages.results import front_page, results_page
 from context_nmt.report.papers.all_systems import all_systems_grid
-from context_nmt.report.papers.claim_lines import HEADS, LEGEND, claim_lines
+from context_nmt.report.papers.claim_lines import HEADS, LEGEND, ClaimLine, claim_lines
 from context_nmt.report.papers.comparison import REPLICA, Comparison, comparisons_of
 from context_nmt.report.papers.published import Paper, read_papers
 from context_nmt.report.papers.summary import Summary, summarise
@@ -31,8 +31,9 @@ PARTS = {"claimed": "What the paper claims", "found": "What we found", "sure": "
 MARKS = (
     "± is the sample standard deviation over seeds. In brackets is the difference from the system's baseline or, with"
     f" {TIMES}, the ratio to it. † p < 0.05 and ‡ p < 0.01 in the system's own test (paired bootstrap, one-sided; sign"
-    f" test, two-sided), with every seed; an untested difference has no mark. A dash ({DASH}) means that no number is"
-    " published or nothing has run; the command that would fill it is below the table."
+    f" test, two-sided), with every seed; an untested difference has no mark. A dash ({DASH}) means that nothing has"
+    " run; the command that would fill it is below the table, where SYSTEM is a name in brackets. An empty cell has no"
+    " published number, or the system can have none. “Cited” systems are those of other papers."
 )
 
 
@@ -43,6 +44,7 @@ class Chapter:
     name: str
     paper: Paper
     summary: Summary
+    lines: list[ClaimLine]
     comparisons: list[Comparison]
 
 
@@ -73,12 +75,14 @@ def write_report(experiment: Experiment) -> None:
     chapters = []
     for name, paper in papers.items():
         comparisons = comparisons_of(name, paper, experiments)
-        chapters.append(Chapter(name, paper, summarise(paper, comparisons), comparisons))
+        lines = claim_lines(paper, experiments)
+        chapters.append(Chapter(name, paper, summarise(paper, comparisons), lines, comparisons))
     comparisons, all_systems = (
         [comparison for chapter in chapters for comparison in chapter.comparisons],
         all_systems_grid(papers, experiments),
     )
     corpus = experiment.settings.corpus
+    legend = LEGEND.format(number=sum(len(chapter.lines) for chapter in chapters))
     is_replicated = any(REPLICA in comparison.grid.notes for comparison in comparisons)
     with TemporaryDirectory() as directory:
         pictures = {comparison.name: Path(directory) / f"{comparison.name}.svg" for comparison in comparisons}
@@ -89,15 +93,13 @@ def write_report(experiment: Experiment) -> None:
         }
         values = {
             "title": f"Published and reproduced: {corpus.name} {corpus.direction}",
-            "facts": [*_facts(experiments), *([REPLICA] if is_replicated else ())],
+            "facts": [*_facts(experiments), *([REPLICA] if is_replicated else ()), legend],
             "replica": REPLICA,
-            "lines": claim_lines(list(papers.values()), experiments),
             "chapters": chapters,
             "pictures": pictures,
             "all_systems": all_systems,
             "parts": PARTS,
             "heads": HEADS,
-            "legend": LEGEND,
         }
         for ending in ("md", "html"):
             write_page(experiment.reports / f"report.{ending}", f"report.{ending}.j2", **values)

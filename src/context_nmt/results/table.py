@@ -60,6 +60,11 @@ class Results:
         return [*self.test_sets, *self.contrastive_sets, *self.probing_sets]
 
     @property
+    def folder(self) -> str:
+        """The name of its folder."""
+        return self.experiment.folder.resolve().name
+
+    @property
     def title(self) -> str:
         """Corpus, direction, the experiment's name if it differs, seeds, and whether results are out of date."""
         corpus, seeds = self.settings.corpus, ", ".join(map(str, self.settings.seeds))

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import DASH, NOTHING, TIMES, Cell, estimate_cell, gain_cells, value_cell
 from context_nmt.report.grid import Grid, GridRow, Heading, systems_by_command
-from context_nmt.report.papers.claims import is_certain
 from context_nmt.report.papers.comparison import SPEED
+from context_nmt.report.papers.outcomes import is_certain
 from context_nmt.report.papers.published import Paper
 from context_nmt.report.papers.training_costs import System, systems_of_one_recipe
 from context_nmt.results.table import Results

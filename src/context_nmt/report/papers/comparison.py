@@ -5,17 +5,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from context_nmt.measures.probes.tasks import UNIT_METRICS
 from context_nmt.measures.rows import Measure
-from context_nmt.report.cells import DASH, NOTHING, TIMES, Cell, estimate_cell
-from context_nmt.report.grid import Grid, GridRow, Heading, systems_by_command
-from context_nmt.report.papers.published import COSTS, Paper, PaperColumn, PaperRow, PaperTable
+from context_nmt.report.cells import DASH, TIMES, Cell, estimate_cell, value_cell
+from context_nmt.report.grid import Grid, GridRow, Heading
+from context_nmt.report.papers.filling import NO_EXPERIMENT, Gap, filling, gaps, of_any_system, unprobed
+from context_nmt.report.papers.published import COSTS, ITERATIONS, Paper, PaperColumn, PaperRow, PaperTable
 from context_nmt.report.papers.reproduction import Reproduction, reproduce_paper
 from context_nmt.results.number_text import signed
 from context_nmt.results.table import Results, is_score, name_of
 
-SPEED = "make speed (for systems in benchmarks/params.yaml)"
-NO_EXPERIMENT = "make repro (after adding it to the variants of a params.yaml)"
+SPEED = "make speed (after adding it to benchmarks/params.yaml)"
+BLANK = Cell("")  # not published, or nothing that a command could fill
+CITED = Cell("cited")
+WITH_ANY = Cell("with any system")
 REPLICA = (
     "An experiment on other test sets than the paper's is a replica: text and model size differ from the paper's. Its"
     " scores and sizes cannot be compared with the published ones; a system's gains, losses and costs relative to its"
@@ -52,34 +54,50 @@ class Comparison:
 
     @property
     def _published(self) -> list[PaperColumn]:
-        """The published columns; of a figure's many columns, those with a number."""
+        """The published columns with a number; all columns if there is nothing else to show."""
         known = {name for row in self.table.rows for name in row.published}
-        return [column for column in self.table.columns if column.id in known or not self.table.across]
+        is_shown = bool(known or self._reproduced or self.gaps or self.table.command)
+        return [column for column in self.table.columns if column.id in known or not is_shown]
 
     @property
     def _reproduced(self) -> list[tuple[Reproduction, Measure]]:
         return [(reproduction, measure) for reproduction in self.reproductions for measure in _shown(reproduction)]
 
-    @property
-    def _is_bare(self) -> bool:
-        """Whether nothing of it is reproduced although something could be."""
-        return not self.reproductions and (any(row.variant for row in self.table.rows) or bool(self.table.command))
+    @cached_property
+    def gaps(self) -> list[Gap]:
+        """The columns on texts that no experiment has measured yet."""
+        if self.table.command:
+            return []
+        shown = frozenset(
+            reproduction.results.name for reproduction in self.reproductions if not reproduction.is_replica
+        )
+        found = gaps(self.table, self.experiments, shown)
+        return [gap for gap in found if any(gap.command(row) for row in self.table.rows)]
 
     def _headings(self) -> Iterator[Heading]:
         for column in self._published:
             yield Heading("Published", column.label + (", difference" if column.difference else ""))
         for reproduction, measure in self._reproduced:
             yield Heading(reproduction.results.title, _title(measure))
-        if self._is_bare:
-            yield Heading("Reproduced", "nothing yet")
+        for gap in self.gaps:
+            yield Heading(f"Not run: {gap.experiment}", ", ".join(gap.test_sets) or "costs")
+        if self.table.command:
+            yield Heading("Not in tables", "see below")
 
     def _row(self, row: PaperRow) -> GridRow:
         cells = [_published_cell(self.table, row, column) for column in self._published]
         cells += [self._reproduced_cell(row, reproduction, measure) for reproduction, measure in self._reproduced]
-        if self._is_bare:
-            cells.append(Cell(DASH, command=self.command(row)))
+        cells += [self._gap_cell(row, gap) for gap in self.gaps]
+        if self.table.command:
+            cells.append(Cell(DASH, command=self.table.command.replace("SYSTEM", str(row.variant))))
         labels = dict.fromkeys(reproduction.label(row) for reproduction in self.reproductions)
         return GridRow("; ".join(labels) or row.label, row.variant, tuple(cells))
+
+    def _gap_cell(self, row: PaperRow, gap: Gap) -> Cell:
+        if row.variant is None and not row.experiment:
+            return WITH_ANY if row.subject else CITED
+        command = gap.command(row)
+        return Cell(DASH, command=command) if command else BLANK
 
     def _reproduced_cell(self, row: PaperRow, reproduction: Reproduction, measure: Measure) -> Cell:
         """Return an experiment's number, naming its baseline if that is not the paper's, or a dash."""
@@ -87,6 +105,8 @@ class Comparison:
         if number is None:
             return self._missing_cell(row, reproduction.results, measure)
         baseline = reproduction.results.settings.label(number.baseline) if number.baseline else ""
+        if row.subject == "text":
+            return value_cell(number.estimate.mean, "{:,.0f}")
         if measure.metric != "parameters":
             return estimate_cell(number.estimate, self.table.decimals_of(measure.metric), against=baseline)
         against = f" to {baseline}" if baseline else ""
@@ -94,42 +114,30 @@ class Comparison:
         return replace(estimate_cell(number.estimate), text=f"{number.estimate.mean:,.0f}{ratio}")
 
     def _missing_cell(self, row: PaperRow, results: Results, measure: Measure) -> Cell:
-        """Return a dash; no command fills it if the system has no such number or other experiments have it."""
-        if row.variant in results.scored:
-            return Cell(DASH, command=_measuring(results, row.variant, measure))
-        if row.variant in results.settings.variants:
-            return Cell(DASH, command=results.command)
-        elsewhere = any(row.variant in reproduction.results.models for reproduction in self.reproductions)
-        return NOTHING if elsewhere else Cell(DASH, command=self.command(row))
+        """Return a dash with the command that fills it; a blank if the experiment does not have such a number."""
+        if row.variant is None:
+            return BLANK if row.subject else CITED
+        if row.variant not in results.settings.variants:
+            variants = {name for found in self.experiments for name in found.settings.variants}
+            return BLANK if row.variant in variants or row.added else Cell(DASH, command=NO_EXPERIMENT)
+        if row.variant not in results.scored:
+            return Cell(DASH, command=filling(results, row.variant, self.table.columns))
+        command = _measuring(results, row.variant, measure)
+        return Cell(DASH, command=command) if command else BLANK
 
     def command(self, row: PaperRow) -> str:
-        """Return the command that runs or measures a row's system, in the experiment with most systems of the table."""
-        if row.variant is None or self.table.command:
-            return self.table.command
-        candidates = [results for results in self.experiments if row.variant in results.settings.variants]
-        candidates.sort(key=lambda results: -len(self._systems(results)))
-        shown = {reproduction.results.name for reproduction in self.reproductions}
-        others = [results for results in candidates if results.name not in shown]
-        return (others or candidates)[0].command if candidates else NO_EXPERIMENT
-
-    def _systems(self, results: Results) -> list[str]:
-        return [row.label for row in self.table.rows if row.variant in results.settings.variants]
-
-    def _is_own_text(self, results: Results) -> bool:
-        """Return whether an experiment has the paper's test set and a system that the table compares."""
-        test_sets = [
-            column.test_set for column in self.table.columns if column.languages == results.settings.corpus.direction
-        ]
-        is_compared = any(row.variant in results.settings.variants for row in self.table.compared)
-        return is_compared and any(test_set in results.sets for test_set in test_sets)
+        """Return the command that runs a row's system on the paper's text or, if there is none, on any."""
+        commands = [command for gap in self.gaps if (command := gap.command(row))]
+        return commands[0] if commands else self.table.command.replace("SYSTEM", str(row.variant))
 
     def _fills(self, rows: Sequence[GridRow]) -> dict[str, list[str]]:
         """Return the systems with empty cells by the command that would fill them."""
-        labels = [row.label for row in self.table.rows]
-        systems = systems_by_command(zip(labels, (row.cells for row in rows), strict=True))
-        for results in self.experiments:
-            if self._is_own_text(results) and not results.models:
-                systems[results.command] = self._systems(results)
+        systems: dict[str, list[str]] = {}
+        for row, grid_row in zip(self.table.rows, rows, strict=True):
+            for command in dict.fromkeys(cell.command for cell in grid_row.cells if cell.command):
+                general = (self.table.command or of_any_system(command)) if row.variant else command
+                label = row.label if general == command else f"{row.label} ({row.variant})"
+                systems.setdefault(general, []).append(label)
         return systems
 
     def _notes(self) -> Iterator[str]:
@@ -142,6 +150,9 @@ class Comparison:
         for name, signatures in signatures_by_name.items():
             if signatures:
                 yield f"{name}: {'; '.join(sorted(signatures))}"
+        labels = [column.label for column in self.table.columns if column not in self._published]
+        if labels and not self.table.across:
+            yield f"Without a published number here: {', '.join(dict.fromkeys(labels))}."
 
 
 def comparisons_of(name: str, paper: Paper, experiments: Sequence[Results]) -> list[Comparison]:
@@ -164,7 +175,7 @@ def _published_cell(table: PaperTable, row: PaperRow, column: PaperColumn) -> Ce
     """Return a published number and, in brackets, its difference or ratio to the baseline and the paper's remark."""
     value = row.published.get(column.id)
     if value is None:
-        return NOTHING
+        return BLANK
     gain, ratio = table.published_gain(row, column), table.published_ratio(row, column)
     remarks = [row.marks[column.id]] if column.id in row.marks else []
     if column.difference:
@@ -182,7 +193,7 @@ def _published_cell(table: PaperTable, row: PaperRow, column: PaperColumn) -> Ce
 def _shown(reproduction: Reproduction) -> list[Measure]:
     """Return its measures; add parameters and training speed to scores if the table has no such columns."""
     metrics = {measure.metric for measure in reproduction.measures}
-    if metrics & set(COSTS) or not any(map(is_score, metrics)):
+    if metrics & set(COSTS) - {ITERATIONS} or not any(map(is_score, metrics)):
         return reproduction.measures
     return [*reproduction.measures, Measure("", "parameters"), Measure("", "training_speed")]
 
@@ -191,12 +202,8 @@ def _measuring(results: Results, variant: str, measure: Measure) -> str:
     """Return the command that measures a system that has run; empty if it has no such number."""
     if measure.metric.endswith("_speed"):
         return SPEED
-    probing = results.settings.probing
-    if measure.test_set in results.probing_sets and variant not in probing.sentences:
-        return f"{results.command} (after adding it to probing.sentences in params.yaml)"
-    if measure.metric in UNIT_METRICS and variant not in probing.words:
-        return f"{results.command} (after adding it to probing.words in params.yaml)"
-    return ""
+    needed = unprobed(results, variant, measure.test_set, measure.metric)
+    return f"{results.command} ONLY={variant}{needed}" if needed else ""
 
 
 def _title(measure: Measure) -> str:

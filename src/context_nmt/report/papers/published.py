@@ -1,4 +1,4 @@
-"""The tables of papers as data: the meaning of the keys in papers/*.yaml."""
+"""The tables of papers as data: the meaning of the keys in papers/*.yaml; those under `claims` are in claims.py."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -8,13 +8,16 @@ from typing import Literal
 
 from context_nmt.files import UserError
 from context_nmt.measures.rows import Measure
+from context_nmt.report.papers.claims import Claim
 from context_nmt.results.table import is_score
 from context_nmt.settings import Checked, require
 from context_nmt.settings.checking import check, read_yaml
+from context_nmt.settings.text import CorpusSettings
 
 PAPERS = Path(__file__).parent
-COSTS = ("parameters", "training_speed", "decoding_speed")  # metrics of a system, not of its output on a test set
-SHARES = ("apt_pronouns", "apt_nouns", "cohesion", "coherence")  # from 0 to 1
+ANY = "any"  # languages of a column
+ITERATIONS = "iterations"  # of decoding; the number of words of an autoregressive system
+COSTS = ("parameters", "training_speed", "decoding_speed", ITERATIONS)  # of a system, not of its output on a test set
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +52,7 @@ class PaperColumn(Wanted):
 
     id: str
     label: str
-    languages: str | None = None  # SOURCE-TARGET; the table's if unset
+    languages: str | None = None  # SOURCE-TARGET, or any; the table's if unset
     difference: bool = False  # the published numbers are differences from the row's baseline
     unit: Literal["", "K", "M"] = ""  # of published parameters: thousands or millions
     decimals: int = 2
@@ -79,6 +82,10 @@ class PaperColumn(Wanted):
             )
         return columns
 
+    def is_of(self, corpus: CorpusSettings) -> bool:
+        """Return whether it is about text in a corpus's languages."""
+        return self.languages in (ANY, corpus.direction)
+
     def __post_init__(self) -> None:
         require(self.decimals >= 0, f"decimals is {self.decimals}; it must not be negative")
         if self.metric in COSTS:
@@ -90,10 +97,14 @@ class PaperColumn(Wanted):
 
 @dataclass(frozen=True, kw_only=True)
 class PaperRow(Checked):
-    """A system of a table; without a variant, one that is only cited."""
+    """A system of a table; without a variant or a subject, one that is only cited."""
 
     label: str
     variant: str | None = None  # the name of the same system in experiments
+    subject: Literal["", "human", "text"] = ""  # the reference translation, or the text, instead of a system
+    experiment: str | None = None  # the folder in experiments/ whose text it is about
+    added: bool = False  # the paper does not have it
+    empty: tuple[str, ...] = ()  # columns that the paper leaves empty
     baseline: str | None = None  # the variant of the row that this row is compared with
     published: dict[str, float] = field(default_factory=dict)  # by column, where known
     marks: dict[str, str] = field(default_factory=dict)  # the paper's remarks on numbers, by column
@@ -107,10 +118,9 @@ class PaperRow(Checked):
         )
         unpublished = sorted(set(self.marks) - set(self.published))
         require(not unpublished, f"marks has {unpublished}, for which nothing is published")
-        require(
-            not self.settings or self.variant is not None,
-            f"settings is {self.settings}, but no variant is named that has them",
-        )
+        require((self.subject == "text") == bool(self.experiment), "a row with subject: text needs experiment")
+        has_settings = self.variant or not self.settings
+        require(bool(has_settings), f"settings is {self.settings}, but no variant is named that has them")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +137,7 @@ class PaperTable(Checked):
     rows: tuple[PaperRow, ...]
     checklist: tuple[str, ...] = ()  # its names in the list of all tables and figures in tests/test_report.py
     headline: tuple[str, ...] = ()  # variants whose gains are the paper's main result
-    command: str = ""  # shows numbers that no experiment measures
+    command: str = ""  # shows what no experiment measures, with the name of a row's variant for SYSTEM
 
     def __post_init__(self) -> None:
         members = [member for column in self.columns for member in column.members()]
@@ -189,25 +199,14 @@ class PaperTable(Checked):
     def published_ratio(self, row: PaperRow, column: PaperColumn) -> float | None:
         """Return a published cost divided by that of the row's baseline."""
         value, baseline_value = row.published.get(column.id), self._of_baseline(row, column)
-        if column.metric not in COSTS or column.difference or value is None or baseline_value is None:
+        if column.metric not in COSTS or column.metric == ITERATIONS or column.difference:
+            return None
+        if value is None or baseline_value is None:
             return None
         return value / baseline_value
 
     def _of_baseline(self, row: PaperRow, column: PaperColumn) -> float | None:
         return self.row(row.baseline).published.get(column.id) if row.baseline else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claim(Checked):
-    """A claim of a paper: two systems, and a measure in which they differ."""
-
-    says: str  # in words
-    variant: str
-    against: str | None = None  # the other variant; the first one's baseline if unset
-    measures: tuple[Wanted, ...] = ()  # the first that an experiment has counts; if unset, the metric that it tests
-    higher: bool = True  # whether the first system has more of it
-    table: str | None = None  # the id of the table that shows it; if unset, it is our own question
-    smaller: tuple[str, ...] = ()  # two other variants, for experiments with fewer layers than the paper's models
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,10 +231,10 @@ class Paper(Checked):
         require(len(set(names)) == len(names), f"tables repeats an id: {names}")
         for claim in self.claims:
             require(claim.table is None or claim.table in names, f"claims: table is {claim.table!r}; there are {names}")
-            shown = [table for table in self.tables if claim.table in (None, table.id)]
-            variants = {row.variant for table in shown for row in table.rows}
-            missing = [name for name in (claim.variant, claim.against) if name and name not in variants]
-            require(claim.table is None or not missing, f"claims: {claim.table} has no row of {', '.join(missing)}")
+            for table in (table for table in self.tables if table.id == claim.table):
+                known = {row.variant for row in table.rows} | {column.id for column in table.columns}
+                missing = [name for name in (claim.variant, *claim.against, *claim.columns) if name not in known]
+                require(not missing, f"claims: {claim.table} has no row or column {', '.join(missing)}")
 
     def citation(self) -> str:
         """Return authors, year, title, venue and link on one line."""

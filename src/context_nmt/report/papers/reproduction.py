@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-from context_nmt.measures.rows import Measure
-from context_nmt.report.papers.published import COSTS, Paper, PaperColumn, PaperRow, PaperTable, Wanted
+from context_nmt.measures.rows import TEXT, Measure
+from context_nmt.report.papers.published import COSTS, ITERATIONS, Paper, PaperColumn, PaperRow, PaperTable, Wanted
 from context_nmt.results.estimates import Difference, Estimate
 from context_nmt.results.table import Results
 
@@ -55,8 +55,15 @@ class Reproduction:
     def number(self, row: PaperRow, measure: Measure) -> ReproducedNumber | None:
         """Return the number of a row's system; None if the experiment has no such variant or number."""
         results, variant = self.results, row.variant
+        if row.subject:
+            is_other_text = row.experiment not in (None, results.folder)
+            value = None if is_other_text else results.reference_value(row.subject, measure)
+            return None if value is None else ReproducedNumber(Estimate(value))
         if variant is None or variant not in results.models:
             return None
+        if measure.metric == ITERATIONS:
+            iterations = results.settings.recipe(variant).decoding.iterations
+            return ReproducedNumber(Estimate(iterations)) if results.models[variant]["kind"] == "masked" else None
         if measure.metric in COSTS and measure.metric != "parameters":
             speed = results.speeds.ratio(results.models[variant], measure.metric.removesuffix("_speed"))
             return None if speed is None else ReproducedNumber(Estimate(speed))
@@ -96,7 +103,8 @@ def reproduce(table: PaperTable, results: Results) -> Reproduction | None:
 
     If the table compares nothing, any of its variants suffices.
     """
-    if not any(row.variant in results.models for row in table.compared or table.rows):
+    rows = table.compared or table.rows
+    if not any(row.variant in results.models or row.experiment == results.folder for row in rows):
         return None
     column_measures = [_measure(table, column, results) for column in table.columns]
     # two columns may have the same measure: it belongs to the last of them
@@ -114,14 +122,15 @@ def reproduce(table: PaperTable, results: Results) -> Reproduction | None:
 
 
 def _measure(table: PaperTable, column: PaperColumn, results: Results) -> Measure | None:
-    matches = column.languages == results.settings.corpus.direction
+    matches = column.is_of(results.settings.corpus)
     if column.metric in COSTS:
         cost_languages = [cost_column.languages for cost_column in table.columns if cost_column.metric == column.metric]
         return (
             Measure("", column.metric) if matches or results.settings.corpus.direction not in cost_languages else None
         )
     measure = column.on(str(column.test_set))
-    return measure if matches and measure in results.measures else None
+    is_measured = measure in results.measures or (TEXT, measure) in results.reference_values
+    return measure if matches and is_measured else None
 
 
 def _replica_measures(table: PaperTable, results: Results) -> Iterator[Measure]:

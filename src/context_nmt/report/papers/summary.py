@@ -1,12 +1,12 @@
-"""Summarise a paper: its claims, their outcomes in our experiments and their certainty, as sentences of numbers."""
+"""Summarise a paper: the gains of its main systems, published and in our experiments, and their certainty."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from context_nmt.measures.rows import Measure
 from context_nmt.report.grid import marked
-from context_nmt.report.papers.claims import is_certain, outcomes_of, published_gains
 from context_nmt.report.papers.comparison import Comparison
+from context_nmt.report.papers.outcomes import is_certain
 from context_nmt.report.papers.published import COSTS, Paper, PaperRow
 from context_nmt.report.papers.reproduction import Reproduction, with_most_seeds
 from context_nmt.report.papers.training_costs import System
@@ -15,6 +15,7 @@ from context_nmt.results.number_text import interval_text, p_text, signed
 from context_nmt.results.table import name_of
 
 TESTS = {"bootstrap": "one-sided paired bootstrap", "sign": "sign test"}
+UNCORRECTED = "this is not corrected for the number of claims"
 OTHER_TEXT = (
     "The text and the models of all these results differ from the paper's: they show whether the mechanism helps there,"
     " and neither confirm nor refute the published numbers."
@@ -42,7 +43,7 @@ class Finding:
 
 
 def summarise(paper: Paper, comparisons: Sequence[Comparison]) -> Summary:
-    """Summarise the gains of a paper's headline systems and its other claims, published and reproduced."""
+    """Summarise the gains of a paper's headline systems, published and reproduced."""
     headlines = [
         (comparison, comparison.table.row(variant))
         for comparison in comparisons
@@ -57,14 +58,7 @@ def summarise(paper: Paper, comparisons: Sequence[Comparison]) -> Summary:
         sure = [f"Unknown. To run them: {', '.join(commands)}."]
     elif all(finding.reproduction.is_replica for finding in findings):
         sure.append(OTHER_TEXT)
-    headline_rows = {(comparison.table.id, row.variant) for comparison, row in headlines}
-    found += [
-        outcome.sentence()
-        for claim in paper.claims
-        if (claim.table, claim.variant) not in headline_rows or claim.against
-        for outcome in outcomes_of(paper, claim, comparisons[0].experiments)
-    ]
-    claimed = (paper.claim, *_published(headlines), *_claimed(paper))
+    claimed = (paper.claim, *_published(headlines))
     return Summary(claimed, tuple(found), tuple(dict.fromkeys(sure)))
 
 
@@ -91,13 +85,6 @@ def _published(headlines: Sequence[tuple[Comparison, PaperRow]]) -> Iterator[str
             yield f"{table.id}, {label} vs. {baseline}: {', '.join(gains)}."
 
 
-def _claimed(paper: Paper) -> Iterator[str]:
-    for claim in paper.claims:
-        gains = [f"{gain} ({gain.column})" for gain in published_gains(paper, claim)]
-        if claim.table:
-            yield f"{claim.table}, {claim.says}: {', '.join(gains) or 'without a number'}."
-
-
 def _found(finding: Finding) -> str:
     results, measure, estimate = finding.reproduction.results, finding.measure, finding.estimate
     decimals, settings = finding.reproduction.table.decimals_of(measure.metric), results.settings
@@ -121,10 +108,10 @@ def _sure(finding: Finding) -> str:
     if gain.interval:
         ends = f"its 95% interval over {seeds} seeds, {interval_text(gain.interval)}"
         if is_certain(gain):
-            return f"{start}is likely to hold for other seeds, too: {ends}, excludes 0 ({p})."
+            return f"{start}is larger than the variation between seeds: {ends}, excludes 0 ({p}); {UNCORRECTED}."
         return f"{start}may be chance: {ends}, includes 0 ({p})."
     if is_certain(gain):
-        return f"{start}with this one seed is significant ({p}); another seed might not show it."
+        return f"{start}with this one seed is significant ({p}); another seed might not show it, and {UNCORRECTED}."
     return f"{start}with this one seed may be chance ({p})."
 
 

@@ -1,0 +1,407 @@
+"""All tables, figures and claims of the five papers, listed from the papers and not from src/context_nmt/report/papers.
+
+A row is a variant, or the label of a system that is only cited. A column is a text and a measure. A claim is what it
+compares, in what, and where: `>` is more, `<` less, `=` as much. It goes on where the next line is indented more.
+"""
+
+LAYERS, LAYERS_AND_EMBEDDINGS = range(1, 7), range(7)
+TASKS = (
+    *("sentence_length", "word_content", "tree_depth", "top_constituents", "bigram_shift", "past_present"),
+    *("subj_number", "obj_number", "odd_man_out", "coordination_inversion"),
+)
+STACKS = ("encoder", "decoder")
+UNIVERSAL = ("ADJ", "ADP", "ADV", "CONJ", "DET", "NOUN", "NUM", "PRON", "PRT", "SYM", "VERB", "X")
+PENN = ("CC", "CD", "DT", "IN", "JJ", "MD", "NN", "NNP", "NNS", "PRP", "RB", "TO", "VB", "VBD", "VBN", "VBP", "VBZ")
+GERMAN = (
+    *("ADJA", "ADJD", "ADV", "APPR", "APPRART", "ART", "CARD", "KON", "KOUS", "NE", "NN", "PPER", "PPOSAT", "PRELS"),
+    *("PTKNEG", "PTKVZ", "VAFIN", "VMFIN", "VVFIN", "VVINF", "VVPP"),
+)
+RUSSIAN = ("ADJ", "ADP", "ADV", "CONJ", "DET", "NOUN", "NUM", "PRON", "PRT", "VERB")
+
+
+def of(languages, test_set, *metrics, layers=(None,), tags=("",), difference=False):
+    """Columns for all combinations of metrics, layers and tags; `difference` is from a baseline, as published."""
+    return {
+        (languages, test_set, metric, layer, str(tag), difference)
+        for metric in metrics
+        for layer in layers
+        for tag in tags
+    }
+
+
+def joined(*columns):
+    return set().union(*columns)
+
+
+DC = ("transformer", "dual_context_encoder", "dual_context_decoder", "dual_context_both")
+KERNELS = ("dual_context_encoder", *(f"dual_context_kernel_{size}" for size in range(3, 9)))
+LS = ("transformer", "lexical_shortcuts", "lexical_shortcuts_fusion")
+PROBED = ("transformer", "lexical_shortcuts_fusion")
+HAN = ("transformer", "cache_memory", "han_encoder", "han_decoder", "han_joint")
+DOCUMENTS = (
+    *(("es-en", "ted_tst2010_2012"), ("zh-en", "ted_tst2010_2013"), ("es-en", "subtitles_test"), ("zh-en", "test")),
+    ("es-en", "newstest2009_2013"),
+)
+NEWS = [f"newstest{year}" for year in range(2014, 2019)]
+
+
+def by_frequency():
+    return [
+        of(*text, f"lexical_{stack}_by_frequency", layers=LAYERS_AND_EMBEDDINGS, tags=range(1, 11))
+        for text in (("en-de", "newstest2014"), ("en-ru", "newstest2017"))
+        for stack in STACKS
+    ]
+
+
+def by_part_of_speech():
+    sets = (("en-de", "newstest2014", GERMAN), ("en-ru", "newstest2017", RUSSIAN))
+    for languages, test_set, target_tags in sets:
+        for stack, tags in (("encoder", PENN), ("decoder", target_tags)):
+            yield of(languages, test_set, f"lexical_{stack}_by_tag", layers=LAYERS_AND_EMBEDDINGS, tags=tags)
+
+
+def on_en_de_and_en_ru(*metrics):
+    texts = (("en-de", "newstest2014"), ("en-ru", "newstest2017"))
+    return joined(*(of(*text, *metrics, layers=LAYERS_AND_EMBEDDINGS) for text in texts))
+
+
+TABLES = {
+    "dual_contextual": {
+        "T1": (
+            DC,
+            of("en-de", "newstest2014", "sacrebleu", difference=True)
+            | of("en-de", None, "parameters", difference=True)
+            | of("en-de", None, "training_speed"),
+        ),
+        "T2": (
+            DC,
+            joined(
+                of("en-vi", "tst2013", "sacrebleu", difference=True),
+                of("es-en", "tst2014", "bleu_tokenized", difference=True),
+                *(of(pair, "tst2013", "sacrebleu") for pair in ("en-vi", "vi-en")),
+                *(of(pair, "tst2014", "bleu_tokenized") for pair in ("es-en", "en-es", "ro-en", "en-ro")),
+                *(of(pair, "tst2014_2015", "bleu_tokenized") for pair in ("fr-en", "en-fr")),
+            ),
+        ),
+        "T3": (
+            (
+                *("Luong and Manning (2015)", "Huang et al. (2018)", "He et al. (2018)", "Xia et al. (2019)"),
+                "Cettolo et al. (2014)",
+            ),
+            of("en-vi", "tst2013", "sacrebleu") | of("es-en", "tst2014", "bleu_tokenized"),
+        ),
+        "T4": (
+            ("transformer", "dual_context_encoder"),
+            of("en-de", "senteval", "probe", tags=(*TASKS, "surface", "syntactic", "semantic")),
+        ),
+        "F3": (("transformer", *KERNELS), of("en-de", "newstest2014", "sacrebleu", difference=True)),
+        "F4": (
+            KERNELS,
+            of("en-de", "newstest2014", "divergence_encoder", layers=(None, *LAYERS))
+            | of("en-de", "newstest2014", "head_divergence_encoder"),
+        ),
+        "T5": (
+            (
+                "transformer",
+                *(f"dual_context_layers_{layers}" for layers in ("1", "1_2", "1_3", "1_4", "1_5", "4_6", "5_6", "6")),
+                "dual_context_encoder",
+            ),
+            of("en-de", "newstest2014", "sacrebleu") | of("en-de", "newstest2014", "sacrebleu", difference=True),
+        ),
+        "F5": (DC, of("en-de", "newstest2014", "bleu_of_units", tags=(0, 10, 20, 30, 40, 50))),
+    },
+    "lexical_shortcuts": {
+        "T1": (
+            (*LS, "transformer_big", "lexical_shortcuts_fusion_big"),
+            of("en-de", "newstest2014", "bleu_compound_split")
+            | joined(*(of("en-de", test_set, "sacrebleu") for test_set in (*NEWS, "newstest_mean"))),
+        ),
+        "T2": (
+            LS,
+            joined(
+                *(of("de-en", test_set, "sacrebleu") for test_set in ("newstest2014", "newstest2017")),
+                *(of("en-ru", test_set, "sacrebleu") for test_set in ("newstest2017", "newstest2018")),
+                *(of(f"en-{to}", f"newstest{year}", "sacrebleu") for to in ("cs", "fi") for year in (2015, 2018)),
+            ),
+        ),
+        "T3": (
+            tuple(f"{name}_small" for name in LS),
+            joined(*(of("en-de", name, "sacrebleu") for name in ("newstest2017", "newstest2018", "newstest_mean"))),
+        ),
+        "T4": (
+            (
+                "transformer",
+                "lexical_shortcuts_fusion",
+                *(f"lexical_shortcuts_{at}" for at in ("cross", "all", "non_lexical")),
+            ),
+            joined(*(of("en-de", name, "sacrebleu") for name in ("newstest2017", "newstest2018", "newstest_mean"))),
+        ),
+        "T5": (
+            (*LS, "transformer_big", "lexical_shortcuts_fusion_big"),
+            of("en-de", None, "parameters", "training_speed"),
+        ),
+        "F3": (PROBED, on_en_de_and_en_ru("lexical_encoder", "lexical_decoder")),
+        "F4": (PROBED, on_en_de_and_en_ru("lexical_encoder", "lexical_decoder")),
+        "F5": (
+            ("transformer", *(f"lexical_shortcuts_{at}" for at in ("fusion", "encoder", "decoder"))),
+            of("en-de", "newstest2013", "sacrebleu"),
+        ),
+        "WSD": (PROBED, of("de-en", "contrawsd", "accuracy", tags=["all"])),
+        **dict.fromkeys(
+            ("F6", "F7"),
+            (
+                PROBED,
+                on_en_de_and_en_ru(
+                    *(f"cosine_{stack}_{of_what}" for stack in STACKS for of_what in ("sentences", "tokens"))
+                ),
+            ),
+        ),
+        "F8-15": (PROBED, joined(*by_frequency())),
+        "F16-23": (PROBED, joined(*by_part_of_speech())),
+        "gates": (
+            LS[1:],
+            of(
+                "en-de",
+                "newstest2014",
+                *(f"gate_{stack}_{side}" for stack in STACKS for side in ("key", "value")),
+                layers=LAYERS,
+            ),
+        ),
+    },
+    "context_aware_cross_attention": {
+        "T1": (
+            ("transformer_big", "cmlm", "ccan"),
+            of("zh-en", "newstest2017", *(f"attention_to_word_{rank}" for rank in (1, 2, 3))),
+        ),
+        "T2": (
+            ("transformer_big", "cmlm", "ccan"),
+            of("en-de", "newstest2014", "locality_entropy", "bleu_compound_split")
+            | of("zh-en", "newstest2017", "locality_entropy", "bleu_tokenized"),
+        ),
+        "T3-left": (
+            ("cmlm", "ccan", *(f"ccan_window_{size}" for size in (3, 5, 7, 11))),
+            of("en-de", "newstest2013", "bleu_compound_split"),
+        ),
+        "T3-right": (
+            ("cmlm", "ccan", *(f"ccan_layers_{layers}" for layers in ("1", "1_3", "6", "4_6"))),
+            of("en-de", "newstest2013", "bleu_compound_split"),
+        ),
+        "T4": (
+            (
+                *("transformer", "transformer_big", "cmlm", "ccan"),
+                *(
+                    "NAT (Gu et al. 2018)",
+                    "iNAT (Lee et al. 2018)",
+                    "DisCo (Kasai et al. 2020)",
+                    "LevT (Gu et al. 2019)",
+                ),
+                "CMLM (Ghazvininejad et al. 2019)",
+            ),
+            joined(
+                of("en-de", None, "iterations"),
+                of("ro-en", "newstest2016", "bleu_tokenized"),
+                of("en-de", "newstest2014", "bleu_compound_split"),
+                of("zh-en", "newstest2017", "bleu_tokenized"),
+                of("ja-en", "aspec_test", "bleu_tokenized"),
+            ),
+        ),
+        "F2a": (("ccan",), of("en-de", "newstest2014", "local_share", layers=LAYERS)),
+        "F2b": (("cmlm", "ccan"), of("en-de", "newstest2014", "ngram_accuracy", tags=(1, 3, 5, 7, 9), difference=True)),
+        "T5": (("cmlm", "ccan"), of("en-de", "senteval", "probe", tags=TASKS)),
+    },
+    "context_aware_self_attention": {
+        "T1": (
+            (
+                *("transformer", "context_aware_global", "context_aware_deep_global", "context_aware_deep"),
+                *("context_aware_encoder", "context_aware_decoder_deep_global", "context_aware_decoder"),
+                "context_aware_both",
+            ),
+            of("en-de", "newstest2014", "bleu_tokenized")
+            | of("en-de", None, "parameters", "training_speed", "decoding_speed"),
+        ),
+        "T2": (
+            (
+                *("Vaswani et al. (2017) base", "Vaswani et al. (2017) big", "Hassan et al. (2018)"),
+                *("transformer", "context_aware_encoder", "transformer_big", "context_aware_big"),
+            ),
+            joined(
+                *(of(pair, None, "parameters", "training_speed") for pair in ("zh-en", "en-de")),
+                of("zh-en", "newstest2017", "bleu_tokenized"),
+                of("en-de", "newstest2014", "bleu_tokenized"),
+            ),
+        ),
+        "footnote": (
+            ("context_aware_encoder", "context_aware_without_gates"),
+            of("en-de", "newstest2014", "bleu_tokenized", difference=True),
+        ),
+        "F2": (
+            tuple(f"context_aware_{context}" for context in ("deep", "global", "deep_global", "encoder")),
+            of("en-de", "newstest2013", "gate_encoder_query", "gate_encoder_key", layers=LAYERS),
+        ),
+        "T3": (
+            ("transformer", *(f"context_aware_{mixed}" for mixed in ("encoder", "keys", "queries"))),
+            of("en-de", "newstest2013", "bleu_tokenized"),
+        ),
+        "F3": (
+            ("context_aware_both",),
+            of("en-de", "newstest2013", *(f"gate_{stack}_{side}" for stack in STACKS for side in ("query", "key"))),
+        ),
+        "F4": (
+            ("context_aware_deep_global",),
+            of("en-de", "newstest2013", "gate_encoder_query", "gate_encoder_key", tags=UNIVERSAL),
+        ),
+        "F5": (
+            ("transformer", *(f"context_aware_{context}" for context in ("deep", "global", "deep_global", "encoder"))),
+            of("en-de", "newstest2013", "bleu_of_tenth", tags=range(1, 11), difference=True),
+        ),
+    },
+    "hierarchical_attention": {
+        "T1": (
+            (*HAN, "han_decoder_source", "han_decoder_alignment"),
+            joined(*(of(*text, "bleu_lowercased" if text[1] == "test" else "bleu_tokenized") for text in DOCUMENTS))
+            | of("zh-en", "ted_tst2010_2013", "bleu_lowercased"),
+        ),
+        "T2": (
+            ("TED Es-En", "TED Zh-En", "subtitles Es-En", "subtitles Zh-En", "news Es-En"),
+            of("any", "train", "sentences_of_text", "documents_of_text")
+            | of("any", "train", "words_of_text", tags=("es", "zh", "en")),
+        ),
+        "T3": (
+            ("transformer", "han_joint", *(f"han_joint_{number}" for number in (1, 5, 7))),
+            joined(*(of(*text, "bleu_lowercased" if text[1] == "test" else "bleu_tokenized") for text in DOCUMENTS)),
+        ),
+        "T4": (
+            (*HAN, "Human reference"),
+            joined(*(of(*text, "apt_pronouns", "apt_nouns", "cohesion", "coherence") for text in DOCUMENTS)),
+        ),
+        "T5/F": (("han_joint",), of("es-en", "ted_tst2010_2012", "attention_to_sentence")),
+        "speed": (("transformer", "cache_memory", "han_joint"), of("zh-en", None, "training_speed")),
+    },
+}
+
+CLAIMS = {
+    "dual_contextual": """
+        dual_context_encoder > transformer, BLEU (Table 1)
+        dual_context_decoder > transformer, BLEU (Table 1)
+        dual_context_both > transformer, BLEU (Table 1)
+        dual_context_encoder > dual_context_decoder, BLEU (Table 1)
+        dual_context_both < dual_context_encoder, BLEU (Table 1)
+        dual_context_both < transformer dual_context_encoder dual_context_decoder, training_speed (Table 1)
+        dual_context_encoder > dual_context_decoder, BLEU (Table 2)
+        dual_context_both > dual_context_encoder, BLEU (Table 2: vi_en)
+        dual_context_both < dual_context_encoder, BLEU (Table 2: en_vi en_vi_gain es_en es_en_gain en_es
+            ro_en en_ro fr_en en_fr)
+        dual_context_encoder > dual_context_kernel_8, BLEU (sections 6 and 7.2, Figure 3)
+        dual_context_kernel_8 > transformer, BLEU (sections 6 and 7.2, Figure 3)
+        dual_context_encoder > dual_context_kernel_5 dual_context_kernel_6 dual_context_kernel_7
+            dual_context_kernel_8, BLEU (Figure 3)
+        dual_context_kernel_3 = dual_context_kernel_4, BLEU (Figure 3)
+        dual_context_kernel_5 = dual_context_kernel_6 dual_context_kernel_7, BLEU (Figure 3)
+        dual_context_encoder > dual_context_kernel_8, divergence_encoder (Figure 4b)
+        dual_context_kernel_5 < dual_context_encoder, divergence_encoder in layer 2 (Figure 4a)
+        dual_context_encoder > itself, divergence_encoder in layer 3 4 5 6 and divergence_encoder in layer 1
+            2 (Figure 4a)
+        dual_context_encoder > dual_context_layers_1, BLEU (Table 5)
+        dual_context_encoder > dual_context_layers_1 dual_context_layers_1_2 dual_context_layers_1_3
+            dual_context_layers_1_4 dual_context_layers_5_6, BLEU (Table 5)
+        dual_context_layers_1_2 > dual_context_layers_5_6, BLEU (section 7.3, Table 5)
+        dual_context_layers_5_6 < dual_context_layers_1 dual_context_layers_1_2 dual_context_layers_1_3
+            dual_context_layers_1_4 dual_context_encoder, BLEU (section 7.3, Table 5)
+        dual_context_layers_5_6 > transformer, BLEU (Table 5)
+        dual_context_layers_1 > dual_context_layers_1_2 dual_context_layers_1_3 dual_context_layers_5_6, BLEU (Table 5)
+        dual_context_layers_1_4 > dual_context_layers_1_2 dual_context_layers_1_3 dual_context_layers_5_6,
+            BLEU (Table 5)
+        dual_context_encoder > its baseline, probe of surface (section 7.1.1, Table 4)
+        dual_context_encoder > its baseline, probe of syntactic (Table 4)
+        dual_context_encoder = its baseline, probe of semantic (Table 4)
+        dual_context_encoder > its baseline, bleu_of_units of 10 20 30 40 50 (Figure 5)
+        dual_context_encoder = its baseline, bleu_of_units of 0 (Figure 5)
+    """,
+    "lexical_shortcuts": """
+        lexical_shortcuts > transformer, BLEU (Table 1)
+        lexical_shortcuts_fusion > transformer, BLEU (Table 1)
+        lexical_shortcuts_fusion > lexical_shortcuts, BLEU (Table 1)
+        gain of lexical_shortcuts_fusion_big < lexical_shortcuts_fusion, BLEU (section 3.3, Table 1)
+        lexical_shortcuts_fusion_big > transformer_big, BLEU (Table 1)
+        lexical_shortcuts_fusion > transformer, BLEU (Table 2)
+        lexical_shortcuts_fusion_small > transformer_small, BLEU (Table 3)
+        lexical_shortcuts_fusion > lexical_shortcuts_non_lexical, BLEU (Table 4)
+        lexical_shortcuts_fusion > lexical_shortcuts_cross, BLEU (Table 4)
+        lexical_shortcuts_all < lexical_shortcuts_fusion, BLEU (Table 4)
+        lexical_shortcuts_fusion > lexical_shortcuts_encoder lexical_shortcuts_decoder, BLEU (Figure 5)
+        lexical_shortcuts_fusion < its baseline, lexical_encoder in layer 1 2 3 4 5 6 (title, Figures 3 and 4)
+        lexical_shortcuts_fusion < its baseline, lexical_decoder in layer 1 2 3 4 5 6 (title, Figures 3 and 4)
+        lexical_shortcuts_fusion < its baseline, cosine_encoder_sentences in layer 1 2 3 4 5 6 (section 4.1,
+            Figures 6 and 7)
+        lexical_shortcuts_fusion < its baseline, cosine_decoder_sentences in layer 1 2 3 4 5 6 (section 4.1,
+            Figures 6 and 7)
+        lexical_shortcuts_fusion > its baseline, accuracy of all (ContraWSD)
+        lexical_shortcuts = 0.5, gate_encoder_key gate_encoder_value gate_decoder_key gate_decoder_value (appendix)
+    """,
+    "context_aware_cross_attention": """
+        ccan > cmlm, BLEU (Table 4)
+        ccan < its baseline, locality_entropy (Table 2)
+        cmlm > transformer_big, locality_entropy (Table 2)
+        ccan > transformer, BLEU (Table 4: en_de zh_en ja_en)
+        ccan > ccan_window_3 ccan_window_5 ccan_window_7 ccan_window_11, BLEU (Table 3, left)
+        ccan > ccan_layers_1, BLEU (Table 3, right)
+        ccan > ccan_layers_1 ccan_layers_1_3 ccan_layers_6 ccan_layers_4_6, BLEU (Table 3, right)
+        ccan_layers_4_6 > ccan_layers_1_3, BLEU (Table 3, right)
+        ccan_layers_6 > ccan_layers_1, BLEU (Table 3, right)
+        ccan > itself, local_share in layer 1 and local_share in layer -2 (Figure 2a)
+        ccan > itself, local_share in layer -1 and local_share in layer -2 (Figure 2a)
+        ccan > its baseline, ngram_accuracy of 1 3 5 7 9 (Figure 2b)
+        ccan > its baseline, ngram_accuracy of 9 (Figure 2b)
+        ccan > its baseline, probe of tree_depth top_constituents bigram_shift (Table 5)
+    """,
+    "context_aware_self_attention": """
+        context_aware_encoder > transformer, BLEU (Table 1)
+        context_aware_global > transformer, BLEU (Table 1)
+        context_aware_deep > transformer, BLEU (Table 1)
+        context_aware_decoder > transformer, BLEU (Table 1)
+        context_aware_encoder > context_aware_decoder, BLEU (Table 1)
+        context_aware_both < context_aware_encoder, BLEU (Table 1)
+        context_aware_deep_global > context_aware_global, BLEU (Table 1)
+        context_aware_encoder > context_aware_deep_global, BLEU (Table 1)
+        context_aware_encoder > context_aware_deep, BLEU (Table 1)
+        context_aware_encoder > transformer, BLEU (Table 2: zh_en)
+        context_aware_big > transformer_big, BLEU (Table 2)
+        context_aware_encoder > context_aware_keys, BLEU (Table 3)
+        context_aware_keys > context_aware_queries, BLEU (Table 3)
+        context_aware_without_gates < its baseline, BLEU (Footnote 1)
+        context_aware_global > itself, gate_encoder_query gate_encoder_key in layer 1 and gate_encoder_query
+            gate_encoder_key in layer -1 (Figure 2)
+        context_aware_global > itself, gate_encoder_key and gate_encoder_query (Figure 2)
+        context_aware_deep = 0.5, gate_encoder_query gate_encoder_key in layer 2 3 4 5 6 (Figure 2)
+        context_aware_both < itself, gate_decoder_query gate_decoder_key and gate_encoder_query
+            gate_encoder_key (Figure 3)
+        context_aware_deep_global > itself, gate_encoder_query gate_encoder_key of SYM DET CONJ PRT PRON ADP
+            and gate_encoder_query gate_encoder_key of NOUN VERB ADJ ADV (Figure 4)
+        context_aware_deep_global > context_aware_deep, bleu_of_tenth of 8 9 10 (Figure 5)
+        context_aware_deep > context_aware_deep_global, bleu_of_tenth of 1 2 3 (Figure 5)
+    """,
+    "hierarchical_attention": """
+        han_encoder > transformer, BLEU (Table 1)
+        han_joint > transformer, BLEU (Table 1)
+        han_joint > han_encoder, BLEU (Table 1)
+        han_joint > han_decoder, BLEU (Table 1)
+        han_joint > cache_memory, BLEU (Table 1)
+        han_decoder > cache_memory, BLEU (Table 1)
+        han_decoder_source > cache_memory, BLEU (Table 1)
+        han_decoder_alignment > cache_memory, BLEU (Table 1)
+        han_decoder = han_decoder_source han_decoder_alignment, BLEU (Table 1)
+        han_joint > han_joint_1, BLEU (Table 3)
+        han_joint > han_joint_1 han_joint_5 han_joint_7, BLEU (Table 3: ted_es_en ted_zh_en news_es_en)
+        han_joint = han_joint_5 han_joint_7, BLEU (Table 3: subtitles_zh_en subtitles_es_en)
+        han_joint > its baseline, apt_pronouns (Table 4)
+        han_joint > transformer cache_memory han_encoder han_decoder, apt_pronouns (Table 4: ted_es_en
+            ted_zh_en news_es_en)
+        han_encoder > transformer cache_memory han_joint han_decoder, apt_pronouns (Table 4: subtitles_es_en
+            subtitles_zh_en)
+        han_joint > transformer cache_memory han_encoder han_decoder, apt_nouns (Table 4)
+        han_decoder > transformer, cohesion (Table 4)
+        han_decoder > transformer cache_memory han_encoder han_joint, cohesion (Table 4)
+        han_joint > transformer cache_memory han_encoder han_decoder, coherence (Table 4)
+        han_joint = cache_memory, training_speed (Text)
+    """,
+}

@@ -1,0 +1,184 @@
+"""The papers' tables and claims are all there, and each cell that is missing has a command that fills it."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from paper_checklist import CLAIMS, TABLES
+
+from context_nmt.report.cells import DASH
+from context_nmt.report.papers.claim_lines import headlines
+from context_nmt.report.papers.comparison import BLANK, CITED, SPEED, WITH_ANY, comparisons_of
+from context_nmt.report.papers.filling import NO_EXPERIMENT
+from context_nmt.report.papers.published import COSTS, read_papers
+from context_nmt.results.reading import read_all
+from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import read_parameters
+
+ROOT = Path(__file__).parents[1]
+PAPERS = read_papers()
+SIGNS = {"higher": ">", "lower": "<", "equal": "="}
+AWAITED = {  # experiments that are not there yet, by the texts of their columns
+    ("en-vi", "tst2013"): "iwslt15-en-vi",
+    ("vi-en", "tst2013"): "iwslt15-vi-en",
+    ("es-en", "tst2014"): "iwslt14-es-en",
+    ("en-es", "tst2014"): "iwslt14-en-es",
+    ("ro-en", "tst2014"): "iwslt14-ro-en",
+    ("en-ro", "tst2014"): "iwslt14-en-ro",
+    ("fr-en", "tst2014_2015"): "iwslt15-fr-en",
+    ("en-fr", "tst2014_2015"): "iwslt15-en-fr",
+    ("de-en", "newstest2014"): "wmt14-de-en-lexical-shortcuts",
+    ("de-en", "newstest2017"): "wmt14-de-en-lexical-shortcuts",
+    ("de-en", "contrawsd"): "wmt14-de-en-lexical-shortcuts",
+    ("en-ru", "newstest2017"): "wmt17-en-ru-lexical-shortcuts",
+    ("en-ru", "newstest2018"): "wmt17-en-ru-lexical-shortcuts",
+    ("en-cs", "newstest2015"): "wmt18-en-cs-lexical-shortcuts",
+    ("en-cs", "newstest2018"): "wmt18-en-cs-lexical-shortcuts",
+    ("en-fi", "newstest2015"): "wmt18-en-fi-lexical-shortcuts",
+    ("en-fi", "newstest2018"): "wmt18-en-fi-lexical-shortcuts",
+    ("ro-en", "newstest2016"): "wmt16-ro-en-cross-attention",
+    ("zh-en", "newstest2017"): "wmt17-zh-en-cross-attention",
+    ("ja-en", "aspec_test"): "aspec-ja-en-cross-attention",
+    ("es-en", "ted_tst2010_2012"): "ted-es-en",
+    ("zh-en", "ted_tst2010_2013"): "ted-zh-en",
+    ("es-en", "subtitles_test"): "opensubtitles2018-es-en",
+    ("es-en", "newstest2009_2013"): "news-commentary-es-en",
+    ("any", "train"): "ted-es-en",
+}
+
+
+def key(column):
+    return column.languages, column.test_set, column.metric, column.layer, str(column.tag), column.difference
+
+
+def entries(paper, name):
+    """The tables of a paper with a name of the checklist."""
+    return [table for table in PAPERS[paper].tables if name in table.checklist]
+
+
+@pytest.mark.parametrize("paper", TABLES)
+def test_every_table_and_figure_has_its_rows_and_columns(paper):
+    assert {name for table in PAPERS[paper].tables for name in table.checklist} == set(TABLES[paper])
+    assert all(table.checklist for table in PAPERS[paper].tables)
+    for name, (rows, columns) in TABLES[paper].items():
+        tables = entries(paper, name)
+        for table in tables:
+            assert {row.variant or row.label for row in table.rows if not row.added} == set(rows), table.id
+        assert {key(column) for table in tables for column in table.columns} == columns, name
+
+
+@pytest.mark.parametrize("paper", CLAIMS)
+def test_every_claim_is_there(paper):
+    listed = [" ".join(claim.split()) for claim in re.split(r"\n {8}(?! )", CLAIMS[paper].rstrip()) if claim.strip()]
+    claims = [*headlines(PAPERS[paper]), *PAPERS[paper].claims]
+    assert sorted(written(claim) for claim in claims if not claim.is_question) == sorted(listed)
+
+
+def written(claim):
+    """A claim as in the list."""
+    measure, other = in_words(claim.measure), " ".join(claim.against)
+    if claim.against_measure:
+        measure, other = f"{measure} and {in_words(claim.against_measure)}", "itself"
+    elif claim.to is not None:
+        other = f"{claim.to:g}"
+    columns = f": {' '.join(claim.columns)}" if claim.columns else ""
+    gain = "gain of " if claim.gains else ""
+    other = other or "its baseline"
+    return f"{gain}{claim.variant} {SIGNS[claim.direction]} {other}, {measure} ({claim.place}{columns})"
+
+
+def in_words(measure):
+    if measure is None:
+        return "BLEU"
+    texts = [" ".join(map(str, values)) for values in map(listed, (measure.metric, measure.layer, measure.tag))]
+    return texts[0] + (f" in layer {texts[1]}" if texts[1] else "") + (f" of {texts[2]}" if texts[2] else "")
+
+
+def listed(value):
+    values = value if isinstance(value, tuple) else (value,)
+    return [one for one in values if one not in (None, "")]
+
+
+@pytest.fixture(scope="module")
+def comparisons():
+    experiments = read_all(Experiment(ROOT))
+    return [comparison for name, paper in PAPERS.items() for comparison in comparisons_of(name, paper, experiments)]
+
+
+def test_every_dash_has_a_command_that_runs_one_system_of_an_experiment(comparisons):
+    for comparison in comparisons:
+        table, grid = comparison.table, comparison.grid
+        for row, cells in zip(table.rows, (row.cells for row in grid.rows), strict=True):
+            for heading, cell in zip(grid.headings, cells, strict=True):
+                assert (cell.text == DASH) == bool(cell.command), (table.id, row.label, heading)
+                if not cell.command or cell.command == SPEED:
+                    continue
+                if cell.command == NO_EXPERIMENT:
+                    assert heading.group in ("Not run: no experiment", "Not run: the text of each"), (table.id, heading)
+                    continue
+                experiment, variant = runs(cell.command)
+                assert variant == row.variant or row.experiment == experiment, cell.command
+                if not table.command:
+                    assert variant in parameters(experiment).variants, cell.command
+
+
+def runs(command):
+    """The experiment and the system that a command runs."""
+    (found,) = re.findall(r"make repro(?: NAME=(\S+))? ONLY=(\w+)", command)
+    return found
+
+
+@cache
+def parameters(experiment):
+    return read_parameters(ROOT / "experiments" / experiment / "params.yaml" if experiment else ROOT / "params.yaml")
+
+
+def test_every_cell_of_the_papers_is_filled_or_has_such_a_command(comparisons):
+    awaited = set()
+    for comparison in comparisons:
+        table = comparison.table
+        if table.command:
+            experiment, _ = runs(table.command)
+            assert (ROOT / "experiments" / experiment).is_dir() or experiment in AWAITED.values()
+            continue
+        texts = {(column.languages, column.test_set) for column in table.columns if column.metric not in COSTS}
+        gaps = {(column.languages, column.test_set): gap for gap in comparison.gaps for column in gap.columns}
+        for text in texts:
+            for row in (row for row in table.rows if (row.variant or row.experiment) and not row.added):
+                command = gaps[text].command(row) if text in gaps else ""
+                if command == NO_EXPERIMENT:
+                    assert text in AWAITED, (table.id, row.label, text)
+                    awaited.add(text)
+                elif command and not row.experiment:
+                    languages, test_set = text
+                    settings = parameters(runs(command)[0])
+                    sets = (*settings.corpus.tests, *settings.corpus.groups, *settings.corpus.contrastive)
+                    assert settings.corpus.direction == languages
+                    assert test_set in (*sets, settings.probing.tasks)
+                else:
+                    columns = [column.id for column in table.columns if (column.languages, column.test_set) == text]
+                    is_filled = row.experiment or set(columns) <= set(row.empty)
+                    assert is_filled or is_measured(comparison, row, text), (table.id, row.label, text)
+    assert awaited == set(AWAITED)  # the others have come
+
+
+def is_measured(comparison, row, text):
+    """Whether an experiment on the text of some columns has this row, with a command for what it lacks."""
+    return any(
+        (results.settings.corpus.direction, row.variant in results.settings.variants) == (text[0], True)
+        and text[1] in results.sets
+        for results in comparison.experiments
+    )
+
+
+def test_cells_that_no_system_can_fill_say_so(comparisons):
+    for comparison in comparisons:
+        for row, cells in zip(comparison.table.rows, (row.cells for row in comparison.grid.rows), strict=True):
+            ours = [cell for heading, cell in zip(comparison.grid.headings, cells, strict=True) if is_ours(heading)]
+            if row.variant is None and row.experiment is None:
+                assert all(cell in ((CITED,) if not row.subject else (WITH_ANY, BLANK)) or cell.value for cell in ours)
+
+
+def is_ours(heading):
+    return heading.group != "Published"
