@@ -13,7 +13,9 @@ from context_nmt.settings.miniature import MiniatureSettings
 
 SACREBLEU = "sacrebleu://"  # prefix of the addresses of files that the sacrebleu package downloads
 SKIPPED = "_"  # instead of the name of a field
-Format = Literal["text", "bcontrast", "contrapro", "contrawsd", "discourse_mt", "iwslt", "opus_moses", "opus_xml", "tvsub"]
+Format = Literal[
+    "text", "bcontrast", "contrapro", "contrawsd", "discourse_mt", "iwslt", "opus_moses", "opus_xml", "tvsub"
+]
 SEVERAL_SPLITS = ("opus_moses", "opus_xml", "tvsub")  # formats whose archives have all the splits that they give
 CONTRASTIVE = ("contrapro", "contrawsd", "discourse_mt")  # formats of contrastive sets; `to` is the name of the set
 # Keys that a plan has only if they are given, so that a new key changes no plan without it.
