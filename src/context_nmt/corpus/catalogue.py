@@ -15,6 +15,7 @@ SACREBLEU = "sacrebleu://"  # prefix of the addresses of files that the sacreble
 SKIPPED = "_"  # instead of the name of a field
 Format = Literal["text", "bcontrast", "contrawsd", "discourse_mt", "iwslt", "opus_moses", "opus_xml", "tvsub"]
 SEVERAL_SPLITS = ("opus_moses", "opus_xml", "tvsub")  # formats whose archives have all the splits that they give
+CONTRASTIVE = ("contrawsd", "discourse_mt")  # formats of contrastive sets; `to` is the name of the set
 # Keys that a plan has only if they are given, so that a new key changes no plan without it.
 LATER = ("by_hand", "format", "held_out_documents", "held_out_every", "seed")
 
@@ -129,6 +130,11 @@ class CorpusEntry(Checked):
         require(bool(names or self.sacrebleu), "an entry needs files or sacrebleu")
         names += [file.name for test_set in self.sacrebleu for file in test_set.files]
         require(len(set(names)) == len(names), f"two files have the same name: {sorted(names)}")
+
+    @property
+    def contrastive_sets(self) -> list[str]:
+        """Names of the contrastive sets, each once."""
+        return sorted({str(file.to) for file in self.files if (file.format or self.format) in CONTRASTIVE})
 
 
 def entry_values(entry: CorpusEntry | MiniatureSettings) -> dict[str, Any]:

@@ -157,7 +157,7 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
                 f" {known} under download"
             )
     entry = entries.get(corpus.name)
-    known_sets = CONTRASTIVE_SETS if isinstance(entry, MiniatureSettings) else ()
+    known_sets = entry.contrastive_sets if isinstance(entry, CorpusEntry) else CONTRASTIVE_SETS
     if extra := sorted(set(corpus.contrastive) - set(known_sets)) if entry else []:
         yield (
             f"{parameters}: corpus.contrastive: {extra}: {corpus.name} has {', '.join(known_sets) or 'no such sets'},"
