@@ -105,7 +105,7 @@ def reproduced(monkeypatch):
     folders = []
     monkeypatch.setattr(
         "context_nmt.pipeline.repro.reproduce",
-        lambda folder, jobs, *, allow_missing: folders.append((folder, jobs, allow_missing)),
+        lambda folder, jobs, *, allow_missing, only: folders.append((folder, jobs, allow_missing, only)),
     )
     return folders
 
@@ -117,12 +117,13 @@ def test_an_experiment_is_named_by_its_folder_or_its_name(call, tmp_path, monkey
         (Path(folder) / "params.yaml").write_text("{}")
     one, two = Path("experiments/one"), Path("two")
     calls = {
-        (): (Path(), None, False),
-        (".",): (Path(), None, False),
-        ("one", "--jobs", "3"): (one, 3, False),
-        ("two",): (two, None, False),
-        (str(tmp_path / "two"),): (tmp_path / "two", None, False),
-        ("experiments/one", "--allow-missing"): (one, None, True),
+        (): (Path(), None, False, None),
+        (".",): (Path(), None, False, None),
+        ("one", "--jobs", "3"): (one, 3, False, None),
+        ("two",): (two, None, False, None),
+        (str(tmp_path / "two"),): (tmp_path / "two", None, False, None),
+        ("experiments/one", "--allow-missing"): (one, None, True, None),
+        ("one", "--only", "cmlm"): (one, None, False, "cmlm"),
     }
     for arguments in calls:
         assert call("repro", *arguments) == (0, "", "")

@@ -244,7 +244,10 @@ def test_sentences_follow_from_numbers(root):
         assert part in gain
     assert "the loss may be chance" in sure(Difference(-0.5, (-2, 1), 0.5))[0]
     assert "seeds disagree" in sure(Difference(0.5, (-2, 3), 1.0))[0]
-    assert "this one seed is significant" in sure(Difference(0.5, None, 0.04))[0]
+    assert (
+        f"this one seed is significant (one-sided paired bootstrap, p = 0.04; {UNCORRECTED})"
+        in sure(Difference(0.5, None, 0.04))[0]
+    )
     assert "this one seed may be chance" in sure(Difference(0.5, None, 0.05))[0]
     ours = changed_columns(PAPER, "Table 1", test_set="test")
     unknown = summarise(ours, comparisons_of("dual_contextual", ours, others[1:]))
@@ -364,7 +367,7 @@ def test_every_claim_is_on_a_line_of_both_pages(root):
     assert str(sum(map(len, lines.values()))) in pages[0]  # so many are not corrected for
     ran = {line.says: line for line in lines["dual_contextual"] if line.numbers != DASH}
     decoder = ran["Dec-DC: better than Transformer"]
-    assert decoder.numbers.startswith("birds en-de (more), seed 1, out of date: dual_context_decoder 9")
+    assert decoder.numbers.startswith("more: dual_context_decoder 9")
     encoder = ran["Enc-DC: better than Transformer"]
     assert (encoder.where, encoder.published, encoder.elsewhere) == ("Table 1", "+0.89", "")
     assert encoder.verdict.startswith("as claimed, ")

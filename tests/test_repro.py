@@ -296,6 +296,32 @@ def test_without_the_cache_only_what_a_changed_stage_needs_is_made_again_on_dema
     assert rerun(chained, "--allow-missing") == ["decode-three", "text", "train-three"]
 
 
+OF_ALL = {
+    "stages": {
+        "train": {
+            "matrix": {"variant": "${variants}", "seed": "${seeds}"},
+            "cmd": "mkdir -p made && echo ${item.variant} | tee -a log > made/${item.variant}-${item.seed}",
+            "outs": ["made/${item.variant}-${item.seed}"],
+        },
+        "report": {"cmd": "echo report >> log && ls made > report", "deps": ["made"], "outs": ["report"]},
+    }
+}
+
+
+def test_one_variant_runs_with_those_it_starts_from_and_is_compared_with(project):
+    (project / "dvc.yaml").write_text(yaml.safe_dump(OF_ALL, sort_keys=False))
+    variants = {"base": {}, "one": {"baseline": "base"}, "two": {}, "reader": {"baseline": "two"}}
+    train = {"bitext": ["base", "one", "two"], "document": ["reader"], "document_start": "one"}
+    (project / "params.yaml").write_text(yaml.safe_dump(PARAMETERS | {"variants": variants, "train": train}))
+    status, lines = finish(start(project, "", "--only", "none"))
+    assert status == 1
+    assert "--only none: no such variant in params.yaml; there are base, one, " in lines[0]
+    assert rerun(project, "--only", "one") == ["base", "one", "report"]
+    assert (project / "report").read_text() == "base-1\none-1\n"
+    assert rerun(project, "--only", "one") == ["base", "one", "report"]  # nothing more
+    assert rerun(project, "--only", "reader") == ["base", "one", "reader", "report", "report", "two"]
+
+
 def test_an_error_of_dvc_is_shown(chained):
     (chained / "words").unlink()
     status, lines = finish(start(chained, "", "--jobs", "2"))

@@ -33,9 +33,8 @@ def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False, on
     experiment = Experiment(folder)
     settings, cores = experiment.settings, usable_cores()
     if only not in (None, *settings.variants):
-        raise UserError(
-            f"--only {only}: no such variant in {experiment.parameters}; there are {list(settings.variants)}"
-        )
+        known = ", ".join(settings.variants)
+        raise UserError(f"--only {only}: no such variant in {experiment.parameters}; there are {known}")
     runs = len(settings.variants) * len(settings.seeds)
     jobs = min(runs, jobs or (1 if list(Path("/dev").glob("nvidia[0-9]*")) else cores))
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])

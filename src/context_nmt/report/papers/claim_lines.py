@@ -67,7 +67,7 @@ def _line(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> ClaimLi
         where=claim.place or DASH,
         published=" … ".join(dict.fromkeys(str(gain) for gain in (*gains[:1], *gains[-1:])))
         or (DASH if claim.is_question else "in words"),
-        numbers=f"{first.results.title}: {first.numbers()}" if first else DASH,
+        numbers=f"{first.experiment}: {first.numbers()}" if first else DASH,
         verdict=f"{first.way}, {first.certainty}" if first else nothing,
         elsewhere=", ".join(_counts(outcomes[1:])),
     )

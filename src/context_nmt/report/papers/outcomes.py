@@ -74,6 +74,12 @@ class Outcome:
         return self.side.results
 
     @property
+    def experiment(self) -> str:
+        """The experiment's name, or the corpus and direction of the one that is reported."""
+        corpus = self.results.settings.corpus
+        return self.results.name or f"{corpus.name} {corpus.direction}"
+
+    @property
     def gain(self) -> float:
         """The difference, as in the experiment's tables if they have it."""
         reference = self.other.value if self.other else self.claim.to or 0.0

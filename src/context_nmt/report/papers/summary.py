@@ -15,7 +15,7 @@ from context_nmt.results.number_text import interval_text, p_text, signed
 from context_nmt.results.table import name_of
 
 TESTS = {"bootstrap": "one-sided paired bootstrap", "sign": "sign test"}
-UNCORRECTED = "this is not corrected for the number of claims"
+UNCORRECTED = "not corrected for the number of claims"
 OTHER_TEXT = (
     "The text and the models of all these results differ from the paper's: they show whether the mechanism helps there,"
     " and neither confirm nor refute the published numbers."
@@ -108,10 +108,10 @@ def _sure(finding: Finding) -> str:
     if gain.interval:
         ends = f"its 95% interval over {seeds} seeds, {interval_text(gain.interval)}"
         if is_certain(gain):
-            return f"{start}is larger than the variation between seeds: {ends}, excludes 0 ({p}); {UNCORRECTED}."
+            return f"{start}is larger than the variation between seeds: {ends}, excludes 0 ({p}; {UNCORRECTED})."
         return f"{start}may be chance: {ends}, includes 0 ({p})."
     if is_certain(gain):
-        return f"{start}with this one seed is significant ({p}); another seed might not show it, and {UNCORRECTED}."
+        return f"{start}with this one seed is significant ({p}; {UNCORRECTED}); another seed might not show it."
     return f"{start}with this one seed may be chance ({p})."
 
 
