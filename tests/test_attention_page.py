@@ -13,7 +13,7 @@ from tiny_training import make_experiment
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import SPECIALS, UNKNOWN, Vocabulary
 from context_nmt.files import UserError, write_json
-from context_nmt.measures.attention.earlier_sentences import Looks, Seen, looks, modules_that_show, words_of
+from context_nmt.measures.attention.earlier_sentences import Looks, Seen, looks, modules_that_show
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
 from context_nmt.models.plans import Filling, TrainingPlan
@@ -84,8 +84,8 @@ def test_what_is_looked_at_is_what_was_read():
     own, oracle = (looks(model, SOURCES, TARGETS, read, units) for read in (TARGETS, references))
     assert [one[0] for one in oracle] == [one[0] for one in own]  # behind the encoder
     decoder = oracle[1][1]
-    assert len(decoder.words) == len(words_of(UNITS, TARGETS[1]))
-    assert len(decoder.words[0][0].words) == len(words_of(UNITS, references[0]))
+    assert len(decoder.words) == len(UNITS.words(TARGETS[1]))
+    assert len(decoder.words[0][0].words) == len(UNITS.words(references[0]))
     kept = []
     model.decoder_output.word_attention.attend.weights.register_forward_hook(lambda *given: kept.append(given[-1]))
     with torch.no_grad():
@@ -99,8 +99,8 @@ def test_what_is_looked_at_is_what_was_read():
 
 
 def test_words_are_made_of_units():
-    assert words_of(UNITS, np.array([5, 7, 4, 6, 5])) == ["bda", "c", "b"]
-    assert words_of(UNITS, np.array([], dtype=np.int64)) == []
+    assert UNITS.words(np.array([5, 7, 4, 6, 5])) == ["bda", "c", "b"]
+    assert UNITS.words(np.array([], dtype=np.int64)) == []
 
 
 def test_the_page_marks_pronouns_and_fetches_nothing(tmp_path):

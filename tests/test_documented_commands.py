@@ -161,6 +161,8 @@ def edited(values, snippet):
     """Put a snippet of YAML into settings: lists under `train` get longer, and a variant that is in none is added."""
     kept = {key: value for key, value in (values.get("train") or {}).items() if isinstance(value, list)}
     values = merged(values, snippet)
+    if "units" in snippet:
+        values["units"] = snippet["units"]  # keys of another kind are refused
     for key, names in kept.items():
         values["train"][key] = list(dict.fromkeys([*names, *values["train"][key]]))
     for name in snippet.get("variants", {}):

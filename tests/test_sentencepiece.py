@@ -4,6 +4,7 @@ import importlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,7 @@ from context_nmt.corpus.text_chain import TextChain
 from context_nmt.corpus.vocabulary import SPECIALS
 from context_nmt.decoding.decoding_run import translate_text
 from context_nmt.files import UserError, read_json, read_lines, write_lines
+from context_nmt.measures.discourse.scoring import DocumentScorer
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import read_rows
 from context_nmt.measures.scores import score_rows
@@ -207,7 +209,7 @@ def finished(tmp_path_factory):
     (folder / "params.yaml").write_text(PARAMETERS)
     data = folder / "data/toy"
     for split, count in (("train", 60), ("valid", 12)):
-        pairs = [tuple(f"{text} {number % 5}." for text in BIRDS[number % 3]) for number in range(count)]
+        pairs = [tuple(f"{text} {number % 5}." for text in BIRDS[number * number % 7 % 3]) for number in range(count)]
         for language, lines in zip(("en", "de"), zip(*pairs, strict=True), strict=True):
             write_lines(data / f"{split}.{language}", lines)
         write_lines(data / f"{split}.documents", map(str, range(0, count, 3)))
@@ -253,18 +255,21 @@ def measured(path):
     return {(row.measure.metric, row.measure.tag): row.value for row in read_rows(Path(path))}
 
 
+@pytest.mark.slow
 def test_plans_have_the_keys_of_the_kind(project):
     units = read_json(project / "metrics/plans/units.json")["units"]
     assert units == {"kind": "sentencepiece", "joint": True, "pieces": 400, "model_type": "unigram"}
     assert read_json(project / "runs/subwords/units.json") == units
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", RUNS)
 def test_translations_are_raw_text(project, variant):
     """From the test set as from standard input, and with all scores."""
     segmenter = Segmenter(project / f"runs/models/{variant}-1/text", "de")
     written = read_hypotheses(project / f"metrics/hypotheses/{variant}-1.zip", "valid")
-    assert written == [segmenter.tokens(line) for line in read_lines(f"runs/decoded/{variant}-1/valid.subwords.txt")]
+    units = read_lines(project / f"runs/decoded/{variant}-1/valid.subwords.txt")
+    assert written == [segmenter.tokens(line) for line in units]
     assert len(set(written)) > 1
     lines = read_lines(Path("data/toy/valid.en"))
     text = io.BytesIO("\n\n".join("\n".join(lines[start : start + 3]) for start in range(0, len(lines), 3)).encode())
@@ -277,14 +282,28 @@ def test_translations_are_raw_text(project, variant):
     assert {"sacrebleu", "chrf", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased", "apt_pronouns"} <= metrics
 
 
-def test_a_reference_as_a_translation_scores_100(project):
-    experiment = EvaluationFolder(project)
-    write_hypotheses(experiment.hypotheses("perfect-1"), {"valid": read_lines(Path("data/toy/valid.de"))})
-    scores = {row.measure.metric: row.value for row in score_rows(experiment, "perfect-1")}
-    assert scores == dict.fromkeys(scores, 100)
-    assert len(scores) == 5
+@pytest.mark.slow
+def test_scores_of_a_translation_do_not_depend_on_the_units(project, tmp_path, monkeypatch):
+    """As text, where units are pieces, or as tokens, where they are words: the measures are the same."""
+    shutil.copytree(project / "data", tmp_path / "data")
+    shutil.copytree(project / "src", tmp_path / "src")
+    (tmp_path / "params.yaml").write_text(PARAMETERS.replace("kind: sentencepiece, pieces: 400", "kind: words"))
+    monkeypatch.chdir(tmp_path)
+    for name in ("plan", "tokenize", "bpe"):
+        stage(name)
+    references = read_lines(tmp_path / "data/toy/valid.de")
+    translations = [*references[6:], *references[:6]]
+    tokens = [MosesSide("de", PLAIN).tokens(line) for line in translations]
+    found = []
+    for folder, lines in ((project, translations), (tmp_path, tokens)):
+        experiment = EvaluationFolder(folder)
+        write_hypotheses(experiment.hypotheses("shifted-1"), {"valid": lines})
+        found.append([*score_rows(experiment, "shifted-1"), *DocumentScorer(experiment).rows("shifted-1")])
+    assert found[0] == found[1]
+    assert {"sacrebleu", "bleu_tokenized", "apt_pronouns", "coherence"} <= {row.measure.metric for row in found[0]}
 
 
+@pytest.mark.slow
 def test_a_student_learns_the_pieces_of_its_teacher(project):
     taught = BinarizedCorpus(project / "runs/binarized", training_target=project / "runs/distilled")
     lines = read_lines(project / "runs/distilled/train.de")
@@ -293,6 +312,7 @@ def test_a_student_learns_the_pieces_of_its_teacher(project):
     assert len(lines) == 60
 
 
+@pytest.mark.slow
 def test_items_analyses_and_probes_know_words(project):
     contrast = measured("metrics/contrastive/plain-1.csv")
     assert (contrast["items", "all"], 0 <= contrast["accuracy", "all"] <= 100) == (1, True)
@@ -302,6 +322,7 @@ def test_items_analyses_and_probes_know_words(project):
     assert ("probe", "past_present") in measured("metrics/analyses/sentences/plain-1.csv")
 
 
+@pytest.mark.slow
 def test_a_page_shows_words_without_marks(project, tmp_path):
     page = tmp_path / "page.html"
     show_document(Layout(project), "han", 1, test="valid", document=1, most=3, output=page, device="cpu")
@@ -309,6 +330,7 @@ def test_a_page_shows_words_without_marks(project, tmp_path):
     assert ">owl<" in "".join(page.read_text(encoding="utf-8").split())
 
 
+@pytest.mark.slow
 def test_an_exported_model_translates_pieces(project, tmp_path):
     ctranslate2 = pytest.importorskip("ctranslate2", reason="needs the package ctranslate2 (make speed installs it)")
     from context_nmt.models.exporting import export

@@ -9,7 +9,7 @@ import torch
 from tiny_training import RUN, column, make_experiment, rows, summary, train
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.vocabulary import PADDING
+from context_nmt.corpus.vocabulary import PADDING, SPECIALS, Vocabulary
 from context_nmt.decoding import validation
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError
@@ -80,8 +80,7 @@ def test_the_curve_shows_how_it_learns(learned):
 
 def test_validation_bleu_is_that_of_words(tmp_path, monkeypatch):
     """Units are joined to words, and the best hypotheses stand in the order of the references."""
-    units = ["<pad>", "<s>", "</s>", "<unk>", "a@@", "b", "c", "d", "e", "f."]
-    vocabulary = SimpleNamespace(text=lambda ids: " ".join(units[number] for number in ids))
+    vocabulary = Vocabulary((*SPECIALS, "a@@", "b", "c", "d", "e", "f."))
     target = [np.array(sentence) for sentence in ([4, 5, 6, 7, 8, 9], [6, 5, 4, 5, 7])]
     corpus = SimpleNamespace(
         documents=lambda split: None,

@@ -38,14 +38,17 @@ def test_counts_split_at_spaces_only(tmp_path):
     assert count_units(tmp_path / "text") == {"a": 2, "b": 1, "b\u2028c": 1, "\u00a0": 1}
 
 
+def words(*units, of_sentencepiece=False):
+    vocabulary = Vocabulary((*SPECIALS, *(BYTES if of_sentencepiece else ()), *dict.fromkeys({*units} - {*BYTES})))
+    assert vocabulary.of_sentencepiece == of_sentencepiece
+    return vocabulary.words([vocabulary.units.index(unit) for unit in units])
+
+
 def test_units_make_up_words_in_the_way_of_their_kind():
-    bpe, pieces = Vocabulary((*SPECIALS, "a")), Vocabulary((*SPECIALS, *BYTES, "a"))
-    assert (bpe.of_sentencepiece, pieces.of_sentencepiece) == (False, True)
-    assert bpe.words(["▁a", "b@@", "c", "d@@"]) == ["▁a", "bc", "d"]
+    assert words("▁a", "b@@", "c", "d@@") == ["▁a", "bc", "d"]
     units = ["▁He", "▁s", "ä", "h", '▁"', "it", '."', "▁", "20", "th", "▁", "<0xE2>", "<0x82>", "<0xAC>", "<0xE2>"]
-    assert pieces.word_spans(units) == [(0, 1), (1, 4), (4, 5), (5, 6), (6, 7), (7, 10), (10, 15)]
-    assert pieces.words(units) == ["He", "säh", '"', "it", '."', "20th", "€\ufffd"]
-    assert bpe.words([]) == pieces.words([]) == []
+    assert words(*units, of_sentencepiece=True) == ["He", "säh", '"', "it", '."', "20th", "€\ufffd"]
+    assert words() == words(of_sentencepiece=True) == []
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def learn_pieces(units: UnitSettings, paths: list[Path]) -> bytes:
         )
     except RuntimeError as error:
         reason = str(error).rpartition("] ")[2]
-        raise UserError(f"units.pieces is {units.pieces}; sentencepiece cannot learn them: {reason}") from None
+        raise UserError(f"units.pieces is {units.pieces}; sentencepiece refuses it: {reason}") from None
     return model.getvalue()
 
 

@@ -77,14 +77,13 @@ class Vocabulary:
             ends = [end for end, unit in enumerate(units, start=1) if not unit.endswith(JOINER) or end == len(units)]
         return list(zip([0, *ends], ends, strict=False))
 
-    def words(self, units: Sequence[str]) -> list[str]:
-        """Return the text of each word of `word_spans`."""
+    def words(self, ids: Iterable[int]) -> list[str]:
+        """Join the units of a sentence into the words of `word_spans`."""
+        units = [self.units[number] for number in ids]
+        words = [units[start:end] for start, end in self.word_spans(units)]
         if self.of_sentencepiece:
-            return [
-                b"".join(map(_utf8, units[start:end])).decode(errors="replace") for start, end in self.word_spans(units)
-            ]
-        spans = self.word_spans(units)
-        return ["".join(unit.removesuffix(JOINER) for unit in units[start:end]) for start, end in spans]
+            return [b"".join(map(_utf8, word)).decode(errors="replace") for word in words]
+        return ["".join(unit.removesuffix(JOINER) for unit in word) for word in words]
 
     def token_spans(self, units: Sequence[str], tokens: Sequence[str]) -> list[tuple[int, int]]:
         """Return the start and end of each token of a sentence, in units; an empty list if they differ in their text.

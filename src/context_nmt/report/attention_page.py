@@ -11,7 +11,7 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import usable
 from context_nmt.files import UserError
-from context_nmt.measures.attention.earlier_sentences import Looks, looks, modules_that_show, words_of
+from context_nmt.measures.attention.earlier_sentences import Looks, looks, modules_that_show
 from context_nmt.measures.discourse.word_accuracy import PRONOUNS
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
@@ -84,10 +84,10 @@ def show_document(
     sentences = [
         Sentence(
             line=line + 1,
-            source=words_of(vocabularies["source"], sources[index]),
-            translation=words_of(vocabularies["target"], translations[index]),
-            reference=words_of(vocabularies["target"], references[index]),
-            seen_target=words_of(vocabularies["target"], target_context[index]),
+            source=vocabularies["source"].words(sources[index]),
+            translation=vocabularies["target"].words(translations[index]),
+            reference=vocabularies["target"].words(references[index]),
+            seen_target=vocabularies["target"].words(target_context[index]),
             looks=looks_by_sentence[index],
         )
         for index, line in enumerate(lines)

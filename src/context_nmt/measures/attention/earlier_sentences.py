@@ -118,8 +118,3 @@ class _Earlier:
 
 def _units(vocabulary: Vocabulary, ids: Ids) -> list[str]:
     return [vocabulary.units[number] for number in ids.tolist()]
-
-
-def words_of(vocabulary: Vocabulary, ids: Ids) -> list[str]:
-    """Join the units of a sentence into words."""
-    return vocabulary.words(_units(vocabulary, ids))
