@@ -32,7 +32,7 @@ def print_attended_words(
     corpus = BinarizedCorpus(experiment.binarized)
     number = _number(corpus, test, word, sentence)
     table = Table(title=f"{test}, sentence {number + 1}: {word}", title_justify="left", box=box.SIMPLE_HEAD)
-    for title in ("run", *(f"word {rank}" for rank in range(1, COLUMNS + 1)), "translation"):
+    for title in ("run", *(f"source word {rank}" for rank in range(1, COLUMNS + 1)), "translation"):
         table.add_column(title)
     for run in runs:
         variant = run.rpartition("-")[0]
