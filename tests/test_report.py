@@ -236,8 +236,8 @@ def test_sentences_follow_from_numbers(root):
     assert text == OTHER_TEXT
     for part in (
         "birds en-de, seeds 1, 2: Both & <more>",
-        "the gain is larger than the variation between seeds",
-        "+0.50 … +2.50, excludes 0",
+        "the gain has a 95% interval",
+        "+0.50 … +2.50, that excludes 0",
         "p = 0.004",
         UNCORRECTED,
     ):
