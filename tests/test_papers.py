@@ -119,6 +119,35 @@ def test_the_paper_s_own_test_set_stands_beside_it(tmp_path, results):
     assert paper.citation() == "A. Finch, B. Wren (1999). On birds. Nest. doi 10.1/birds"
 
 
+def test_a_row_may_be_about_the_reference_or_a_text_instead_of_a_system(tmp_path, results):
+    human, size = Measure("test", "cohesion"), Measure("train", "sentences_of_text")
+    numbers = {("human", human): 0.25, ("text", size): 1234.0}
+    found = replace(
+        results, rows={run: [*rows, *rows_of({"test": {"cohesion": 0.5}})] for run, rows in results.rows.items()}
+    )
+    found.__dict__["reference_values"] = numbers
+    columns = {
+        "columns_0": {"metric": "cohesion"},
+        "columns_1": {"metric": "sentences_of_text", "test_set": "train", "languages": "any"},
+    }
+    nothing = {f"rows_{number}": {"published": {}, "marks": {}} for number in (1, 2, 3)}
+    about = {"published": {}, "subject": "human"}
+    row = row_of(read(tmp_path, **columns, **nothing, rows_0=about), found, "someone else")
+    assert (row["test, cohesion"], row["train, sentences_of_text"]) == ("0.25", "")
+    for folder, expected in ((results.folder, "1,234"), ("other", "")):
+        about = {"published": {}, "subject": "text", "experiment": folder}
+        row = row_of(read(tmp_path, **columns, **nothing, rows_0=about), found, "someone else")
+        assert (row["test, cohesion"], row["train, sentences_of_text"]) == ("", expected)
+
+
+def test_the_iterations_of_masked_systems_are_those_of_their_decoding(tmp_path, results):
+    paper = read(tmp_path, columns_3={"metric": "iterations", "decimals": 0})
+    assert row_of(paper, results)["iterations"] == ""
+    models = results.models | {"gauss": results.models["gauss"] | {"kind": "masked"}}
+    row = row_of(paper, replace(results, models=models))
+    assert row["iterations"] == str(results.settings.decoding.iterations)
+
+
 @pytest.mark.parametrize("change", [{"columns_0": {"test_set": "newstest2014"}}, {"languages": "de-en"}])
 def test_another_test_set_or_direction_is_a_replica(tmp_path, results, change):
     paper = read(tmp_path, **change)

@@ -236,18 +236,17 @@ def test_sentences_follow_from_numbers(root):
     assert text == OTHER_TEXT
     for part in (
         "birds en-de, seeds 1, 2: Both & <more>",
-        "the gain is larger than the variation between seeds",
-        "+0.50 … +2.50, excludes 0",
+        "the gain has a 95% interval",
+        "+0.50 … +2.50, that excludes 0",
         "p = 0.004",
         UNCORRECTED,
     ):
         assert part in gain
     assert "the loss may be chance" in sure(Difference(-0.5, (-2, 1), 0.5))[0]
     assert "seeds disagree" in sure(Difference(0.5, (-2, 3), 1.0))[0]
-    assert (
-        f"this one seed is significant (one-sided paired bootstrap, p = 0.04; {UNCORRECTED})"
-        in sure(Difference(0.5, None, 0.04))[0]
-    )
+    significant = sure(Difference(0.5, None, 0.04))[0]
+    assert "this one seed is significant" in significant
+    assert UNCORRECTED in significant
     assert "this one seed may be chance" in sure(Difference(0.5, None, 0.05))[0]
     ours = changed_columns(PAPER, "Table 1", test_set="test")
     unknown = summarise(ours, comparisons_of("dual_contextual", ours, others[1:]))

@@ -1,6 +1,7 @@
 """Compare all systems on one corpus with one recipe, with the cost of their gains, as no paper does."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import DASH, NOTHING, TIMES, Cell, estimate_cell, gain_cells, value_cell
@@ -35,8 +36,12 @@ def all_systems_grid(papers: dict[str, Paper], experiments: Sequence[Results]) -
     if not measures:
         return None
     rows = [
-        GridRow(system.results.settings.label(system.variant), system.variant, tuple(_cells(system, measures)))
-        for system in systems
+        GridRow(
+            system.results.settings.label(system.variant),
+            system.variant,
+            tuple(cell if cell.command or cell.text != DASH else replace(cell, text="") for cell in cells),
+        )
+        for system, cells in ((system, _cells(system, measures)) for system in systems)
     ]
     signatures = sorted({signature for system in systems for signature in system.results.signatures(measures[0])})
     test = measures[0].test_set

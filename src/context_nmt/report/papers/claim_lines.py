@@ -16,7 +16,8 @@ from context_nmt.results.table import Results
 
 LEGEND = (
     "The table of a paper's claims has a line for each. Its numbers are of one experiment: one on the paper's own text"
-    " if it has run, otherwise the first; the last column counts the others. “In words”: the paper publishes no number."
+    " if it has run, otherwise the first with most of its systems; the last column counts the others. “In words”: the"
+    " paper publishes no number."
     " “Not tested”: neither system is the other's baseline, or the measure has no test; a small difference then means"
     " nothing. “May be chance”: neither the system's own test nor its interval over seeds distinguishes the two."
     " “Interval excludes 0” and “significant” are not corrected for the number of claims, {number} in all: some come"

@@ -105,7 +105,7 @@ class Comparison:
         if number is None:
             return self._missing_cell(row, reproduction.results, measure)
         baseline = reproduction.results.settings.label(number.baseline) if number.baseline else ""
-        if row.subject == "text":
+        if row.subject == "text" or measure.metric == ITERATIONS:
             return value_cell(number.estimate.mean, "{:,.0f}")
         if measure.metric != "parameters":
             return estimate_cell(number.estimate, self.table.decimals_of(measure.metric), against=baseline)
@@ -210,4 +210,4 @@ def _title(measure: Measure) -> str:
     if measure.test_set:
         return f"{measure.test_set}, {name_of(measure)}"
     name = measure.metric.replace("_", " ")
-    return name if measure.metric == "parameters" else f"{name} / Transformer"
+    return f"{name} / Transformer" if name.endswith("speed") else name

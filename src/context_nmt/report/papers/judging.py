@@ -9,8 +9,6 @@ from context_nmt.report.papers.published import COSTS, Paper, PaperColumn, Paper
 from context_nmt.report.papers.reproduction import with_most_seeds
 from context_nmt.results.table import Results, is_score
 
-SHARES = ("apt_pronouns", "apt_nouns", "cohesion", "coherence")  # from 0 to 1
-
 
 def table_of(paper: Paper, claim: Claim) -> PaperTable | None:
     """Return the table that shows a claim."""
@@ -51,8 +49,7 @@ def _outcome(claim: Claim, table: PaperTable | None, results: Results) -> Outcom
         for name in (*own_sets, *other_sets, corpus.validation):
             measure = (claim.measure if name in own_sets else claim.replica or claim.measure) or tested
             if sides := _sides(claim, results, name, measure, variant, others):
-                metric = sides[0].measures[0].metric
-                decimals = 4 if metric in SHARES else table.decimals_of(metric) if table else 2
+                decimals = table.decimals_of(sides[0].measures[0].metric) if table else 2
                 return Outcome(claim, *sides, decimals, is_own_text=name in own_sets, others=len(others))
     return None
 

@@ -106,10 +106,10 @@ def _sure(finding: Finding) -> str:
     test = TESTS[settings.variants[finding.variant].test]
     p = "not tested" if gain.p is None else f"{test}, {_p_of_seeds(gain.p, seeds)}"
     if gain.interval:
-        ends = f"its 95% interval over {seeds} seeds, {interval_text(gain.interval)}"
+        ends = f"95% interval over {seeds} seeds, {interval_text(gain.interval)}"
         if is_certain(gain):
-            return f"{start}is larger than the variation between seeds: {ends}, excludes 0 ({p}; {UNCORRECTED})."
-        return f"{start}may be chance: {ends}, includes 0 ({p})."
+            return f"{start}has a {ends}, that excludes 0 ({p}; {UNCORRECTED})."
+        return f"{start}may be chance: its {ends}, includes 0 ({p})."
     if is_certain(gain):
         return f"{start}with this one seed is significant ({p}; {UNCORRECTED}); another seed might not show it."
     return f"{start}with this one seed may be chance ({p})."
