@@ -101,8 +101,8 @@ class UnitSettings(Checked):
     # BPE units rarer than this on their side are split further; 0 keeps all
     vocabulary_threshold: NonNegativeInteger = 0
     words: PositiveInteger = 30000  # size of the vocabulary for kind words: the most frequent ones; others are unknown
-    # maximum size of the vocabulary for kind sentencepiece, in total if joint, else per side; it includes all 256 bytes,
-    # so that no character is unknown
+    # maximum size of the vocabulary for kind sentencepiece, in total if joint, else per side; it includes all 256
+    # bytes, so that no character is unknown
     pieces: PositiveInteger = 8000
     model_type: Literal["unigram", "bpe"] = "unigram"  # for kind sentencepiece: the model that finds the pieces
 
