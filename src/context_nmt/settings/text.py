@@ -103,6 +103,7 @@ class TextPlan(Checked):
 
     corpus: CorpusSettings
     text: TextSettings
+    code: dict[str, str] = field(default_factory=dict)  # digests of this project's modules among the scripts
 
 
 @dataclass(frozen=True, kw_only=True)
