@@ -109,7 +109,7 @@ def allowed(hint, plural=""):
     if origin is Annotated:
         return f"{allowed(arguments[0], plural)} {within(getattr(arguments[1], 'limits', {}), arguments[0])}".rstrip()
     if origin is Literal:
-        return ", ".join(f"`{one}`" for one in arguments)
+        return ", ".join(f"`{str(one).lower() if isinstance(one, bool) else one}`" for one in arguments)
     if origin in (Union, UnionType):
         return " or ".join(map(allowed, arguments))
     if origin is tuple:

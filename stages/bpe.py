@@ -1,4 +1,4 @@
-"""Turn Moses tokens into subword units and their ids."""
+"""Turn Moses tokens, or raw text, into subword units and their ids."""
 
 from context_nmt.command_line import run
 from context_nmt.corpus.binarized import binarize
@@ -13,14 +13,17 @@ def main() -> None:
 
     Reads metrics/plans/units.json and runs/tokenized. One set of merges serves both sides, or each has its own
     (units.joint). Units rarer on their side than units.vocabulary_threshold are split further. With units.kind words
-    the text stays as it is, and the vocabulary holds the most frequent words.
+    the text stays as it is, and the vocabulary holds the most frequent words. With units.kind sentencepiece, that
+    library learns pieces of the raw text; the vocabulary has all of them, with the same ids.
 
     Writes
 
-        runs/subwords/SPLIT.LANGUAGE                   units; "@@" ends one that is not the last of its word
+        runs/subwords/SPLIT.LANGUAGE                   units; "@@" ends one that is not the last of its word,
+                                                       and sentencepiece has U+2581 for a space
         runs/subwords/SPLIT.documents                  where documents start, if runs/tokenized has it
         runs/subwords/codes.joint or codes.LANGUAGE    the merges
-        runs/subwords/vocabulary.LANGUAGE              units of the training text with their counts
+        runs/subwords/sentencepiece.joint.model or sentencepiece.LANGUAGE.model
+        runs/subwords/vocabulary.LANGUAGE              units of the training text with their counts, or all pieces
         runs/subwords/units.json                       the settings
         runs/binarized/training/                       what trainings read; a new test set does not change it
             corpus.json                                the names of languages and splits

@@ -21,10 +21,10 @@ def main(
     text tools, it stops after runs/decoded; run it with `--no-search` elsewhere to finish. Writes
 
         runs/decoded/VARIANT-SEED/
-            TEST.subwords.txt       the best translations in BPE units, one line per line of the source
+            TEST.subwords.txt       the best translations in units, one line per line of the source
             TEST.nbest.jsonl        with decoding.n_best > 1: line and rank (from 1), units, log_probability, score
         metrics/hypotheses/VARIANT-SEED.zip
-            TEST.txt                Moses tokens in their original case
+            TEST.txt                Moses tokens in their original case; with sentencepiece, raw text
 
     Example: python stages decode transformer 1
     """

@@ -19,7 +19,7 @@ def main(
     Reads metrics/plans/TEACHER/decoding.json, runs/models/TEACHER-SEED and runs/binarized/training. A stopped
     distillation resumes after the finished shards. Writes
 
-        runs/distilled/TRAIN.LANGUAGE               the translations in BPE units, a line per line of the source
+        runs/distilled/TRAIN.LANGUAGE               the translations in units, a line per line of the source
         runs/distilled/TRAIN.LANGUAGE.tokens.npy    the same as ids, see `python stages bpe --help`
         runs/distilled/TRAIN.LANGUAGE.offsets.npy
         runs/distilled/distilled.json               the teacher's run and the number of sentences

@@ -1,4 +1,4 @@
-"""Turn raw text into truecased Moses tokens."""
+"""Turn raw text into truecased Moses tokens, or clean it for sentencepiece."""
 
 from context_nmt.command_line import run
 from context_nmt.corpus.tokenizing import tokenize_corpus
@@ -13,11 +13,12 @@ def main() -> None:
     Reads metrics/plans/text.json and the raw text data/NAME/SPLIT.LANGUAGE, one sentence per line. The suffix is the
     language code for Moses; for a language it does not know, Moses uses English abbreviations and its general rules.
     A side's script (text.SIDE.script) maps the raw lines first; text.SIDE.pretokenized skips normalization and
-    tokenization.
+    tokenization. If units.kind is sentencepiece, only .cased files have tokens, which scores need; the others have the
+    text, with its punctuation normalized.
 
     Writes
 
-        runs/tokenized/SPLIT.LANGUAGE            tokens, truecased
+        runs/tokenized/SPLIT.LANGUAGE            tokens, truecased, or text
         runs/tokenized/SPLIT.LANGUAGE.cased      validation and test sets: tokens in their original case
         runs/tokenized/SPLIT.LANGUAGE.1.cased    the same for further references, data/NAME/SPLIT.LANGUAGE.1, .2, …
         runs/tokenized/truecaser.LANGUAGE.json   casing statistics of the training text
@@ -31,7 +32,8 @@ def main() -> None:
     """
     layout = RunLayout()
     plan = read_plan(TextPlan, layout.stage_plan("text"))
-    tokenize_corpus(layout.data(plan.corpus.name), layout.tokenized, plan.corpus, plan.text)
+    raw = layout.data(plan.corpus.name)
+    tokenize_corpus(raw, layout.tokenized, plan.corpus, plan.text, untokenized=plan.untokenized)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from tiny_training import make_experiment
 from torch import nn
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.vocabulary import BEGIN, END
+from context_nmt.corpus.vocabulary import BEGIN, BYTES, END, SPECIALS, Vocabulary
 from context_nmt.decoding import masked_search
 from context_nmt.measures.attention.divergence import divergence, jensen_shannon
 from context_nmt.measures.attention.gates import gates
@@ -315,6 +315,15 @@ def test_the_length_that_stands_before_a_masked_model_s_source_is_no_unit(analys
 
 
 def test_units_are_put_together_to_tagged_words():
-    found = tagged_words(["a", "b@@", "c@@", "d", "."], ["DT", "NN", "."])
+    bpe = Vocabulary(SPECIALS)
+    found = tagged_words(bpe, ["a", "b@@", "c@@", "d", "."], ["a", "bcd", "."], ["DT", "NN", "."])
     assert found == [(0, 1, "DT"), (1, 4, "NN"), (4, 5, ".")]
-    assert tagged_words(["a", "b"], ["DT"]) == tagged_words([], []) == []
+    assert tagged_words(bpe, ["a", "b"], ["a"], ["DT"]) == tagged_words(bpe, [], [], []) == []
+
+
+def test_pieces_are_put_together_to_tagged_tokens():
+    pieces = Vocabulary((*SPECIALS, *BYTES))
+    units, tokens = ["▁don", "'", "t", "▁s", "<0xC3>", "<0xA4>", "h", "▁", "a.!"], ["don", "'t", "säh", "a", ".", "!"]
+    found = tagged_words(pieces, units, tokens, ["VB", "RB", "VV", "DT", ".", "."])
+    assert found == [(0, 1, "VB"), (1, 3, "RB"), (3, 7, "VV"), (7, 9, "DT")]  # the last piece begins in "a"
+    assert tagged_words(pieces, units, [*tokens, "b"], ["X"] * 7) == tagged_words(pieces, [], [], []) == []

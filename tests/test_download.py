@@ -1,6 +1,7 @@
 import gzip
 import hashlib
 import io
+import json
 import os
 import re
 import stat
@@ -17,6 +18,7 @@ import pytest
 import sacrebleu.dataset.base
 import sacrebleu.utils
 import yaml
+from made_up_wmt import tarred, zipped
 from sacrebleu.dataset.fake_sgml import FakeSGMLDataset
 
 from context_nmt.corpus.catalogue import read_catalogue, read_entry
@@ -102,24 +104,6 @@ def served(mirror, monkeypatch):
 def put(mirror, name, content):
     (mirror / "toy" / name).write_bytes(content)
     return {"url": f"{ORIGIN}/{name}", "sha256": hashlib.sha256(content).hexdigest()}
-
-
-def tar(members):
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for name, content in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
-    return packed.getvalue()
-
-
-def zipped(members):
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return packed.getvalue()
 
 
 def download(mirror, files, *, place=None, **entry):
@@ -259,7 +243,7 @@ def test_two_processes_do_not_download_one_corpus(mirror):
         download(mirror, [file])
 
 
-@pytest.mark.parametrize("pack", [tar, zipped])
+@pytest.mark.parametrize("pack", [tarred, zipped])
 def test_members_of_archives_are_joined_in_order(mirror, pack):
     one = put(mirror, "one", pack({"x/a.en": b"a", "x/a.de": b"A\n", "../../evil": b"evil"}))
     two = put(mirror, "two", pack({"b.en": b"b\n", "b.de": b"B\n"}))
@@ -272,7 +256,40 @@ def test_members_of_archives_are_joined_in_order(mirror, pack):
     assert not list(mirror.parent.rglob("evil"))
 
 
-@pytest.mark.parametrize("pack", [tar, zipped])
+def test_fields_of_a_line_are_texts_of_several_languages(mirror):
+    with_bars = put(mirror, "a.txt", b"0.9 ||| x-1 |||  ja\t1 |||en 1 \r\n\n0.8 ||| x-2 ||| | ||| en 2")
+    with_tabs = put(mirror, "b.gz", gzip.compress(b"x-3\tja ||| 3\ten 3\nx-4\t ja 4\t\n"))
+    packed = put(mirror, "c.tgz", tarred({"ja-en": b"ja 5|||en 5\n"}))
+    files = [
+        {"to": "_ ||| _ ||| train.ja ||| train.en", **with_bars},
+        {"to": "_\ttrain.ja\ttrain.en", **with_tabs},
+        {"members": {"ja-en": "train.ja|||train.en"}, **packed},
+    ]
+    corpus = download(mirror, files)
+    assert read_lines(corpus / "train.ja") == ["ja\t1", "|", "ja ||| 3", "ja 4", "ja 5"]
+    assert read_lines(corpus / "train.en") == ["en 1", "en 2", "en 3", "", "en 5"]
+
+
+@pytest.mark.parametrize("line", [b"0.9 ||| ja", b"0.9 ||| ja ||| en ||| more", b"0.9\tja\ten"])
+def test_a_line_with_another_number_of_fields_is_refused(mirror, line):
+    file = {"to": "_ ||| train.ja ||| train.en", **put(mirror, "a.txt", b"0.9 ||| ja ||| en\n" + line + b"\n")}
+    with pytest.raises(UserError, match=r"a\.txt: not of format text \(line 2 "):
+        download(mirror, [file])
+    assert not (mirror.parent / "data" / "toy").exists()
+
+
+def test_a_file_may_have_another_format_than_its_entry(mirror):
+    item = {"source": "Ton", "reference": "clay", "errors": [{"contrastive": "sound"}], "ambig word": "Ton"}
+    files = [
+        {"to": "train.en", **put(mirror, "a.en", b"a\n")},
+        {"to": "senses", "format": "contrawsd", **put(mirror, "de-en.json", json.dumps([item]).encode())},
+    ]
+    corpus = download(mirror, files)
+    assert sorted(path.name for path in corpus.iterdir()) == ["senses.de-en.jsonl", "train.en"]
+    assert read_contrastive_set(corpus / "senses.de-en.jsonl")[0] == [("Ton", "clay"), ("Ton", "sound")]
+
+
+@pytest.mark.parametrize("pack", [tarred, zipped])
 def test_a_member_is_written_under_the_given_name_only(mirror, pack):
     file = put(mirror, "one", pack({"../../evil": b"evil\n"}))
     assert read_lines(download(mirror, [{**file, "members": {"../../evil": "train.en"}}]) / "train.en") == ["evil"]
@@ -416,10 +433,14 @@ def test_sacrebleu_without_network_is_one_line(mirror, monkeypatch):
         ({"files": [{"to": "a.en"}] * 2}, "two files have the same name"),
         ({"files": [{"to": "a.en", "by_hand": " "}]}, r"files\.0: a: by_hand is empty"),
         ({"files": [{"to": "a.en", "sha": None}]}, r"files\.0\.sha: unknown key; did you mean 'sha256'"),
+        ({"files": [{"to": "_ ||| _"}]}, r"files\.0: '_ \|\|\| _' names no field"),
+        ({"files": [{"to": "_ ||| train"}]}, "a: 'train' is not SPLIT.LANGUAGE"),
+        ({"files": [{"to": "train.en ||| ../b.en"}]}, r"files\.0.*'\.\./b\.en' is not SPLIT.LANGUAGE"),
+        ({"files": [{"to": "a.en", "format": "contrawsd"}]}, "a: to is 'a.en'; it must be a name without"),
         ({"format": "chats"}, "format: "),
         ({"format": "bcontrast", "files": [{}]}, "a: format bcontrast needs `to`"),
         ({"format": "bcontrast", "files": [{"to": "a.en"}]}, "a: to is 'a.en'; it must be a name without"),
-        ({"format": "bcontrast", "files": [{"to": "a", "members": {"b": "c"}}]}, "a: members is for format text"),
+        ({"format": "bcontrast", "files": [{"to": "a", "members": {"b": "c"}}]}, "a: members is for formats text and"),
         ({"format": "bcontrast", "files": [{"to": "a"}], "documents": 1}, "documents is for the formats tvsub"),
         ({"format": "tvsub", "files": [{"to": "train"}]}, "a: format tvsub has no `to`"),
         ({"format": "tvsub", "documents": 0}, "documents is 0; it must be at least 1"),
@@ -429,6 +450,10 @@ def test_sacrebleu_without_network_is_one_line(mirror, monkeypatch):
             {"sacrebleu": [{"name": one, "pair": "en-de", "split": "a"} for one in ("b", "c")]},
             "two files have the same",
         ),
+        ({"format": "iwslt", "files": [{"to": "train.en"}]}, "a: format iwslt needs `members`"),
+        ({"format": "iwslt", "files": [{"members": {"a": "train"}}]}, "a: 'train' is not SPLIT.LANGUAGE"),
+        ({"files": [{"to": "a.en"}], "held_out_every": 5}, "held_out_every is for format iwslt"),
+        ({"format": "iwslt", "held_out_every": 1}, "held_out_every is 1; it must be at least 2"),
         ({"sacrebleu": [{"name": "wmt13", "pair": "en", "split": "dev"}]}, r"sacrebleu\.0: pair is 'en'"),
         ({"sacrebleu": [{"name": "wmt13", "pair": "en-de", "split": "a.b"}]}, r"sacrebleu\.0: 'a\.b' is not the name"),
     ],

@@ -23,7 +23,7 @@ FLOOR = {package: number for number, packages in enumerate(FLOORS) for package i
 BARE = {"torch", "numpy", "yaml", "typer", "rich", "safetensors"}
 REST = [
     *("compare_mt", "dvc", "jieba", "jinja2", "matplotlib", "nltk", "pydantic", "requests", "ruamel", "sacrebleu"),
-    *("sacremoses", "scipy", "sklearn", "stop_words", "subword_nmt"),
+    *("sacremoses", "scipy", "sentencepiece", "sklearn", "stop_words", "subword_nmt"),
 ]
 ON_A_BARE_MACHINE = [
     *(f"corpus/{name}.py" for name in ("vocabulary", "binarized", "batching", "text_chain")),

@@ -5,11 +5,13 @@ import io
 import json
 import tarfile
 import zipfile
+from pathlib import Path
 
 import pytest
 import yaml
+from made_up_wmt import files_of, sentence, write
 
-from context_nmt.corpus.catalogue import read_entry
+from context_nmt.corpus.catalogue import read_catalogue, read_entry
 from context_nmt.corpus.chinese import segment, segment_stream
 from context_nmt.corpus.contrastive import read_contrastive_set
 from context_nmt.corpus.documents import read_documents
@@ -17,6 +19,7 @@ from context_nmt.corpus.download import make_corpus
 from context_nmt.files import UserError, read_lines
 
 ORIGIN = "http://127.0.0.1:9/nothing-listens-here"
+ENTRIES = Path(__file__).parents[1] / "data" / "params.yaml"
 
 
 def download(root, form, name, content, *, to=None, before=(), **options):
@@ -352,3 +355,48 @@ def test_chinese_becomes_words(tmp_path):
     assert written.getvalue().decode() == "我 去 我\n\n安娜 在 北京\n"
     with pytest.raises(UserError, match="standard input: line 2 is not UTF-8"):
         segment_stream(io.BytesIO(b"a\n\xff\n"), written)
+
+
+WMT = [name for name in read_catalogue(ENTRIES)["corpora"] if name.startswith(("wmt", "aspec"))]
+
+
+@pytest.mark.parametrize("corpus", WMT)
+def test_corpora_of_wmt_are_made_from_a_mirror(tmp_path, corpus):
+    """From made-up files; none of their addresses has been tried."""
+    entry = read_entry(ENTRIES, corpus)
+    write(tmp_path / "mirror" / corpus, entry, lines=5)
+    folder, checksums = tmp_path / corpus, tmp_path / "checksums.json"
+    make_corpus(entry, folder, checksums=checksums, mirror=str(tmp_path / "mirror"))
+    others = ("", ".documents", ".jsonl")
+    outputs = [output for file in files_of(entry) for output in file.outputs if Path(output).suffix not in others]
+    assert {path.name for path in folder.iterdir() if path.suffix not in others} == set(outputs)
+    for output in set(outputs):
+        assert read_lines(folder / output) == [
+            sentence(output.partition(".")[2], number) for number in range(5)
+        ] * outputs.count(output)
+    languages = {output.partition(".")[2] for output in outputs}
+    assert languages == set(corpus.split("-")[1:]) or corpus == "aspec"
+    if corpus == "wmt14-de-en":
+        pairs, index = read_contrastive_set(folder / "contrawsd.de-en.jsonl")
+        assert (len(index["items"]), pairs[0]) == (5, (sentence("de", 0), sentence("en", 0)))
+
+
+def test_what_needs_a_form_says_so(tmp_path):
+    asked = {}
+    for corpus in WMT:
+        entry = read_entry(ENTRIES, corpus)
+        asked[corpus] = [file.name for file in entry.files if file.by_hand]
+        if asked[corpus]:
+            write(tmp_path / "mirror" / corpus, entry, lines=1)
+            (tmp_path / "mirror" / corpus / asked[corpus][0]).unlink()
+            with pytest.raises(UserError, match=f"{corpus}: {asked[corpus][0]} must be fetched by hand: .*https?://"):
+                make_corpus(
+                    entry, tmp_path / corpus, checksums=tmp_path / f"{corpus}.json", mirror=str(tmp_path / "mirror")
+                )
+    cwmt = ["casia2015", "casict2011", "casict2015", "datum2015", "datum2017", "neu2017"]
+    assert {corpus: names for corpus, names in asked.items() if names} == {
+        "wmt17-zh-en": [f"{name}.zip" for name in cwmt],
+        "wmt17-en-ru": ["1mcorpus.zip"],
+        "wmt18-en-cs": ["czeng17.tsv.gz"],
+        "aspec": ["train-1.txt", "train-2.txt", "dev.txt", "test.txt"],
+    }

@@ -305,7 +305,7 @@ def test_the_plans_of_all_variants_and_stages_are_written(tmp_path):
     write_plans(written)
     settings = written.settings
     text = read_plan(TextPlan, written.stage_plan("text"))
-    assert (text.corpus, text.text) == (settings.corpus, settings.text)
+    assert (text.corpus, text.text, text.untokenized, text.code) == (settings.corpus, settings.text, False, {})
     assert read_plan(UnitPlan, written.stage_plan("units")).units == settings.units
     assert read_plan(SignificanceSettings, written.stage_plan("significance")) == settings.significance
     classifier = settings.probing.sentence_classifier
@@ -319,6 +319,19 @@ def test_the_plans_of_all_variants_and_stages_are_written(tmp_path):
     for corpus, module in {"miniature": "miniature.generation", "multi30k": "corpus.formats.text"}.items():
         assert read_data_plan(written.data_plan(corpus)) == read_entry(tmp_path / "data/params.yaml", corpus)
         assert list(read_json(written.data_plan(corpus))["code"]) == [f"context_nmt.{module}"]
+
+
+def test_the_plan_of_the_text_has_its_script_s_code_and_says_whether_it_is_tokenized(tmp_path):
+    written = write_experiment(tmp_path)
+    parameters = yaml.safe_load(written.parameters.read_text())
+    script = "context_nmt.corpus.chinese"
+    parameters["text"] = {"source": {"script": f"python -m {script}", "truecase": False}, "target": {"truecase": False}}
+    parameters["units"] = {"kind": "sentencepiece", "pieces": 300}
+    written.parameters.write_text(yaml.safe_dump(parameters))
+    write_plans(written)
+    text = read_plan(TextPlan, written.stage_plan("text"))
+    assert (list(text.code), text.untokenized) == ([script], True)
+    assert read_plan(UnitPlan, written.stage_plan("units")).units == written.settings.units
 
 
 def test_where_one_variant_is_wrong_no_plan_is_written(tmp_path):

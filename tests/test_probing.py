@@ -15,6 +15,7 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END, SPECIALS, Vocabulary
 from context_nmt.files import UserError, read_lines, write_lines
 from context_nmt.measures.evaluation_folder import EvaluationFolder
+from context_nmt.measures.parts_of_speech import Tags
 from context_nmt.measures.probes import classifiers, sentences, words
 from context_nmt.measures.probes.classifiers import Examples, train_sentence_probe
 from context_nmt.measures.probes.sentences import (
@@ -275,7 +276,8 @@ def test_frequency_bins_by_hand():
 
 def test_a_word_s_tag_is_that_of_its_units():
     vocabulary = Vocabulary((*SPECIALS, "gar@@", "den", "a"))
-    assert unit_tags([[6, 4, 5], [6, 6]], vocabulary, [["DT", "NN"], ["DT"]]) == [["DT", "NN", "NN"], ["", ""]]
+    tags = Tags("by hand", [["a", "garden"], ["a"]], [["DT", "NN"], ["DT"]])
+    assert unit_tags([[6, 4, 5], [6, 6]], vocabulary, tags) == [["DT", "NN", "NN"], ["", ""]]
 
 
 def test_a_run_s_words_are_probed_by_tag_where_gold_tags_are_known(tmp_path):

@@ -16,8 +16,13 @@ ROOT = Path(__file__).parents[1]
 LEXICAL, DUAL, AWARE, CROSS = (
     f"wmt14-en-de-{paper}" for paper in ("lexical-shortcuts", "dual-contextual", "context-aware", "cross-attention")
 )
+AWARE_ZH_EN = "wmt17-zh-en-context-aware"
+IWSLT = [f"iwslt14-{pair}" for pair in ("es-en", "en-es", "ro-en", "en-ro")]
+IWSLT += [f"iwslt15-{pair}" for pair in ("fr-en", "en-fr", "en-vi", "vi-en")]
+TED = ("ted-es-en", "ted-zh-en", "tvsub-zh-en")
 # Units on either side: those that fit what is published; Mask-Predict's own number.
-VOCABULARY = {LEXICAL: 41_138, DUAL: 41_138, AWARE: 28_558, CROSS: 32_768}
+VOCABULARY = {LEXICAL: 41_138, DUAL: 41_138, AWARE: 28_558, AWARE_ZH_EN: 41_512, CROSS: 32_768}
+VOCABULARY |= dict.fromkeys(IWSLT, 32_000) | dict.fromkeys(TED, 30_000)
 SQUARE = 512**2
 TABLES = 3 * 1024 * 512  # of a masked model: positions on either side, and lengths
 
@@ -39,6 +44,12 @@ PUBLISHED = {  # in all; Ampomah et al. and Ding et al. give no total that we kn
         "context_aware_both": 125_800,
         "transformer_big": 264_100,
         "context_aware_big": 339_600,
+    },
+    AWARE_ZH_EN: {  # table 2
+        "transformer": 107_900,
+        "context_aware_encoder": 126_800,
+        "transformer_big": 303_900,
+        "context_aware_big": 379_400,
     },
 }
 ADDED = {  # to `transformer`, or to `transformer_big`, of the experiment
@@ -88,6 +99,12 @@ ADDED = {  # to `transformer`, or to `transformer_big`, of the experiment
         "context_aware_keys": 18_886_668 // 2,
         "context_aware_without_gates": 18_886_668 - 6 * 2 * (2 * 512 + 1),
     },
+    AWARE_ZH_EN: {
+        "transformer": 0,
+        "context_aware_encoder": 18_886_668,
+        "transformer_big": 0,
+        "context_aware_big": 75_522_060,
+    },
     CROSS: {  # of a layer the 64 weights of its gate and, as in the authors' code, a bias; the equation has none
         "transformer": 0,
         "transformer_big": 0,
@@ -97,6 +114,15 @@ ADDED = {  # to `transformer`, or to `transformer_big`, of the experiment
         **dict.fromkeys(("ccan_layers_1", "ccan_layers_6"), TABLES + 65),
         **dict.fromkeys(("ccan_layers_1_3", "ccan_layers_4_6"), TABLES + 3 * 65),
     },
+}
+ADDED |= {  # Ampomah et al. give none for these
+    experiment: {
+        "transformer": 0,
+        "dual_context_encoder": 4 * (8 * 256**2 + 5 * 256),
+        "dual_context_decoder": 4 * (8 * 256**2 + 5 * 256),
+        "dual_context_both": 8 * (8 * 256**2 + 5 * 256),
+    }
+    for experiment in IWSLT
 }
 
 
@@ -124,10 +150,20 @@ def test_every_system_adds_the_parameters_that_its_paper_counts(experiment):
     assert {variant: count - base[variant] for variant, count in found.items()} == ADDED[experiment]
 
 
-@pytest.mark.parametrize(("experiment", "unit"), [(LEXICAL, 1), (AWARE, 100)])
+@pytest.mark.parametrize(("experiment", "unit"), [(LEXICAL, 1), (AWARE, 100), (AWARE_ZH_EN, 100)])
 def test_all_parameters_together_round_to_what_is_published(experiment, unit):
     found = {variant: unit * round(counts(experiment)[variant] / 1000 / unit) for variant in PUBLISHED[experiment]}
     assert found == PUBLISHED[experiment]
+
+
+@pytest.mark.parametrize("experiment", TED)
+def test_hierarchical_attention_adds_what_its_code_uses(experiment):
+    found = counts(experiment)
+    added = {variant: count - found["transformer"] for variant, count in found.items() if variant.startswith("han_")}
+    assert added.pop("han_decoder_alignment") == 4_730_880 + 2 * 512  # with a norm for what it reads
+    assert {variant: count // (1 + variant.startswith("han_joint")) for variant, count in added.items()} == (
+        dict.fromkeys(added, 4_730_880)
+    )
 
 
 def test_the_masked_model_has_what_mask_predict_has_but_for_unused_positions():
@@ -247,6 +283,14 @@ def test_windows_and_layers_are_those_of_table_3(variant, layers, window, center
         (DUAL, "dual_contextual"),
         (AWARE, "context_aware_self_attention"),
         (CROSS, "context_aware_cross_attention"),
+        ("wmt14-de-en-lexical-shortcuts", "lexical_shortcuts"),
+        ("wmt17-en-ru-lexical-shortcuts", "lexical_shortcuts"),
+        ("wmt18-en-cs-lexical-shortcuts", "lexical_shortcuts"),
+        ("wmt18-en-fi-lexical-shortcuts", "lexical_shortcuts"),
+        (AWARE_ZH_EN, "context_aware_self_attention"),
+        ("wmt16-ro-en-cross-attention", "context_aware_cross_attention"),
+        ("wmt17-zh-en-cross-attention", "context_aware_cross_attention"),
+        ("aspec-ja-en-cross-attention", "context_aware_cross_attention"),
     ],
 )
 def test_every_table_of_the_paper_can_show_marks(experiment, paper):
@@ -264,7 +308,7 @@ def test_every_table_of_the_paper_can_show_marks(experiment, paper):
 def is_tested(read, table, column):
     """Whether a column has a score of a test set of the experiment."""
     languages = column.languages or table.languages
-    return languages == "en-de" and column.test_set in read.corpus.tests and is_score(column.metric)
+    return languages == read.corpus.direction and column.test_set in read.corpus.tests and is_score(column.metric)
 
 
 def test_rows_name_settings_that_their_systems_have():
@@ -314,3 +358,81 @@ def test_every_system_is_trained_as_its_baseline_is():
                 warmup = other.training.training.schedule.warmup
                 schedule = replace(own.training.training.schedule, warmup=warmup)
                 assert replace(own.training.training, schedule=schedule) == other.training.training
+
+
+# By kind of model: each language with its own table, as the scripts share hardly any unit.
+OWN_TABLES = {kind: {"tying": "decoder"} for kind in ("masked", "autoregressive")}
+
+
+@pytest.mark.parametrize(
+    ("experiment", "original", "changed"),
+    [
+        ("wmt14-de-en-lexical-shortcuts", LEXICAL, {}),
+        ("wmt17-en-ru-lexical-shortcuts", LEXICAL, {}),
+        ("wmt18-en-cs-lexical-shortcuts", LEXICAL, {}),
+        ("wmt18-en-fi-lexical-shortcuts", LEXICAL, {}),
+        (AWARE_ZH_EN, AWARE, {}),
+        ("wmt16-ro-en-cross-attention", CROSS, {"masked": {"dropout": 0.3, "embedding_dropout": 0.3}}),
+        ("wmt17-zh-en-cross-attention", CROSS, OWN_TABLES),
+        ("aspec-ja-en-cross-attention", CROSS, OWN_TABLES),
+    ],
+)
+def test_other_language_pairs_have_the_recipe_of_english_german(experiment, original, changed):
+    read, same = settings(experiment), settings(original)
+    assert read.significance == same.significance or original == CROSS
+    for variant, chosen in read.variants.items():
+        own, expected = plan(read, variant), plan(same, variant)
+        model = expected.training.model.model
+        model = replace(expected.training.model, model=replace(model, **changed.get(model.kind, {})))
+        assert own == replace(expected, training=replace(expected.training, model=model))
+        assert (chosen.label, chosen.test) == (same.variants[variant].label, same.variants[variant].test)
+        assert chosen.baseline == same.variants[variant].baseline or variant == "cmlm"
+
+
+@pytest.mark.parametrize(
+    ("experiment", "direction", "merges", "joint", "validation", "tests"),
+    [
+        (LEXICAL, "en-de", 32_000, True, "newstest2013", None),
+        ("wmt14-de-en-lexical-shortcuts", "de-en", 32_000, True, "newstest2013", ("newstest2014", "newstest2017")),
+        (
+            *("wmt17-en-ru-lexical-shortcuts", "en-ru", 32_000, "transliterated"),
+            *("newstest2016", ("newstest2017", "newstest2018")),
+        ),
+        ("wmt18-en-cs-lexical-shortcuts", "en-cs", 89_500, True, "newstest2017", ("newstest2015", "newstest2018")),
+        ("wmt18-en-fi-lexical-shortcuts", "en-fi", 89_500, True, "newstest2017", ("newstest2015", "newstest2018")),
+        (AWARE, "en-de", 32_000, False, "newstest2013", ("newstest2013", "newstest2014")),
+        (AWARE_ZH_EN, "zh-en", 32_000, False, "newsdev2017", ("newstest2017",)),
+        (CROSS, "en-de", 32_000, True, "newstest2013", ("newstest2013", "newstest2014")),
+        ("wmt16-ro-en-cross-attention", "ro-en", 32_000, True, "newsdev2016", ("newstest2016",)),
+        ("wmt17-zh-en-cross-attention", "zh-en", 32_000, False, "newsdev2017", ("newstest2017",)),
+        ("aspec-ja-en-cross-attention", "ja-en", None, False, "aspec_dev", ("aspec_test",)),
+    ],
+)
+def test_corpora_and_units(experiment, direction, merges, joint, validation, tests):
+    read = settings(experiment)
+    assert (read.corpus.direction, read.corpus.validation) == (direction, validation)
+    assert tests is None or read.corpus.tests == tests
+    assert (read.units.values().get("merges"), read.units.joint) == (merges, joint)
+    if experiment.endswith("lexical-shortcuts"):
+        assert read.units.vocabulary_threshold == 50
+        assert (read.text.cleaning.minimum_length, read.text.cleaning.maximum_length) == (1, 80)
+        for side in (read.text.source, read.text.target):
+            assert (side.normalize_punctuation, side.aggressive_hyphens, side.truecase) == (True, True, True)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "teacher"),
+    [("wmt16-ro-en", "transformer"), ("wmt17-zh-en", "transformer_big"), ("aspec-ja-en", "transformer_big")],
+)
+def test_teachers_of_other_language_pairs(experiment, teacher):
+    read = settings(f"{experiment}-cross-attention")
+    assert (read.train.teachers, read.train.distilled) == ((teacher,), ("cmlm", "ccan"))
+    assert read.variants["cmlm"].baseline == teacher
+
+
+def test_german_english_is_scored_by_contrawsd():
+    assert settings("wmt14-de-en-lexical-shortcuts").corpus.contrastive == ("contrawsd",)
+
+
+def test_russian_is_probed_for_words():
+    assert settings("wmt17-en-ru-lexical-shortcuts").probing.words == ("transformer", "lexical_shortcuts_fusion")

@@ -1,5 +1,11 @@
+import unicodedata
 from collections import Counter
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_nmt.corpus.cyrillic import to_cyrillic, to_latin
 from context_nmt.corpus.subwords import Segmenter, learn_merges, segment_corpus
 from context_nmt.files import read_lines, write_lines
 from context_nmt.settings.text import CorpusSettings, UnitSettings
@@ -71,3 +77,46 @@ def test_words_pass_through(tmp_path):
 def test_a_line_may_end_within_a_word(tmp_path):
     segmenter = Segmenter(segment(write_tokens(tmp_path, ENGLISH, GERMAN)), "en")
     assert [segmenter.tokens(text) for text in ("a@@ b c@@", "@@ b", "")] == ["ab c", "b", ""]
+
+
+RUSSIAN = "абвгдеёжзийклмнопрстуфхцчшщъыьэюя"
+SYMBOLS = " .,!?-()0123456789\u00ab\u00bb\u2014"
+
+
+def test_russian_letters_are_those_of_iso_9():
+    pangram = "съешь же ещё этих мягких французских булок да выпей чаю"
+    assert to_latin(pangram) == "s\u02baeš\u02b9 že eŝë ètih mâgkih francuzskih bulok da vypej čaû"
+    assert to_latin(RUSSIAN[:7].upper()) == "ABVGDEË"
+    assert unicodedata.is_normalized("NFC", to_latin(RUSSIAN))
+
+
+@given(st.text(RUSSIAN + RUSSIAN.upper() + SYMBOLS), st.text(st.characters(exclude_categories=["Cs"])))
+def test_russian_comes_back_and_other_text_stays(russian, text):
+    assert to_cyrillic(to_latin(russian)) == russian
+    assert len(to_latin(text)) == len(text)
+    others = "".join(character for character in text if character not in RUSSIAN + RUSSIAN.upper())
+    assert to_latin(others) == others
+
+
+COGNATES = {"telefon": "телефон", "moskva": "москва", "student": "студент", "kontakt": "контакт", "2-j": "2-й"}
+
+
+@pytest.mark.parametrize("threshold", [0, 2])
+def test_words_of_two_scripts_are_segmented_alike(tmp_path, threshold):
+    latin, cyrillic = " ".join(COGNATES), " ".join(COGNATES.values())
+    tokenized = write_tokens(tmp_path, [latin] * 3, [cyrillic] * 3)
+    subwords = segment(tokenized, joint="transliterated", merges=60, vocabulary_threshold=threshold)
+    english, russian = Segmenter(subwords, "en"), Segmenter(subwords, "de")
+    for word, cognate in COGNATES.items():
+        assert to_latin(russian.units(cognate)) == english.units(word)
+        assert russian.tokens(russian.units(cognate)) == cognate
+    assert all(word in read_lines(subwords / "train.de")[0] for word in ("телефон", "москва"))
+
+
+def test_merges_of_two_scripts_have_one_order(tmp_path):
+    tokenized = write_tokens(tmp_path, [*COGNATES] * 3, [*COGNATES.values()] * 3)
+    codes = read_lines(segment(tokenized, joint="transliterated", merges=20) / "codes.joint")
+    latin = [code for code in codes[1:] if to_latin(code) == code]
+    assert latin == learn_merges(Counter(to_latin(word) for pair in COGNATES.items() for word in pair * 3), 20)[1:]
+    assert list(dict.fromkeys(map(to_latin, codes[1:]))) == latin
+    assert len(set(codes)) == len(codes)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_nmt.corpus.vocabulary import BEGIN, END, PADDING, UNKNOWN, Vocabulary, count_units
+from context_nmt.corpus.vocabulary import BEGIN, BYTES, END, PADDING, SPECIALS, UNKNOWN, Vocabulary, count_units
 from context_nmt.files import UserError, write_lines
 
 units = st.text(st.characters(exclude_characters=" \n", codec="utf-8"), min_size=1)
@@ -36,6 +36,16 @@ def test_known_units_come_back(tmp_path_factory, words):
 def test_counts_split_at_spaces_only(tmp_path):
     write_lines(tmp_path / "text", ["a  b a", "", "b\u2028c \u00a0"])
     assert count_units(tmp_path / "text") == {"a": 2, "b": 1, "b\u2028c": 1, "\u00a0": 1}
+
+
+def test_units_make_up_words_in_the_way_of_their_kind():
+    bpe, pieces = Vocabulary((*SPECIALS, "a")), Vocabulary((*SPECIALS, *BYTES, "a"))
+    assert (bpe.of_sentencepiece, pieces.of_sentencepiece) == (False, True)
+    assert bpe.words(["▁a", "b@@", "c", "d@@"]) == ["▁a", "bc", "d"]
+    units = ["▁He", "▁s", "ä", "h", '▁"', "it", '."', "▁", "20", "th", "▁", "<0xE2>", "<0x82>", "<0xAC>", "<0xE2>"]
+    assert pieces.word_spans(units) == [(0, 1), (1, 4), (4, 5), (5, 6), (6, 7), (7, 10), (10, 15)]
+    assert pieces.words(units) == ["He", "säh", '"', "it", '."', "20th", "€\ufffd"]
+    assert bpe.words([]) == pieces.words([]) == []
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def export(
     Reads
 
         RUN/model.safetensors    weights
-        RUN/text/                truecasers, BPE codes, vocabularies
+        RUN/text/                truecasers, BPE codes or sentencepiece models, vocabularies
 
     Writes
 

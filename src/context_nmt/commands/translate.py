@@ -17,16 +17,16 @@ def translate(
 ) -> None:
     """Translate plain text with a trained model.
 
-    The run's folder has all that is needed and can be copied elsewhere: normalization, tokenization, truecasing and BPE
-    as in training, the averaged model, its search settings, and the way back to plain text. For a document model, empty
-    lines separate documents.
+    The run's folder has all that is needed and can be copied elsewhere: normalization, tokenization, truecasing and
+    units as in training, the averaged model, its search settings, and the way back to plain text. For a document model,
+    empty lines separate documents.
 
     Reads
 
         standard input          UTF-8 text, one sentence per line
         RUN/model.safetensors   weights
         RUN/decoding.json       search settings
-        RUN/text/               truecasers, BPE codes, vocabularies
+        RUN/text/               truecasers, BPE codes or sentencepiece models, vocabularies
 
     Writes
 

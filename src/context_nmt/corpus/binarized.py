@@ -32,15 +32,19 @@ Ids = NDArray[np.integer[Any]]
 def binarize(subwords: Path, destination: Path, corpus: CorpusSettings, units: UnitSettings) -> None:
     """Write the whole folder `destination` from the files `subwords/SPLIT.LANGUAGE`, or nothing.
 
-    The vocabulary of a side has the units of its training text, or of the training text of both sides if `units.joint`.
-    Raise UserError for missing files, sides of unequal length, and documents that do not fit them.
+    The vocabulary of a side has the units of its training text, or of the training text of both sides if `units.joint`;
+    for sentencepiece it has all pieces of the model. Raise UserError for missing files, sides of unequal length, and
+    documents that do not fit them.
     """
     sides = (corpus.source, corpus.target)
-    counts = [count_units(subwords / f"{corpus.train}.{language}") for language in sides]
-    if units.joint:
-        counts = [counts[0] + counts[1]] * 2
-    size = units.words if units.kind == "words" else None
-    vocabularies = [Vocabulary.build(side_counts, size) for side_counts in counts]
+    if units.kind == "sentencepiece":
+        vocabularies = [Vocabulary.load(subwords / f"vocabulary.{language}") for language in sides]
+    else:
+        counts = [count_units(subwords / f"{corpus.train}.{language}") for language in sides]
+        if units.joint:
+            counts = [counts[0] + counts[1]] * 2
+        size = units.words if units.kind == "words" else None
+        vocabularies = [Vocabulary.build(side_counts, size) for side_counts in counts]
     with replacing_folder(destination) as folder:
         for subfolder in ("training", "tests"):
             (folder / subfolder).mkdir()

@@ -12,12 +12,17 @@ from context_nmt.settings.checking import check, read_yaml
 from context_nmt.settings.miniature import MiniatureSettings
 
 SACREBLEU = "sacrebleu://"  # prefix of the addresses of files that the sacrebleu package downloads
+SKIPPED = "_"  # instead of the name of a field
+Format = Literal["text", "bcontrast", "contrawsd", "discourse_mt", "iwslt", "opus_moses", "opus_xml", "tvsub"]
 SEVERAL_SPLITS = ("opus_moses", "opus_xml", "tvsub")  # formats whose archives have all the splits that they give
-LATER = (
-    "by_hand",
-    "held_out_documents",
-    "seed",
-)  # keys that a plan has only if they are given, so that a new key changes no plan without it
+CONTRASTIVE = ("contrawsd", "discourse_mt")  # formats of contrastive sets; `to` is the name of the set
+# Keys that a plan has only if they are given, so that a new key changes no plan without it.
+LATER = ("by_hand", "format", "held_out_documents", "held_out_every", "seed")
+
+
+def names_in(layout: str) -> list[str]:
+    """Return the names of a line's fields; a text without fields has one name."""
+    return [name.strip() for name in re.split(r"\|\|\||\t", layout)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +32,16 @@ class DownloadFile(Checked):
     url: str
     sha256: str | None  # of the downloaded file; null: recorded at the first download
     to: str | None = None  # text: SPLIT.LANGUAGE; bcontrast: SPLIT; contrawsd and discourse_mt: the set's name
-    members: dict[str, str] = field(default_factory=dict)  # text, for an archive: member -> SPLIT.LANGUAGE
+    # text and iwslt, for an archive: member -> SPLIT.LANGUAGE; for a text with several fields a line, here and in `to`:
+    # a line of SPLIT.LANGUAGE for each field, or _ to skip it, like "_ ||| train.ja ||| train.en"; or separated by tabs
+    members: dict[str, str] = field(default_factory=dict)
+    format: Format | None = None  # that of the entry if unset
     # what a person must do to get the file, if no program may download it; `url` then only identifies it
     by_hand: str | None = None
 
     def __post_init__(self) -> None:
+        for layout in self._layouts:
+            require(set(names_in(layout)) != {SKIPPED}, f"{layout!r} names no field; one must be SPLIT.LANGUAGE")
         for name in self.outputs:
             require(re.fullmatch(r"\w[\w-]*(\.\w[\w-]*)?", name) is not None, f"{name!r} is not SPLIT.LANGUAGE")
         require(bool(self.name), f"{self.url!r} does not end in a file name")
@@ -43,6 +53,10 @@ class DownloadFile(Checked):
 
     @property
     def outputs(self) -> list[str]:
+        return [name for layout in self._layouts for name in names_in(layout) if name != SKIPPED]
+
+    @property
+    def _layouts(self) -> list[str]:
         return [*self.members.values(), *([] if self.to is None else [self.to])]
 
 
@@ -71,10 +85,10 @@ class CorpusEntry(Checked):
     """The sources of one corpus; texts with the same `to` are concatenated in the order of the entry.
 
     The format `text` is for texts, gzipped or not, and for tar and zip archives of them. Every other format is specific
-    to one corpus; see the module of its name in `corpus/formats`.
+    to one corpus, or to those of one campaign; see the module of its name in `corpus/formats`.
     """
 
-    format: Literal["text", "bcontrast", "contrawsd", "discourse_mt", "opus_moses", "opus_xml", "tvsub"]
+    format: Format
     licence: str
     homepage: str
     files: tuple[DownloadFile, ...] = ()
@@ -83,17 +97,23 @@ class CorpusEntry(Checked):
     documents: int | None = None
     held_out_documents: dict[str, int] | None = None  # opus_moses: numbers of documents to draw for other splits
     seed: int | None = None  # opus_moses: of the draw
+    # iwslt: pairs of train whose number is a multiple of this are of valid instead
+    held_out_every: int | None = None
 
     def __post_init__(self) -> None:
-        needs_to = "has no" if self.format in SEVERAL_SPLITS else "needs"
         for name, file in ((file.name, file) for file in self.files):
-            if self.format == "text":
-                require((file.to is None) == bool(file.members), f"{name}: give `to` or, for an archive, `members`")
+            form = file.format or self.format
+            needs_to = "has no" if form in SEVERAL_SPLITS else "needs"
+            if form in ("text", "iwslt"):
+                if form == "text":
+                    require((file.to is None) == bool(file.members), f"{name}: give `to` or, for an archive, `members`")
+                else:
+                    require(file.to is None and bool(file.members), f"{name}: format iwslt needs `members`, no `to`")
                 for output in file.outputs:
                     require("." in output, f"{name}: {output!r} is not SPLIT.LANGUAGE")
             else:
-                require(not file.members, f"{name}: members is for format text, not {self.format}")
-                require((file.to is not None) == (needs_to == "needs"), f"{name}: format {self.format} {needs_to} `to`")
+                require(not file.members, f"{name}: members is for formats text and iwslt, not {form}")
+                require((file.to is not None) == (needs_to == "needs"), f"{name}: format {form} {needs_to} `to`")
                 require("." not in (file.to or ""), f"{name}: to is {file.to!r}; it must be a name without a '.'")
         draws, names = self.format == "opus_moses", [file.name for file in self.files]
         require(
@@ -104,9 +124,17 @@ class CorpusEntry(Checked):
             given = getattr(self, key) is not None
             require(given == draws, f"{key}: format {self.format} {'needs it' if draws else 'has no such key'}")
         require(self.documents is None or self.documents >= 1, f"documents is {self.documents}; it must be at least 1")
+        every, talks = self.held_out_every, self.format == "iwslt"
+        require(every is None or talks, f"held_out_every is for format iwslt, not {self.format}")
+        require(every is None or every >= 2, f"held_out_every is {every}; it must be at least 2")
         require(bool(names or self.sacrebleu), "an entry needs files or sacrebleu")
         names += [file.name for test_set in self.sacrebleu for file in test_set.files]
         require(len(set(names)) == len(names), f"two files have the same name: {sorted(names)}")
+
+    @property
+    def contrastive_sets(self) -> list[str]:
+        """Names of the contrastive sets, each once."""
+        return sorted({str(file.to) for file in self.files if (file.format or self.format) in CONTRASTIVE})
 
 
 def entry_values(entry: CorpusEntry | MiniatureSettings) -> dict[str, Any]:

@@ -37,9 +37,15 @@ GENERATOR = "context_nmt.miniature.generation"
 CHUNK = 2**16  # bytes, the most that an interrupted download can lose
 
 
-def code_of(entry: CorpusEntry | MiniatureSettings) -> str:
-    """Return the name of the module that handles an entry."""
-    return GENERATOR if isinstance(entry, MiniatureSettings) else f"context_nmt.corpus.formats.{entry.format}"
+def code_of(entry: CorpusEntry | MiniatureSettings) -> list[str]:
+    """Return the names of the modules that make a corpus."""
+    if isinstance(entry, MiniatureSettings):
+        return [GENERATOR]
+    return sorted(map(_code_of_format, {entry.format, *(file.format for file in entry.files if file.format)}))
+
+
+def _code_of_format(name: str) -> str:
+    return f"context_nmt.corpus.formats.{name}"
 
 
 def read_data_plan(path: Path) -> CorpusEntry | MiniatureSettings:
@@ -86,8 +92,9 @@ def make_corpus(
 
 
 def _unpack(path: Path, file: DownloadFile, folder: Path, entry: CorpusEntry) -> None:
+    form = file.format or entry.format
     try:
-        importlib.import_module(code_of(entry)).unpack(path, folder, file, entry)
+        importlib.import_module(_code_of_format(form)).unpack(path, folder, file, entry)
     except KeyError as error:
         raise UserError(f"{file.url}: {error.args[0]}") from None
     except BROKEN as error:
@@ -95,7 +102,7 @@ def _unpack(path: Path, file: DownloadFile, folder: Path, entry: CorpusEntry) ->
             raise
         raise UserError(f"{file.url}: cannot be unpacked ({error})") from None
     except (AttributeError, TypeError, ValueError) as error:
-        raise UserError(f"{file.url}: not of format {entry.format} ({error})") from None
+        raise UserError(f"{file.url}: not of format {form} ({error})") from None
 
 
 def _fetch(file: DownloadFile, mirrored: list[str], path: Path, checksums: Path) -> None:

@@ -1,6 +1,7 @@
 """The translations of a run's test sets: one small file in git, a zip of files TEST.txt with Moses tokens.
 
-Scoring makes raw text from the tokens; see `MosesSide.text`.
+Scoring makes raw text from the tokens; see `MosesSide.text`. With sentencepiece, the files have raw text, and scoring
+makes the tokens.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

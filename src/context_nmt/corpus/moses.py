@@ -64,11 +64,16 @@ class MosesSide:
     def tokens(self, line: str) -> str:
         """Turn a prepared line into a line of tokens; in pre-tokenized text, change only white space."""
         if not self.settings.pretokenized:
-            if self.settings.normalize_punctuation:
-                line = self._normalizer.normalize(line)
-            hyphens = self.settings.aggressive_hyphens
+            line, hyphens = self._normalized(line), self.settings.aggressive_hyphens
             line = self._tokenizer.tokenize(line, aggressive_dash_splits=hyphens, return_str=True, escape=False)
         return " ".join(line.split())
+
+    def untokenized(self, line: str) -> str:
+        """Normalize the punctuation of a prepared line as `tokens` does, and put single spaces for white space."""
+        return " ".join((line if self.settings.pretokenized else self._normalized(line)).split())
+
+    def _normalized(self, line: str) -> str:
+        return self._normalizer.normalize(line) if self.settings.normalize_punctuation else line
 
     def text(self, line: str) -> str:
         """Turn a line of tokens into raw text; do not undo changes by a script."""

@@ -1,45 +1,64 @@
-"""From Moses tokens to units and back: byte pair encoding (Sennrich et al. 2016, subword-nmt) or whole words."""
+"""From Moses tokens to units and back: byte pair encoding (Sennrich et al. 2016, subword-nmt) or whole words.
+
+Or from raw text to the pieces of sentencepiece (Kudo and Richardson 2018) and back. All bytes are pieces, so a text
+comes back as it was, except for U+2581, which stands for a space in the pieces. Sentencepiece's own normalization
+(NFKC) is off: otherwise, a system could not write all characters of its references.
+"""
 
 import io
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
 
+from context_nmt.corpus.cyrillic import to_cyrillic, to_latin
 from context_nmt.corpus.documents import copy_documents
-from context_nmt.corpus.vocabulary import JOINER, count_units, join_units
-from context_nmt.files import iterate_lines, read_json, read_lines, replacing_folder, write_json, write_lines
+from context_nmt.corpus.vocabulary import BEGIN, END, JOINER, PADDING, UNKNOWN, Vocabulary, count_units, join_units
+from context_nmt.corpus.workers import in_parallel
+from context_nmt.files import UserError, iterate_lines, read_json, read_lines, replacing_folder, write_json, write_lines
 from context_nmt.progress import tracked
 from context_nmt.settings.text import CorpusSettings, UnitSettings
 
+THREADS = 16  # of sentencepiece: a model depends on their number, but not on the cores that run them
+
 
 def segment_corpus(tokenized: Path, destination: Path, corpus: CorpusSettings, units: UnitSettings) -> None:
-    """Learn the merges from the training text, and write all splits in units to the folder `destination`.
+    """Learn merges or pieces from the training text, and write all splits in units to the folder `destination`.
 
-    The folder is written whole or not at all; stages/bpe.py lists its files. Raise UserError for a missing file and for
-    documents that do not fit their split.
+    The folder is written whole or not at all; stages/bpe.py lists its files. Raise UserError for a missing file, for
+    documents that do not fit their split, and for a training text that has more characters than `units.pieces`.
     """
     languages = (corpus.source, corpus.target)
     splits = tuple(dict.fromkeys((corpus.train, corpus.validation, *corpus.tests, *corpus.contrastive)))
-    words = {language: count_units(tokenized / f"{corpus.train}.{language}") for language in languages}
+    training = {language: tokenized / f"{corpus.train}.{language}" for language in languages}
+    words = {language: count_units(path) for language, path in training.items()} if units.kind == "bpe" else {}
     with replacing_folder(destination) as folder:
-        write_json(folder / "units.json", asdict(units))
-        if units.kind == "bpe":
+        write_json(folder / "units.json", units.values())
+        if units.kind == "sentencepiece":
+            texts = {"joint": [*training.values()]} if units.joint else {name: [training[name]] for name in languages}
+            models = in_parallel(partial(learn_pieces, units), texts.values(), workers=2)  # so that Ctrl-C ends it
+            for name, model in zip(texts, models, strict=True):
+                (folder / f"sentencepiece.{name}.model").write_bytes(model)
+        elif units.kind == "bpe":
             learned_from = {"joint": words[corpus.source] + words[corpus.target]} if units.joint else words
+            learn = learn_merges_of_two_scripts if units.joint == "transliterated" else learn_merges
             for name, counts in learned_from.items():
-                write_lines(folder / f"codes.{name}", learn_merges(counts, units.merges))
+                write_lines(folder / f"codes.{name}", learn(counts, units.merges))
         for language in languages:
             segmenter = Segmenter(folder, language, threshold=False)
             if units.kind == "bpe":
                 _write_unit_counts(folder / f"vocabulary.{language}", segmenter, words.pop(language))
                 if units.vocabulary_threshold:
                     segmenter = Segmenter(folder, language)
+            elif units.kind == "sentencepiece":
+                segmenter.vocabulary().save(folder / f"vocabulary.{language}")
             for split in splits:
                 name = f"{split}.{language}"
                 count = sum(1 for _ in iterate_lines(tokenized / name))
@@ -65,6 +84,50 @@ def learn_merges(words: Counter[str], merges: int) -> list[str]:
     return codes.getvalue().removesuffix("\n").split("\n")
 
 
+def learn_merges_of_two_scripts(words: Counter[str], merges: int) -> list[str]:
+    """Learn merges like `learn_merges`, with Russian letters as Latin ones, and follow each by its Cyrillic version.
+
+    So there are at most twice as many, and the order is the same in both scripts. Emelin et al. (2019) put all Cyrillic
+    merges first, which matters only for words in both scripts, and for English ones with digits or symbols.
+    """
+    latin_words: Counter[str] = Counter()
+    for word, count in words.items():
+        latin_words[to_latin(word)] += count
+    header, *latin = learn_merges(latin_words, merges)
+    return [header, *dict.fromkeys(version for merge in latin for version in (merge, to_cyrillic(merge)))]
+
+
+def learn_pieces(units: UnitSettings, paths: list[Path]) -> bytes:
+    """Return the sentencepiece model of the text in some files; the same text and settings always give the same bytes.
+
+    Raise UserError if the text has more characters than there may be pieces.
+    """
+    from sentencepiece import SentencePieceTrainer
+
+    model = io.BytesIO()
+    lines = chain.from_iterable(map(iterate_lines, paths))
+    try:
+        SentencePieceTrainer.train(
+            sentence_iterator=lines,
+            model_writer=model,
+            model_type=units.model_type,
+            vocab_size=units.pieces,
+            hard_vocab_limit=False,  # a short text has fewer pieces
+            byte_fallback=True,
+            normalization_rule_name="identity",
+            pad_id=PADDING,
+            bos_id=BEGIN,
+            eos_id=END,
+            unk_id=UNKNOWN,
+            num_threads=THREADS,
+            minloglevel=2,  # errors, which are raised
+        )
+    except RuntimeError as error:
+        reason = str(error).rpartition("] ")[2]
+        raise UserError(f"units.pieces is {units.pieces}; sentencepiece cannot learn them: {reason}") from None
+    return model.getvalue()
+
+
 def _write_unit_counts(path: Path, segmenter: "Segmenter", words: Counter[str]) -> None:
     counts: Counter[str] = Counter()
     for word, count in words.items():
@@ -75,11 +138,18 @@ def _write_unit_counts(path: Path, segmenter: "Segmenter", words: Counter[str]) 
 
 
 class Segmenter:
-    """The segmentation of one side into units and back, by the models in a folder that `segment_corpus` wrote."""
+    """The segmentation of one side into units and back, by the models in a folder that `segment_corpus` wrote.
+
+    Lines have tokens or, if `untokenized`, text.
+    """
 
     def __init__(self, folder: Path, language: str, *, threshold: bool = True):
         settings = UnitSettings(**read_json(folder / "units.json"))
+        self.untokenized = settings.untokenized
         self._segment: Callable[[str], str] | None = None
+        self._pieces: Any = None
+        if settings.kind == "sentencepiece":
+            self._pieces = _load_pieces(folder / f"sentencepiece.{'joint' if settings.joint else language}.model")
         if settings.kind == "bpe":
             codes = read_lines(folder / f"codes.{'joint' if settings.joint else language}")
             minimum_count = settings.vocabulary_threshold if threshold else 0
@@ -89,12 +159,32 @@ class Segmenter:
             self._segment = cache(lambda word: _segment(bpe, word))
 
     def units(self, line: str) -> str:
-        """Segment a line of tokens, each distinct word only once."""
+        """Segment a line; with BPE, each distinct word only once."""
+        if self._pieces is not None:
+            return " ".join(self._pieces.encode(line, out_type=str))
         return line if self._segment is None else " ".join(map(self._segment, filter(None, line.split(" "))))
 
     def tokens(self, line: str) -> str:
-        """Join the units of a line into tokens; a line may end within a word."""
+        """Join the units of a line; a line may end within a word."""
+        if self._pieces is not None:
+            text = self._pieces.decode([unit for unit in line.split(" ") if unit])
+            return " ".join(text.split())  # a model may write a line break
         return line if self._segment is None else join_units(line)
+
+    def vocabulary(self) -> Vocabulary:
+        """Return all pieces of the sentencepiece model, in the order of their ids there."""
+        return Vocabulary(tuple(map(self._pieces.id_to_piece, range(self._pieces.get_piece_size()))))
+
+
+def _load_pieces(path: Path) -> Any:
+    from sentencepiece import SentencePieceProcessor
+
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    try:
+        return SentencePieceProcessor(model_proto=path.read_bytes())
+    except RuntimeError:
+        raise UserError(f"{path}: not a model of sentencepiece; run the bpe stage again") from None
 
 
 def _segment(bpe: BPE, word: str) -> str:

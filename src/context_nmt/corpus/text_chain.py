@@ -2,6 +2,7 @@
 
     moses.json  truecaser.LANGUAGE.json                              from the tokenize stage
     units.json  codes.joint or codes.LANGUAGE  vocabulary.LANGUAGE   from the bpe stage
+    sentencepiece.joint.model or sentencepiece.LANGUAGE.model        from the bpe stage
     corpus.json  vocabulary.LANGUAGE.txt                             from the bpe stage
 
 This module imports the text tools only in `TextChain`, so that training, which copies the files, runs without them.
@@ -22,11 +23,12 @@ def copy_text_files(tokenized: Path, subwords: Path, binarized: Path, destinatio
     """Copy the files that `TextChain` needs into the folder `destination`; raise UserError for a missing one."""
     corpus = BinarizedCorpus(binarized)
     required = [tokenized / "moses.json", subwords / "units.json"]
-    optional = [subwords / "codes.joint"]
+    optional = [subwords / "codes.joint", subwords / "sentencepiece.joint.model"]
     for language in (corpus.source, corpus.target):
         required.append(corpus.training_folder / f"vocabulary.{language}.txt")
         optional.append(tokenized / f"truecaser.{language}.json")
-        optional += [subwords / f"codes.{language}", subwords / f"vocabulary.{language}"]
+        names = (f"codes.{language}", f"vocabulary.{language}", f"sentencepiece.{language}.model")
+        optional += [subwords / name for name in names]
     destination.mkdir(parents=True, exist_ok=True)
     for path in required + [path for path in optional if path.is_file()]:
         if not path.is_file():
@@ -56,19 +58,19 @@ class TextChain:
 
     def source_subwords(self, lines: Iterable[str]) -> list[str]:
         """Turn raw source lines into lines of units; raise UserError for a script that fails."""
-        tokens = map(self._moses[0].tokens, self._moses[0].prepared(lines))
-        truecaser = self._truecasers[0]
-        return [self._segmenters[0].units(truecaser.truecase(line) if truecaser else line) for line in tokens]
+        moses, truecaser, segmenter = self._moses[0], self._truecasers[0], self._segmenters[0]
+        prepared = map(moses.untokenized if segmenter.untokenized else moses.tokens, moses.prepared(lines))
+        return [segmenter.units(truecaser.truecase(line) if truecaser else line) for line in prepared]
 
     def target_tokens(self, lines: Iterable[str]) -> Iterator[str]:
-        """Turn lines of target units into Moses tokens, with capitals at the start of sentences."""
+        """Turn lines of target units into Moses tokens, with capitals at the start of sentences, or into raw text."""
         tokens = map(self._segmenters[1].tokens, lines)
         truecaser = self._truecasers[1]
         return map(truecaser.detruecase, tokens) if truecaser else tokens
 
     def target_text(self, lines: Iterable[str]) -> Iterator[str]:
-        """Turn lines of Moses tokens into raw text."""
-        return map_lines(self._moses[1].text, lines)
+        """Turn lines of `target_tokens` into raw text."""
+        return iter(lines) if self._segmenters[1].untokenized else map_lines(self._moses[1].text, lines)
 
 
 def write_tokens(text: Path, binarized: Path, decoded: Path, destination: Path) -> None:

@@ -1,7 +1,7 @@
-"""Turn the raw text of a corpus into truecased Moses tokens; stages/tokenize.py lists the files."""
+"""Turn the raw text of a corpus into truecased Moses tokens, or clean it; stages/tokenize.py lists the files."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
@@ -21,8 +21,12 @@ Pair = tuple[str, str]
 Sides = tuple[MosesSide, MosesSide]
 
 
-def tokenize_corpus(raw: Path, destination: Path, corpus: CorpusSettings, text: TextSettings) -> None:
+def tokenize_corpus(
+    raw: Path, destination: Path, corpus: CorpusSettings, text: TextSettings, *, untokenized: bool = False
+) -> None:
     """Write the whole folder `destination` from `raw/SPLIT.LANGUAGE` and `raw/SET.SOURCE-TARGET.jsonl`, or nothing.
+
+    If `untokenized`, only the files that scores read have tokens; limits of lengths still count tokens.
 
     Raise UserError for a missing or empty file, a byte order mark, CRLF, sides of unequal length, documents that do
     not fit them, an invalid contrastive set, and cleaning that leaves no pairs.
@@ -36,22 +40,29 @@ def tokenize_corpus(raw: Path, destination: Path, corpus: CorpusSettings, text: 
     documents = {split: read_documents(raw, split, size) for split, size in sizes.items()}
     contrastive = {name: read_contrastive_set(raw / f"{name}.{corpus.direction}.jsonl") for name in corpus.contrastive}
     with replacing_folder(destination) as folder:
-        kept = _tokenize_training(raw, folder, corpus.train, sizes[corpus.train], sides, text.cleaning)
+        tokenize_pairs = partial(_tokenize_pairs, sides, text.cleaning, untokenized)
+        kept = _tokenize_training(raw, folder, corpus.train, sizes[corpus.train], sides, tokenize_pairs)
         if (training := documents[corpus.train]) is not None:
             documents[corpus.train] = without_dropped(training, kept)
         for split, boundaries in documents.items():
             write_documents(folder, split, boundaries)
         for split in evaluated:
             for number, name in enumerate(file_names[split]):
-                _tokenize(folder / f"{name}.cased", sides[min(number, 1)], iterate_lines(raw / name), sizes[split])
+                side = sides[min(number, 1)]
+                _convert(folder / f"{name}.cased", side, side.tokens, iterate_lines(raw / name), sizes[split])
         for name, (pairs, index) in contrastive.items():
             write_json(folder / f"{name}.items.json", index)
             for side, texts in zip(sides, zip(*pairs, strict=True), strict=True):
-                _tokenize(folder / f"{name}.{side.language}.cased", side, texts, len(pairs))
+                convert = side.untokenized if untokenized else side.tokens
+                _convert(folder / f"{name}.{side.language}.cased", side, convert, texts, len(pairs))
         sizes |= {corpus.train: sum(kept)} | {name: len(pairs) for name, (pairs, _) in contrastive.items()}
         for side in sides:
             for split in (corpus.train, *evaluated, *contrastive):
-                _truecase(folder, f"{split}.{side.language}", side, sizes[split])
+                name = f"{split}.{side.language}"
+                if untokenized and split in evaluated:
+                    _convert(folder / name, side, side.untokenized, iterate_lines(raw / name), sizes[split])
+                else:
+                    _truecase(folder, name, side, sizes[split])
                 if split not in evaluated:
                     (folder / f"{split}.{side.language}.cased").unlink()
         settings = [{"language": side.language, **asdict(side.settings)} for side in sides]
@@ -85,12 +96,12 @@ def _count_lines(path: Path) -> int:
     return count
 
 
-def _tokenize(path: Path, side: MosesSide, raw: Iterable[str], size: int) -> None:
-    write_lines(path, map_lines(side.tokens, tracked(side.prepared(raw), path.stem, size, "lines")))
+def _convert(path: Path, side: MosesSide, convert: Callable[[str], str], raw: Iterable[str], size: int) -> None:
+    write_lines(path, map_lines(convert, tracked(side.prepared(raw), path.stem, size, "lines")))
 
 
 def _tokenize_training(
-    raw: Path, folder: Path, split: str, size: int, sides: Sides, cleaning: CleaningSettings
+    raw: Path, folder: Path, split: str, size: int, sides: Sides, tokenize_pairs: Callable[[list[Pair]], "_Tokenized"]
 ) -> bytearray:
     """Write the cleaned training text; return 1 for each pair that is kept and 0 for each that is dropped."""
     texts = (side.prepared(iterate_lines(raw / f"{split}.{side.language}")) for side in sides)
@@ -103,7 +114,7 @@ def _tokenize_training(
             files.enter_context((folder / f"{split}.{side.language}.cased").open("w", encoding="utf-8", newline=""))
             for side in sides
         ]
-        for chunk in map_chunks(partial(_tokenize_pairs, sides, cleaning), pairs):
+        for chunk in map_chunks(tokenize_pairs, pairs):
             drops.update(chunk.reasons)
             kept += bytes(reason is None for reason in chunk.reasons)
             for output, text, total, counts in zip(outputs, chunk.texts, casings, chunk.casings, strict=True):
@@ -120,17 +131,20 @@ def _tokenize_training(
 
 
 class _Tokenized(NamedTuple):
-    """Training pairs after cleaning: token lines of both sides, each ended by "\\n", and their casings."""
+    """Training pairs after cleaning: the lines of both sides, each ended by "\\n", and the casings of their tokens."""
 
     texts: list[str]
     casings: list[Counter[str]]
     reasons: list[str | None]  # for dropping each pair that was read; None for a pair that is kept
 
 
-def _tokenize_pairs(sides: Sides, cleaning: CleaningSettings, pairs: list[Pair]) -> _Tokenized:
+def _tokenize_pairs(sides: Sides, cleaning: CleaningSettings, untokenized: bool, pairs: list[Pair]) -> _Tokenized:
     tokens = [(sides[0].tokens(source), sides[1].tokens(target)) for source, target in pairs]
     reasons = [_reason_to_drop(pair, cleaning) for pair in tokens]
-    kept = [pair for pair, reason in zip(tokens, reasons, strict=True) if reason is None]
+    written = (
+        [(sides[0].untokenized(one), sides[1].untokenized(other)) for one, other in pairs] if untokenized else tokens
+    )
+    kept = [pair for pair, reason in zip(written, reasons, strict=True) if reason is None]
     texts = ["".join(pair[number] + "\n" for pair in kept) for number in (0, 1)]
     casings = [
         count_casings(pair[number] for pair in kept) if side.settings.truecase else Counter()

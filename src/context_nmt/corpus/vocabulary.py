@@ -1,17 +1,21 @@
-"""Units and their ids."""
+"""Units, their ids, and the words that they make up."""
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from context_nmt.files import UserError, iterate_lines, read_lines, write_lines
 
 PADDING, BEGIN, END, UNKNOWN = range(4)
 MASK = BEGIN  # for masked language models, whose targets do not start with BEGIN
-JOINER = "@@"  # ends a unit that is not the last of its word
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
+JOINER = "@@"  # ends a BPE unit that is not the last of its word
+SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # stands for a space in a unit of sentencepiece
+BYTES = {f"<0x{number:02X}>": bytes([number]) for number in range(256)}  # of sentencepiece, right after SPECIALS
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,61 @@ class Vocabulary:
     def text(self, ids: Iterable[int]) -> str:
         """Return the line of units with these ids, special units included."""
         return " ".join(self.units[number] for number in ids)
+
+    @cached_property
+    def of_sentencepiece(self) -> bool:
+        """Whether the units are those of sentencepiece."""
+        return self.units[len(SPECIALS) : len(SPECIALS) + len(BYTES)] == tuple(BYTES)
+
+    def word_spans(self, units: Sequence[str]) -> list[tuple[int, int]]:
+        """Return the start and end of each word of a sentence, in units.
+
+        A word of sentencepiece ends at a space and where letters or digits meet other characters.
+        """
+        if self.of_sentencepiece:
+            ends = [end for end, (one, next_one) in enumerate(pairwise(units), start=1) if _starts_word(one, next_one)]
+            ends += [len(units)] if units else []
+        else:
+            ends = [end for end, unit in enumerate(units, start=1) if not unit.endswith(JOINER) or end == len(units)]
+        return list(zip([0, *ends], ends, strict=False))
+
+    def words(self, units: Sequence[str]) -> list[str]:
+        """Return the text of each word of `word_spans`."""
+        if self.of_sentencepiece:
+            return [
+                b"".join(map(_utf8, units[start:end])).decode(errors="replace") for start, end in self.word_spans(units)
+            ]
+        spans = self.word_spans(units)
+        return ["".join(unit.removesuffix(JOINER) for unit in units[start:end]) for start, end in spans]
+
+    def token_spans(self, units: Sequence[str], tokens: Sequence[str]) -> list[tuple[int, int]]:
+        """Return the start and end of each token of a sentence, in units; an empty list if they differ in their text.
+
+        Units of words make up tokens. A unit of sentencepiece belongs to the token with its first byte, so a token may
+        have no unit.
+        """
+        if not self.of_sentencepiece:
+            spans = self.word_spans(units)
+            return spans if len(spans) == len(tokens) else []
+        contents = [_utf8(unit) for unit in units]
+        if b"".join(contents) != "".join(tokens).encode():
+            return []
+        token_ends = list(accumulate(len(token.encode()) for token in tokens))
+        unit_starts = accumulate(map(len, contents[:-1]), initial=0) if units else ()
+        tokens_of_units = [min(bisect_right(token_ends, start), len(tokens) - 1) for start in unit_starts]
+        bounds = [bisect_left(tokens_of_units, number) for number in range(len(tokens) + 1)]
+        return list(pairwise(bounds))
+
+
+def _starts_word(before: str, unit: str) -> bool:
+    if unit.startswith(SPACE):
+        return True
+    return before != SPACE and not {before, unit} & BYTES.keys() and before[-1].isalnum() != unit[0].isalnum()
+
+
+def _utf8(unit: str) -> bytes:
+    """Return the bytes of a unit of sentencepiece, without spaces."""
+    return BYTES.get(unit) or unit.replace(SPACE, "").encode()
 
 
 def join_units(line: str) -> str:

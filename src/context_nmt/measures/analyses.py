@@ -48,13 +48,17 @@ def analyse_run(experiment: EvaluationFolder, variant: str, seed: int, *, device
 def _rows(experiment: EvaluationFolder, run: str, analysed: Analysed) -> Iterator[Row]:
     corpus, test = analysed.corpus, analysed.test
     tagged = {}
+    vocabularies = {"source": corpus.source_vocabulary, "target": corpus.target_vocabulary}
     for side, language in (("source", corpus.source), ("target", corpus.target)):
         if tags := find_tags(experiment, test, language):
-            lines = zip(read_lines(experiment.subwords / f"{test}.{language}"), tags.universal(), strict=True)
-            tagged[side] = [tagged_words(line.split(), word_tags) for line, word_tags in lines]
+            lines = read_lines(experiment.subwords / f"{test}.{language}")
+            tagged[side] = [
+                tagged_words(vocabularies[side], line.split(), tokens, word_tags)
+                for line, tokens, word_tags in zip(lines, tags.tokens, tags.universal(), strict=True)
+            ]
     translated, references = read_test(experiment, run, test, tokenized=True)
     hypotheses, raw_references = read_test(experiment, run, test, tokenized=False)
-    (sources,) = read_parallel(experiment.tokenized / f"{test}.{corpus.source}")
+    (sources,) = read_parallel(experiment.tokenized / f"{test}.{corpus.source}.cased")
     unit_counts = corpus.side(test, corpus.source).lengths.tolist()
     words = [len(line.split()) for line in sources]
     analyses = (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from context_nmt.corpus.vocabulary import JOINER
+from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.files import read_json_lines, read_parallel
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 
@@ -32,6 +32,7 @@ class Tags:
     """A tag for each token of each sentence, and their origin: Penn Treebank tags for English, STTS for German."""
 
     name: str  # for signatures
+    tokens: Sequence[Sequence[str]]
     sentences: list[list[str]]
 
     def universal(self) -> list[list[str]]:
@@ -49,7 +50,7 @@ def find_tags(experiment: EvaluationFolder, split: str, language: str) -> Tags |
     gold = experiment.corpus / f"{split}.gold.jsonl"
     sentences = [record.get(language, {}) for record in read_json_lines(gold)] if gold.exists() else []
     if [sentence.get("tokens") for sentence in sentences] == tokens:
-        return Tags("gold-tags", [sentence["tags"] for sentence in sentences])
+        return Tags("gold-tags", tokens, [sentence["tags"] for sentence in sentences])
     return tagged_by_nltk(tokens, language)
 
 
@@ -64,26 +65,25 @@ def tagged_by_nltk(sentences: Sequence[Sequence[str]], language: str) -> Tags | 
     except LookupError:
         return None
     name = f"nltk-{nltk.__version__}-perceptron-tagger"
-    return Tags(name, [[tag for _, tag in sentence] for sentence in tagged])
+    return Tags(name, sentences, [[tag for _, tag in sentence] for sentence in tagged])
 
 
 class TaggedWord(NamedTuple):
-    """The units of a word, from `start` up to but not including `end`, counted from 0."""
+    """The units of a token, from `start` up to but not including `end`, counted from 0."""
 
     start: int
     end: int
     tag: str
 
 
-def tagged_words(units: Sequence[str], tags: Sequence[str]) -> list[TaggedWord]:
-    """Combine the units of a sentence with the tags of its words; return an empty list if their numbers differ."""
-    spans = word_spans(units)
+def tagged_words(
+    vocabulary: Vocabulary, units: Sequence[str], tokens: Sequence[str], tags: Sequence[str]
+) -> list[TaggedWord]:
+    """Combine the units of a sentence with the tags of its tokens; return an empty list if they do not fit.
+
+    Tokens without units are left out; see `Vocabulary.token_spans`.
+    """
+    spans = vocabulary.token_spans(units, tokens)
     if len(spans) != len(tags):
         return []
-    return [TaggedWord(start, end, tag) for (start, end), tag in zip(spans, tags, strict=True)]
-
-
-def word_spans(units: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the start and end of each word of a sentence, in units."""
-    ends = [end for end, unit in enumerate(units, start=1) if not unit.endswith(JOINER) or end == len(units)]
-    return list(zip([0, *ends], ends, strict=False))
+    return [TaggedWord(start, end, tag) for (start, end), tag in zip(spans, tags, strict=True) if start < end]

@@ -35,7 +35,10 @@ def score_rows(experiment: EvaluationFolder, run: str) -> Iterator[Row]:
 def read_test(
     experiment: EvaluationFolder, run: str, test: str, *, tokenized: bool
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the run's output and the references of a test set, as tokens in their original case or as raw text."""
+    """Return the run's output and the references of a test set, as tokens in their original case or as raw text.
+
+    The output is tokens, which Moses turns into text or, if units are made of raw text, the other way round.
+    """
     target = experiment.settings.corpus.target
     names = reference_names(experiment.corpus, test, target)
     folder, suffix = (experiment.tokenized, ".cased") if tokenized else (experiment.corpus, "")
@@ -46,8 +49,9 @@ def read_test(
             f"{experiment.hypotheses(run)}: {test} has {len(hypothesis)} lines, its references have"
             f" {len(references[0])}; decode again"
         )
-    if not tokenized:
-        hypothesis = list(map_lines(MosesSide(target, experiment.settings.text.target).text, hypothesis))
+    if tokenized == experiment.settings.untokenized:
+        side = MosesSide(target, experiment.settings.text.target)
+        hypothesis = list(map_lines(side.tokens if tokenized else side.text, hypothesis))
     return hypothesis, references
 
 

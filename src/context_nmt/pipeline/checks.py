@@ -157,7 +157,7 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
                 f" {known} under download"
             )
     entry = entries.get(corpus.name)
-    known_sets = CONTRASTIVE_SETS if isinstance(entry, MiniatureSettings) else ()
+    known_sets = entry.contrastive_sets if isinstance(entry, CorpusEntry) else CONTRASTIVE_SETS
     if extra := sorted(set(corpus.contrastive) - set(known_sets)) if entry else []:
         yield (
             f"{parameters}: corpus.contrastive: {extra}: {corpus.name} has {', '.join(known_sets) or 'no such sets'},"
@@ -178,10 +178,14 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
 def _corpus_files(folder: Path, entry: CorpusEntry | MiniatureSettings | None) -> set[str] | None:
     """Return the names of the files that a corpus has or will have; None if only its download can tell."""
     if isinstance(entry, CorpusEntry):
-        if entry.format != "text":
+        if entry.format not in ("text", "iwslt"):
             return None
         files = [*entry.files, *(file for test_set in entry.sacrebleu for file in test_set.files)]
-        return {name for file in files for name in file.outputs}
+        names = {name for file in files for name in file.outputs}
+        if entry.format == "iwslt":
+            names |= {name.replace("train.", "valid.", 1) for name in names} if entry.held_out_every else set()
+            names |= {documents_file(folder, name.partition(".")[0]).name for name in names}
+        return names
     if folder.is_dir():
         return {path.name for path in folder.iterdir()}
     return GENERATED if entry else set()

@@ -44,8 +44,9 @@ def write_plans(experiment: Experiment) -> None:
     script_digests = {word: named_digest(root, word) for word in scripts if word.startswith("context_nmt.")}
     stage_plans = {
         "text": {"corpus": corpus, "text": dataclasses.asdict(text)}
+        | ({"untokenized": True} if settings.units.untokenized else {})
         | ({"code": script_digests} if script_digests else {}),
-        "units": {"corpus": corpus, "units": dataclasses.asdict(settings.units)},
+        "units": {"corpus": corpus, "units": settings.units.values()},
         "significance": dataclasses.asdict(settings.significance),
         "probe_sentences": {"tasks": probing.tasks, "classifier": dataclasses.asdict(probing.sentence_classifier)},
         "probe_words": dataclasses.asdict(probing.word_classifier),
@@ -53,7 +54,7 @@ def write_plans(experiment: Experiment) -> None:
     for name, values in stage_plans.items():
         write_json(experiment.stage_plan(name), values)
     for name, entry in entries.items():
-        code = {code_of(entry): named_digest(root, code_of(entry))}
+        code = {module: named_digest(root, module) for module in code_of(entry)}
         write_json(experiment.data_plan(name), {"entry": entry_values(entry), "code": code})
     for variant, variant_plan in plans.items():
         code = {module: named_digest(root, module) for module in _loaded_by_name(variant_plan.training)}

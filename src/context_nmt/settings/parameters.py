@@ -109,6 +109,12 @@ class ExperimentSettings(Checked):
         require(len(self.seeds) > 0, "seeds is empty; it must list at least one seed")
         for key in ("seeds", "download", "rescored"):
             require_distinct(key, getattr(self, key))
+        for side in ("source", "target"):
+            require(
+                not (self.units.untokenized and getattr(self.text, side).truecase),
+                f"text.{side}.truecase is true, but units.kind is {self.units.kind}, which keeps the case of the text;"
+                f" set text.{side}.truecase to false",
+            )
         train, probing, names = self.train, self.probing, list(self.variants)
         require(len(names) > 0, "variants is empty; it must have at least one variant")
         require(self.focus in names, f"focus: no variant {self.focus!r}; there are {names}")

@@ -48,7 +48,7 @@ class RunLayout:
     stage_plan = NamedPath("metrics/plans/{}.json")  # text, units, significance, probe_sentences or probe_words
     data_plan = NamedPath("metrics/plans/data.{}.json")  # of a corpus
     curve = NamedPath("metrics/curves/{}.csv")  # learning curve of a run
-    hypotheses = NamedPath("metrics/hypotheses/{}.zip")  # of a run: TEST.txt, Moses tokens
+    hypotheses = NamedPath("metrics/hypotheses/{}.zip")  # of a run: TEST.txt, Moses tokens or raw text
 
     # Large files, in the DVC cache.
     tokenized = FixedPath("runs/tokenized")

@@ -1,7 +1,7 @@
 """The keys under corpus, text and units: the text and its segmentation into units."""
 
-from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, Literal
 
 from context_nmt.settings import Bounds, Checked, NonNegativeInteger, PositiveInteger, require, require_distinct
 
@@ -58,7 +58,9 @@ class SideSettings(Checked):
     script: str | None = None
     normalize_punctuation: bool = True  # map quotes, dashes and spaces to plain ones, as Moses does
     aggressive_hyphens: bool = False  # split words at hyphens, with @-@ between the parts
-    truecase: bool = True  # give the first word of a sentence its most frequent case; learned from the training text
+    # give the first word of a sentence its most frequent case, learned from the training text; must be false where
+    # units.kind is sentencepiece
+    truecase: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,14 +89,45 @@ class TextSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class UnitSettings(Checked):
-    """The vocabulary: BPE units or the most frequent words."""
+    """The vocabulary: BPE units, the most frequent words, or the pieces of sentencepiece."""
 
-    kind: Literal["bpe", "words"] = "bpe"  # bpe: subwords by byte pair encoding; words: whole words
-    joint: bool = True  # one vocabulary, and one set of merges, for both sides
+    # bpe: subwords of Moses tokens by byte pair encoding; words: whole tokens; sentencepiece: pieces of the raw text,
+    # which is not tokenized
+    kind: Literal["bpe", "words", "sentencepiece"] = "bpe"
+    # one vocabulary, and one set of merges or pieces, for both sides; transliterated: for Russian and a language with
+    # Latin letters, BPE merges are learned with Russian in Latin letters (ISO 9) and apply to both scripts
+    joint: Literal[True, False, "transliterated"] = True
     merges: PositiveInteger = 8000  # BPE merges, in total if joint, else per side
     # BPE units rarer than this on their side are split further; 0 keeps all
     vocabulary_threshold: NonNegativeInteger = 0
     words: PositiveInteger = 30000  # size of the vocabulary for kind words: the most frequent ones; others are unknown
+    # largest vocabulary for kind sentencepiece, in total if joint, else per side; 256 pieces are single bytes, so that
+    # no character is unknown
+    pieces: PositiveInteger = 8000
+    model_type: Literal["unigram", "bpe"] = "unigram"  # for kind sentencepiece: the model that finds the pieces
+
+    def __post_init__(self) -> None:
+        require(
+            self.joint != "transliterated" or self.kind == "bpe",
+            f"joint is transliterated, which is for kind bpe, not {self.kind}; set it to true or false",
+        )
+        for key in self._unused:
+            value, default = getattr(self, key), getattr(UnitSettings, key)
+            require(value == default, f"{key} is {value!r}, but no key of kind {self.kind}; remove it")
+
+    @property
+    def _unused(self) -> tuple[str, ...]:
+        of_pieces, of_tokens = ("pieces", "model_type"), ("merges", "vocabulary_threshold", "words")
+        return of_tokens if self.untokenized else of_pieces
+
+    @property
+    def untokenized(self) -> bool:
+        """Whether the units are made of raw text, not of Moses tokens."""
+        return self.kind == "sentencepiece"
+
+    def values(self) -> dict[str, Any]:
+        """Return the keys that the kind has, for JSON."""
+        return {key: value for key, value in asdict(self).items() if key not in self._unused}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +136,7 @@ class TextPlan(Checked):
 
     corpus: CorpusSettings
     text: TextSettings
+    untokenized: bool = False  # the units are made of raw text; scores and limits of lengths still count Moses tokens
     code: dict[str, str] = field(default_factory=dict)  # digests of this project's modules among the scripts
 
 

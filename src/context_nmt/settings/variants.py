@@ -66,7 +66,7 @@ class Recipe(Checked):
             f" decoding.{beam_key} ({beam_size})",
         )
         require(
-            model.tying != "all" or self.units.joint,
+            model.tying != "all" or bool(self.units.joint),
             "model.tying is all, but units.joint is false: one table cannot hold two vocabularies;"
             " set model.tying to decoder or none, or units.joint to true",
         )

@@ -11,11 +11,10 @@ from torch import Tensor
 
 from context_nmt.corpus.batching import pad
 from context_nmt.corpus.previous import with_previous
-from context_nmt.corpus.vocabulary import BEGIN, END, JOINER, SPECIALS, Vocabulary
+from context_nmt.corpus.vocabulary import BEGIN, END, SPECIALS, Vocabulary
 from context_nmt.decoding.in_batches import evaluating
 from context_nmt.files import UserError
 from context_nmt.measures.attention.recording import recording, shown
-from context_nmt.measures.parts_of_speech import word_spans
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.model import Model
 from context_nmt.progress import tracked
@@ -88,7 +87,7 @@ def looks(
                     for one in range(number - min(number, len(words)), number)
                 ]
                 own_ids = (sources if own_side == "source" else translations)[number]
-                spans = word_spans(_units(vocabularies[own_side], own_ids))
+                spans = vocabularies[own_side].word_spans(_units(vocabularies[own_side], own_ids))
                 seen_by_word = [[one.seen(words, shares, slice(*span), number) for one in earlier] for span in spans]
                 any_known = any(one.known for one in earlier)
                 by_sentence[-1].append(
@@ -103,7 +102,7 @@ class _Earlier:
     def __init__(self, number: int, ids: Ids, vocabulary: Vocabulary, *, begins: bool) -> None:
         self.number = number
         self.known = bool((ids >= len(SPECIALS)).any())  # whether it has any word of the vocabulary
-        spans = word_spans(_units(vocabulary, ids))
+        spans = vocabulary.word_spans(_units(vocabulary, ids))
         self.spans = [slice(start + begins, end + begins) for start, end in spans]  # BEGIN is first
 
     def seen(self, words: Tensor, shares: Tensor, queries: slice, number: int) -> Seen:
@@ -123,5 +122,4 @@ def _units(vocabulary: Vocabulary, ids: Ids) -> list[str]:
 
 def words_of(vocabulary: Vocabulary, ids: Ids) -> list[str]:
     """Join the units of a sentence into words."""
-    units = _units(vocabulary, ids)
-    return ["".join(unit.removesuffix(JOINER) for unit in units[slice(*span)]) for span in word_spans(units)]
+    return vocabulary.words(_units(vocabulary, ids))

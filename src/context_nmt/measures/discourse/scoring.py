@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from context_nmt.corpus.documents import read_documents
+from context_nmt.corpus.moses import MosesSide
+from context_nmt.corpus.workers import map_lines
 from context_nmt.files import read_parallel
 from context_nmt.measures.discourse.aligning import NAME, WordAligner
 from context_nmt.measures.discourse.coherence import Coherence
@@ -76,6 +78,10 @@ class DocumentScorer:
         sources, targets = read_parallel(
             *(tokens / f"{corpus.train}.{side}" for side in (corpus.source, corpus.target))
         )
+        if self.experiment.settings.untokenized:
+            text = self.experiment.settings.text
+            sides = (MosesSide(corpus.source, text.source), sources), (MosesSide(corpus.target, text.target), targets)
+            sources, targets = (list(map_lines(side.tokens, lines)) for side, lines in sides)
         return sources, targets
 
     @cached_property

@@ -123,7 +123,7 @@ class WordProbes:
         """
         pairs = Pairs(*self.corpus.parallel(test), maximum_length=None)
         tags_of = {
-            stack: unit_tags(side, self.vocabularies[stack], stack_tags.sentences)
+            stack: unit_tags(side, self.vocabularies[stack], stack_tags)
             for stack, side in {"encoder": pairs.source, "decoder": pairs.target}.items()
             if (stack_tags := tags[stack])
         }
@@ -175,11 +175,11 @@ def frequency_bins(training: TokenFile, vocabulary: int) -> NDArray[np.int64]:
     return bins
 
 
-def unit_tags(side: TokenFile, vocabulary: Vocabulary, tags: list[list[str]]) -> list[list[str]]:
+def unit_tags(side: TokenFile, vocabulary: Vocabulary, tags: Tags) -> list[list[str]]:
     """Return the tag of each unit's word, by sentence; tags are empty if words and tags of a sentence do not match."""
     tagged = []
-    for number, sentence_tags in enumerate(tags):
+    for number, (tokens, sentence_tags) in enumerate(zip(tags.tokens, tags.sentences, strict=True)):
         units = [vocabulary.units[unit_id] for unit_id in side[number]]
-        words = tagged_words(units, sentence_tags)
+        words = tagged_words(vocabulary, units, tokens, sentence_tags)
         tagged.append([tag for start, end, tag in words for _ in range(start, end)] or [""] * len(units))
     return tagged

@@ -1,0 +1,320 @@
+"""Pieces of sentencepiece: any text comes back, the same text gives the same model, and all stages work with them."""
+
+import importlib
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from project_root import make_root
+from test_text_chain import CORPUS, SENTENCE, back, build, line
+
+from context_nmt.corpus import workers
+from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.hypotheses import read_hypotheses, write_hypotheses
+from context_nmt.corpus.moses import MosesSide
+from context_nmt.corpus.subwords import Segmenter, learn_pieces, segment_corpus
+from context_nmt.corpus.text_chain import TextChain
+from context_nmt.corpus.vocabulary import SPECIALS
+from context_nmt.decoding.decoding_run import translate_text
+from context_nmt.files import UserError, read_json, read_lines, write_lines
+from context_nmt.measures.evaluation_folder import EvaluationFolder
+from context_nmt.measures.rows import read_rows
+from context_nmt.measures.scores import score_rows
+from context_nmt.report.attention_page import show_document
+from context_nmt.settings.layout import Layout
+from context_nmt.settings.text import SideSettings, UnitSettings
+
+ROOT = Path(__file__).parents[1]
+PLAIN = SideSettings(truecase=False, normalize_punctuation=False)
+SPELT = ["a </s> <unk> b", "<s><pad>", "<0x41><0x0A>", "\u2047 \u2585"]  # what sentencepiece itself writes
+
+
+def pieces(**values):
+    return UnitSettings(kind="sentencepiece", **values)
+
+
+def expected(text):
+    """What comes back from a text: white space and sentencepiece's mark of it become single spaces."""
+    return " ".join(text.replace("\u2581", " ").split())
+
+
+@settings(max_examples=25)
+@given(
+    lines=st.lists(line | st.sampled_from(SPELT)),
+    units=st.builds(pieces, joint=st.booleans(), model_type=st.sampled_from(["unigram", "bpe"])),
+)
+def test_any_text_comes_back_and_keeps_its_place(tmp_path_factory, lines, units):
+    lines = [SENTENCE, SENTENCE, *SPELT, *lines]
+    root = build(tmp_path_factory.mktemp("corpus"), lines, PLAIN, units)
+    assert back(root) == [expected(line) for line in lines]
+    for language in ("en", "de"):
+        moses, tokenized = MosesSide(language, PLAIN), root / "tokenized"
+        assert read_lines(tokenized / f"test.{language}.cased") == [moses.tokens(line) for line in lines]
+        assert read_lines(tokenized / f"test.{language}") == [" ".join(line.split()) for line in lines]
+        vocabulary = Segmenter(root / "subwords", language).vocabulary()
+        written = read_lines(root / "subwords" / f"test.{language}")
+        assert [vocabulary.text(vocabulary.ids(line)) for line in written] == written
+        assert not {unit for line in written for unit in line.split(" ")} & {*SPECIALS}
+        assert vocabulary == BinarizedCorpus(root / "binarized").source_vocabulary or not units.joint
+    assert TextChain(root / "text").source_subwords(lines) == read_lines(root / "subwords" / "test.en")
+
+
+def test_cleaning_counts_tokens_whatever_the_units(tmp_path):
+    lines = [SENTENCE, "Halt!", "a, b, c, d.", "", SENTENCE.upper()]
+    cleaning = {"minimum_length": 3, "maximum_length": 6, "maximum_ratio": 2.0}
+    written = {}
+    for kind in ("bpe", "sentencepiece"):
+        root = build(tmp_path / kind, lines, PLAIN, UnitSettings(kind=kind), **cleaning)
+        written[kind] = (root / "tokenized/cleaning.json").read_bytes()
+        assert (root / "tokenized/valid.de.cased").read_bytes() == b"".join(
+            f"{MosesSide('de', PLAIN).tokens(line)}\n".encode() for line in lines
+        )
+    assert written["bpe"] == written["sentencepiece"]
+    assert read_lines(tmp_path / "sentencepiece/tokenized/train.en") == [SENTENCE, SENTENCE.upper()]
+
+
+def test_punctuation_is_normalized_where_the_side_says_so(tmp_path):
+    lines = [SENTENCE, "\u201eJa\u201c \u2026"]
+    root = build(tmp_path, lines, SideSettings(truecase=False), pieces())
+    assert back(root)[1] == MosesSide("de", SideSettings()).untokenized(lines[1]) == '"Ja" ...'
+
+
+LEARN = """\
+import sys
+from pathlib import Path
+from context_nmt.corpus.subwords import learn_pieces
+from context_nmt.settings.text import UnitSettings
+units = UnitSettings(kind="sentencepiece", pieces=500, model_type=sys.argv[1])
+sys.stdout.buffer.write(learn_pieces(units, [Path("text")]))
+"""
+
+
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+def test_a_model_depends_on_its_text_and_settings_alone(tmp_path, model_type):
+    """Neither on the folder nor on what is parallel; so it has no name of a file."""
+    lines = [
+        f"Sentence {number % 90}: the {number % 13} birds' {'song ' * (number % 4)}sounds." for number in range(400)
+    ]
+    models = set()
+    for threads, folder in (("1", "one"), ("2", "another"), ("2", "another")):
+        write_lines(tmp_path / folder / "text", lines)
+        environment = os.environ | {"OMP_NUM_THREADS": threads, "PYTHONHASHSEED": threads}
+        environment["PYTHONPATH"] = f"{ROOT / 'src'}"
+        learned = subprocess.run(
+            [sys.executable, "-c", LEARN, model_type],
+            cwd=tmp_path / folder,
+            env=environment,
+            capture_output=True,
+            check=True,
+        )
+        models.add(learned.stdout)
+        assert learned.stderr == b""
+    assert models == {learn_pieces(pieces(pieces=500, model_type=model_type), [tmp_path / "one/text"])}
+    assert str(tmp_path).encode() not in models.pop()
+
+
+def test_several_processes_write_what_one_writes(tmp_path, monkeypatch):
+    lines = [f"{SENTENCE} Wer{number % 7}? a\u2028b {number}" * (number % 4) for number in range(60)]
+    monkeypatch.setattr(workers, "CHUNK", 7)
+    written = []
+    for cores in (1, 3):
+        monkeypatch.setattr(workers, "usable_cores", lambda cores=cores: cores)
+        root = build(tmp_path / str(cores), lines, SideSettings(truecase=False), pieces())
+        back(root)
+        files = sorted(path for path in root.rglob("*") if path.is_file())
+        written.append({str(path.relative_to(root)): path.read_bytes() for path in files})
+    assert written[0] == written[1]
+
+
+def test_what_a_model_writes_is_one_line_of_text(tmp_path):
+    root = build(tmp_path, [SENTENCE], PLAIN, pieces())
+    segmenter = Segmenter(root / "subwords", "de")
+    for units, text in (("", ""), ("▁ <0x0A> ▁ a", "a"), ("<0xC3>", "\ufffd"), ("<0xC3> <0xA4> ▁ n", "ä n")):
+        assert segmenter.tokens(units) == text
+
+
+def test_what_cannot_be_learned_or_loaded_is_named(tmp_path):
+    root = build(tmp_path, [SENTENCE], PLAIN, pieces())
+    before = sorted(path.name for path in (root / "subwords").iterdir())
+    for wrong, message in ((pieces(pieces=5), r"units\.pieces is 5; .*smaller"), (pieces(joint=False), "no such file")):
+        if message == "no such file":
+            (root / "tokenized/train.de").unlink()
+        with pytest.raises(UserError, match=message):
+            segment_corpus(root / "tokenized", root / "subwords", CORPUS, wrong)
+        assert sorted(path.name for path in (root / "subwords").iterdir()) == before
+    model = root / "text/sentencepiece.joint.model"
+    model.write_bytes(b"none")
+    with pytest.raises(UserError, match="not a model of sentencepiece"):
+        TextChain(root / "text")
+    model.unlink()
+    with pytest.raises(UserError, match=r"joint\.model: no such file"):
+        TextChain(root / "text")
+
+
+PARAMETERS = """\
+root: .
+corpus: {name: toy, source: en, target: de, validation: valid, tests: [valid], contrastive: [choice]}
+text: {source: {truecase: false}, target: {truecase: false}}
+units: {kind: sentencepiece, pieces: 400}
+model: {width: 32, feed_forward_width: 16, heads: 2, encoder_layers: 1, decoder_layers: 1, dropout: 0.1}
+training:
+  batch_tokens: 512
+  maximum_updates: 40
+  schedule: {kind: cosine, warmup: 5}
+  validate_every: 20
+  validation_bleu: true
+averaging: {count: 1}
+decoding: {beam: 2}
+significance: {resamples: 10}
+variants:
+  plain: {}
+  student: {baseline: plain, slots: {encoder_self_attention: {mechanism: lexical_shortcuts}}}
+  han: {baseline: plain, slots: {encoder_output: {mechanism: hierarchical_attention, sentences: 1}}}
+train: {bitext: [plain], teachers: [plain], distilled: [student], document: [han], document_start: plain}
+probing:
+  words: [plain]
+  sentences: [plain]
+  tasks: tasks
+  sentence_classifier: {epochs: 1}
+  word_classifier: {epochs: 1}
+seeds: [1]
+focus: plain
+"""
+BIRDS = ("The owl, it sang", "Die Eule, sie sang"), ("The finch: it ate", "Der Fink: er aß"), ("It slept", "Er schlief")
+RUNS = ("plain", "student", "han")
+
+
+def stage(name, *arguments):
+    importlib.import_module(f"stages.{name}").main(*arguments)
+
+
+def gold_of(language, text):
+    tokens = MosesSide(language, PLAIN).tokens(text).split()
+    return {"tokens": tokens, "tags": ["NN" if token.istitle() else "." for token in tokens]}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A toy experiment after all its stages."""
+    folder = tmp_path_factory.mktemp("finished")
+    make_root(folder)
+    (folder / "params.yaml").write_text(PARAMETERS)
+    data = folder / "data/toy"
+    for split, count in (("train", 60), ("valid", 12)):
+        pairs = [tuple(f"{text} {number % 5}." for text in BIRDS[number % 3]) for number in range(count)]
+        for language, lines in zip(("en", "de"), zip(*pairs, strict=True), strict=True):
+            write_lines(data / f"{split}.{language}", lines)
+        write_lines(data / f"{split}.documents", map(str, range(0, count, 3)))
+    gold = [{"en": gold_of("en", source), "de": gold_of("de", target)} for source, target in pairs]
+    write_lines(data / "valid.gold.jsonl", map(json.dumps, gold))
+    context = {"source": [pairs[0][0]], "target": [pairs[0][1]]}
+    item = {"source": "It slept 1.", "right": "Er schlief 1.", "wrong": ["Sie schlief 1.", "Es schlief…"]}
+    write_lines(data / "choice.en-de.jsonl", [json.dumps(item | {"context": context})])
+    tasks = [
+        f"{code}\t{label}\t{BIRDS[label][0]} ." for code in ("tr", "va", "te") for label in (0, 1) for _ in range(4)
+    ]
+    write_lines(folder / "data/tasks/past_present.txt", tasks)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name in ("plan", "tokenize", "bpe"):
+            stage(name)
+        stage("train", "plain", 1)
+        stage("average", "plain", 1)
+        stage("distill", "plain", 1)
+        stage("train", "student", 1, True)
+        stage("train", "han", 1, False, "plain")
+        for run in RUNS:
+            if run != "plain":
+                stage("average", run, 1)
+            for name in ("decode", "contrast", "analyse"):
+                stage(name, run, 1)
+        for probe in ("sentences", "words"):
+            stage("probe", importlib.import_module("stages.probe").Probe(probe), "plain", 1)
+        stage("pair")
+        for run in RUNS:
+            stage("significance", run)
+        stage("describe")
+    return folder
+
+
+@pytest.fixture
+def project(finished, monkeypatch):
+    monkeypatch.chdir(finished)
+    return finished
+
+
+def measured(path):
+    return {(row.measure.metric, row.measure.tag): row.value for row in read_rows(Path(path))}
+
+
+def test_plans_have_the_keys_of_the_kind(project):
+    units = read_json(project / "metrics/plans/units.json")["units"]
+    assert units == {"kind": "sentencepiece", "joint": True, "pieces": 400, "model_type": "unigram"}
+    assert read_json(project / "runs/subwords/units.json") == units
+
+
+@pytest.mark.parametrize("variant", RUNS)
+def test_translations_are_raw_text(project, variant):
+    """From the test set as from standard input, and with all scores."""
+    segmenter = Segmenter(project / f"runs/models/{variant}-1/text", "de")
+    written = read_hypotheses(project / f"metrics/hypotheses/{variant}-1.zip", "valid")
+    assert written == [segmenter.tokens(line) for line in read_lines(f"runs/decoded/{variant}-1/valid.subwords.txt")]
+    assert len(set(written)) > 1
+    lines = read_lines(Path("data/toy/valid.en"))
+    text = io.BytesIO("\n\n".join("\n".join(lines[start : start + 3]) for start in range(0, len(lines), 3)).encode())
+    output = io.BytesIO()
+    translate_text(Path(f"runs/models/{variant}-1"), text, output, beam=None, device="cpu")
+    assert [
+        line for number, line in enumerate(output.getvalue().decode().split("\n")[:-1]) if number % 4 != 3
+    ] == written
+    metrics = {metric for metric, _ in measured(f"metrics/scores/{variant}/1.csv")}
+    assert {"sacrebleu", "chrf", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased", "apt_pronouns"} <= metrics
+
+
+def test_a_reference_as_a_translation_scores_100(project):
+    experiment = EvaluationFolder(project)
+    write_hypotheses(experiment.hypotheses("perfect-1"), {"valid": read_lines(Path("data/toy/valid.de"))})
+    scores = {row.measure.metric: row.value for row in score_rows(experiment, "perfect-1")}
+    assert scores == dict.fromkeys(scores, 100)
+    assert len(scores) == 5
+
+
+def test_a_student_learns_the_pieces_of_its_teacher(project):
+    taught = BinarizedCorpus(project / "runs/binarized", training_target=project / "runs/distilled")
+    lines = read_lines(project / "runs/distilled/train.de")
+    side = taught.side("train", "de")
+    assert [taught.target_vocabulary.text(side[number]) for number in range(len(side))] == lines
+    assert len(lines) == 60
+
+
+def test_items_analyses_and_probes_know_words(project):
+    contrast = measured("metrics/contrastive/plain-1.csv")
+    assert (contrast["items", "all"], 0 <= contrast["accuracy", "all"] <= 100) == (1, True)
+    assert ("gate_encoder_key", "NOUN") in measured("metrics/analyses/student-1.csv")
+    words = measured("metrics/analyses/words/plain-1.csv")
+    assert {("lexical_encoder_by_tag", tag) for tag in ("NN", ".")} <= words.keys()
+    assert ("probe", "past_present") in measured("metrics/analyses/sentences/plain-1.csv")
+
+
+def test_a_page_shows_words_without_marks(project, tmp_path):
+    page = tmp_path / "page.html"
+    show_document(Layout(project), "han", 1, test="valid", document=1, most=3, output=page, device="cpu")
+    assert "\u2581" not in page.read_text(encoding="utf-8")
+    assert ">owl<" in "".join(page.read_text(encoding="utf-8").split())
+
+
+def test_an_exported_model_translates_pieces(project, tmp_path):
+    ctranslate2 = pytest.importorskip("ctranslate2", reason="needs the package ctranslate2 (make speed installs it)")
+    from context_nmt.models.exporting import export
+
+    export(project / "runs/models/plain-1", tmp_path / "exported")
+    translator = ctranslate2.Translator(str(tmp_path / "exported"), device="cpu", compute_type="float32")
+    segmenter = Segmenter(tmp_path / "exported/text", "en")
+    result = translator.translate_batch([segmenter.units("The owl, it sang 0.").split(" ")], beam_size=2)
+    assert set(result[0].hypotheses[0]) <= {*BinarizedCorpus(project / "runs/binarized").target_vocabulary.units}
