@@ -1,0 +1,133 @@
+"""Every experiment, from its downloads to its scores, by the stages of dvc.yaml: made-up text and tiny models."""
+
+import csv
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+from made_up_mirror import write_catalogue, write_mirror
+from project_root import ROOT, make_root
+
+from context_nmt.files import read_json, write_json
+from context_nmt.measures.pairs import pairs_of
+from context_nmt.settings.checking import read_yaml
+from context_nmt.settings.folder import Experiment
+from context_nmt.settings.run_layout import run_name
+
+pytestmark = pytest.mark.heavy
+
+EXPERIMENTS = [ROOT, *sorted(path.parent for path in ROOT.glob("experiments/*/params.yaml"))]
+UPDATES = 2
+# For an experiment, and for variants that have the key.
+SMALLER = {
+    "units": {"merges": 60, "vocabulary_threshold": 0},
+    "model": {"width": 32, "feed_forward_width": 16},
+    "training": {
+        "batch_tokens": 2000,
+        "accumulation": 1,
+        "maximum_updates": UPDATES,
+        "validate_every": 1,
+        "schedule": {"warmup": 1},
+    },
+    "decoding": {"beam": 2, "iterations": 2, "length_beam": 2, "maximum_length_ratio": 0, "maximum_length_offset": 8},
+    "significance": {"resamples": 20},
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """The folder of a project with small entries, and a mirror of them."""
+    folder = tmp_path_factory.mktemp("project")
+    make_root(folder)
+    write_catalogue(ROOT / "data/params.yaml", folder / "data/params.yaml")
+    write_mirror(folder / "mirror", folder / "data/params.yaml")
+    return folder
+
+
+def smaller(values, changes, *, everywhere):
+    """Change values key by key; `everywhere` also those that are not there."""
+    for key, change in changes.items():
+        if isinstance(change, dict):
+            if everywhere or key in values:
+                values[key] = smaller(values.get(key) or {}, change, everywhere=everywhere)
+        elif everywhere or key in values:
+            values[key] = change
+    return values
+
+
+def make_smaller(original, folder):
+    parameters = smaller(read_yaml(original / "params.yaml"), SMALLER, everywhere=True)
+    for variant in parameters["variants"].values():
+        smaller(variant, SMALLER, everywhere=False)
+    parameters["seeds"] = parameters["seeds"][:1]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "params.yaml").write_text(json.dumps(parameters))
+    return Experiment(folder)
+
+
+def needed(settings, variant):
+    """The stages that train a variant and all that it starts from, learns from and is compared with, by variant."""
+    train, earlier, options = settings.train, [settings.variants[variant].baseline], {}
+    if variant in train.distilled:
+        earlier += train.teachers
+        options = {"distilled": True}
+    for name in ("document", "continued"):
+        if variant in getattr(train, name):
+            options = {"start": getattr(train, f"{name}_start")}
+            earlier.append(options["start"])
+    found = {}
+    for other in filter(None, earlier):
+        found |= needed(settings, other)
+    return found | {variant: options}
+
+
+def chosen(train):
+    """A variant of each way to train there is; what starts from another run stands for that one, too."""
+    in_documents = train.continued or train.document
+    return [names[0] for names in (train.distilled, in_documents) if names] or [train.bitext[0]]
+
+
+def rows(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def run(stage, *arguments, **options):
+    importlib.import_module(f"stages.{stage}").main(*arguments, **options)
+
+
+@pytest.mark.parametrize("original", EXPERIMENTS, ids=lambda path: path.name if path != ROOT else "default")
+def test_an_experiment_runs_from_its_downloads_to_its_scores(original, project, monkeypatch):
+    folder = project / original.relative_to(ROOT)
+    experiment = make_smaller(original, folder)
+    settings, seed = experiment.settings, experiment.settings.seeds[0]
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("DATA_MIRROR", str(project / "mirror"))
+    run("plan")
+    for corpus in settings.download:
+        run("download", corpus, Path(settings.root) / "data/checksums.json")
+    run("tokenize")
+    run("bpe")
+    run("describe")
+    assert set(read_json(experiment.models)) == set(settings.variants)
+
+    trained = {}
+    for variant in chosen(settings.train):
+        trained |= needed(settings, variant)
+    for variant, options in trained.items():
+        if "distilled" in options and not experiment.distilled.exists():
+            run("distill", *settings.train.teachers, seed, device="cpu")
+        run("train", variant, seed, device="cpu", **options)
+        run("average", variant, seed)
+        run("decode", variant, seed, device="cpu")
+        run("contrast", variant, seed, device="cpu")
+        name = run_name(variant, seed)
+        assert [row["update"] for row in rows(experiment.curve(name))] == [str(number + 1) for number in range(UPDATES)]
+    for variant in trained:
+        write_json(experiment.pairs(variant), pairs_of(experiment, variant))
+        run("significance", variant)
+        scored = {(row["test_set"], row["metric"]) for row in rows(experiment.scores(run_name(variant, seed)))}
+        assert scored >= {(test, "sacrebleu") for test in settings.corpus.tests}
+        with_documents = {test for test in settings.corpus.tests if (experiment.corpus / f"{test}.documents").exists()}
+        assert {test for test, metric in scored if metric == "cohesion"} <= with_documents
