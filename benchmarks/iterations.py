@@ -20,7 +20,7 @@ from context_nmt.command_line import run
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.measures.bleu import Score, score_raw
+from context_nmt.measures.bleu import Score, score_sacrebleu
 from context_nmt.models.checkpoints import load_run
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.folder import Experiment
@@ -136,7 +136,7 @@ def chosen(total: int, count: int) -> list[int]:
 def _score(systems: Systems, system: str, units: list[str]) -> Score:
     chain = TextChain(systems.folder(system) / "text")
     text = list(chain.target_text(chain.target_tokens(units)))
-    return score_raw(text, [systems.references])["sacrebleu"]
+    return score_sacrebleu(text, [systems.references])
 
 
 def _speed(measured: dict[str, Measured], search: Search, base: Search, mode: str) -> dict[str, Any]:
