@@ -156,7 +156,7 @@ def test_every_cell_of_the_papers_is_filled_or_has_such_a_command(comparisons):
                     sets = (*settings.corpus.tests, *settings.corpus.groups, *settings.corpus.contrastive)
                     assert settings.corpus.direction == languages
                     assert test_set in (*sets, settings.probing.tasks)
-                else:
+                elif not (text in gaps and gaps[text].obstacle):
                     columns = [column.id for column in table.columns if (column.languages, column.test_set) == text]
                     is_filled = row.experiment or set(columns) <= set(row.empty)
                     assert is_filled or is_measured(comparison, row, text), (table.id, row.label, text)

@@ -51,10 +51,11 @@ class Grid:
 
     @property
     def fill_notes(self) -> list[str]:
-        """A note per command: the systems with empty cells that it would fill."""
-        return [
-            f"Still empty: {'; '.join(systems)}. To fill: {marked(command)}" for command, systems in self.fills.items()
-        ]
+        """The systems with empty cells, a note for those with the same commands, which would fill them."""
+        commands: dict[str, list[str]] = {}
+        for command, systems in self.fills.items():
+            commands.setdefault("; ".join(systems), []).append(marked(command))
+        return [f"Still empty: {systems}. To fill: {', '.join(filling)}" for systems, filling in commands.items()]
 
     @property
     def groups(self) -> list[tuple[str, int]]:

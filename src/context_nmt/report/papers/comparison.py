@@ -72,7 +72,7 @@ class Comparison:
             reproduction.results.name for reproduction in self.reproductions if not reproduction.is_replica
         )
         found = gaps(self.table, self.experiments, shown)
-        return [gap for gap in found if any(gap.command(row) for row in self.table.rows)]
+        return [gap for gap in found if gap.obstacle or any(gap.command(row) for row in self.table.rows)]
 
     def _headings(self) -> Iterator[Heading]:
         for column in self._published:
@@ -97,7 +97,7 @@ class Comparison:
         if row.variant is None and not row.experiment:
             return WITH_ANY if row.subject else CITED
         command = gap.command(row)
-        return Cell(DASH, command=command) if command else BLANK
+        return Cell(DASH, command=command) if command else Cell(gap.obstacle)
 
     def _reproduced_cell(self, row: PaperRow, reproduction: Reproduction, measure: Measure) -> Cell:
         """Return an experiment's number, naming its baseline if that is not the paper's, or a dash."""

@@ -23,9 +23,16 @@ class Gap:
     @property
     def experiment(self) -> str:
         """The name of the experiment that can fill most of it."""
+        if self.obstacle:
+            return "cannot be filled"
         if self.columns[0].languages == ANY:
             return "the text of each"
         return (self.able[0].name or self.able[0].title) if self.able else "no experiment"
+
+    @property
+    def obstacle(self) -> str:
+        """Why no command can fill it."""
+        return self.columns[0].obstacle
 
     @property
     def test_sets(self) -> list[str]:
@@ -35,6 +42,8 @@ class Gap:
 
     def command(self, row: PaperRow) -> str:
         """Return the command that fills a row; empty if nothing does, or if its numbers are elsewhere in the table."""
+        if self.obstacle:
+            return ""
         if row.experiment:
             holders = [results for results in self.able if results.folder == row.experiment]
             if not holders:
@@ -56,7 +65,7 @@ def gaps(table: PaperTable, experiments: Sequence[Results], shown: frozenset[str
     for column in table.columns:
         if column.metric in COSTS and (table.has_scores or column.metric != "parameters"):
             continue  # the systems that have scores have them, too; `make speed` measures speeds
-        able = tuple(_able(table, column, experiments))
+        able = () if column.obstacle else tuple(_able(table, column, experiments))
         key = (able[0].name,) if able else ("", str(column.languages), str(column.test_set))
         found.setdefault(key, able)
         columns_by_names.setdefault(key, []).append(column)

@@ -59,6 +59,7 @@ class PaperColumn(Wanted):
     at: int | str | None = None  # its place on a figure's axis
     line: str | None = None  # of a figure, where a row has several; of columns with `each`, the label if unset
     each: Each = Each()
+    obstacle: str = ""  # why no command can fill it
 
     def members(self) -> "list[PaperColumn]":
         """Return the columns for `each` layer and tag, or itself."""
@@ -199,9 +200,8 @@ class PaperTable(Checked):
     def published_ratio(self, row: PaperRow, column: PaperColumn) -> float | None:
         """Return a published cost divided by that of the row's baseline."""
         value, baseline_value = row.published.get(column.id), self._of_baseline(row, column)
-        if column.metric not in COSTS or column.metric == ITERATIONS or column.difference:
-            return None
-        if value is None or baseline_value is None:
+        is_cost = column.metric in set(COSTS) - {ITERATIONS} and not column.difference
+        if not is_cost or value is None or baseline_value is None:
             return None
         return value / baseline_value
 
