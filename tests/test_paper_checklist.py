@@ -19,33 +19,7 @@ from context_nmt.settings.parameters import read_parameters
 ROOT = Path(__file__).parents[1]
 PAPERS = read_papers()
 SIGNS = {"higher": ">", "lower": "<", "equal": "="}
-AWAITED = {  # experiments that are not there yet, by the texts of their columns
-    ("en-vi", "tst2013"): "iwslt15-en-vi",
-    ("vi-en", "tst2013"): "iwslt15-vi-en",
-    ("es-en", "tst2014"): "iwslt14-es-en",
-    ("en-es", "tst2014"): "iwslt14-en-es",
-    ("ro-en", "tst2014"): "iwslt14-ro-en",
-    ("en-ro", "tst2014"): "iwslt14-en-ro",
-    ("fr-en", "tst2014_2015"): "iwslt15-fr-en",
-    ("en-fr", "tst2014_2015"): "iwslt15-en-fr",
-    ("de-en", "newstest2014"): "wmt14-de-en-lexical-shortcuts",
-    ("de-en", "newstest2017"): "wmt14-de-en-lexical-shortcuts",
-    ("de-en", "contrawsd"): "wmt14-de-en-lexical-shortcuts",
-    ("en-ru", "newstest2017"): "wmt17-en-ru-lexical-shortcuts",
-    ("en-ru", "newstest2018"): "wmt17-en-ru-lexical-shortcuts",
-    ("en-cs", "newstest2015"): "wmt18-en-cs-lexical-shortcuts",
-    ("en-cs", "newstest2018"): "wmt18-en-cs-lexical-shortcuts",
-    ("en-fi", "newstest2015"): "wmt18-en-fi-lexical-shortcuts",
-    ("en-fi", "newstest2018"): "wmt18-en-fi-lexical-shortcuts",
-    ("ro-en", "newstest2016"): "wmt16-ro-en-cross-attention",
-    ("zh-en", "newstest2017"): "wmt17-zh-en-cross-attention",
-    ("ja-en", "aspec_test"): "aspec-ja-en-cross-attention",
-    ("es-en", "ted_tst2010_2012"): "ted-es-en",
-    ("zh-en", "ted_tst2010_2013"): "ted-zh-en",
-    ("es-en", "subtitles_test"): "opensubtitles2018-es-en",
-    ("es-en", "newstest2009_2013"): "news-commentary-es-en",
-    ("any", "train"): "ted-es-en",
-}
+AWAITED = {}
 
 
 def key(column):

@@ -9,7 +9,6 @@ from rich.table import Table
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import UserError
 from context_nmt.measures.attention.attended_words import attended_words
-from context_nmt.measures.attention.earlier_sentences import words_of
 from context_nmt.measures.attention.recording import Analysed
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
@@ -45,7 +44,7 @@ def print_attended_words(
     console.print(table)
     vocabularies = corpus.source_vocabulary, corpus.target_vocabulary
     for name, vocabulary, side in zip(("source", "reference"), vocabularies, corpus.parallel(test), strict=True):
-        console.print(f"{name}: {' '.join(words_of(vocabulary, side[number]))}", soft_wrap=True)
+        console.print(f"{name}: {' '.join(vocabulary.words(side[number].tolist()))}", soft_wrap=True)
 
 
 def _number(corpus: BinarizedCorpus, test: str, word: str, sentence: int | None) -> int:
@@ -58,7 +57,7 @@ def _number(corpus: BinarizedCorpus, test: str, word: str, sentence: int | None)
             raise UserError(f"--sentence is {sentence}; {test} has the sentences 1 to {len(references)}")
         return sentence - 1
     for number in range(len(references)):
-        words = words_of(corpus.target_vocabulary, references[number])
+        words = corpus.target_vocabulary.words(references[number].tolist())
         if word.lower() in (one.lower() for one in words):
             return number
     raise UserError(f"--word is {word}, which no reference of {test} has; choose another, or a --sentence")

@@ -92,10 +92,10 @@ class Pairs:
     def batches(self, *, tokens: int, random: Random = None) -> list[Indices]:
         """Cut all pairs into batches; see `length_batches` and `document_batches`."""
         sides = (self.source, self.previous_sources), (self.target, self.previous_targets)
-        lengths = [joined_lengths(side.lengths[self.kept], self.before, most) + 1 for side, most in sides]
+        source, target = (joined_lengths(side.lengths[self.kept], self.before, most) + 1 for side, most in sides)
         if self.documents is None:
-            return length_batches(*lengths, tokens=tokens, random=random)
-        return document_batches(*lengths, self.documents, reach=self.reach, tokens=tokens, random=random)
+            return length_batches(source, target, tokens=tokens, random=random)
+        return document_batches(source, target, self.documents, reach=self.reach, tokens=tokens, random=random)
 
     def endless(self, *, tokens: int, seed: int) -> Iterator[tuple[int, Indices]]:
         """Yield (epoch, batch) without end; epochs count from 1, and each has its own order."""

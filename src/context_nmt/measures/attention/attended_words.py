@@ -2,14 +2,11 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 
 from context_nmt.corpus.vocabulary import END, PADDING, SPECIALS
 from context_nmt.files import UserError
-from context_nmt.measures.attention.earlier_sentences import words_of
 from context_nmt.measures.attention.recording import Analysed, attentions, recorded
-from context_nmt.measures.parts_of_speech import word_spans
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,16 +33,17 @@ def attended_words(analysed: Analysed, sentence: int, word: str) -> Attended:
     weights = torch.stack([batch.outputs[name][0].double().mean(0) for name in names]).mean(0)  # [T, S]
     produced = batch.produced[0].tolist()
     places = [place for place, unit in enumerate(produced) if unit not in (END, PADDING)]
-    ids = np.array([produced[place] for place in places], dtype=np.int64)
-    translation = words_of(corpus.target_vocabulary, ids)
+    target_vocabulary, source_vocabulary = corpus.target_vocabulary, corpus.source_vocabulary
+    units = [target_vocabulary.units[produced[place]] for place in places]
+    translation = target_vocabulary.words(produced[place] for place in places)
     found = next((number for number, one in enumerate(translation) if one.lower() == word.lower()), None)
     if found is None:
         return Attended(translation=translation, words=[])
-    start, end = word_spans([corpus.target_vocabulary.units[unit] for unit in ids])[found]
+    start, end = target_vocabulary.word_spans(units)[found]
     row = weights[places[start:end]].mean(0)
-    source = corpus.side(analysed.test, corpus.source)[sentence]
-    spans = word_spans([corpus.source_vocabulary.units[unit] for unit in source])
-    words = [*words_of(corpus.source_vocabulary, source), SPECIALS[END]]
+    source = corpus.side(analysed.test, corpus.source)[sentence].tolist()
+    spans = source_vocabulary.word_spans([source_vocabulary.units[unit] for unit in source])
+    words = [*source_vocabulary.words(source), SPECIALS[END]]
     shares = [float(row[slice(*span)].sum()) for span in (*spans, (len(source), len(source) + 1))]
     ranked = sorted(zip(words, shares, strict=True), key=lambda word: -word[1])
     return Attended(translation=translation, words=ranked)
