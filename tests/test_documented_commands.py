@@ -26,6 +26,7 @@ from dvc.cli import parse_args
 
 from context_nmt.code_closure import stages
 from context_nmt.commands import app
+from context_nmt.corpus.catalogue import read_entry
 from context_nmt.pipeline.new_experiment import OWN_REPOSITORY
 from context_nmt.pipeline.planning import check_model, plan
 from context_nmt.settings.parameters import ExperimentSettings, read_parameters
@@ -183,8 +184,22 @@ SNIPPETS = [
     pytest.param(block.text, id=page)
     for page in PAGES
     for block in blocks(page)
-    if block.language == "yaml" and page != OWN_MECHANISM and "generated:" not in block.text
+    if block.language == "yaml" and page != OWN_MECHANISM and not block.text.startswith(("generated:", "corpora:"))
 ]
+ENTRIES = [
+    pytest.param(entry, id=name)
+    for page in PAGES
+    for block in blocks(page)
+    if block.language == "yaml" and block.text.startswith("corpora:")
+    for name, entry in yaml.safe_load(block.text)["corpora"].items()
+]
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_page_shows_an_entry_of_data_that_can_be_read(tmp_path, entry):
+    path = tmp_path / "params.yaml"
+    path.write_text(yaml.safe_dump({"corpora": {"shown": entry}}), encoding="utf-8")
+    assert read_entry(path, "shown").licence == entry["licence"]
 
 
 @pytest.mark.parametrize("text", SNIPPETS)

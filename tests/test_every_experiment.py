@@ -11,6 +11,7 @@ from project_root import ROOT, make_root
 
 from context_nmt.files import read_json, write_json
 from context_nmt.measures.pairs import pairs_of
+from context_nmt.models.plans import TrainingPlan
 from context_nmt.settings.checking import read_yaml
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.run_layout import run_name
@@ -83,10 +84,14 @@ def needed(settings, variant):
     return found | {variant: options}
 
 
-def chosen(train):
-    """A variant of each way to train there is; what starts from another run stands for that one, too."""
-    in_documents = train.continued or train.document
-    return [names[0] for names in (train.distilled, in_documents) if names] or [train.bitext[0]]
+def chosen(experiment):
+    """The first variant of each kind of model among those that are trained in the same way."""
+    found = {}
+    for way in ("bitext", "distilled", "document", "continued"):
+        for variant in getattr(experiment.settings.train, way):
+            kind = TrainingPlan.read(experiment.plan(variant, "training")).model.kind_module
+            found.setdefault((way, kind), variant)
+    return found.values()
 
 
 def rows(path):
@@ -114,7 +119,7 @@ def test_an_experiment_runs_from_its_downloads_to_its_scores(original, project, 
     assert set(read_json(experiment.models)) == set(settings.variants)
 
     trained = {}
-    for variant in chosen(settings.train):
+    for variant in chosen(experiment):
         trained |= needed(settings, variant)
     for variant, options in trained.items():
         if "distilled" in options and not experiment.distilled.exists():

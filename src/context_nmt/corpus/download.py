@@ -161,8 +161,8 @@ def _retrieve(place: str, part: Path, *, resume: bool) -> None:
     if not resume:
         part.unlink(missing_ok=True)
     if place.startswith(SACREBLEU):
-        name, pair, output = place.removeprefix(SACREBLEU).rsplit("/", 2)
-        write_set_file(name, pair, output, part)
+        name, pair, file = place.removeprefix(SACREBLEU).rsplit("/", 2)
+        write_set_file(name, pair, file, part)
         return
     if "://" not in place:
         shutil.copyfile(place, part)
