@@ -108,7 +108,7 @@ def test_a_file_that_is_not_the_copy_it_must_be_is_found(project, name, change, 
         (
             "      kind: masked",
             "      kind: mask",
-            ["variants.cmlm.model.kind: ", "'autoregressive' or 'masked'", "'mask'"],
+            ["variants.cmlm.model.kind: ", "'autoregressive', 'masked' or 'concatenation'", "'mask'"],
         ),
         ("\nmodel:\n", "\nmodel:\n  kind: masked\n", ["train.teachers: ", "transformer", "masked"]),
         ("\nrescored: []", "\nrescored: [cmlm]", ["variants.cmlm.decoding.length_beam is 1"]),
@@ -265,6 +265,12 @@ def test_what_looks_at_previous_sentences_is_refused_where_no_stage_knows_docume
     (problem,) = refusal(project)
     assert problem.startswith("params.yaml: train.bitext: han_encoder")
     assert "encoder_output" in problem
+    edit(path, "    - han_encoder\n", "    - joining\n")
+    edit(path, "document: []", "document: [han_encoder]")
+    edit(path, "variants:\n", "variants:\n  joining: {model: {kind: concatenation, previous_sources: 1}}\n")
+    (problem,) = refusal(project)
+    assert problem.startswith("params.yaml: train.bitext: joining")
+    assert "model.previous_sources" in problem
 
 
 @pytest.mark.parametrize(

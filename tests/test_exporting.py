@@ -83,6 +83,7 @@ HAN = {"encoder_output": (Filling(mechanism="hierarchical_attention", settings={
     ("options", "message"),
     [
         ({"kind": "masked"}, r"is a masked model; .* \(model.kind\)"),
+        ({"kind": "concatenation", "previous_sources": 1}, r"is a concatenation model; .* \(model.kind\)"),
         ({"slots": HAN}, "has hierarchical_attention in encoder_output"),
         (
             {"slots": {"cross_attention": (Filling(mechanism="lexical_shortcuts"),) * 2}},

@@ -217,6 +217,10 @@ def test_a_wrong_combination_is_named(tmp_path, key, value, words):
             {"variants": {"first": {"slots": {"encoder_output": {"mechanism": "cache_memory"}}}, "second": {}}},
             ["train.teachers", "first", "encoder_output"],
         ),
+        (
+            {"model": {"kind": "concatenation", "previous_sources": 1}},
+            ["train.teachers", "first", "concatenation", "autoregressive"],
+        ),
         ({"rescored": ["second"]}, ["rescored", "'second'", "autoregressive"]),
         (
             {

@@ -224,6 +224,20 @@ def test_a_variant_overrides_the_recipe_key_by_key():
             ["training.maximum_sentence_length is 256", "at most 255", "model.maximum_positions (256)"],
         ),
         ({"model": {"kind": "masked", "maximum_positions": 257}}, ["training.maximum_sentence_length", "at most 255"]),
+        ({"model": {"previous_sources": 1}}, [".model", "previous_sources is 1", "kind is autoregressive"]),
+        ({"model": {"kind": "masked", "previous_targets": 1}}, [".model", "previous_targets is 1", "kind is masked"]),
+        (
+            {"model": {"kind": "concatenation", "previous_sources": 1, "previous_targets": 2}},
+            [".model", "previous_targets is 2", "at most previous_sources (1)"],
+        ),
+        (
+            {"model": {"kind": "concatenation", "previous_sources": 3, "positions": "learned"}},
+            ["training.maximum_sentence_length is 256", "at most 255", "(1024) shared by 4 sentences"],
+        ),
+        (
+            {"model": {"kind": "concatenation"}, "slots": {"encoder_output": {"mechanism": "cache_memory"}}},
+            ["slots.encoder_output", "model.kind is concatenation"],
+        ),
         (
             {"training": {"schedule": {"kind": "cosine", "warmup": 20}, "maximum_updates": 20}},
             ["training.schedule.warmup is 20", "training.maximum_updates (20)"],

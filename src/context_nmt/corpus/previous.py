@@ -1,8 +1,22 @@
-"""Batches of sentences with the preceding sentences of their documents."""
+"""Sentences with the preceding ones of their documents: in one batch, or joined into one sentence."""
+
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
 from context_nmt.corpus.batching import Indices
+from context_nmt.corpus.binarized import Ids
+from context_nmt.corpus.vocabulary import BEGIN
+
+BREAK = BEGIN  # between sentences that are joined into one: it is in no sentence, and search does not end with it
+
+
+class Sentences(Protocol):
+    """A list of arrays of ids without END, or a TokenFile."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, number: int, /) -> Ids: ...
 
 
 def sentences_before(documents: list[range] | None, count: int) -> Indices:
@@ -11,6 +25,41 @@ def sentences_before(documents: list[range] | None, count: int) -> Indices:
     for document in documents or ():
         before[document.start : document.stop] = np.arange(len(document))
     return before
+
+
+def with_those_before(number: int, before: Indices, most: int) -> range:
+    """Return the numbers of up to `most` sentences before a sentence in its document, and its own."""
+    return range(number - min(most, int(before[number])), number + 1)
+
+
+def joined(sentences: Sequence[Ids]) -> Ids:
+    """Return sentences of ids as one [T], with BREAK between them."""
+    first, *others = sentences
+    if not others:
+        return first
+    between = np.array([BREAK], dtype=first.dtype)
+    return np.concatenate([first, *(part for other in others for part in (between, other))])
+
+
+def joined_lengths(lengths: Indices, before: Indices, most: int) -> Indices:
+    """Return the length [N] of each sentence joined with up to `most` of those before it in its document."""
+    first = np.arange(len(lengths)) - np.minimum(before, most)
+    ends = np.cumsum(lengths + 1)
+    return ends - ends[first] + lengths[first]
+
+
+class Joined:
+    """Sentences, each joined with up to `most` of those before it in its document; `before` is their number [N]."""
+
+    def __init__(self, sentences: Sentences, before: Indices, most: int) -> None:
+        self.sentences, self.before, self.most = sentences, before, most
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+    def __getitem__(self, number: int) -> Ids:
+        """Return the ids of one sentence with those before it [T], without END."""
+        return joined([self.sentences[one] for one in with_those_before(number, self.before, self.most)])
 
 
 def with_previous(numbers: Indices, before: Indices, *, sentences: int, reach: int) -> tuple[Indices, Indices]:

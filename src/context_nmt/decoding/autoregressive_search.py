@@ -1,7 +1,8 @@
 """Beam search with a translation model: of sentences, or of documents sentence by sentence."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from context_nmt.corpus.batching import pad
+from context_nmt.corpus.previous import BREAK
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding.in_batches import Lengths, Text, split_documents
 from context_nmt.decoding.search import Hypothesis, beam_search
 from context_nmt.models.kinds.autoregressive import DecodingState, TranslationModel
+from context_nmt.models.kinds.concatenation import ConcatenationModel
 from context_nmt.models.kinds.document import DocumentModel, KnownSentences, merged, source_states
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.transformer.sentence_context import SentenceContext
@@ -25,6 +28,22 @@ def search_sentences(
 ) -> list[list[Hypothesis]]:
     """Return the n_best best translations of each sentence, best first; a batch is the numbers of its sentences."""
     return _search(model, model.start(model.encode(text.ids(batch))), text.lengths[batch], settings)
+
+
+def search_joined(
+    model: ConcatenationModel, text: Text, batch: Lengths, settings: DecodingSettings
+) -> list[list[Hypothesis]]:
+    """Return as `search_sentences` does, but only the last sentence of each hypothesis: all after its last BREAK.
+
+    Log-probability and score remain those of the whole hypothesis, so several of a sentence may have equal tokens.
+    """
+    forbidden = (PADDING,) if model.previous_targets else (PADDING, BREAK)
+    best = _search(model, model.start(model.encode(text.ids(batch))), text.lengths[batch], settings, forbidden)
+    return [[replace(one, tokens=_last_sentence(one.tokens)) for one in hypotheses] for hypotheses in best]
+
+
+def _last_sentence(tokens: tuple[int, ...]) -> tuple[int, ...]:
+    return tokens[max((place + 1 for place, token in enumerate(tokens) if token == BREAK), default=0) :]
 
 
 def search_documents(
@@ -66,7 +85,11 @@ def search_documents(
 
 
 def _search(
-    model: TranslationModel, state: DecodingState, lengths: Lengths, settings: DecodingSettings
+    model: TranslationModel,
+    state: DecodingState,
+    lengths: Lengths,
+    settings: DecodingSettings,
+    forbidden: Collection[int] = (PADDING, BEGIN),
 ) -> list[list[Hypothesis]]:
     """Search from the state before the first step, given the lengths [B] of the sources."""
     maximum = (settings.maximum_length_ratio * lengths).astype(np.int64) + settings.maximum_length_offset
@@ -84,7 +107,7 @@ def _search(
         stop=settings.stop,
         begin=BEGIN,
         end=END,
-        forbidden=(PADDING, BEGIN),
+        forbidden=forbidden,
     )
 
 

@@ -10,18 +10,18 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from context_nmt.corpus.batching import length_batches, pad
-from context_nmt.corpus.previous import with_previous
+from context_nmt.corpus.previous import Sentences, joined, with_previous
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, PADDING
 from context_nmt.decoding.in_batches import (
     ALONE,
     Lengths,
-    Sentences,
     check_positions,
     evaluating,
     in_batches,
     lengths_of,
 )
 from context_nmt.models.kinds.autoregressive import TranslationModel
+from context_nmt.models.kinds.concatenation import ConcatenationModel
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
@@ -48,14 +48,20 @@ def score_pairs(
     A masked model has no such probability. Its score is the pseudo-log-likelihood (Salazar et al. 2020): the
     log-probability of the length, and of each unit given all others.
 
-    `contexts` holds the pairs that precede each pair, oldest first, for a model that looks at previous sentences. Equal
-    pairs with equal contexts are scored once, so that they tie exactly; otherwise rounding could differ.
+    `contexts` holds the pairs that precede each pair, oldest first, for a model that looks at previous sentences; their
+    own probabilities never count. Equal pairs with equal contexts are scored once, so that they tie exactly; otherwise
+    rounding could differ.
     See `in_batches` for the other arguments. Raise UserError for a sentence longer than the model's learned positions.
     """
+    own_lengths = lengths_of(targets)
+    contexts = [()] * len(sources) if contexts is None else contexts
+    windows = [(*contexts[n], (sources[n], targets[n])) for n in range(len(sources))]
+    sources = [joined([source for source, _ in window[-1 - model.previous_sources :]]) for window in windows]
+    targets = [joined([target for _, target in window[-1 - model.previous_targets :]]) for window in windows]
     target_lengths = lengths_of(targets)
     check_positions(model.source_embedding.positions, lengths_of(sources), "the source of pair")
     check_positions(model.target_embedding.positions, target_lengths, "the target of pair")
-    if contexts is None or not model.in_documents:
+    if not model.in_documents:
         contexts = [()] * len(sources)
     used_contexts = [context[max(0, len(context) - model.reach) :] for context in contexts]
     for side, embedding in enumerate((model.source_embedding, model.target_embedding)):
@@ -75,6 +81,8 @@ def score_pairs(
         batch_pairs = [pairs[row] for row in rows]
         inputs = pad([target for _, target in batch_pairs], first=BEGIN)
         labels = pad([targets[number] for number in batch], last=END)
+        given = target_lengths[batch] - own_lengths[batch]  # units of previous sentences
+        labels[np.arange(labels.shape[1]) < given[:, None]] = PADDING
         labels = np.pad(labels, ((0, 0), (0, inputs.shape[1] - labels.shape[1])), constant_values=PADDING)
         ids = (pad([source for source, _ in batch_pairs], last=END), inputs, labels, previous)
         return SCORES[type(model)](model, *(torch.from_numpy(array).to(device) for array in ids)).tolist()
@@ -123,6 +131,7 @@ def _losses(logits: Tensor, labels: Tensor) -> Tensor:
 
 SCORES: dict[type, Callable[[Any, Tensor, Tensor, Tensor, Tensor], Tensor]] = {
     TranslationModel: _log_probabilities,
+    ConcatenationModel: _log_probabilities,
     DocumentModel: _log_probabilities,
     MaskedLanguageModel: _pseudo_log_likelihoods,
 }

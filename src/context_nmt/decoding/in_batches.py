@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from context_nmt.corpus.batching import pad
+from context_nmt.corpus.previous import Sentences
 from context_nmt.corpus.vocabulary import END
 from context_nmt.corpus.workers import in_parallel
 from context_nmt.decoding.workers import gathered, one_thread
@@ -26,13 +27,6 @@ ALONE = Processes()
 SHORT_OF_MEMORY = "; a smaller decoding.batch_tokens needs less, and with OMP_NUM_THREADS=1 there are no workers"
 
 
-class Sentences(Protocol):
-    """A list of arrays of ids without END, or a TokenFile."""
-
-    def __len__(self) -> int: ...
-    def __getitem__(self, number: int, /) -> NDArray[np.integer[Any]]: ...
-
-
 def lengths_of(sentences: Sentences) -> Lengths:
     """Return the number of units of every sentence [N], without END."""
     return np.array([len(sentences[number]) for number in range(len(sentences))], dtype=np.int64)
@@ -42,8 +36,8 @@ def lengths_of(sentences: Sentences) -> Lengths:
 class Text:
     """Sentences to translate, with their documents."""
 
-    sentences: Sentences
-    lengths: Lengths  # of the sentences, without END
+    sentences: Sentences  # as the encoder reads them: joined with previous ones, if the model concatenates
+    lengths: Lengths  # of the sentences that are translated, without END: with previous ones, if those are, too
     before: Lengths  # for each sentence, the number of sentences that precede it in its document
     references: Sentences | None  # shown to later sentences instead of translations
     device: torch.device

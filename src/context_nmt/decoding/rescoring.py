@@ -8,8 +8,9 @@ import dataclasses
 import numpy as np
 import torch
 
+from context_nmt.corpus.previous import Sentences
 from context_nmt.decoding.forced_scoring import score_pairs
-from context_nmt.decoding.in_batches import ALONE, Sentences
+from context_nmt.decoding.in_batches import ALONE
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError

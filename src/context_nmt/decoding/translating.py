@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from context_nmt.corpus.previous import sentences_before
+from context_nmt.corpus.previous import Joined, Sentences, joined_lengths, sentences_before
 from context_nmt.decoding import masked_search
-from context_nmt.decoding.autoregressive_search import search_documents, search_sentences
+from context_nmt.decoding.autoregressive_search import search_documents, search_joined, search_sentences
 from context_nmt.decoding.in_batches import (
     ALONE,
     Lengths,
-    Sentences,
     Text,
     check_positions,
     evaluating,
@@ -23,6 +22,7 @@ from context_nmt.decoding.linear_maps import prepared
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.files import UserError
 from context_nmt.models.kinds.autoregressive import TranslationModel
+from context_nmt.models.kinds.concatenation import ConcatenationModel
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
@@ -34,6 +34,7 @@ Search = Callable[[Any, Text, Lengths, DecodingSettings], list[list[Hypothesis]]
 # For each class of models, its search and the setting for the number of hypotheses of a sentence held in memory.
 SEARCHES: dict[type, tuple[Search, str]] = {
     TranslationModel: (search_sentences, "beam"),
+    ConcatenationModel: (search_joined, "beam"),
     DocumentModel: (search_documents, "beam"),
     MaskedLanguageModel: (masked_search.search, "length_beam"),
 }
@@ -55,12 +56,14 @@ def translate_ids(
 
     An empty sentence is translated, too: the model then sees END alone. `documents` has the sentences of each
     document; a model that looks at previous sentences sees its own best translations of them, or `references`, one for
-    each sentence.
+    each sentence. A model that joins sentences translates each by itself, and sees no earlier translation.
     See `in_batches` for `progress`, `workers` and `processes`.
     Raise UserError for a sentence or reference that is longer than the model's learned positions, and if `n_best`
     exceeds the width of the search.
     """
-    lengths = lengths_of(sentences)
+    own_lengths = lengths_of(sentences)
+    before = sentences_before(documents, len(sentences))
+    lengths = joined_lengths(own_lengths, before, model.previous_sources)
     check_positions(model.source_embedding.positions, lengths, "sentence")
     if references is not None and model.in_documents:
         check_positions(model.target_embedding.positions, lengths_of(references), "the reference of sentence")
@@ -68,12 +71,17 @@ def translate_ids(
     width: int = getattr(settings, key)
     if settings.n_best > width:
         raise UserError(f"decoding.n_best is {settings.n_best}; this model's search has decoding.{key} {width}")
-    before = sentences_before(documents if model.in_documents else None, len(lengths))
-    text = Text(sentences=sentences, lengths=lengths, before=before, references=references, device=device)
+    text = Text(
+        sentences=Joined(sentences, before, model.previous_sources),
+        lengths=joined_lengths(own_lengths, before, model.previous_targets),
+        before=before if model.in_documents else np.zeros_like(before),
+        references=references,
+        device=device,
+    )
     with evaluating(model), prepared(model, settings.precision):
         results = in_batches(
             lambda batch: search(model, text, batch, settings),
-            batches(lengths, before, settings.batch_tokens, width),
+            batches(lengths, text.before, settings.batch_tokens, width),
             lengths,
             progress=progress,
             workers=workers,

@@ -20,7 +20,9 @@ from context_nmt.models.plans import ModelPlan
 from context_nmt.settings.model import OutputSlot
 
 RUN_WEIGHTS = "model.safetensors"
+# Keys of `model` in which a model may differ from the one that it starts from.
 DROPOUTS = ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout")
+CONTEXT = ("kind", "previous_sources", "previous_targets")
 
 
 def save(path: Path, weights: dict[str, Tensor], metadata: dict[str, Any]) -> None:
@@ -78,13 +80,14 @@ def fill(model: nn.Module, weights: dict[str, Tensor], origin: Path) -> None:
 def start_from(model: nn.Module, plan: ModelPlan, path: Path, corpus: BinarizedCorpus) -> None:
     """Copy a run's weights into a model that may have further mechanisms after its stacks; these stay as they are.
 
-    Raise UserError unless all other names, all shapes, the vocabularies and the kind of layers match the run's.
+    The model may also join sentences where the other does not. Raise UserError unless all other names, all shapes, the
+    vocabularies and the kind of layers match the run's.
     """
     weights, metadata = load(path)
+    stored = asdict(ModelPlan.from_dict(metadata["plan"]).model)
     for key, value in asdict(plan.model).items():
-        if key not in DROPOUTS and metadata["plan"]["model"][key] != value:
-            stored = metadata["plan"]["model"][key]
-            raise UserError(f"{path}: has model.{key} {stored}; the variant that starts from it has {value}")
+        if key not in (*DROPOUTS, *CONTEXT) and stored[key] != value:
+            raise UserError(f"{path}: has model.{key} {stored[key]}; the variant that starts from it has {value}")
     check_vocabularies(path, metadata, corpus)
     new_weights = {
         name: value for name, value in weights_of(model).items() if name.split(".")[0] in get_args(OutputSlot)

@@ -17,17 +17,17 @@ def describe(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int)
 
     FLOPs are those of training: the matrix products of one forward and backward pass over a sentence pair of 25 and
     25 units (fewer if the model has no more learned positions), divided by the target units; a multiplication and an
-    addition count as two.
+    addition count as two. Previous sentences are as long, and their target units do not count.
     """
     length = SENTENCE_LENGTH
-    if plan.model.positions == "learned":
-        length = min(length, plan.model.maximum_positions)
     with torch.device("meta"):
         model = build(plan, source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary)
-        sentence = torch.zeros(1, length, dtype=torch.long)
+        if plan.model.positions == "learned":
+            length = min(length, (plan.model.maximum_positions + 1) // (model.previous_sources + 1) - 1)
         with FlopCounterMode(display=False) as counter:
-            inputs = [sentence, sentence]
-            if model.in_documents:  # previous sentences are as long, and encoded once
+            previous = (model.previous_sources, model.previous_targets)  # joined with BREAK
+            inputs = [torch.zeros(1, (length + 1) * (count + 1) - 1, dtype=torch.long) for count in previous]
+            if model.in_documents:  # previous sentences are encoded once
                 inputs.append(torch.zeros(1, model.sentences, dtype=torch.long))
             model.output(model(*inputs)).sum().backward()
     parts: dict[str, int] = {}

@@ -22,12 +22,19 @@ class Model(nn.Module):
     in_documents: ClassVar[bool] = False  # whether it takes the previous sentences of a document
     sentences: int = 0  # K, the number of previous sentences that a mechanism looks at
     reach: int = 0  # number of previous sentences that a state depends on
+    previous_sources: int = 0  # number of previous sentences that are joined with each source
+    previous_targets: int = 0  # and with each target
 
     def __init__(self, **parts: nn.Module) -> None:
         """Register the parts; their order is that of the parameters."""
         super().__init__()
         for name, part in parts.items():
             self.add_module(name, part)
+
+    @property
+    def needs_documents(self) -> bool:
+        """Return whether it sees previous sentences in any way."""
+        return self.in_documents or self.previous_sources > 0
 
     def forward(self, source: Tensor, target_inputs: Tensor) -> Tensor:
         """Source ids [B, S], target ids [B, T] -> decoder states [B, T, D], for `output`."""

@@ -34,8 +34,9 @@ class ModelPlan:
         return f"{KINDS}.{'document' if set(self.slots) & set(get_args(OutputSlot)) else self.model.kind}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
+        """Return plain values for JSON, without the keys of `model` that are not set."""
+        model = {key: value for key, value in asdict(self.model).items() if value is not None}
+        return asdict(self) | {"model": model}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "ModelPlan":

@@ -14,7 +14,6 @@ from context_nmt.pipeline.new_experiment import OWN_REPOSITORY
 from context_nmt.progress import tracked
 from context_nmt.settings.checking import read_yaml
 from context_nmt.settings.miniature import MiniatureSettings
-from context_nmt.settings.model import output_slots
 from context_nmt.settings.parameters import ExperimentSettings, read_parameters
 
 GENERATED = {f"{split}.{ending}" for split in ("train", "valid", "test") for ending in ("en", "de", "documents")}
@@ -80,9 +79,9 @@ def _folder_problems(root: Path, folder: Path) -> Iterator[str]:
             )
     for key in ("bitext", "distilled"):
         for variant in getattr(settings.train, key):
-            if slots := output_slots(settings.variants[variant].slots):
+            if keys := settings.recipe(variant).looking_back:
                 yield (
-                    f"{path}: train.{key}: {variant} looks at previous sentences ({slots[0]}), but is trained without"
+                    f"{path}: train.{key}: {variant} looks at previous sentences ({keys[0]}), but is trained without"
                     " documents; list it under train.document or train.continued"
                 )
 

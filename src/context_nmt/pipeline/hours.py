@@ -122,10 +122,12 @@ def _batch(
         *(_RandomSentences(side, size, random) for side, size in zip(drawn, sizes, strict=True)),
         maximum_length=None,
         documents=[range(start, min(start + DOCUMENT, count)) for start in range(0, count, DOCUMENT)]
-        if model.in_documents
+        if model.needs_documents
         else None,
         sentences=model.sentences,
         reach=model.reach,
+        previous_sources=model.previous_sources,
+        previous_targets=model.previous_targets,
     )
     examples = EXAMPLES[training_plan.model.model.kind]
     batches = [

@@ -21,8 +21,11 @@ class ModelSettings(Checked):
     """Kind, size and layer conventions of the Transformer (Vaswani et al. 2017)."""
 
     # autoregressive: predicts one target unit after the other; masked: predicts masked units given the others (CMLM,
-    # Ghazvininejad et al. 2019)
-    kind: Literal["autoregressive", "masked"] = "autoregressive"
+    # Ghazvininejad et al. 2019); concatenation: autoregressive, on a sentence joined with those before it
+    kind: Literal["autoregressive", "masked", "concatenation"] = "autoregressive"
+    # concatenation: how many sentences before it in its document are joined with a source; if unset, none
+    previous_sources: PositiveInteger | None = None
+    previous_targets: PositiveInteger | None = None  # and with its target, at most as many; if unset, none
     width: PositiveInteger = 512  # size of embeddings and states, d_model; divisible by heads
     feed_forward_width: PositiveInteger = 2048  # size of the feed-forward's hidden layer
     heads: PositiveInteger = 8  # attention heads per layer
@@ -53,4 +56,15 @@ class ModelSettings(Checked):
         require(
             self.width % 2 == 0 or self.positions == "learned",
             f"width is {self.width}; it must be even where positions is sinusoidal",
+        )
+        sources, targets = self.previous_sources or 0, self.previous_targets or 0
+        require(
+            self.kind == "concatenation" or not (sources or targets),
+            f"previous_{'sources' if sources else 'targets'} is {sources or targets}, but kind is {self.kind}; only"
+            " concatenation joins sentences",
+        )
+        require(
+            targets <= sources,
+            f"previous_targets is {targets}; it must be at most previous_sources ({sources}), since previous sentences"
+            " are translated, too",
         )

@@ -34,7 +34,8 @@ class TrainingSettings(Checked):
     batch_tokens: PositiveInteger = 4096  # tokens per batch on the longer side, padding included
     accumulation: PositiveInteger = 1  # batches per update
     maximum_updates: PositiveInteger = 100_000  # updates after which training ends
-    maximum_sentence_length: PositiveInteger = 256  # in units; longer training pairs are left out, and counted
+    # in units; longer training pairs are left out, and counted; sentences may be longer once they are joined
+    maximum_sentence_length: PositiveInteger = 256
     schedule: ScheduleSettings = ScheduleSettings()
     adam_beta1: ShareBelowOne = 0.9  # decay of the mean of gradients
     adam_beta2: ShareBelowOne = 0.98  # decay of the mean of squared gradients

@@ -50,6 +50,12 @@ class Recipe(Checked):
     averaging: AveragingSettings
     decoding: DecodingSettings
 
+    @property
+    def looking_back(self) -> list[str]:
+        """The keys by which the variant sees previous sentences."""
+        joined = ["model.previous_sources"] if self.model.previous_sources else []
+        return [f"slots.{slot}" for slot in output_slots(self.slots)] + joined
+
     def __post_init__(self) -> None:
         model, training, averaging, decoding = self.model, self.training, self.averaging, self.decoding
         masked, after_stacks = model.kind == "masked", output_slots(self.slots)
@@ -70,12 +76,14 @@ class Recipe(Checked):
             "model.tying is all, but units.joint is false: one table cannot hold two vocabularies;"
             " set model.tying to decoder or none, or units.joint to true",
         )
-        longest = model.maximum_positions - (2 if masked else 1)
+        sentences = 1 + (model.previous_sources or 0)
+        longest = (model.maximum_positions - masked) // sentences - 1
         require(
             training.maximum_sentence_length <= longest or not (masked or model.positions == "learned"),
             f"training.maximum_sentence_length is {training.maximum_sentence_length}; with learned positions or a"
-            f" masked model it must be at most {longest}: model.maximum_positions ({model.maximum_positions}) less one"
-            f" for END{' and one for length 0' if masked else ''}",
+            f" masked model it must be at most {longest}: model.maximum_positions ({model.maximum_positions})"
+            f"{f' shared by {sentences} sentences' if sentences > 1 else ''} less one for END"
+            f"{' and one for length 0' if masked else ''}",
         )
         schedule = training.schedule
         require(
@@ -84,8 +92,8 @@ class Recipe(Checked):
             f" training.maximum_updates ({training.maximum_updates})",
         )
         require(
-            not (masked and after_stacks),
-            f"slots.{', '.join(after_stacks)} needs model.kind autoregressive, but model.kind is masked",
+            model.kind == "autoregressive" or not after_stacks,
+            f"slots.{', '.join(after_stacks)} needs model.kind autoregressive, but model.kind is {model.kind}",
         )
         require(
             bool(after_stacks) or not decoding.reference_context,

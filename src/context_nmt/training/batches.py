@@ -12,8 +12,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from context_nmt.corpus.batching import Indices, length_batches, pad
-from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
-from context_nmt.corpus.previous import document_batches, sentences_before, with_previous
+from context_nmt.corpus.binarized import BinarizedCorpus, Ids, TokenFile
+from context_nmt.corpus.previous import (
+    document_batches,
+    joined,
+    joined_lengths,
+    sentences_before,
+    with_previous,
+    with_those_before,
+)
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, PADDING
 from context_nmt.files import UserError
 from context_nmt.models.model import Model
@@ -52,7 +59,9 @@ class Pairs:
     """The pairs of one split up to the maximum length; a batch is an array of positions in `kept`.
 
     With `documents`, a batch also has up to `reach` sentences that precede each of its own; `sentences` of them are
-    its context. A sentence that is too long is left out of its document.
+    its context. Without `reach`, sentences of different documents share batches, and up to `previous_sources` and
+    `previous_targets` sentences before each are joined with it, as part of its length. A sentence that is too long is
+    left out of its document.
     """
 
     def __init__(
@@ -64,22 +73,29 @@ class Pairs:
         documents: list[range] | None = None,
         sentences: int = 0,
         reach: int = 0,
+        previous_sources: int = 0,
+        previous_targets: int = 0,
     ) -> None:
         self.source, self.target = source, target
         self.sentences, self.reach = sentences, reach
+        self.previous_sources, self.previous_targets = previous_sources, previous_targets
         lengths = np.maximum(source.lengths, target.lengths)
         self.kept: Indices = np.flatnonzero(lengths <= (np.inf if maximum_length is None else maximum_length))
         if not len(self.kept):
             raise UserError(f"no sentence pair of at most {maximum_length} units (training.maximum_sentence_length)")
-        self.documents = None
         if documents is not None:
             bounds = (np.searchsorted(self.kept, (document.start, document.stop)) for document in documents)
-            self.documents = [range(start, stop) for start, stop in bounds if start < stop]
-        self.before = sentences_before(self.documents, len(self.kept))
+            documents = [range(start, stop) for start, stop in bounds if start < stop]
+        self.documents = documents if reach else None  # those whose sentences share batches
+        self.before = sentences_before(documents, len(self.kept))
 
     def batches(self, *, tokens: int, random: Random = None) -> list[Indices]:
         """Cut all pairs into batches; see `length_batches` and `document_batches`."""
-        lengths = self.source.lengths[self.kept] + 1, self.target.lengths[self.kept] + 1
+        source, target = self.source.lengths[self.kept], self.target.lengths[self.kept]
+        lengths = (
+            joined_lengths(source, self.before, self.previous_sources) + 1,
+            joined_lengths(target, self.before, self.previous_targets) + 1,
+        )
         if self.documents is None:
             return length_batches(*lengths, tokens=tokens, random=random)
         return document_batches(*lengths, self.documents, reach=self.reach, tokens=tokens, random=random)
@@ -95,8 +111,8 @@ class Pairs:
     def load(self, batch: Indices) -> Batch:
         """Load the tensors of a batch; sentences that are only context come last and are not predicted."""
         rows, previous = with_previous(batch, self.before, sentences=self.sentences, reach=self.reach)
-        sources = [self.source[number] for number in self.kept[rows]]
-        targets = [self.target[number] for number in self.kept[rows]]
+        sources = [self._joined(self.source, row, self.previous_sources) for row in rows]
+        targets = [self._joined(self.target, row, self.previous_targets) for row in rows]
         predicted = pad(targets, last=END)
         predicted[len(batch) :] = PADDING
         return Batch(
@@ -106,6 +122,9 @@ class Pairs:
             predicted=_places(predicted != PADDING),
             previous=None if self.documents is None else torch.from_numpy(previous),
         )
+
+    def _joined(self, side: TokenFile, row: int, most: int) -> Ids:
+        return joined([side[number] for number in self.kept[with_those_before(row, self.before, most)]])
 
 
 def _places(real: NDArray[np.bool_]) -> Tensor:
@@ -117,8 +136,8 @@ def pairs_for(model: Model, corpus: BinarizedCorpus, split: str, maximum_length:
 
     Raise UserError if the model looks at previous sentences and the split has no documents.
     """
-    documents = corpus.documents(split) if model.in_documents else None
-    if model.in_documents and documents is None:
+    documents = corpus.documents(split) if model.needs_documents else None
+    if model.needs_documents and documents is None:
         raise UserError(
             f"{corpus.folder}: {split}.documents is missing: the variant looks at previous sentences, so its corpus"
             f" needs data/CORPUS/{split}.documents, the line number of each document's first sentence, from 0"
@@ -129,6 +148,8 @@ def pairs_for(model: Model, corpus: BinarizedCorpus, split: str, maximum_length:
         documents=documents,
         sentences=model.sentences,
         reach=model.reach,
+        previous_sources=model.previous_sources,
+        previous_targets=model.previous_targets,
     )
 
 
@@ -176,5 +197,6 @@ def masked_units(batch: Batch, settings: TrainingSettings, random: Random) -> Ba
 # For each kind of model, the inputs and targets that it takes from a batch.
 EXAMPLES: dict[str, Callable[[Batch, TrainingSettings, Random], Batch]] = {
     "autoregressive": next_units,
+    "concatenation": next_units,
     "masked": masked_units,
 }

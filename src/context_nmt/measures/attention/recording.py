@@ -101,9 +101,9 @@ class Recorded:
 def recorded(analysed: Analysed, names: list[str]) -> Iterator[Recorded]:
     """Yield the outputs of the named submodules for each batch of a test set; yield nothing without names.
 
-    An autoregressive model reads the reference, and preceding pairs if it uses them. A masked model translates with its
-    best length, and the outputs are those of its last iteration. Raise UserError for a sentence longer than the model's
-    learned positions.
+    An autoregressive model reads the reference, and preceding pairs if its mechanisms use them; a model that joins
+    sentences reads each alone. A masked model translates with its best length, and the outputs are those of its last
+    iteration. Raise UserError for a sentence longer than the model's learned positions.
     """
     if not names:
         return

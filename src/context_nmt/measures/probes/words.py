@@ -61,7 +61,7 @@ class WordProbes:
         validation = Pairs(*corpus.parallel(corpus.validation), maximum_length=None)
         if (count := len(training.kept)) > settings.training_sentences:
             evenly_spaced = np.linspace(0, count - 1, settings.training_sentences).astype(np.int64)
-            training.kept = training.kept[evenly_spaced]
+            training.kept, training.before = training.kept[evenly_spaced], training.before[evenly_spaced]
         self.vocabularies = {"encoder": corpus.source_vocabulary, "decoder": corpus.target_vocabulary}
         files = {"encoder": training.source, "decoder": training.target}
         sides = {stack: (side, len(self.vocabularies[stack])) for stack, side in files.items()}

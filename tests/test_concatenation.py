@@ -1,0 +1,323 @@
+"""Concatenation: sentences joined with those before them, in training, decoding and scoring."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from small_models import shake, small_model, small_plan
+from test_document_model import DOCUMENTS, texts
+from test_resuming import counted_updates, digests, run
+from tiny_training import make_experiment, train
+
+from context_nmt.corpus.batching import pad
+from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.previous import BREAK, joined, sentences_before
+from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
+from context_nmt.decoding.decoding_run import paragraphs
+from context_nmt.decoding.forced_scoring import score_pairs
+from context_nmt.decoding.translating import translate_ids
+from context_nmt.files import UserError
+from context_nmt.measures.attention.earlier_sentences import modules_that_show
+from context_nmt.measures.attention.gates import gates
+from context_nmt.measures.attention.recording import Analysed, recorded
+from context_nmt.models.averaging import average_run
+from context_nmt.models.building import build
+from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run, model_metadata, save, start_from, weights_of
+from context_nmt.models.counting import describe
+from context_nmt.models.plans import Filling, ModelPlan
+from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.training.batches import Pairs, pairs_for
+from context_nmt.training.training_run import train_run
+
+CPU = torch.device("cpu")
+KIND = {"kind": "concatenation"}
+KINDS = {
+    "2-to-1": KIND | {"previous_sources": 1},
+    "4-to-1": KIND | {"previous_sources": 3},
+    "2-to-2": KIND | {"previous_sources": 1, "previous_targets": 1},
+    "3-to-2": KIND | {"previous_sources": 2, "previous_targets": 1},
+    "learned positions": KIND
+    | {"previous_sources": 2, "previous_targets": 2, "positions": "learned", "maximum_positions": 24},
+}
+SETTINGS = DecodingSettings(beam=3, n_best=2, maximum_length_ratio=1.0, maximum_length_offset=3)
+BEFORE = sentences_before(DOCUMENTS, DOCUMENTS[-1].stop)
+
+
+@pytest.fixture(params=KINDS)
+def model(request):
+    return small_model(**KINDS[request.param])
+
+
+def window(number, most):
+    """The sentences that are joined with one, and its own."""
+    return range(number - min(most, int(BEFORE[number])), number + 1)
+
+
+def by_hand(sentences):
+    """Ids of joined sentences."""
+    ids = [unit for sentence in sentences for unit in [BREAK, *sentence.tolist()]]
+    return np.array(ids[1:], dtype=np.int64)
+
+
+def test_without_previous_sentences_it_is_the_transformer():
+    plain, nothing = small_model(), small_model(**KIND)
+    assert {name: values.tolist() for name, values in plain.named_parameters()} == {
+        name: values.tolist() for name, values in nothing.named_parameters()
+    }
+    contexts = [[(texts(1)[m], texts(2)[m]) for m in window(n, 9)[:-1]] for n in range(13)]
+    found = [
+        (
+            translate_ids(one, texts(1), SETTINGS, documents=DOCUMENTS, device=CPU),
+            score_pairs(one, texts(1), texts(2), contexts=contexts, device=CPU),
+        )
+        for one in (plain, nothing)
+    ]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("kind", ["2-to-1", "4-to-1"])
+def test_a_source_is_read_as_if_it_had_been_joined_by_hand(kind):
+    settings = dataclasses.replace(SETTINGS, maximum_length_ratio=0.0)
+    joining = small_model(**KINDS[kind])
+    found = translate_ids(joining, texts(1), settings, documents=DOCUMENTS, device=CPU)
+    sources = [by_hand([texts(1)[m] for m in window(n, joining.previous_sources)]) for n in range(13)]
+    assert found == translate_ids(small_model(), sources, settings, device=CPU)
+
+
+def slow_search(model, source, longest):
+    """Greedy search that runs the whole model for each unit: the hypothesis and its log-probability."""
+    units, total = [BEGIN], 0.0
+    while True:
+        states = model(torch.tensor([[*source.tolist(), END]]), torch.tensor([units]))
+        scores = model.output(states[0, -1]).log_softmax(-1)
+        scores[PADDING] = -torch.inf
+        unit = END if len(units) > longest else int(scores.argmax())
+        total += float(scores[unit])
+        if unit == END:
+            return units[1:], total
+        units.append(unit)
+
+
+@torch.no_grad()
+def test_what_follows_the_last_break_is_kept():
+    """A hypothesis of two sentences, of one and of more; the log-probability is that of all."""
+    model, settings = small_model(**KINDS["2-to-2"]), DecodingSettings(beam=1, maximum_length_offset=6)
+    sentences = [sentence for seed in range(1, 9) for sentence in texts(seed)]
+    documents = [range(start, min(start + 4, len(sentences))) for start in range(0, len(sentences), 4)]
+    found = translate_ids(model, sentences, settings, documents=documents, device=CPU)
+    before, breaks = sentences_before(documents, len(sentences)), set()
+    for number, (hypothesis,) in enumerate(found):
+        source = by_hand(sentences[number - min(1, before[number]) : number + 1])
+        expected, log_probability = slow_search(model, source, int(1.5 * len(source)) + 6)
+        breaks.add(min(2, expected.count(BREAK)))
+        place = max((place + 1 for place, unit in enumerate(expected) if unit == BREAK), default=0)
+        assert list(hypothesis.tokens) == expected[place:]
+        assert hypothesis.log_probability == pytest.approx(log_probability, abs=1e-10)
+    assert breaks == {0, 1, 2}
+
+
+def test_a_sentence_depends_on_those_before_it_in_the_window_and_on_no_other(model):
+    """On which, is seen in its log-probability: translations of random weights may be equal by chance."""
+
+    def found(sources):
+        hypotheses = translate_ids(model, sources, SETTINGS, documents=DOCUMENTS, device=CPU)
+        return [[(one.tokens, pytest.approx(one.log_probability, abs=1e-10)) for one in best] for best in hypotheses]
+
+    usual = found(texts(1))
+    for changed in range(13):
+        others = texts(1)
+        others[changed] = others[changed] % 6 + 5  # as long: the longest translation stays
+        assert others[changed].tolist() != texts(1)[changed].tolist()
+        differ = [number for number, (one, two) in enumerate(zip(usual, found(others), strict=True)) if one != two]
+        assert differ == [number for number in range(13) if changed in window(number, model.previous_sources)]
+
+
+def test_batches_and_processes_do_not_matter(model):
+    together = translate_ids(model, texts(1), SETTINGS, documents=DOCUMENTS, device=CPU)
+    settings = dataclasses.replace(SETTINGS, batch_tokens=30)
+    shared, own = (
+        translate_ids(model, texts(1), settings, documents=DOCUMENTS, device=CPU, workers=workers) for workers in (2, 1)
+    )
+    assert shared == own
+    for one, two in zip(together, own, strict=True):
+        assert [hypothesis.tokens for hypothesis in one] == [hypothesis.tokens for hypothesis in two]
+        scores = ([hypothesis.score for hypothesis in best] for best in (one, two))
+        assert next(scores) == pytest.approx(next(scores), abs=1e-10)
+
+
+@torch.no_grad()
+def test_a_score_is_that_of_the_last_sentence_alone(model):
+    sources, targets = texts(1), texts(2)
+    contexts = [[(sources[m], targets[m]) for m in window(n, 9)[:-1]] for n in range(13)]
+    found = score_pairs(model, sources, targets, contexts=contexts, device=CPU)
+    for number, score in enumerate(found):
+        source = by_hand([sources[m] for m in window(number, model.previous_sources)])
+        target = by_hand([targets[m] for m in window(number, model.previous_targets)])
+        states = model(torch.tensor([[*source.tolist(), END]]), torch.tensor([[BEGIN, *target.tolist()]]))
+        units = [*target.tolist(), END]
+        own = range(len(target) - len(targets[number]), len(units))
+        expected = sum(float(model.output(states[0, place]).log_softmax(-1)[units[place]]) for place in own)
+        assert score == pytest.approx(expected, abs=1e-10)
+    longer = [[(texts(3)[0], texts(3)[1])] * 3 + context for context in contexts]
+    assert [
+        one == pytest.approx(two, abs=1e-10)
+        for one, two in zip(found, score_pairs(model, sources, targets, contexts=longer, device=CPU), strict=True)
+    ] == [before >= model.previous_sources for before in BEFORE]
+
+
+def test_what_is_longer_than_learned_positions_is_named():
+    model = small_model(**KINDS["learned positions"])
+    long = [*texts(2)[:5], np.full(18, 5), *texts(2)[6:]]
+    translate_ids(model, long, SETTINGS, device=CPU)
+    with pytest.raises(UserError, match=r"model\.maximum_positions 24"):
+        translate_ids(model, long, SETTINGS, documents=[range(13)], device=CPU)
+    contexts = [[(long[5], long[5])] if n == 3 else [] for n in range(13)]
+    with pytest.raises(UserError, match=r"the source of pair 4 has .* units"):
+        score_pairs(model, [np.full(6, 4)] * 13, texts(1), contexts=contexts, device=CPU)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """Strings of 1 to 9 digits in documents of several sizes."""
+    experiment = make_experiment(tmp_path_factory.mktemp("digits"), pairs=120, longest=9, task="reverse")
+    starts = "".join(f"{start}\n" for start in (0, 1, 4, 50, 51, 100))
+    (experiment.binarized / "training/train.documents").write_text(starts, encoding="utf-8")
+    return BinarizedCorpus(experiment.binarized)
+
+
+def test_pairs_are_joined_with_those_before_them_in_the_document(corpus, model):
+    """Those that are too long are left out, as if their documents did not have them."""
+    pairs = pairs_for(model, corpus, "train", 7)
+    source, target = corpus.parallel("train")
+    kept = [[n for n in document if source.lengths[n] <= 7] for document in corpus.documents("train")]
+    assert 60 < sum(map(len, kept)) < 115
+    for numbers in kept:
+        for place, number in enumerate(numbers):
+            batch = pairs.load(np.flatnonzero(pairs.kept == number))
+            before = [
+                numbers[max(0, place - most) : place] for most in (model.previous_sources, model.previous_targets)
+            ]
+            sides = [[side[n] for n in (*ns, number)] for side, ns in zip((source, target), before, strict=True)]
+            assert batch.source.tolist() == [[*by_hand(sides[0]).tolist(), END]]
+            assert batch.target_inputs.tolist() == [[BEGIN, *by_hand(sides[1]).tolist()]]
+            assert batch.targets.tolist() == [[*by_hand(sides[1]).tolist(), END]]
+            assert batch.previous is None
+            assert batch.tokens == batch.targets.numel()  # also those of previous sentences
+
+
+def test_batches_hold_each_sentence_once_and_the_bound_counts_joined_sentences(corpus, model):
+    pairs = pairs_for(model, corpus, "train", 7)
+    batches = pairs.batches(tokens=100, random=np.random.default_rng(1))
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(pairs.kept)))
+    loaded = [pairs.load(batch) for batch in batches]
+    assert all(max(batch.source.numel(), batch.targets.numel()) <= 100 for batch in loaded)
+    assert max(batch.source.numel() for batch in loaded) > 80
+
+
+def test_joining_changes_nothing_where_nothing_is_joined(corpus):
+    plain = Pairs(*corpus.parallel("train"), maximum_length=7)
+    nothing = pairs_for(small_model(**KIND), corpus, "train", 7)
+    for one, two in zip(plain.batches(tokens=60), nothing.batches(tokens=60), strict=True):
+        assert one.tolist() == two.tolist()
+        assert plain.load(one).source.tolist() == nothing.load(two).source.tolist()
+    sentence = np.array([5, 6], dtype=np.uint16)
+    assert joined([sentence]) is sentence
+    assert pad([joined([sentence, sentence[:0], sentence])]).tolist() == [[5, 6, BREAK, BREAK, 5, 6]]
+
+
+def test_it_starts_from_the_transformer_without_remainder(corpus, tmp_path):
+    plan, size = small_plan(), len(corpus.source_vocabulary)
+    torch.manual_seed(2)
+    plain = shake(build(plan, source_vocabulary=size, target_vocabulary=size))
+    save(tmp_path / RUN_WEIGHTS, weights_of(plain), model_metadata(plan, size, size))
+    assert "previous_sources" not in plan.to_dict()["model"]  # no plan of another kind has the key
+    joining = small_plan(**KINDS["2-to-2"])
+    assert ModelPlan.from_dict(joining.to_dict()) == joining
+    model = build(joining, source_vocabulary=size, target_vocabulary=size)
+    start_from(model, joining, tmp_path / RUN_WEIGHTS, corpus)
+    for name, values in plain.named_parameters():
+        assert torch.equal(values, dict(model.named_parameters())[name])
+    wrong = small_plan(**KINDS["2-to-2"], norm="post")
+    with pytest.raises(UserError, match=r"model\.norm pre; the variant that starts from it has post"):
+        start_from(model, wrong, tmp_path / RUN_WEIGHTS, corpus)
+
+
+def test_its_parameters_are_those_of_the_transformer_and_its_sentences_cost_more():
+    described = {
+        name: describe(small_plan(**settings), source_vocabulary=50, target_vocabulary=50)
+        for name, settings in {"1-to-1": {}, **KINDS}.items()
+    }
+    learned = described.pop("learned positions")
+    assert len({str(one["parameters_by_part"]) for one in described.values()}) == 1
+    flops = [described[name]["flops_per_target_token"] for name in ("1-to-1", "2-to-1", "4-to-1", "2-to-2")]
+    assert flops[0] < flops[1] < flops[2]
+    assert 2 * flops[0] < flops[3]
+    assert learned["flops_per_target_token"] > 2 * flops[0]
+    assert described["2-to-1"]["kind"] == "concatenation"
+
+
+def test_in_analyses_a_sentence_is_alone(corpus):
+    slots = {"encoder_self_attention": (Filling(mechanism="context_aware_self_attention"),) * 2}
+    model = small_model(slots, vocabulary=len(corpus.source_vocabulary), **KINDS["2-to-1"]).float()
+    analysed = Analysed(model, corpus, "valid", DecodingSettings())
+    assert list(gates(analysed, {}))
+    lengths = corpus.side("valid", "xx").lengths
+    for batch in recorded(analysed, ["encoder.final_norm"]):
+        assert batch.source.sum(1).tolist() == (lengths[batch.sentences] + 1).tolist()
+
+
+def test_it_has_no_mechanism_that_shows_where_it_looks(model):
+    with pytest.raises(UserError, match="does not show where it looks"):
+        modules_that_show(model)
+
+
+def test_empty_lines_separate_documents():
+    """As in a text that a user gives."""
+    model = small_model(**KINDS["2-to-1"])
+    sentences = [*texts(1)[:3], np.array([], dtype=np.int64), *texts(1)[3:6]]
+    found = translate_ids(model, sentences, SETTINGS, documents=paragraphs(sentences), device=CPU)
+    for part in (slice(3), slice(4, 7)):
+        alone = translate_ids(model, sentences[part], SETTINGS, documents=[range(3)], device=CPU)
+        assert [one[0].tokens for one in found[part]] == [one[0].tokens for one in alone]
+
+
+PREVIOUS = {"task": "previous", "variants": {"plain": {"model": KINDS["2-to-2"]}}}
+
+
+def test_killed_it_goes_on_in_the_same_bytes(tmp_path, monkeypatch):
+    whole = digests(train(tmp_path / "whole", **PREVIOUS))
+    experiment = make_experiment(tmp_path / "stopped", **PREVIOUS)
+    updates = counted_updates(monkeypatch, stop_at=5)
+    with pytest.raises(KeyboardInterrupt):
+        run(experiment)
+    run(experiment)
+    assert updates == [1, 2, 3, 4, 5, 5, 6]
+    assert digests(experiment) == whole
+
+
+def test_without_documents_training_says_what_is_missing(tmp_path):
+    corpus = BinarizedCorpus(make_experiment(tmp_path).binarized)
+    with pytest.raises(UserError, match=r"train\.documents is missing"):
+        pairs_for(small_model(**KINDS["2-to-1"]), corpus, "train", None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["2-to-1", "2-to-2"])
+def test_it_learns_what_only_the_sentence_before_says(kind, tmp_path):
+    """A target is the digit of its source and that of the sentence before."""
+    recipe = {"maximum_updates": 200, "validate_every": 200, "validation_bleu": True}
+    recipe["schedule"] = {"kind": "inverse_square_root", "warmup": 30, "peak_rate": 0.01}
+    variants = {"plain": {"model": {"dropout": 0.0, **KINDS[kind]}}}
+    experiment = make_experiment(tmp_path, task="previous", pairs=1500, training=recipe, variants=variants)
+    train_run(experiment, "plain", 1, device="cpu")
+    average_run(experiment, "plain", 1)
+    corpus = BinarizedCorpus(experiment.binarized)
+    source, target = corpus.parallel("valid")
+    model = load_run(experiment.model("plain-1"), CPU, corpus)
+    settings = DecodingSettings(beam=1, maximum_length_offset=3)
+    found = translate_ids(model, source, settings, documents=corpus.documents("valid"), device=CPU)
+    right = sum(found[n][0].tokens == tuple(target[n].tolist()) for n in range(len(source))) / len(source)
+    assert right > 0.9
+    blind = translate_ids(model, source, settings, device=CPU)  # as if each sentence were a document
+    assert sum(blind[n][0].tokens == tuple(target[n].tolist()) for n in range(len(source))) / len(source) < 0.6
