@@ -164,7 +164,7 @@ def test_without_a_vocabulary_it_is_that_of_the_data(command, small):
 
 @pytest.fixture
 def kinds(tmp_path, monkeypatch):
-    """A params.yaml of an autoregressive variant, its twin, a masked one and one that looks back, and two seeds."""
+    """A params.yaml of an autoregressive variant, its twin, a masked one and two that look back, and two seeds."""
     monkeypatch.setattr(hours, "SECONDS", 0.0)
     masked = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 40}
     recipe = {"batch_tokens": 100, "maximum_updates": 30, "maximum_sentence_length": 30}
@@ -178,8 +178,9 @@ def kinds(tmp_path, monkeypatch):
             "twin": {"training": {"maximum_updates": 10, "accumulation": 3}},
             "masked": {"model": masked},
             "han": {"slots": {"encoder_output": {"mechanism": "hierarchical_attention"}}},
+            "joining": {"model": {"kind": "concatenation", "previous_sources": 3}},
         },
-        "train": {"bitext": ["one", "twin", "masked"], "document": ["han"], "document_start": "one"},
+        "train": {"bitext": ["one", "twin", "masked"], "document": ["han", "joining"], "document_start": "one"},
         "seeds": [1, 2],
         "focus": "one",
     }
@@ -193,13 +194,14 @@ def test_hours_are_those_of_all_updates_and_add_up(command, kinds, jobs):
     given = ("--vocabulary", 20, "--hours", "--jobs", jobs, "--gpus", 4, "--tokens-per-second", 500)
     status, printed, said = command(kinds, *given, "--json")
     assert status == 0
-    assert said.count("measuring") == 3  # the twin has the model and the batches of another
+    assert said.count("measuring") == 4  # the twin has the model and the batches of another
     found = json.loads(printed)
     variants, total = found["variants"], found["experiment"]
     updates = {name: values["updates"] for name, values in variants.items()}
-    assert updates == {"one": 60, "twin": 20, "masked": 60, "han": 60}
+    assert updates == {"one": 60, "twin": 20, "masked": 60, "han": 60, "joining": 60}
     assert variants["one"]["target_tokens"] == variants["twin"]["target_tokens"]  # as many batches
     assert variants["masked"]["target_tokens"] < variants["one"]["target_tokens"] < 60 * 100
+    assert variants["joining"]["target_tokens"] < variants["one"]["target_tokens"] / 2  # the batches fill with context
     for values in variants.values():
         assert values["runs"] == 2
         assert values["hours"] * 3600 * values["tokens_per_second"] == pytest.approx(values["target_tokens"], rel=1e-3)

@@ -57,9 +57,18 @@ DOCUMENTS = {
     "training": {"batch_tokens": 40},
     "model": {"positions": "learned", "maximum_positions": 32},
 }
+JOINED = {
+    "task": "previous",
+    "variants": {"plain": {"model": {"kind": "concatenation", "previous_sources": 2, "previous_targets": 1}}},
+    "training": {"batch_tokens": 40},
+}
 
 
-@pytest.mark.parametrize("kind", [{}, {"model": MASKED}, DOCUMENTS], ids=["autoregressive", "masked", "documents"])
+@pytest.mark.parametrize(
+    "kind",
+    [{}, {"model": MASKED}, DOCUMENTS, JOINED],
+    ids=["autoregressive", "masked", "documents", "concatenation"],
+)
 def test_two_processes_train_as_one(tmp_path, kind):
     """Dropout, clipping, accumulation, validation and masks included; sums are rounded in another order."""
     training = {"accumulation": 4, "clip_norm": 1.0, "maximum_sentence_length": 30}

@@ -487,6 +487,10 @@ def test_what_a_gain_costs(root):
     assert systems["han_joint"].flops == (4 + 1) * systems["transformer"].flops
     assert systems["han_joint"].seconds is None
     assert systems["dual_context_encoder"].seconds == pytest.approx(systems["transformer"].seconds / 0.8123)
+    variants = experiments[0].settings.variants
+    joining = replace(variants["transformer"], model={"kind": "concatenation", "previous_sources": 3})
+    joined = changed(experiments[0], variants=variants | {"transformer": joining})
+    assert System("transformer", joined).tokens == systems["transformer"].tokens // 4
     grid = all_systems_grid(read_papers(), experiments)
     rows = {
         row.variant: dict(zip(((heading.group, heading.title) for heading in grid.headings), row.cells, strict=True))

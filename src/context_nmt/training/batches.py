@@ -91,11 +91,14 @@ class Pairs:
 
     def batches(self, *, tokens: int, random: Random = None) -> list[Indices]:
         """Cut all pairs into batches; see `length_batches` and `document_batches`."""
-        sides = (self.source, self.previous_sources), (self.target, self.previous_targets)
-        source, target = (joined_lengths(side.lengths[self.kept], self.before, most) + 1 for side, most in sides)
+        source, target = self.source.lengths[self.kept], self.target.lengths[self.kept]
+        lengths = (
+            joined_lengths(source, self.before, self.previous_sources) + 1,
+            joined_lengths(target, self.before, self.previous_targets) + 1,
+        )
         if self.documents is None:
-            return length_batches(source, target, tokens=tokens, random=random)
-        return document_batches(source, target, self.documents, reach=self.reach, tokens=tokens, random=random)
+            return length_batches(*lengths, tokens=tokens, random=random)
+        return document_batches(*lengths, self.documents, reach=self.reach, tokens=tokens, random=random)
 
     def endless(self, *, tokens: int, seed: int) -> Iterator[tuple[int, Indices]]:
         """Yield (epoch, batch) without end; epochs count from 1, and each has its own order."""

@@ -1,7 +1,7 @@
 """Compute the costs of training a system: FLOPs, seconds and tokens."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from context_nmt.measures.rows import Measure
@@ -51,10 +51,13 @@ class System:
 
     @property
     def tokens(self) -> int:
-        """The most target tokens, padding included, that its own training can have seen."""
-        settings = self.results.settings
-        training = asdict(settings.training) | settings.variants[self.variant].training
-        return int(training["batch_tokens"]) * int(training["accumulation"]) * int(training["maximum_updates"])
+        """The most target tokens, padding included, that its own training can have seen.
+
+        Of joined sentences, only the last one counts, as in the FLOPs per target token.
+        """
+        recipe = self.results.settings.recipe(self.variant)
+        training, joined = recipe.training, 1 + (recipe.model.previous_sources or 0)
+        return training.batch_tokens * training.accumulation * training.maximum_updates // joined
 
     @property
     def all_tokens(self) -> int:
