@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from small_models import VOCABULARY, small_model
-from tiny_training import make_experiment
+from tiny_training import RUN, make_experiment
 
 from benchmarks import decoding, gpu, machine, models, report, training, variants
 from benchmarks.page import WANTED, section, write_page
@@ -324,6 +325,41 @@ def test_the_gpu_benchmark_goes_on_where_it_stopped(tmp_path, monkeypatch):
     for part, figure in {"peak": "tflops", "training": "share_of_peak", "decoding": "sentences_per_second"}.items():
         assert second[part] == first[part]
         assert first[part][figure] > 0
+
+
+def never_finished(folder):
+    experiment = make_experiment(folder, training={"maximum_updates": 1_000_000})
+    return gpu.Setting(experiment, torch.device("cpu"), tiny=True, compiled=False)
+
+
+def test_a_training_whose_time_is_over_before_its_first_update_is_stopped(tmp_path):
+    measured = gpu.minutes(never_finished(tmp_path), spent=0.0, limit=0.0)
+    assert not measured["finished"]
+
+
+def test_a_training_that_fails_is_not_killed_later(tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise UserError("no text")
+
+    threads = threading.active_count()
+    monkeypatch.setattr(gpu, "train_run", fail)
+    with pytest.raises(UserError, match="no text"):
+        gpu.minutes(never_finished(tmp_path), spent=0.0, limit=300.0)
+    assert threading.active_count() == threads
+
+
+def test_a_new_measurement_of_five_minutes_continues_no_training(tmp_path, monkeypatch):
+    setting, update, numbers = never_finished(tmp_path), Updater.update, []
+
+    def watched(self, number, batches):
+        numbers.append(number)
+        return update(self, number, batches)
+
+    monkeypatch.setattr(Updater, "update", watched)
+    for _ in range(2):
+        gpu.minutes(setting, spent=0.0, limit=0.0)
+    assert numbers.count(1) == 2
+    assert not setting.experiment.curve(RUN).exists()
 
 
 def test_without_a_gpu_the_gpu_benchmark_says_so():

@@ -18,7 +18,7 @@ import torch
 from context_nmt.command_line import Unfinished, noticing
 from context_nmt.corpus.batching import Indices
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.files import replacing, replacing_folder, write_json
+from context_nmt.files import UserError, replacing, replacing_folder, write_json
 from context_nmt.models import checkpoints
 from context_nmt.models.devices import has_fast_bf16, processor_of
 from context_nmt.models.model import Model
@@ -64,12 +64,17 @@ class Trainer:
         """Train until maximum_updates or until patience runs out; same seed, same machine, same bytes.
 
         Every process of a training calls it; the first one writes. Raise UserError for a training that has diverged,
-        which the next validation finds, or the next saving of the state; and Unfinished after SIGTERM, with the state
-        saved.
+        which the next validation finds, or the next saving of the state, and for processes that read different states;
+        and Unfinished after SIGTERM, with the state saved.
         """
         settings = self.settings = self.plan.training
         self.updater = Updater(self.plan, self.model, seed=self.seed, processes=self.processes)
         self.progress = self._resume()
+        if len(set(updates := self.processes.gather(self.progress.update))) > 1:
+            raise UserError(
+                f"{self._state}: the processes resume after different updates ({', '.join(map(str, updates))}); all"
+                " nodes must see the same folder runs"
+            )
         self._decide_precision()
         self.saved = time.monotonic()
         training = pairs_for(self.model, self.corpus, self.corpus.train, settings.maximum_sentence_length)
