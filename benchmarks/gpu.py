@@ -210,7 +210,7 @@ def main(
     hardware = {"device": processor_of(torch_device)} | machine.describe(("torch",)) | {"cuda": torch.version.cuda}
     figures = read_json(output) if output.is_file() else {"hardware": hardware}
     if figures["hardware"] != hardware:
-        raise UserError(f"{output}: has the figures of another machine, {figures['hardware']['device']}; move it")
+        raise UserError(f"{output}: has the figures of another machine or commit; move it")
     name = "training_compiled" if compile else "training"
     for part, measure in {"peak": peak, name: training, "decoding": decoding}.items():
         if part not in figures:
@@ -227,4 +227,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run(main)
+    run(main, "python -m benchmarks.gpu")
