@@ -104,14 +104,15 @@ class Trainer:
     def _decide_precision(self) -> None:
         """Use bf16 if all processes decide for it, or the precision with which the training started."""
         device = self.updater.device
+        started = self.progress.precision
         (lower,) = self.processes.sum([float(self.updater.precision == "bf16")])
-        self.progress.precision = self.progress.precision or ("bf16" if lower == self.processes.count else "fp32")
+        self.progress.precision = started or ("bf16" if lower == self.processes.count else "fp32")
         self.updater.precision = self.progress.precision
         self.processor = processor_of(device)
         if self.processes.first and self.progress.precision == "bf16" and not has_fast_bf16(device):
             say(
                 f"training.precision is {self.settings.precision}: {self.processor} has no instructions for bf16;"
-                " fp32 would be faster here"
+                f" {'this training started in bf16 and keeps it' if started else 'fp32 would be faster here'}"
             )
 
     def _groups(self, training: Pairs, *, done: int) -> Iterator[tuple[int, list[Batch]]]:
