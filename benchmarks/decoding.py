@@ -156,4 +156,4 @@ def _test() -> str:
 
 
 if __name__ == "__main__":
-    part_command(decoding)
+    part_command("python -m benchmarks.decoding", decoding)

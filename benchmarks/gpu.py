@@ -6,11 +6,12 @@ Not measured by `make speed`, since most machines have no GPU.
 import csv
 import dataclasses
 import os
+import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -30,11 +31,12 @@ from context_nmt.models.building import build
 from context_nmt.models.counting import describe
 from context_nmt.models.devices import device_named, processor_of, resolved
 from context_nmt.models.plans import ModelPlan, TrainingPlan
-from context_nmt.pipeline.planning import plan, write_plans
+from context_nmt.pipeline.planning import plan
 from context_nmt.progress import say
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.folder import Experiment
-from context_nmt.settings.run_layout import run_name
+from context_nmt.settings.run_layout import RunLayout, run_name
+from context_nmt.settings.training import ScheduleSettings
 from context_nmt.training.batches import Pairs, ahead
 from context_nmt.training.training_run import train_run
 from context_nmt.training.updating import Updater
@@ -45,6 +47,11 @@ BASE: dict[str, Any] = {"width": 512, "feed_forward_width": 2048, "heads": 8, "e
 BATCH_TOKENS = 25_000  # of an update, as in Vaswani et al. (2017)
 SEARCH = DecodingSettings(beam=5, maximum_length_ratio=0.0, maximum_length_offset=LENGTH, batch_tokens=65_536)
 TRAINING_SECONDS = 300.0
+# The training of five minutes does not come to its end.
+ENDLESS: dict[str, Any] = {
+    "maximum_updates": 1_000_000,
+    "schedule": ScheduleSettings(kind="inverse_square_root", warmup=200, peak_rate=0.002),
+}
 SEED = 1
 
 
@@ -143,19 +150,43 @@ def decoding(setting: Setting) -> dict[str, Any]:
 
 def minutes(setting: Setting, spent: float, limit: float) -> dict[str, Any]:
     """Train for five minutes in all, `spent` seconds of which are over, and for at most `limit` seconds now."""
-    experiment, variant = setting.experiment, setting.experiment.settings.focus
-    write_plans(experiment)
-    stop = threading.Timer(min(limit, TRAINING_SECONDS - spent), os.kill, (os.getpid(), signal.SIGTERM))
+    variant, layout = setting.experiment.settings.focus, RunLayout(setting.experiment.folder / "runs/gpu")
+    if not spent:
+        shutil.rmtree(layout.folder, ignore_errors=True)
+        layout.binarized.parent.mkdir(parents=True)
+        layout.binarized.symlink_to(setting.experiment.binarized.resolve())
+    chosen = plan(setting.experiment.settings, variant).training
+    if not setting.tiny:
+        chosen = dataclasses.replace(chosen, training=dataclasses.replace(chosen.training, **ENDLESS))
+    chosen.write(layout.plan(variant, "training"), code={})
     start, finished = time.perf_counter(), False
-    stop.start()
-    with noticing(signal.SIGTERM), suppress(Unfinished):  # it may come just after the training
-        train_run(experiment, variant, SEED, device=str(setting.device))
+    with noticing(signal.SIGTERM), suppress(Unfinished), sigterm_after(min(limit, TRAINING_SECONDS - spent)):
+        train_run(layout, variant, SEED, device=str(setting.device))
         finished = True
-    stop.cancel()
-    curve = experiment.curve(run_name(variant, SEED))
+    curve = layout.curve(run_name(variant, SEED))
     rows = list(csv.DictReader(curve.read_text(encoding="utf-8").splitlines())) if curve.is_file() else []
     seconds = spent + time.perf_counter() - start
     return {"seconds": seconds, "finished": finished, "last_validation": rows[-1] if rows else None}
+
+
+@contextmanager
+def sigterm_after(seconds: float) -> Iterator[None]:
+    """Send this process SIGTERM after some seconds, and each second until the block ends."""
+    over = threading.Event()
+
+    def send() -> None:
+        wait = seconds
+        while not over.wait(wait):
+            os.kill(os.getpid(), signal.SIGTERM)
+            wait = 1.0  # a training that is still loading its data does not notice the first one
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        yield
+    finally:
+        over.set()
+        sender.join()
 
 
 def main(
@@ -179,7 +210,7 @@ def main(
     hardware = {"device": processor_of(torch_device)} | machine.describe(("torch",)) | {"cuda": torch.version.cuda}
     figures = read_json(output) if output.is_file() else {"hardware": hardware}
     if figures["hardware"] != hardware:
-        raise UserError(f"{output}: has the figures of another machine, {figures['hardware']['device']}; move it")
+        raise UserError(f"{output}: has the figures of another machine or commit; move it")
     name = "training_compiled" if compile else "training"
     for part, measure in {"peak": peak, name: training, "decoding": decoding}.items():
         if part not in figures:
@@ -196,4 +227,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run(main)
+    run(main, "python -m benchmarks.gpu")

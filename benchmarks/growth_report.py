@@ -6,7 +6,6 @@ from typing import Any
 from benchmarks.machine import machine_line
 from benchmarks.tables import ByMachine, marked, table
 from context_nmt.report.cells import DASH
-from context_nmt.report.pictures.panels import label_axes, legend, panels_of, style
 
 STAGES = ("tokenize", "bpe")  # bpe learns merges, segments and numbers the units
 LINEAR = 1.15  # CPU seconds per pair, relative to the smallest corpus, at most
@@ -64,6 +63,8 @@ def _cells(sizes: dict[str, Any], stage: str, size: int) -> list[str]:
 
 def draw(sizes: dict[str, dict[str, Any]], path: Path) -> None:
     """Draw CPU time and memory against the number of pairs, with a line of constant CPU time per pair."""
+    from context_nmt.report.pictures.panels import label_axes, legend, panels_of, style  # not for tables
+
     ordered = sorted(sizes.values(), key=_pairs)
     millions = [_pairs(one) / 1e6 for one in ordered]
     with panels_of(path, len(PANELS), height=3.4) as (figure, panels):

@@ -210,4 +210,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run(main)
+    run(main, "python -m benchmarks.iterations")

@@ -2,18 +2,17 @@
 
 import platform
 import re
+import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from benchmarks.rounds import CORES, Contender, Work
 
 SIZE = 2048  # of the square matrices
-PRODUCTS = 10  # in a round
+PRODUCTS = 100  # in a round
 INSTRUCTIONS = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
 PACKAGES = ("torch", "numpy", "ctranslate2", "sacremoses", "subword-nmt")
 
@@ -31,6 +30,7 @@ def describe(packages: Iterable[str] = PACKAGES) -> dict[str, Any]:
         "instructions": [name for name in INSTRUCTIONS if name in flags],
         "memory_gb": round(int(memory[1]) / 1e6),
         "system": f"{platform.system()} {platform.machine()}",
+        "commit": _commit(),
         "python": platform.python_version(),
         **{package: version(package) for package in packages},
     }
@@ -54,8 +54,15 @@ def machine_line(machine: dict[str, Any]) -> str:
     named = ", ".join(f"{name} {machine[name]}" for name in versions if name in machine)
     return (
         f"{machine['processor']} (family/model {machine['family_and_model']}), {machine['cores']} cores,"
-        f" {machine['memory_gb']} GB, {machine['system']}, with {', '.join(machine['instructions'])}; {named}."
+        f" {machine['memory_gb']} GB, {machine['system']}, with {', '.join(machine['instructions'])}; {named}"
+        f"{'; code of ' + machine['commit'] if 'commit' in machine else ''}."
     )
+
+
+def _commit() -> str:
+    """Return the commit that is checked out, whose code is measured."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=8", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
 
 
 def _of_cpu(information: str, name: str) -> str:
@@ -70,6 +77,8 @@ def products(kind: str) -> Contender:
 
 @contextmanager
 def _prepare(kind: str) -> Iterator[Work]:
+    import torch  # not in processes that measure text
+
     left, right = (torch.randn(SIZE, SIZE).to(getattr(torch, kind)) for _ in range(2))
 
     def work() -> tuple[float, None]:

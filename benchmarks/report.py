@@ -17,6 +17,7 @@ ROUNDS = 5
 Rounds = Annotated[int, typer.Option(min=1, help="How often each program has its turn.")]
 
 FOLDER = Path(__file__).parent
+APART = "Measured in a separate run:"
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class Part:
         }
 
 
-def part_command(*parts: Callable[[int], Part]) -> None:
-    """Run parts as a command that prints their figures and writes no file of results."""
+def part_command(name: str, *parts: Callable[[int], Part]) -> None:
+    """Run parts as a command of this name that prints their figures and writes no file of results."""
 
     def main(rounds: Rounds = ROUNDS) -> None:
         for part in parts:
@@ -49,7 +50,7 @@ def part_command(*parts: Callable[[int], Part]) -> None:
 
     docs = " ".join(part.__doc__ or "" for part in parts)
     main.__doc__ = f"{docs} Prints figures and ratios; `make speed` runs all parts and keeps their results."
-    run(main)
+    run(main, name)
 
 
 def show(part: Part) -> None:
@@ -61,7 +62,7 @@ def keep(machine: dict[str, Any], part: Part, folder: Path = FOLDER) -> None:
     """Put a part in place of the one with its title in this machine's results, and write README.md."""
     values, new_part = _read(machine, folder), part.to_dict()
     if any(values["machine"].get(key) != value for key, value in machine.items()):
-        new_part["notes"] = [*part.notes, f"Measured in a separate run: {machine_line(machine)}"]
+        new_part = _of_another_run(new_part, machine)
     titles = [old_part["title"] for old_part in values["parts"]]
     position = titles.index(part.title) if part.title in titles else len(titles)
     values["parts"][position : position + 1] = [new_part]
@@ -69,8 +70,11 @@ def keep(machine: dict[str, Any], part: Part, folder: Path = FOLDER) -> None:
 
 
 def keep_all(machine: dict[str, Any], parts: list[Part], folder: Path = FOLDER) -> None:
-    """Put these parts in place of all parts of this machine's results, and write README.md."""
-    values = _read(machine, folder) | {"machine": machine, "parts": [part.to_dict() for part in parts]}
+    """Put these parts first in this machine's results, in place of those with their titles, and write README.md."""
+    earlier, titles = _read(machine, folder), [part.title for part in parts]
+    others = [part for part in earlier["parts"] if part["title"] not in titles]
+    kept = [_of_another_run(part, earlier["machine"]) for part in others]
+    values = earlier | {"machine": machine, "parts": [*(part.to_dict() for part in parts), *kept]}
     _write(machine, values, folder)
 
 
@@ -86,6 +90,13 @@ def keep_other(
     of_kind[name] = values
     _write(machine, results, folder)
     return of_kind
+
+
+def _of_another_run(part: dict[str, Any], machine: dict[str, Any]) -> dict[str, Any]:
+    """Return a part with a note on the machine and commit of its measurement, unless it has one."""
+    if any(note.startswith(APART) for note in part["notes"]):
+        return part
+    return part | {"notes": [*part["notes"], f"{APART} {machine_line(machine)}"]}
 
 
 def _read(machine: dict[str, Any], folder: Path) -> dict[str, Any]:

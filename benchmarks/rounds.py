@@ -137,11 +137,12 @@ class Runner:
 
 @contextmanager
 def watched(process: int | None) -> Iterator[list[float]]:
-    """Yield a list that fills with the memory in MB of a process and all its child processes, ten times a second."""
-    memory: list[float] = [0.0]
+    """Yield a list that fills with the memory in MB of a process and its child processes, at once and every 0.1 s."""
+    memory: list[float] = []
     done = threading.Event()
 
     def watch() -> None:
+        memory.append(_memory(process))
         while not done.wait(0.1):
             memory.append(_memory(process))
 

@@ -128,4 +128,4 @@ def _half_a_million() -> Iterator[Path]:
 
 
 if __name__ == "__main__":
-    part_command(tokenize, bpe)
+    part_command("python -m benchmarks.text", tokenize, bpe)

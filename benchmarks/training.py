@@ -109,4 +109,4 @@ def _torch(name: str, precision: Precision, *, inner_dropout: bool) -> Contender
 
 
 if __name__ == "__main__":
-    part_command(training, side_by_side)
+    part_command("python -m benchmarks.training", training, side_by_side)

@@ -175,4 +175,4 @@ def main(rounds: Rounds = ROUNDS) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run(main, "python -m benchmarks.variants")

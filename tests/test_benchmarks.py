@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,12 +13,12 @@ import numpy as np
 import pytest
 import torch
 from small_models import VOCABULARY, small_model
-from tiny_training import make_experiment
+from tiny_training import RUN, make_experiment
 
 from benchmarks import decoding, gpu, machine, models, report, training, variants
 from benchmarks.page import WANTED, section, write_page
 from benchmarks.report import Part
-from benchmarks.rounds import Contender, Measured, measure, ratio
+from benchmarks.rounds import Contender, Measured, measure, ratio, watched
 from benchmarks.variants import LENGTH, SEARCH, never_end
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.decoding.translating import translate_ids
@@ -31,6 +32,7 @@ from context_nmt.settings.folder import Experiment
 from context_nmt.training.updating import Updater
 
 ROOT = Path(__file__).parents[1]
+ENVIRONMENT = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
 
 
 @contextmanager
@@ -151,6 +153,32 @@ def test_a_part_of_its_own_takes_the_place_of_the_earlier_one(tmp_path):
     assert (three["title"], four["title"], four["notes"]) == ("Three", "Four", [])
     assert "64 GB" in two["notes"][-1]
     assert "64 GB" in (tmp_path / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_run_of_all_parts_keeps_those_that_it_does_not_measure(tmp_path):
+    slow, fast = Measured("lines", [1.0]), Measured("lines", [2.0])
+    earlier, later = (MACHINE | {"commit": commit} for commit in ("0e", "1a"))
+    report.keep_all(earlier, [Part("One", {"a": slow}), Part("By hand", notes=["seen"])], tmp_path)
+    for _ in range(2):
+        report.keep_all(later, [Part("One", {"a": fast})], tmp_path)
+    (path,) = (tmp_path / "results").iterdir()
+    one, by_hand = read_json(path)["parts"]
+    assert (one["contenders"]["a"]["median"], one["notes"]) == (2, [])
+    assert by_hand["notes"][0] == "seen"
+    (apart,) = by_hand["notes"][1:]
+    assert "0e" in apart
+    assert any("1a" in line for line in read_lines(tmp_path / "README.md") if line.startswith("1. "))
+
+
+def test_the_memory_of_a_short_round_is_measured():
+    with watched(os.getpid()) as memory:
+        pass
+    assert max(memory) > 1
+
+
+def test_processes_that_measure_text_load_no_torch():
+    program = "import sys, benchmarks.text; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=ENVIRONMENT, check=False).returncode == 0
 
 
 def test_machines_that_differ_in_what_figures_depend_on_have_files_of_their_own():
@@ -284,19 +312,27 @@ def test_every_translation_of_an_untrained_model_is_as_long_as_the_limit():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "command", ["benchmarks", "benchmarks.text", "benchmarks.variants"]
-)  # the first imports all parts
-def test_the_command_lines_start(command):
+    ("command", "option"),
+    [
+        ("benchmarks", "--rounds"),  # imports all parts
+        ("benchmarks.text", "--rounds"),
+        ("benchmarks.variants", "--rounds"),
+        ("benchmarks.growth", "--pairs"),
+        ("benchmarks.gpu", "--seconds"),
+    ],
+)
+def test_the_command_lines_start(command, option):
     done = subprocess.run(
         [sys.executable, "-m", command, "--help"],
         cwd=ROOT,
-        env={"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"},
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "--rounds" in done.stdout
+    assert f"python -m {command} " in done.stdout
+    assert option in done.stdout
 
 
 def test_the_gpu_benchmark_goes_on_where_it_stopped(tmp_path, monkeypatch):
@@ -324,6 +360,41 @@ def test_the_gpu_benchmark_goes_on_where_it_stopped(tmp_path, monkeypatch):
     for part, figure in {"peak": "tflops", "training": "share_of_peak", "decoding": "sentences_per_second"}.items():
         assert second[part] == first[part]
         assert first[part][figure] > 0
+
+
+def never_finished(folder):
+    experiment = make_experiment(folder, training={"maximum_updates": 1_000_000})
+    return gpu.Setting(experiment, torch.device("cpu"), tiny=True, compiled=False)
+
+
+def test_a_training_whose_time_is_over_before_its_first_update_is_stopped(tmp_path):
+    measured = gpu.minutes(never_finished(tmp_path), spent=0.0, limit=0.0)
+    assert not measured["finished"]
+
+
+def test_a_training_that_fails_is_not_killed_later(tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise UserError("no text")
+
+    threads = threading.active_count()
+    monkeypatch.setattr(gpu, "train_run", fail)
+    with pytest.raises(UserError, match="no text"):
+        gpu.minutes(never_finished(tmp_path), spent=0.0, limit=300.0)
+    assert threading.active_count() == threads
+
+
+def test_a_new_measurement_of_five_minutes_continues_no_training(tmp_path, monkeypatch):
+    setting, update, numbers = never_finished(tmp_path), Updater.update, []
+
+    def watched(self, number, batches):
+        numbers.append(number)
+        return update(self, number, batches)
+
+    monkeypatch.setattr(Updater, "update", watched)
+    for _ in range(2):
+        gpu.minutes(setting, spent=0.0, limit=0.0)
+    assert numbers.count(1) == 2
+    assert not setting.experiment.curve(RUN).exists()
 
 
 def test_without_a_gpu_the_gpu_benchmark_says_so():

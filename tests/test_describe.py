@@ -213,7 +213,7 @@ def test_hours_are_those_of_all_updates_and_add_up(command, kinds, jobs):
 
 def test_target_tokens_are_counted_on_the_lengths_of_the_training_text(command, kinds):
     expected = {}
-    for length in (2, 9):
+    for length in (2, 9, 27):
         write_vocabularies(kinds.parent, en=16, de=16)
         for language in ("en", "de"):
             path = kinds.parent / f"train.{language}"
@@ -225,6 +225,7 @@ def test_target_tokens_are_counted_on_the_lengths_of_the_training_text(command, 
         expected[length] = json.loads(printed)["variants"]["one"]["target_tokens"]
     assert expected[2] == pytest.approx(60 * 99, rel=0.05)  # 33 sentences of two units and END
     assert expected[9] == pytest.approx(60 * 100, rel=0.05)
+    assert expected[27] == pytest.approx(60 * 84, rel=0.05)  # three sentences of 28
 
 
 def test_hours_as_a_table(command, kinds):
@@ -249,7 +250,7 @@ def test_an_option_of_hours_is_refused_without_them(command, kinds, option):
 
 def test_what_is_missing_or_does_not_fit_is_one_line(command, small):
     folder, nowhere = small.parent / "runs/binarized", small.with_name("nowhere.yaml")
-    message = f"error: {folder} no such folder; give --vocabulary N, or run `dvc repro bpe` first\n"
+    message = f"error: {folder}: no such folder; give --vocabulary N, or run `dvc repro bpe` first\n"
     assert command(small, "--json") == (1, "", message)
     assert command(nowhere, "--vocabulary", 9) == (1, "", f"error: {nowhere}: no such file\n")
     assert command(small, "--vocabulary", 0)[0] == 2

@@ -8,6 +8,9 @@ from contract import Facts
 from small_models import LAYERS, OUTPUT_SLOTS, VOCABULARY, sentences, small_plan, step_by_step
 from test_mechanisms import FACTS, TENANTS
 from tiny_training import RUN, make_experiment, train
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from context_nmt.files import UserError
 from context_nmt.models.building import build
@@ -30,6 +33,53 @@ KINDS = [
 ]
 
 
+class _NoCopies(TorchFunctionMode):
+    """Refuse Python's values as a tensor of `meta` or as its index: on a GPU they are copied, and the program waits."""
+
+    def __torch_function__(self, function, types, given=(), options=None):
+        options = options or {}
+        if function in (torch.tensor, torch.as_tensor):
+            assert torch.device(options.get("device") or "cpu") != META
+        if function in (torch.Tensor.__getitem__, torch.Tensor.__setitem__) and given[0].is_meta:
+            assert not any(isinstance(index, list) for index in tree_leaves(given[1], is_leaf=_is_list))
+        return function(*given, **options)
+
+
+def _is_list(value):
+    return isinstance(value, list)
+
+
+class _NoMixing(TorchDispatchMode):
+    """Refuse tensors of the CPU where there is one of `meta`; a kernel takes a single number as an argument."""
+
+    def __torch_dispatch__(self, function, types, given=(), options=None):
+        options = options or {}
+        values = tree_leaves((given, options))
+        devices = {value.device if isinstance(value, torch.Tensor) else value for value in values if _has_device(value)}
+        copied = any(isinstance(value, torch.Tensor) and not value.is_meta and value.dim() for value in values)
+        assert not (META in devices and copied), function
+        return function(*given, **options)
+
+
+def _has_device(value):
+    return isinstance(value, torch.Tensor | torch.device)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda there, here: there[:, [1, 2]],
+        lambda there, here: there.index_select(1, here),
+        lambda there, here: torch.tensor([1], device=META),
+        lambda there, here: here.to(META),
+        lambda there, here: there.copy_(here),
+    ],
+)
+def test_what_brings_values_from_the_cpu_is_refused(work):
+    with pytest.raises(AssertionError), _NoCopies(), _NoMixing():
+        work(torch.zeros(3, 3, device=META), torch.tensor([1, 2, 0]))
+
+
 @pytest.fixture
 def everything_on_meta(monkeypatch):
     """PyTorch's autocast and its fused Adam, which do not wait, do not know the device."""
@@ -45,7 +95,8 @@ def test_an_update_and_a_validation_read_no_value(slots, settings, everything_on
     ids, previous = torch.full((3, 5), 5), torch.full((3, model.sentences), -1)
     batch = Batch(ids, ids, ids, torch.arange(15), previous if model.in_documents else None).to(META)
     updater = Updater(plan, model, seed=1)
-    totals = updater.update(1, [batch, batch]) + updater.evaluate([batch])
+    with _NoCopies(), _NoMixing():
+        totals = updater.update(1, [batch, batch]) + updater.evaluate([batch])
     assert totals.tokens == 45
     with pytest.raises(RuntimeError, match="meta"):
         totals.means("the loss")

@@ -26,21 +26,31 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 
 
-def train_by(experiment, *options, nodes=1):
-    """The results of the stage on each node, as `launch.train: torchrun OPTIONS` starts it."""
+def train_by(experiments, *options):
+    """The results of the stage on each node, as `launch.train: torchrun OPTIONS` starts it in these folders."""
     words = [sys.executable, "-m", "torch.distributed.run", *options, "-m", "stages.train", "plain", "1"]
     started = [
         subprocess.Popen(
             words,
             cwd=experiment.folder,
-            env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1", INTERVAL: "0"},
+            env=environment(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
         )
-        for _ in range(nodes)
+        for experiment in experiments
     ]
     return [(process.communicate()[1], process.returncode) for process in started]
+
+
+def environment():
+    return {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1", INTERVAL: "0"}
+
+
+def two_nodes():
+    """The options of torchrun on each of two nodes of one process, which meet on this machine."""
+    endpoint = ("--rdzv-backend", "c10d", "--rdzv-endpoint", f"localhost:{free_port()}")
+    return ("--nnodes", "2", "--nproc-per-node", "1", *endpoint)
 
 
 def free_port():
@@ -79,7 +89,7 @@ def test_two_processes_train_as_one(tmp_path, kind):
     }
     one = train(tmp_path / "one", **changes)
     two = make_experiment(tmp_path / "two", **changes)
-    ((errors, status),) = train_by(two, "--nproc-per-node", "2")
+    ((errors, status),) = train_by([two], "--nproc-per-node", "2")
     assert status == 0, errors
     assert errors.count("update       6") == errors.count("1/6 updates") == 1  # only the first one speaks
     for name in ("epoch", "learning_rate", "train_loss", "train_nll", "valid_loss", "valid_nll"):
@@ -96,7 +106,7 @@ def test_two_processes_train_as_one(tmp_path, kind):
 
 def test_processes_that_cannot_share_the_batches_are_refused(tmp_path):
     experiment = make_experiment(tmp_path, training={"accumulation": 3})
-    ((errors, status),) = train_by(experiment, "--nproc-per-node", "2")
+    ((errors, status),) = train_by([experiment], "--nproc-per-node", "2")
     assert status != 0
     assert "training.accumulation is 3; it must be a multiple of the 2 processes" in errors
     assert not experiment.checkpoints(RUN).exists()
@@ -104,14 +114,48 @@ def test_processes_that_cannot_share_the_batches_are_refused(tmp_path):
 
 def test_two_nodes_train_as_two_processes_of_one(tmp_path):
     one, two = (make_experiment(tmp_path / name, training={"accumulation": 2}) for name in ("one", "two"))
-    ((errors, status),) = train_by(one, "--nproc-per-node", "2")
+    ((errors, status),) = train_by([one], "--nproc-per-node", "2")
     assert status == 0, errors
-    endpoint = ("--rdzv-backend", "c10d", "--rdzv-endpoint", f"localhost:{free_port()}")
-    for errors, status in train_by(two, "--nnodes", "2", "--nproc-per-node", "1", *endpoint, nodes=2):
+    for errors, status in train_by([two, two], *two_nodes()):
         assert status == 0, errors
     assert two.curve(RUN).read_bytes() == one.curve(RUN).read_bytes()
     for path in one.checkpoints(RUN).iterdir():
         assert (two.checkpoints(RUN) / path.name).read_bytes() == path.read_bytes()
+
+
+def test_nodes_that_do_not_share_their_folders_cannot_resume(tmp_path, monkeypatch):
+    one, two = (make_experiment(tmp_path / name, training={"accumulation": 2}) for name in ("one", "two"))
+    update = Updater.update
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            Updater, "update", lambda self, number, batches: update(self, number, batches if number < 5 else 0)
+        )
+        with pytest.raises(TypeError):
+            train_run(one, "plain", 1, device="cpu")
+    results = train_by([one, two], *two_nodes())
+    assert all(status != 0 for _, status in results)
+    assert any("resume after different updates" in errors for errors, _ in results)
+    assert not any(experiment.checkpoints(RUN).exists() for experiment in (one, two))
+
+
+SLOW = """
+import time
+from datetime import timedelta
+import torch
+from context_nmt.models import processes
+processes.REACH = timedelta(seconds=8)
+with processes.processes(torch.device("cpu")) as group:
+    time.sleep(10 * group.rank)
+    group.sharing_gradients(torch.nn.Linear(1, 1))
+    assert group.sum([1.0]) == group.sum_on_device(torch.ones(1)).tolist() == [2]
+"""
+
+
+def test_processes_that_have_reached_each_other_wait_for_a_slow_one(tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW)
+    words = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", str(tmp_path / "slow.py")]
+    done = subprocess.run(words, env=environment(), stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_process_that_cannot_reach_the_others_says_so_in_one_line(tmp_path, monkeypatch):

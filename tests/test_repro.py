@@ -220,6 +220,27 @@ def test_sigterm_lets_stages_save_their_state(project):
     assert processes(project) == []
 
 
+def test_sigterm_to_dvc_alone_ends_it(project):
+    """Without `context-nmt repro`, nobody else ends it, and the stages that follow must not run."""
+    (project / "train").write_text(ENDLESS)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "context_nmt.pipeline.dvc", "repro"],
+        cwd=project,
+        env=environment(project),
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        while "ready" not in process.stdout.readline():
+            assert process.poll() is None
+        process.terminate()
+        assert process.wait(60) == -signal.SIGTERM
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)  # also the stage, which plain DVC leaves running, too
+        process.stdout.close()
+
+
 def test_one_at_a_time(project):
     status, lines = finish(start(project, "echo $1 >> log; echo $1 > $1", "--jobs", "1"))
     assert status == 0, lines

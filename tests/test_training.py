@@ -189,6 +189,15 @@ def test_auto_takes_the_precision_that_is_fast_and_the_curve_says_which(fast, pr
     assert all(column(automatic, "processor"))
 
 
+def test_processors_of_one_name_and_other_instructions_are_told_apart(monkeypatch):
+    names = set()
+    for bf16 in ([], ["avx512_bf16"], ["avx512_bf16", "amx_bf16"]):
+        capabilities = {"cpu_name": "Intel Xeon"} | dict.fromkeys(bf16, True)
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda capabilities=capabilities: capabilities)
+        names.add(devices.processor_of(torch.device("cpu")))
+    assert len(names) == 3
+
+
 def test_bf16_where_it_is_slow_gets_one_line(tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(trainer, "has_fast_bf16", lambda _: False)
     train(tmp_path, training={"precision": "bf16"})

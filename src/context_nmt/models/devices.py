@@ -49,7 +49,10 @@ def resolved(precision: Precision, device: torch.device) -> Literal["fp32", "bf1
 
 
 def processor_of(device: torch.device) -> str:
-    """Return the name of the GPU or CPU."""
+    """Return the name of the GPU, or that of the CPU with the instructions that PyTorch uses."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    return str(torch.cpu.get_capabilities().get("cpu_name") or platform.processor() or platform.machine())
+    capabilities = torch.cpu.get_capabilities()
+    name = capabilities.get("cpu_name") or platform.processor() or platform.machine()
+    bf16 = [capability for capability in BF16_OF_CPUS if capabilities.get(capability)]
+    return " ".join([str(name), torch.backends.cpu.get_cpu_capability(), *bf16])

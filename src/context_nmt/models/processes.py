@@ -15,7 +15,7 @@ from context_nmt.files import UserError
 
 Item = TypeVar("Item")
 
-REACH = timedelta(minutes=2)  # for each process to reach the others
+REACH = timedelta(minutes=2)  # for each process to reach the others, once
 WAIT = timedelta(days=1)  # for a process that has more to do; torchrun ends all if one dies
 
 
@@ -26,6 +26,7 @@ class Processes:
     rank: int = 0
     count: int = 1
     group: distributed.ProcessGroup | None = None  # of CPUs: no GPU has to stop for what it exchanges
+    device_group: distributed.ProcessGroup | None = None  # of the devices of the model
 
     @property
     def first(self) -> bool:
@@ -51,7 +52,7 @@ class Processes:
     def sum_on_device(self, values: Tensor) -> Tensor:
         """Sum a tensor on the device of the model over all processes, without waiting for a GPU."""
         if self.count > 1:
-            distributed.all_reduce(values)
+            distributed.all_reduce(values, group=self.device_group)
         return values
 
     def share(self, items: list[Item]) -> list[Item]:
@@ -63,7 +64,8 @@ class Processes:
         if self.count == 1:
             return module
         device = next(module.parameters()).device
-        return DistributedDataParallel(module, device_ids=None if device.type == "cpu" else [device])
+        device_ids = None if device.type == "cpu" else [device]
+        return DistributedDataParallel(module, device_ids=device_ids, process_group=self.device_group)
 
 
 @contextmanager
@@ -83,7 +85,7 @@ def processes(device: torch.device) -> Iterator[Processes]:
         yield Processes()
         return
     try:
-        distributed.init_process_group("gloo" if device.type == "cpu" else "nccl", timeout=REACH)
+        distributed.init_process_group("gloo", timeout=REACH)  # gloo connects at once, NCCL later
     except RuntimeError as error:
         raise UserError(
             f"process {os.environ.get('RANK')} cannot reach all others of {count}, the first of which is at"
@@ -91,6 +93,8 @@ def processes(device: torch.device) -> Iterator[Processes]:
             " and for GPUs also NCCL_SOCKET_IFNAME, to the network interface that connects them"
         ) from None
     try:
-        yield Processes(distributed.get_rank(), count, distributed.new_group(backend="gloo", timeout=WAIT))
+        group = distributed.new_group(backend="gloo", timeout=WAIT)
+        device_group = group if device.type == "cpu" else distributed.new_group(backend="nccl", timeout=WAIT)
+        yield Processes(distributed.get_rank(), count, group, device_group)
     finally:
         distributed.destroy_process_group()

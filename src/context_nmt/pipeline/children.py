@@ -19,6 +19,7 @@ from context_nmt.progress import INTERVAL
 
 PATIENCE = 20  # seconds that interrupted stages have to tidy up
 RUNNING = re.compile(r"Running stage '(?:.*:)?(.*)':$")
+DVC = "import sys; from context_nmt.pipeline.dvc import run; sys.exit(run(sys.argv[1:], outlives_sigterm=True))"
 # Other lines that DVC prints for every stage, and its advice; these are dropped, all others are printed.
 ROUTINE = re.compile(
     r"Updating lock file|Generating lock file|Stage '.*' (didn't change|is cached)"
@@ -76,7 +77,7 @@ class Children:
     def start(self, name: str, folder: Path, *arguments: str) -> None:
         """Start one DVC command in a folder, in a process group of its own, so that a signal reaches all of it."""
         self.running[name] = subprocess.Popen(
-            [sys.executable, "-m", "context_nmt.pipeline.dvc", "--wait-for-lock", *arguments],
+            [sys.executable, "-c", DVC, "--wait-for-lock", *arguments],
             cwd=folder,
             env=self.environment,
             stdout=subprocess.PIPE,

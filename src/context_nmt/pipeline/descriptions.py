@@ -41,7 +41,7 @@ def vocabulary_sizes(experiment: Layout, units: int | None) -> tuple[int, int]:
     if units is not None:
         return units, units
     if not experiment.binarized.is_dir():
-        raise UserError(f"{experiment.binarized} no such folder; give --vocabulary N, or run `dvc repro bpe` first")
+        raise UserError(f"{experiment.binarized}: no such folder; give --vocabulary N, or run `dvc repro bpe` first")
     corpus = BinarizedCorpus(experiment.binarized)
     return len(corpus.source_vocabulary), len(corpus.target_vocabulary)
 

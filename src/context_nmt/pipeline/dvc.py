@@ -49,9 +49,13 @@ def _yaml() -> YAML:
     return yaml
 
 
-def run(arguments: list[str]) -> int:
-    """Run a DVC command and return its exit status; after SIGTERM, which stages get too, when its stage has ended."""
-    signal.signal(signal.SIGTERM, lambda *_: None)  # not SIG_IGN, which stages would inherit
+def run(arguments: list[str], *, outlives_sigterm: bool = False) -> int:
+    """Run a DVC command and return its exit status.
+
+    With `outlives_sigterm`, a SIGTERM that stages get, too, ends it when its stage has ended.
+    """
+    if outlives_sigterm:
+        signal.signal(signal.SIGTERM, lambda *_: None)  # not SIG_IGN, which stages would inherit
     dvcfile.modify_yaml = modify_quickly
     return int(main(arguments))
 

@@ -35,7 +35,7 @@ DOCUMENT = 10  # sentences, for models that look back
 SECONDS_PER_HOUR = 3600
 NOTE = """\
 Each training makes all its updates, without early stopping. Validation, decoding and all other stages are left out.
-Hours of a variant are the sum over its runs; those in all are for {jobs} at a time, without a pause."""
+Hours of a variant are the sum over its runs. The last line is for {jobs} trainings at a time, with no idle core."""
 GPU_NOTE = "GPUs: the given speed for every model, in proportion to the number of GPUs."
 
 

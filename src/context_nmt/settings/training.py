@@ -46,7 +46,7 @@ class TrainingSettings(Checked):
     # masked models: mask 1 to N of N units; false: 1 to N - 1, as in Mask-Predict's code
     mask_whole_targets: bool = True
     # of matrix products, weights and optimiser stay in fp32; auto: bf16 where the processor or GPU has it, decided when
-    # a training starts; its curve says which; fp32 is never TF32, since all GPUs that have TF32 have bf16
+    # a training starts; its curve says which; fp32 is never TF32
     precision: Literal["auto", "fp32", "bf16"] = "fp32"
     validate_every: PositiveInteger = 1000  # updates between validations, each of which saves a checkpoint
     # also translate the validation set: greedily, masked models in 10 iterations with one length, whatever `decoding`

@@ -10,7 +10,8 @@ from torch.autograd.function import once_differentiable
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 
-CHUNK = 512  # tokens whose logits exist at a time
+CHUNK = 512  # tokens whose logits exist at a time, in the cache of a CPU
+CHUNK_OF_GPU = 4096  # fewer kernels to start
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def cross_entropy(states: Tensor, weight: Tensor, targets: Tensor, predicted: Te
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
-    """Compute the gradient together with the loss, chunk by chunk, so that logits stay in the processor's cache."""
+    """Compute the gradient together with the loss, chunk by chunk."""
 
     @staticmethod
     def forward(
@@ -77,8 +78,9 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         precision = torch.promote_types(states.dtype, torch.float32)
         smoothed = states.new_zeros((), dtype=torch.float64)
         likelihood = states.new_zeros((), dtype=torch.float64)
-        for start in range(0, len(states), CHUNK):
-            chunk, labels = states[start : start + CHUNK], targets[start : start + CHUNK, None]
+        size = CHUNK if device == "cpu" else CHUNK_OF_GPU
+        for start in range(0, len(states), size):
+            chunk, labels = states[start : start + size], targets[start : start + size, None]
             logits = (chunk @ weight.T).to(precision)  # [N, V]
             of_label, mean = logits.gather(1, labels), logits.mean(1, keepdim=True)
             largest = logits.amax(1, keepdim=True)
@@ -91,7 +93,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 gradient = exponentials.div_(total).sub_(smoothing / logits.size(1))
                 gradient.scatter_add_(1, labels, gradient.new_full(labels.shape, smoothing - 1))
                 gradient = gradient.to(chunk.dtype)
-                state_gradient[start : start + CHUNK] = gradient @ weight
+                state_gradient[start : start + size] = gradient @ weight
                 weight_gradient += gradient.T @ chunk
         ctx.save_for_backward(state_gradient, weight_gradient)
         ctx.mark_non_differentiable(likelihood)

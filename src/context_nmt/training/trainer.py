@@ -18,7 +18,7 @@ import torch
 from context_nmt.command_line import Unfinished, noticing
 from context_nmt.corpus.batching import Indices
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.files import replacing, replacing_folder, write_json
+from context_nmt.files import UserError, replacing, replacing_folder, write_json
 from context_nmt.models import checkpoints
 from context_nmt.models.devices import has_fast_bf16, processor_of
 from context_nmt.models.model import Model
@@ -64,12 +64,17 @@ class Trainer:
         """Train until maximum_updates or until patience runs out; same seed, same machine, same bytes.
 
         Every process of a training calls it; the first one writes. Raise UserError for a training that has diverged,
-        which the next validation finds, or the next saving of the state; and Unfinished after SIGTERM, with the state
-        saved.
+        which the next validation finds, or the next saving of the state, and for processes that read different states;
+        and Unfinished after SIGTERM, with the state saved.
         """
         settings = self.settings = self.plan.training
         self.updater = Updater(self.plan, self.model, seed=self.seed, processes=self.processes)
         self.progress = self._resume()
+        if len(set(updates := self.processes.gather(self.progress.update))) > 1:
+            raise UserError(
+                f"{self._state}: the processes resume after different updates ({', '.join(map(str, updates))}); all"
+                " nodes must see the same folder runs"
+            )
         self._decide_precision()
         self.saved = time.monotonic()
         training = pairs_for(self.model, self.corpus, self.corpus.train, settings.maximum_sentence_length)
@@ -99,14 +104,15 @@ class Trainer:
     def _decide_precision(self) -> None:
         """Use bf16 if all processes decide for it, or the precision with which the training started."""
         device = self.updater.device
+        started = self.progress.precision
         (lower,) = self.processes.sum([float(self.updater.precision == "bf16")])
-        self.progress.precision = self.progress.precision or ("bf16" if lower == self.processes.count else "fp32")
+        self.progress.precision = started or ("bf16" if lower == self.processes.count else "fp32")
         self.updater.precision = self.progress.precision
         self.processor = processor_of(device)
         if self.processes.first and self.progress.precision == "bf16" and not has_fast_bf16(device):
             say(
                 f"training.precision is {self.settings.precision}: {self.processor} has no instructions for bf16;"
-                " fp32 would be faster here"
+                f" {'this training started in bf16 and keeps it' if started else 'fp32 would be faster here'}"
             )
 
     def _groups(self, training: Pairs, *, done: int) -> Iterator[tuple[int, list[Batch]]]:
