@@ -44,9 +44,9 @@ repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or
 	context-nmt check --only $(EXPERIMENT)
 	context-nmt repro $(EXPERIMENT) $(if $(ONLY),--only "$(ONLY)") $(if $(JOBS),--jobs $(JOBS))
 
-repro-new: $(INSTALLED)  ## the same in a clone without the cache, but only for changes since the results in git (NAME=…, JOBS=…)
+repro-new: $(INSTALLED)  ## the same in a clone without the cache, but only for changes since the results in git (NAME=…, JOBS=…, ONLY=…)
 	context-nmt check --only $(EXPERIMENT)
-	context-nmt repro $(EXPERIMENT) --allow-missing $(if $(JOBS),--jobs $(JOBS))
+	context-nmt repro $(EXPERIMENT) --allow-missing $(if $(ONLY),--only "$(ONLY)") $(if $(JOBS),--jobs $(JOBS))
 
 report: $(INSTALLED)  ## write reports/ again, with the latest results of the other experiments (NAME=…)
 	dvc --cd $(EXPERIMENT) repro --force --single-item report

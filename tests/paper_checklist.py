@@ -1,7 +1,8 @@
 """All tables, figures and claims of the five papers, listed from the papers and not from src/context_nmt/report/papers.
 
 A row is a variant, or the label of a system that is only cited. A column is a text and a measure. A claim is what it
-compares, in what, and where: `>` is more, `<` less, `=` as much. It goes on where the next line is indented more.
+compares, in what, and where: `>` is more, `<` less, `=` as much, `>=` not less. It goes on where the next line is
+indented more.
 """
 
 LAYERS, LAYERS_AND_EMBEDDINGS = range(1, 7), range(7)
@@ -275,7 +276,7 @@ TABLES = {
             joined(*(of(*text, "apt_pronouns", "apt_nouns", "cohesion", "coherence") for text in DOCUMENTS)),
         ),
         "T5/F": (("han_joint",), of("es-en", "ted_tst2010_2012", "attention_to_sentence")),
-        "speed": (("transformer", "cache_memory", "han_joint"), of("zh-en", None, "training_speed")),
+        "speed": (("transformer", "cache_memory", "han_joint"), of("any", None, "training_speed")),
     },
 }
 
@@ -286,8 +287,12 @@ CLAIMS = {
         dual_context_both > transformer, BLEU (Table 1)
         dual_context_encoder > dual_context_decoder, BLEU (Table 1)
         dual_context_both < dual_context_encoder, BLEU (Table 1)
+        dual_context_both > dual_context_decoder, BLEU (Table 1)
         dual_context_both < transformer dual_context_encoder dual_context_decoder, training_speed (Table 1)
-        dual_context_encoder > dual_context_decoder, BLEU (Table 2)
+        dual_context_encoder >= dual_context_decoder, BLEU (Table 2)
+        dual_context_encoder > transformer, BLEU (Table 2: en_vi en_vi_gain es_en es_en_gain)
+        dual_context_decoder > transformer, BLEU (Table 2: en_vi en_vi_gain es_en es_en_gain)
+        dual_context_both > transformer, BLEU (Table 2: en_vi en_vi_gain es_en es_en_gain)
         dual_context_both > dual_context_encoder, BLEU (Table 2: vi_en)
         dual_context_both < dual_context_encoder, BLEU (Table 2: en_vi en_vi_gain es_en es_en_gain en_es
             ro_en en_ro fr_en en_fr)
@@ -295,22 +300,37 @@ CLAIMS = {
         dual_context_kernel_8 > transformer, BLEU (sections 6 and 7.2, Figure 3)
         dual_context_encoder > dual_context_kernel_5 dual_context_kernel_6 dual_context_kernel_7
             dual_context_kernel_8, BLEU (Figure 3)
+        dual_context_kernel_3 > dual_context_kernel_5 dual_context_kernel_6 dual_context_kernel_7
+            dual_context_kernel_8, BLEU (Figure 3)
+        dual_context_kernel_4 > dual_context_kernel_5 dual_context_kernel_6 dual_context_kernel_7
+            dual_context_kernel_8, BLEU (Figure 3)
         dual_context_kernel_3 = dual_context_kernel_4, BLEU (Figure 3)
         dual_context_kernel_5 = dual_context_kernel_6 dual_context_kernel_7, BLEU (Figure 3)
-        dual_context_encoder > dual_context_kernel_8, divergence_encoder (Figure 4b)
-        dual_context_kernel_5 < dual_context_encoder, divergence_encoder in layer 2 (Figure 4a)
+        dual_context_encoder > dual_context_kernel_5 dual_context_kernel_6 dual_context_kernel_7
+            dual_context_kernel_8, divergence_encoder (Figure 4b)
+        dual_context_kernel_3 > dual_context_kernel_5 dual_context_kernel_6 dual_context_kernel_7
+            dual_context_kernel_8, divergence_encoder (Figure 4b)
+        dual_context_kernel_4 > dual_context_kernel_5 dual_context_kernel_6 dual_context_kernel_7
+            dual_context_kernel_8, divergence_encoder (Figure 4b)
+        dual_context_kernel_5 = 0, divergence_encoder in layer 2 (Figure 4a)
+        dual_context_kernel_6 = 0, divergence_encoder in layer 2 (Figure 4a)
+        dual_context_kernel_7 = 0, divergence_encoder in layer 2 (Figure 4a)
+        dual_context_kernel_8 = 0, divergence_encoder in layer 2 (Figure 4a)
         dual_context_encoder > itself, divergence_encoder in layer 3 4 5 6 and divergence_encoder in layer 1
             2 (Figure 4a)
         dual_context_encoder > dual_context_layers_1, BLEU (Table 5)
         dual_context_encoder > dual_context_layers_1 dual_context_layers_1_2 dual_context_layers_1_3
-            dual_context_layers_1_4 dual_context_layers_5_6, BLEU (Table 5)
+            dual_context_layers_1_4 dual_context_layers_1_5 dual_context_layers_4_6 dual_context_layers_5_6
+            dual_context_layers_6, BLEU (Table 5)
         dual_context_layers_1_2 > dual_context_layers_5_6, BLEU (section 7.3, Table 5)
         dual_context_layers_5_6 < dual_context_layers_1 dual_context_layers_1_2 dual_context_layers_1_3
-            dual_context_layers_1_4 dual_context_encoder, BLEU (section 7.3, Table 5)
+            dual_context_layers_1_4 dual_context_layers_1_5 dual_context_layers_4_6 dual_context_layers_6
+            dual_context_encoder, BLEU (section 7.3, Table 5)
         dual_context_layers_5_6 > transformer, BLEU (Table 5)
-        dual_context_layers_1 > dual_context_layers_1_2 dual_context_layers_1_3 dual_context_layers_5_6, BLEU (Table 5)
-        dual_context_layers_1_4 > dual_context_layers_1_2 dual_context_layers_1_3 dual_context_layers_5_6,
-            BLEU (Table 5)
+        dual_context_layers_1 > dual_context_layers_1_2 dual_context_layers_1_3 dual_context_layers_1_5
+            dual_context_layers_4_6 dual_context_layers_5_6 dual_context_layers_6, BLEU (Table 5)
+        dual_context_layers_1_4 > dual_context_layers_1_2 dual_context_layers_1_3 dual_context_layers_1_5
+            dual_context_layers_4_6 dual_context_layers_5_6 dual_context_layers_6, BLEU (Table 5)
         dual_context_encoder > its baseline, probe of surface (section 7.1.1, Table 4)
         dual_context_encoder > its baseline, probe of syntactic (Table 4)
         dual_context_encoder = its baseline, probe of semantic (Table 4)
@@ -324,6 +344,7 @@ CLAIMS = {
         gain of lexical_shortcuts_fusion_big < lexical_shortcuts_fusion, BLEU (section 3.3, Table 1)
         lexical_shortcuts_fusion_big > transformer_big, BLEU (Table 1)
         lexical_shortcuts_fusion > transformer, BLEU (Table 2)
+        lexical_shortcuts_fusion > transformer, BLEU (text)
         lexical_shortcuts_fusion_small > transformer_small, BLEU (Table 3)
         lexical_shortcuts_fusion > lexical_shortcuts_non_lexical, BLEU (Table 4)
         lexical_shortcuts_fusion > lexical_shortcuts_cross, BLEU (Table 4)
@@ -337,6 +358,10 @@ CLAIMS = {
             Figures 6 and 7)
         lexical_shortcuts_fusion > its baseline, accuracy of all (ContraWSD)
         lexical_shortcuts = 0.5, gate_encoder_key gate_encoder_value gate_decoder_key gate_decoder_value (appendix)
+        lexical_shortcuts = itself, gate_encoder_key gate_encoder_value gate_decoder_key gate_decoder_value in layer 1
+            and gate_encoder_key gate_encoder_value gate_decoder_key gate_decoder_value in layer -1 (appendix)
+        lexical_shortcuts_decoder < lexical_shortcuts_encoder, BLEU (Figure 5)
+        lexical_shortcuts_without_gates < lexical_shortcuts, BLEU (text)
     """,
     "context_aware_cross_attention": """
         ccan > cmlm, BLEU (Table 4)
@@ -352,13 +377,15 @@ CLAIMS = {
         ccan > itself, local_share in layer -1 and local_share in layer -2 (Figure 2a)
         ccan > its baseline, ngram_accuracy of 1 3 5 7 9 (Figure 2b)
         ccan > its baseline, ngram_accuracy of 9 (Figure 2b)
-        ccan > its baseline, probe of tree_depth top_constituents bigram_shift (Table 5)
     """,
     "context_aware_self_attention": """
         context_aware_encoder > transformer, BLEU (Table 1)
         context_aware_global > transformer, BLEU (Table 1)
         context_aware_deep > transformer, BLEU (Table 1)
         context_aware_decoder > transformer, BLEU (Table 1)
+        context_aware_deep_global > transformer, BLEU (Table 1)
+        context_aware_decoder_deep_global > transformer, BLEU (Table 1)
+        context_aware_both > transformer, BLEU (Table 1)
         context_aware_encoder > context_aware_decoder, BLEU (Table 1)
         context_aware_both < context_aware_encoder, BLEU (Table 1)
         context_aware_deep_global > context_aware_global, BLEU (Table 1)
@@ -371,7 +398,7 @@ CLAIMS = {
         context_aware_without_gates < its baseline, BLEU (Footnote 1)
         context_aware_global > itself, gate_encoder_query gate_encoder_key in layer 1 and gate_encoder_query
             gate_encoder_key in layer -1 (Figure 2)
-        context_aware_global > itself, gate_encoder_key and gate_encoder_query (Figure 2)
+        context_aware_global > itself, gate_encoder_key in layer 3 4 and gate_encoder_query in layer 3 4 (Figure 2)
         context_aware_deep = 0.5, gate_encoder_query gate_encoder_key in layer 2 3 4 5 6 (Figure 2)
         context_aware_both < itself, gate_decoder_query gate_decoder_key and gate_encoder_query
             gate_encoder_key (Figure 3)
@@ -386,9 +413,9 @@ CLAIMS = {
         han_joint > han_encoder, BLEU (Table 1)
         han_joint > han_decoder, BLEU (Table 1)
         han_joint > cache_memory, BLEU (Table 1)
-        han_decoder > cache_memory, BLEU (Table 1)
-        han_decoder_source > cache_memory, BLEU (Table 1)
-        han_decoder_alignment > cache_memory, BLEU (Table 1)
+        han_decoder >= cache_memory, BLEU (Table 1)
+        han_decoder_source >= cache_memory, BLEU (Table 1)
+        han_decoder_alignment >= cache_memory, BLEU (Table 1)
         han_decoder = han_decoder_source han_decoder_alignment, BLEU (Table 1)
         han_joint > han_joint_1, BLEU (Table 3)
         han_joint > han_joint_1 han_joint_5 han_joint_7, BLEU (Table 3: ted_es_en ted_zh_en news_es_en)

@@ -134,9 +134,12 @@ def test_a_row_may_be_about_the_reference_or_a_text_instead_of_a_system(tmp_path
     about = {"published": {}, "subject": "human"}
     row = row_of(read(tmp_path, **columns, **nothing, rows_0=about), found, "someone else")
     assert (row["test, cohesion"], row["train, sentences_of_text"]) == ("0.25", "")
-    for folder, expected in ((results.folder, "1,234"), ("other", "")):
+    (tmp_path / "experiments/own").mkdir(parents=True)
+    inside = replace(found, experiment=make_experiment(tmp_path / "experiments/own", root="../.."))
+    inside.__dict__["reference_values"] = numbers
+    for folder, expected in (("own", "1,234"), ("other", "")):
         about = {"published": {}, "subject": "text", "experiment": folder}
-        row = row_of(read(tmp_path, **columns, **nothing, rows_0=about), found, "someone else")
+        row = row_of(read(tmp_path, **columns, **nothing, rows_0=about), inside, "someone else")
         assert (row["test, cohesion"], row["train, sentences_of_text"]) == ("", expected)
 
 

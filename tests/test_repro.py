@@ -340,6 +340,11 @@ def test_one_variant_runs_with_those_it_starts_from_and_is_compared_with(project
     assert rerun(project, "--only", "one") == ["base", "one", "report"]
     assert (project / "report").read_text() == "base-1\none-1\n"
     assert rerun(project, "--only", "one") == ["base", "one", "report"]  # nothing more
+    (project / "metrics/scores/two").mkdir(parents=True)
+    (project / "metrics/scores/two/1.csv").write_text("of other code\n")
+    _, lines = finish(start(project, "", "--only", "one"))
+    (named,) = (line.partition(": ")[2] for line in lines if "other code" in line)
+    assert named.strip() == "two"  # the reader has not run
     assert rerun(project, "--only", "reader") == ["base", "one", "reader", "report", "report", "two"]
 
 

@@ -38,7 +38,8 @@ def repro(
     Missing files are remade, so a clone without the DVC cache trains everything. With --allow-missing, it trains
     only new variants and seeds, and those they start or learn from.
 
-    With --only, the tables have this variant, and the others as they are.
+    With --only, the tables have this variant, and the others as they are; those with results of other code, settings or
+    text are printed.
 
     Reads
 

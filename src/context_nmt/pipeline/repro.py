@@ -21,6 +21,7 @@ from context_nmt.files import UserError, locked
 from context_nmt.pipeline.children import Children
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.parameters import ExperimentSettings
+from context_nmt.settings.run_layout import run_name
 
 
 def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False, only: str | None = None) -> None:
@@ -58,7 +59,12 @@ def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False, on
             children.run("dvc repro", folder, "repro", *option)  # a final check by DVC itself
     print(f"{folder / 'dvc.yaml'}: {only or 'everything'} is up to date")
     from context_nmt.report.overview import print_results  # imports pandas, which takes a second
+    from context_nmt.results.out_of_date import out_of_date
 
+    scored = [name for name in settings.variants if experiment.scores(run_name(name, settings.seeds[0])).is_file()]
+    old = [name for name in out_of_date(experiment) if name in scored] if only else []
+    if old:
+        print(f"The tables and the report also have results of other code, settings or text: {', '.join(old)}")
     print_results(experiment)
 
 

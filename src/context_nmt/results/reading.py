@@ -37,26 +37,14 @@ def read_results(experiment: Experiment, name: str = "", command: str = "") -> R
 
 
 def read_all(experiment: Experiment) -> list[Results]:
-    """Read an experiment and all others of its project, but for the one in the project's root without their results.
-
-    Without results, others show which of them has a corpus and a system.
-    """
+    """Read an experiment and, for the one in the project's root, all others of the project."""
     own_folder = experiment.parameters.resolve().parent
     root = (own_folder / experiment.settings.root).resolve()
     first = read_results(experiment, "", _command(own_folder, root))
-    is_root = own_folder == root
-    parameters = (experiment.folder if is_root else root).glob("experiments/*/params.yaml")
-    others = [Experiment(path.parent) for path in sorted(parameters) if path.parent.resolve() != own_folder]
-    return [
-        first,
-        *(
-            read_results(other, other.folder.name, command)
-            if is_root
-            else Results(other, models={}, speeds=first.speeds, rows={}, name=other.folder.name, command=command)
-            for other in others
-            for command in [_command(other.folder, root)]
-        ),
-    ]
+    if own_folder != root:
+        return [first]
+    others = [Experiment(path.parent) for path in sorted(experiment.folder.glob("experiments/*/params.yaml"))]
+    return [first, *(read_results(other, other.folder.name, _command(other.folder, root)) for other in others)]
 
 
 def _command(folder: Path, root: Path) -> str:

@@ -61,8 +61,9 @@ class Results:
 
     @property
     def folder(self) -> str:
-        """The name of its folder."""
-        return self.experiment.folder.resolve().name
+        """The name of its folder under experiments/, also for the one that is reported; empty for that in the root."""
+        folder = self.experiment.parameters.resolve().parent
+        return "" if (folder / self.settings.root).resolve() == folder else folder.name
 
     @property
     def title(self) -> str:

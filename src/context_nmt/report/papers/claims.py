@@ -53,7 +53,7 @@ class Claim(Checked):
     against_measure: PrimaryMeasure | None = None  # that of the other system, by default the same system
     to: float | None = None  # a number to compare with, instead of another system
     gains: bool = False  # compare the gains of both systems over their own baselines
-    direction: Literal["higher", "lower", "equal"] = "higher"
+    direction: Literal["higher", "not_lower", "lower", "equal"] = "higher"
     margin: float = 0.0  # differences up to this size count as equal
     published: float | None = None  # the size that the text gives, if not in the table
     own_text: bool = False  # experiments on other text say nothing about it

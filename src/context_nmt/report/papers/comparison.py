@@ -72,7 +72,17 @@ class Comparison:
             reproduction.results.name for reproduction in self.reproductions if not reproduction.is_replica
         )
         found = gaps(self.table, self.experiments, shown)
-        return [gap for gap in found if gap.obstacle or any(gap.command(row) for row in self.table.rows)]
+        return [gap for gap in found if gap.obstacle or any(self._filling(gap, row) for row in self.table.rows)]
+
+    @property
+    def _is_of_all(self) -> bool:
+        """Whether its experiments are all of the project: only the report in the root reads the others."""
+        return not self.experiments[0].folder
+
+    def _filling(self, gap: Gap, row: PaperRow) -> str:
+        """Return the command that fills a row's gap; empty if only an experiment that was not read may have one."""
+        command = gap.command(row)
+        return command if command != NO_EXPERIMENT or self._is_of_all else ""
 
     def _headings(self) -> Iterator[Heading]:
         for column in self._published:
@@ -96,7 +106,7 @@ class Comparison:
     def _gap_cell(self, row: PaperRow, gap: Gap) -> Cell:
         if row.variant is None and not row.experiment:
             return WITH_ANY if row.subject else CITED
-        command = gap.command(row)
+        command = self._filling(gap, row)
         return Cell(DASH, command=command) if command else Cell(gap.obstacle)
 
     def _reproduced_cell(self, row: PaperRow, reproduction: Reproduction, measure: Measure) -> Cell:
@@ -119,7 +129,8 @@ class Comparison:
             return BLANK if row.subject else CITED
         if row.variant not in results.settings.variants:
             variants = {name for found in self.experiments for name in found.settings.variants}
-            return BLANK if row.variant in variants or row.added else Cell(DASH, command=NO_EXPERIMENT)
+            is_elsewhere = row.variant in variants or not self._is_of_all
+            return BLANK if is_elsewhere or row.added else Cell(DASH, command=NO_EXPERIMENT)
         if row.variant not in results.scored:
             return Cell(DASH, command=filling(results, row.variant, self.table.columns))
         command = _measuring(results, row.variant, measure)
@@ -127,7 +138,7 @@ class Comparison:
 
     def command(self, row: PaperRow) -> str:
         """Return the command that runs a row's system on the paper's text or, if there is none, on any."""
-        commands = [command for gap in self.gaps if (command := gap.command(row))]
+        commands = [command for gap in self.gaps if (command := self._filling(gap, row))]
         return commands[0] if commands else self.table.command.replace("SYSTEM", str(row.variant))
 
     def _fills(self, rows: Sequence[GridRow]) -> dict[str, list[str]]:

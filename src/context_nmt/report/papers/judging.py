@@ -101,7 +101,7 @@ def _sides(
 def _distance(claim: Claim, side: Side, other: Side) -> float:
     """Return how far a system is on the claimed side of another one."""
     gain = side.value - other.value
-    return {"higher": gain, "lower": -gain, "equal": -abs(gain)}[claim.direction]
+    return {"higher": gain, "not_lower": gain, "lower": -gain, "equal": -abs(gain)}[claim.direction]
 
 
 def _measured(claim: Claim, results: Results, variant: str, measure: PrimaryMeasure, test_set: str) -> list[Measure]:

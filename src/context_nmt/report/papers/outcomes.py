@@ -91,6 +91,8 @@ class Outcome:
         gain = round(self.gain, self.decimals)
         if self.claim.direction == "equal":
             return abs(gain) <= self.claim.margin
+        if self.claim.direction == "not_lower":
+            return gain >= -self.claim.margin
         return None if abs(gain) <= self.claim.margin else (gain > 0) == (self.claim.direction == "higher")
 
     @property

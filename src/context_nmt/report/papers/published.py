@@ -136,7 +136,7 @@ class PaperTable(Checked):
     across: str = ""  # the label of a figure's axis, on which either its columns or its rows have a place
     columns: tuple[PaperColumn, ...]
     rows: tuple[PaperRow, ...]
-    checklist: tuple[str, ...] = ()  # its names in the list of all tables and figures in tests/test_report.py
+    checklist: tuple[str, ...] = ()  # its names in the list of all tables and figures in tests/paper_checklist.py
     headline: tuple[str, ...] = ()  # variants whose gains are the paper's main result
     command: str = ""  # shows what no experiment measures, with the name of a row's variant for SYSTEM
 
