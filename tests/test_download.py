@@ -12,16 +12,17 @@ from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import pytest
 import sacrebleu.dataset.base
 import sacrebleu.utils
 import yaml
+from made_up_mirror import FORMATS, write_catalogue, write_mirror
 from made_up_wmt import tarred, zipped
 from sacrebleu.dataset.fake_sgml import FakeSGMLDataset
 
-from context_nmt.corpus.catalogue import read_catalogue, read_entry
+from context_nmt.corpus.catalogue import Format, read_catalogue, read_entry
 from context_nmt.corpus.contrastive import read_contrastive_set
 from context_nmt.corpus.documents import read_documents
 from context_nmt.corpus.download import make_corpus
@@ -469,6 +470,18 @@ def test_wrong_entries_are_refused(mirror, entry, message):
 def test_every_entry_of_the_project_is_well_formed():
     for names in read_catalogue(ENTRIES).values():
         assert [read_entry(ENTRIES, corpus) for corpus in names]
+
+
+def test_every_corpus_can_be_made_of_made_up_files(tmp_path):
+    assert set(FORMATS) == set(get_args(Format))
+    write_catalogue(ENTRIES, tmp_path / "params.yaml")
+    write_mirror(tmp_path / "mirror", tmp_path / "params.yaml")
+    for corpus in read_catalogue(ENTRIES)["corpora"]:
+        entry = read_entry(tmp_path / "params.yaml", corpus)
+        checksums = tmp_path / f"{corpus}.json"  # corpora share addresses, but not made-up files
+        make_corpus(entry, tmp_path / corpus, checksums=checksums, mirror=str(tmp_path / "mirror"))
+        for made in entry.contrastive_sets:
+            assert list((tmp_path / corpus).glob(f"{made}.*.jsonl"))
 
 
 @pytest.mark.parametrize(
