@@ -11,7 +11,7 @@ from typing import Any
 
 import made_up_iwslt
 from made_up_wmt import sentence, tarred, text, zipped
-from test_formats import said, sense, sgm, subtitles
+from test_formats import FILMS, opus_archive, pronoun_item, said, sense, sgm, subtitles
 
 from context_nmt.corpus.catalogue import CorpusEntry, read_catalogue
 from context_nmt.settings.checking import check
@@ -121,6 +121,12 @@ def write_chats(folder: Path, entry: CorpusEntry) -> None:
         put(folder, {file.name: json.dumps(dict(enumerate(cut(utterances)))).encode()})
 
 
+def write_pronouns(folder: Path, entry: CorpusEntry) -> None:
+    items = [pronoun_item(3, 2, right="Er"), pronoun_item(2, 0, document="2016_5_77.de")]
+    for file in entry.files:
+        put(folder, {file.name: opus_archive(*FILMS) if file.name.endswith(".zip") else json.dumps(items).encode()})
+
+
 def write_senses(folder: Path, entry: CorpusEntry) -> None:
     for file in entry.files:
         source, target = file.name.partition(".")[0].split("-")
@@ -188,6 +194,7 @@ def write_drawn(folder: Path, entry: CorpusEntry) -> None:
 FORMATS: dict[str, Callable[[Path, CorpusEntry], None]] = {
     "text": write_texts,
     "bcontrast": write_chats,
+    "contrapro": write_pronouns,
     "contrawsd": write_senses,
     "discourse_mt": write_discourse,
     "iwslt": partial(made_up_iwslt.write, sentence=sentence),

@@ -68,6 +68,10 @@ def test_what_is_not_here_can_be_had_somewhere(project, monkeypatch):
     (project / "mirror/licensed/a.en").write_text("a\n")
     assert found(project)["licensed"]["from"] == "mirror"
     assert found(project)["licensed"]["by_hand"] == {}
+    monkeypatch.setenv("DATA_MIRROR", "http://127.0.0.1:9/mirror")  # an address, where nothing listens
+    assert {name: one["from"] for name, one in found(project).items() if name != "tiny"} == dict.fromkeys(
+        ("away", "here", "inside", "licensed"), "mirror"
+    )
 
 
 def test_the_table_has_every_corpus_and_is_followed_by_the_steps_for_a_person(project, monkeypatch, capsys):

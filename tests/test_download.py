@@ -12,16 +12,17 @@ from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import pytest
 import sacrebleu.dataset.base
 import sacrebleu.utils
 import yaml
+from made_up_mirror import FORMATS, write_catalogue, write_mirror
 from made_up_wmt import tarred, zipped
 from sacrebleu.dataset.fake_sgml import FakeSGMLDataset
 
-from context_nmt.corpus.catalogue import read_catalogue, read_entry
+from context_nmt.corpus.catalogue import Format, read_catalogue, read_entry
 from context_nmt.corpus.contrastive import read_contrastive_set
 from context_nmt.corpus.documents import read_documents
 from context_nmt.corpus.download import make_corpus
@@ -382,7 +383,9 @@ def test_test_sets_come_from_sacrebleu_or_the_mirror(mirror, sets):
     assert read_lines(corpus / "newstest.en") == ["one", "two", "three"]
     assert read_lines(corpus / "newstest.de") == ["eins", "zwei", "drei"]
     assert read_documents(corpus, "newstest", 3) == [range(2), range(2, 3)]
-    assert len(read_json(corpus.parent / "checksums.json")) == 3
+    assert len(read_json(corpus.parent / "checksums.json")) == 2
+    put(mirror, "newstest.documents", b"0\n")  # others than this project read
+    assert read_documents(download(mirror, [], sacrebleu=wanted), "newstest", 3) == [range(3)]
     put(mirror, "newstest.de", b"other\n")
     with pytest.raises(UserError, match=r"toy/newstest\.de: its sha256"):
         download(mirror, [], sacrebleu=wanted)
@@ -420,7 +423,10 @@ def test_sacrebleu_without_network_is_one_line(mirror, monkeypatch):
 
     monkeypatch.setattr(sacrebleu.utils, "get_source_file", leave)
     with pytest.raises(UserError, match=r"cannot be downloaded: .*sacrebleu://wmt13/en-de/dev\.en"):
-        download(mirror, [], sacrebleu=[{"name": "wmt13", "pair": "en-de", "split": "dev"}])
+        download(mirror, [], sacrebleu=[DEV])
+
+
+DEV = {"name": "wmt13", "pair": "en-de", "split": "dev"}
 
 
 @pytest.mark.parametrize(
@@ -454,6 +460,17 @@ def test_sacrebleu_without_network_is_one_line(mirror, monkeypatch):
         ({"format": "iwslt", "files": [{"members": {"a": "train"}}]}, "a: 'train' is not SPLIT.LANGUAGE"),
         ({"files": [{"to": "a.en"}], "held_out_every": 5}, "held_out_every is for format iwslt"),
         ({"format": "iwslt", "held_out_every": 1}, "held_out_every is 1; it must be at least 2"),
+        ({"files": [{"to": "dev.en"}], "sacrebleu": [DEV]}, "sacrebleu: 'dev' is a split of files, too"),
+        ({"format": "bcontrast", "files": [{"to": "dev"}], "sacrebleu": [DEV]}, "sacrebleu: 'dev' is a split of files"),
+        (
+            {
+                "format": "iwslt",
+                "files": [{"members": {"a": "train.en"}}],
+                "held_out_every": 5,
+                "sacrebleu": [DEV | {"split": "valid"}],
+            },
+            "sacrebleu: 'valid' is a split of files",
+        ),
         ({"sacrebleu": [{"name": "wmt13", "pair": "en", "split": "dev"}]}, r"sacrebleu\.0: pair is 'en'"),
         ({"sacrebleu": [{"name": "wmt13", "pair": "en-de", "split": "a.b"}]}, r"sacrebleu\.0: 'a\.b' is not the name"),
     ],
@@ -469,6 +486,20 @@ def test_wrong_entries_are_refused(mirror, entry, message):
 def test_every_entry_of_the_project_is_well_formed():
     for names in read_catalogue(ENTRIES).values():
         assert [read_entry(ENTRIES, corpus) for corpus in names]
+
+
+def test_every_corpus_can_be_made_of_made_up_files(tmp_path):
+    assert set(FORMATS) == set(get_args(Format))
+    write_catalogue(ENTRIES, tmp_path / "params.yaml")
+    write_mirror(tmp_path / "mirror", tmp_path / "params.yaml")
+    for corpus in read_catalogue(ENTRIES)["corpora"]:
+        entry = read_entry(tmp_path / "params.yaml", corpus)
+        checksums = tmp_path / f"{corpus}.json"  # corpora share addresses, but not made-up files
+        make_corpus(entry, tmp_path / corpus, checksums=checksums, mirror=str(tmp_path / "mirror"))
+        made = {path.name for path in (tmp_path / corpus).iterdir()}
+        sets = {name.partition(".")[0] for name in made if name.endswith(".jsonl")}
+        assert sets == set(entry.contrastive_sets)
+        assert entry.texts in (None, {name for name in made if not name.endswith(".jsonl")})
 
 
 @pytest.mark.parametrize(

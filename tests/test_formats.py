@@ -188,6 +188,17 @@ def test_contrapro_takes_contexts_from_documents(tmp_path):
     assert {path.name for path in corpus.iterdir()} == {"contrapro.en-de.jsonl"}
 
 
+def test_contrapro_reads_only_files_of_its_format(tmp_path):
+    text = {"url": f"{ORIGIN}/other.zip", "sha256": None, "format": "text", "members": {"a": "train.en"}}
+    items = {"url": f"{ORIGIN}/contrapro.json", "sha256": None, "to": "contrapro"}
+    (tmp_path / "mirror/toy").mkdir(parents=True)
+    (tmp_path / "mirror/toy/other.zip").write_bytes(zipped(a=b"a\n"))
+    corpus = download(tmp_path, "contrapro", "contrapro.json", [pronoun_item(3, 1)], files=[items, text])
+    assert sorted(path.name for path in corpus.iterdir()) == ["contrapro.en-de.jsonl", "train.en"]
+    (item,) = [json.loads(line) for line in read_lines(corpus / "contrapro.en-de.jsonl")]
+    assert "context" not in item
+
+
 def test_contrapro_reads_no_more_than_the_nearest_sentences(tmp_path):
     films = [(FILM, f"Number {number}.", f"Nummer {number}.") for number in range(1, 15)]
     films.append((FILM, "It was old.", "Es war alt."))

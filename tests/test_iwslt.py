@@ -75,6 +75,13 @@ def test_the_sets_of_a_split_are_concatenated_with_their_talks(tmp_path):
     assert read_documents(corpus, "test", 4) == [range(2), range(2, 3), range(3, 4)]
 
 
+def test_only_the_tags_of_wit3_are_no_text(tmp_path):
+    spoken = {1: ["<applause>", "<b>a</b> b", "<url >"]}
+    texts = {f"train.tags.de-en.{side}": training_text(spoken).replace("&lt;", "<") for side in ("de", "en")}
+    texts = {name: text.replace("&gt;", ">") for name, text in texts.items()}
+    assert read_lines(download(tmp_path, two_archives(**texts)) / "train.de") == ["<applause>", "<b>a</b> b"]
+
+
 def test_every_so_many_th_pair_is_held_out(tmp_path):
     corpus = download(tmp_path, two_archives(), held_out_every=3)
     assert read_lines(corpus / "train.en") == ["Hello", "Bye & end"]

@@ -124,8 +124,8 @@ def status(
     """Show which corpora are here, and how to get the others.
 
     A corpus is here if it is in data/ or in the folder of an experiment. Any other can be generated, downloaded, or
-    taken from the folder in the environment variable DATA_MIRROR. Some need a person, to accept a licence or to
-    register; their steps follow the table.
+    taken from the folder or address in the environment variable DATA_MIRROR; an address is not asked what it has.
+    Some need a person, to accept a licence or to register; their steps follow the table.
 
     Reads
 

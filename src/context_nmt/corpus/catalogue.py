@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from context_nmt.corpus.documents import documents_file
 from context_nmt.files import UserError
 from context_nmt.settings import Checked, require
 from context_nmt.settings.checking import check, read_yaml
@@ -16,6 +17,7 @@ SKIPPED = "_"  # instead of the name of a field
 Format = Literal[
     "text", "bcontrast", "contrapro", "contrawsd", "discourse_mt", "iwslt", "opus_moses", "opus_xml", "tvsub"
 ]
+TRAIN, HELD_OUT = "train", "valid"  # the split of which iwslt can hold out pairs, and theirs
 SEVERAL_SPLITS = ("opus_moses", "opus_xml", "tvsub")  # formats whose archives have all the splits that they give
 CONTRASTIVE = ("contrapro", "contrawsd", "discourse_mt")  # formats of contrastive sets; `to` is the name of the set
 # Keys that a plan has only if they are given, so that a new key changes no plan without it.
@@ -58,6 +60,11 @@ class DownloadFile(Checked):
         return [name for layout in self._layouts for name in names_in(layout) if name != SKIPPED]
 
     @property
+    def derived(self) -> bool:
+        """Whether our own code reads the file out of another one, so that no checksum holds for it."""
+        return self.url.startswith(SACREBLEU) and self.name.endswith(".documents")
+
+    @property
     def _layouts(self) -> list[str]:
         return [*self.members.values(), *([] if self.to is None else [self.to])]
 
@@ -84,7 +91,9 @@ class SacrebleuSet(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusEntry(Checked):
-    """The sources of one corpus; texts with the same `to` are concatenated in the order of the entry.
+    """The sources of one corpus; texts with the same `to` are concatenated in the order of the entry's files.
+
+    The members of one archive are concatenated in the order of their names.
 
     The format `text` is for texts, gzipped or not, and for tar and zip archives of them. Every other format is specific
     to one corpus, or to those of one campaign; see the module of its name in `corpus/formats`.
@@ -99,7 +108,7 @@ class CorpusEntry(Checked):
     documents: int | None = None
     held_out_documents: dict[str, int] | None = None  # opus_moses: numbers of documents to draw for other splits
     seed: int | None = None  # opus_moses: of the draw
-    # iwslt: pairs of train whose number is a multiple of this are of valid instead
+    # iwslt: pairs of TRAIN whose number is a multiple of this are of HELD_OUT instead
     held_out_every: int | None = None
 
     def __post_init__(self) -> None:
@@ -132,11 +141,39 @@ class CorpusEntry(Checked):
         require(bool(names or self.sacrebleu), "an entry needs files or sacrebleu")
         names += [file.name for test_set in self.sacrebleu for file in test_set.files]
         require(len(set(names)) == len(names), f"two files have the same name: {sorted(names)}")
+        taken = {output.partition(".")[0] for file in self.files for output in self._texts(file)}
+        for test_set in self.sacrebleu:
+            name = test_set.split
+            require(name not in taken, f"sacrebleu: {name!r} is a split of files, too; give one of them another name")
+
+    def of_format(self, *formats: str) -> list[DownloadFile]:
+        """Return the files of some formats, their own or that of the entry."""
+        return [file for file in self.files if (file.format or self.format) in formats]
 
     @property
     def contrastive_sets(self) -> list[str]:
         """Names of the contrastive sets, each once."""
-        return sorted({str(file.to) for file in self.files if (file.format or self.format) in CONTRASTIVE})
+        return sorted({str(file.to) for file in self.of_format(*CONTRASTIVE)})
+
+    @property
+    def texts(self) -> set[str] | None:
+        """Names of the texts and lists of documents that the corpus has; None if only its download can tell.
+
+        Not every set of sacrebleu has the documents that are named here.
+        """
+        if len(self.of_format("text", "iwslt", *CONTRASTIVE)) < len(self.files):
+            return None
+        test_sets = {name for test_set in self.sacrebleu for file in test_set.files for name in file.outputs}
+        return test_sets.union(*map(self._texts, self.of_format("text", "iwslt")))
+
+    def _texts(self, file: DownloadFile) -> set[str]:
+        """Return what one file gives: for iwslt also documents and the pairs that are held out."""
+        names = set(file.outputs)
+        if file not in self.of_format("iwslt"):
+            return names
+        if self.held_out_every:
+            names |= {f"{HELD_OUT}{name.removeprefix(TRAIN)}" for name in names if name.partition(".")[0] == TRAIN}
+        return names | {documents_file(Path(), name.partition(".")[0]).name for name in names}
 
 
 def entry_values(entry: CorpusEntry | MiniatureSettings) -> dict[str, Any]:

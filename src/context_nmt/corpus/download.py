@@ -80,7 +80,7 @@ def make_corpus(
             _fetch(file, places, downloads / file.name, checksums)
             if file not in test_sets:
                 _unpack(downloads / file.name, file, folder, entry)
-            elif downloads.joinpath(file.name).stat().st_size:  # a set without documents has an empty list of them
+            elif downloads.joinpath(file.name).stat().st_size:  # the list of documents is empty if none are known
                 shutil.copyfile(downloads / file.name, folder / file.name)
         paths = sorted(path for path in folder.iterdir() if path.suffix not in (".documents", ".jsonl"))
         for _, files in groupby(paths, lambda path: path.name.partition(".")[0]):
@@ -108,11 +108,11 @@ def _unpack(path: Path, file: DownloadFile, folder: Path, entry: CorpusEntry) ->
 def _fetch(file: DownloadFile, mirrored: list[str], path: Path, checksums: Path) -> None:
     """Fetch a file to `path`, from the first place of a mirror that has it, or else from its address.
 
-    Without a sha256 of its own, its checksum is the one in `checksums`; if there is none, record it there. An
-    interrupted download resumes where it ended, even in a later run. Raise UserError.
+    Without a sha256 of its own, its checksum is the one in `checksums`; if there is none, record it there, unless the
+    file is derived. An interrupted download resumes where it ended, even in a later run. Raise UserError.
     """
     address, part = file.url, path.with_name(f"{path.name}.part")
-    expected = file.sha256 or _recorded(checksums).get(address)
+    expected = None if file.derived else file.sha256 or _recorded(checksums).get(address)
     if expected is not None and path.is_file() and sha256(path) == expected:
         return
     failures = []
@@ -135,7 +135,7 @@ def _fetch(file: DownloadFile, mirrored: list[str], path: Path, checksums: Path)
         part.unlink()
         raise UserError(f"{place}: its sha256 is {actual}; it must be {expected}")
     part.replace(path)
-    if expected is None:
+    if expected is None and not file.derived:
         print(f"{address}: sha256 {actual} is recorded in {checksums}; later downloads must match it")
         write_json(checksums, _recorded(checksums) | {address: actual})
 

@@ -1,6 +1,7 @@
 """Test sets that the sacrebleu package downloads into a folder of its own, as files of a corpus.
 
-sacrebleu keeps the text of a set, and the SGML that the text is from. A tag there starts a document.
+sacrebleu keeps the text of a set and, of most sets of WMT, the SGML that the text is from. A tag there starts a
+document. Documents of sets from other sources, like the XML of later years, are not read.
 """
 
 import re
@@ -17,8 +18,8 @@ SEGMENT = "<seg "  # at the start of a line, as sacrebleu reads segments
 def write_set_file(names: str, pair: str, file: str, destination: Path) -> None:
     """Write the file SPLIT.LANGUAGE or SPLIT.documents of a test set, or of several whose names are joined by commas.
 
-    SPLIT.documents is empty where a set has no documents. Raise OSError for a set that sacrebleu does not have or
-    cannot download.
+    SPLIT.documents is empty if one of the sets has no documents in SGML. Raise OSError for a set that sacrebleu does
+    not have or cannot download.
     """
     if file.endswith(".documents"):
         starts = _starts([_documents(name, pair) for name in names.split(",")])
@@ -31,7 +32,7 @@ def write_set_file(names: str, pair: str, file: str, destination: Path) -> None:
 
 
 def _starts(sets: list[list[int]]) -> list[int]:
-    """Return the first line of each document, given their sizes by set; nothing if a set has no documents."""
+    """Return the first line of each document, given their sizes by set; nothing if those of a set are not known."""
     sizes = [size for documents in sets for size in documents] if all(sets) else []
     return list(accumulate(sizes, initial=0))[: len(sizes)]
 
@@ -47,7 +48,7 @@ def _text(name: str, pair: str, *, is_source: bool) -> Path:
 
 
 def _documents(name: str, pair: str) -> list[int]:
-    """Return the number of sentences of each document of a set; nothing for a set without documents."""
+    """Return the number of sentences of each document of a set; nothing for a set without them in SGML."""
     from sacrebleu.dataset import DATASETS
     from sacrebleu.dataset.fake_sgml import FakeSGMLDataset
     from sacrebleu.utils import SACREBLEU_DIR

@@ -177,14 +177,7 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
 def _corpus_files(folder: Path, entry: CorpusEntry | MiniatureSettings | None) -> set[str] | None:
     """Return the names of the files that a corpus has or will have; None if only its download can tell."""
     if isinstance(entry, CorpusEntry):
-        if entry.format not in ("text", "iwslt"):
-            return None
-        files = [*entry.files, *(file for test_set in entry.sacrebleu for file in test_set.files)]
-        names = {name for file in files for name in file.outputs}
-        if entry.format == "iwslt":
-            names |= {name.replace("train.", "valid.", 1) for name in names} if entry.held_out_every else set()
-            names |= {documents_file(folder, name.partition(".")[0]).name for name in names}
-        return names
+        return entry.texts
     if folder.is_dir():
         return {path.name for path in folder.iterdir()}
     return GENERATED if entry else set()

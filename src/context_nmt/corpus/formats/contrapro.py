@@ -35,13 +35,14 @@ Pairs = dict[Place, tuple[str, str]]  # English and German
 
 
 def unpack(path: Path, folder: Path, file: DownloadFile, entry: CorpusEntry) -> None:
-    """Write `NAME.en-de.jsonl` when all files of the entry are there.
+    """Write `NAME.en-de.jsonl` when all files of this format are there.
 
     Raise KeyError, TypeError or ValueError for JSON of another structure and for documents of another corpus.
     """
-    if file != entry.files[-1]:
+    files = entry.of_format("contrapro")
+    if file != files[-1]:
         return
-    paths = {Path(one.name).suffix: path.with_name(one.name) for one in entry.files}
+    paths = {Path(one.name).suffix: path.with_name(one.name) for one in files}
     items: list[Item] = read_json(paths[".json"])
     written = [_item(item) for item in items]
     if ".zip" in paths:

@@ -2,11 +2,13 @@
 
     train.tags.de-en.de                 lines of text, parallel to those in English; around those of a talk,
                                         lines of tags: <url>, <keywords>, <speaker>, <talkid>, <title>, <description>, …
+                                        (see TAG; a line that starts with another, like <applause>, is text)
     IWSLT14.TED.tst2010.de-en.de.xml    <doc docid="ID" …> per talk, tags, and <seg id="1"> TEXT </seg>
 
 Each talk is a document. In a training text it starts at <title>, as in Miculicich et al. (2018); the order of the other
 tags depends on the year. Titles and descriptions are not text of a talk and are left out. Files with the same
-SPLIT.LANGUAGE are concatenated in the order of their names, and so are their talks.
+SPLIT.LANGUAGE are concatenated, and so are their talks: archives in the order of the entry, the files of one in that of
+their names.
 """
 
 import html
@@ -18,13 +20,13 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
+from context_nmt.corpus.catalogue import HELD_OUT, TRAIN, CorpusEntry, DownloadFile
 from context_nmt.corpus.documents import read_documents, write_sizes
 from context_nmt.files import UserError, decoded_lines, read_lines, write_lines
 
 DOCUMENT = re.compile(r'<doc .*?docid="([^"]*)".*>')
 NUMBER = re.compile(r"<talkid>(.*)</talkid>")
-TAG = re.compile(r"</?[a-z]+[ >]")
+TAG = re.compile(r"</?(?:url|keywords|speaker|talkid|title|description|reviewer|translator|doc)[ >]")
 SEGMENT = re.compile(r"<seg id=[^>]*>(.*)</seg>")
 
 
@@ -56,8 +58,8 @@ def unpack(path: Path, folder: Path, file: DownloadFile, entry: CorpusEntry) -> 
         splits[split][language] += found[name]
     for split, talks in splits.items():
         _check_parallel(split, talks)
-        if split == "train" and entry.held_out_every:
-            _append(folder, "valid", _every(talks, entry.held_out_every, held_out=True))
+        if split == TRAIN and entry.held_out_every:
+            _append(folder, HELD_OUT, _every(talks, entry.held_out_every, held_out=True))
             talks = _every(talks, entry.held_out_every, held_out=False)
         _append(folder, split, talks)
 

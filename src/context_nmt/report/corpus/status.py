@@ -20,6 +20,7 @@ def find_corpora(root: Path, mirror: str | None) -> dict[str, Status]:
 
     A status has the keys `folder`, `sentences` and `bytes`, which are null for a corpus that is not here; `from`:
     generated, download, mirror or by hand; `licence`; and `by_hand`, the steps for each file that a person must fetch.
+    A mirror with an address is not asked: it counts as having every file.
     """
     parameters = root / "data" / "params.yaml"
     return {
@@ -47,10 +48,14 @@ def _source(name: str, entry: Any, mirror: str | None) -> Status:
     if not isinstance(entry, CorpusEntry):
         return {"from": "generated", "licence": OWN, "by_hand": {}}
     files = [*entry.files, *(file for test_set in entry.sacrebleu for file in test_set.files)]
-    missing = [file for file in files if mirror is None or not (Path(mirror) / name / file.name).is_file()]
+    missing = [file for file in files if not _is_mirrored(mirror, name, file.name)]
     steps = {file.name: " ".join(file.by_hand.split()) for file in missing if file.by_hand}
     source = "by hand" if steps else "download" if missing else "mirror"
     return {"from": source, "licence": entry.licence, "by_hand": steps}
+
+
+def _is_mirrored(mirror: str | None, name: str, file: str) -> bool:
+    return mirror is not None and ("://" in mirror or (Path(mirror) / name / file).is_file())
 
 
 def print_status(found: dict[str, Status]) -> None:
