@@ -26,6 +26,7 @@ from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run, model_metadata, save, start_from, weights_of
 from context_nmt.models.counting import describe
 from context_nmt.models.plans import Filling, ModelPlan
+from context_nmt.results.speeds import Speeds, architecture
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.training.batches import Pairs, pairs_for
 from context_nmt.training.training_run import train_run
@@ -253,6 +254,13 @@ def test_its_parameters_are_those_of_the_transformer_and_its_sentences_cost_more
     assert 2 * flops[0] < flops[3]
     assert learned["flops_per_target_token"] > 2 * flops[0]
     assert described["2-to-1"]["kind"] == "concatenation"
+
+
+def test_a_measured_speed_is_that_of_the_same_number_of_joined_sentences():
+    models = {name: describe(small_plan(**KINDS[name]), source_vocabulary=50, target_vocabulary=50) for name in KINDS}
+    measured = architecture(models["2-to-1"]) | {"training": {"median": 0.5}}
+    speeds = Speeds(hardware="", size="", variants={"measured": measured})
+    assert {name for name, model in models.items() if speeds.ratio(model, "training")} == {"2-to-1"}
 
 
 def test_in_analyses_a_sentence_is_alone(corpus):

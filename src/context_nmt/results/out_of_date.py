@@ -75,10 +75,8 @@ class Lock:
 
     def _digest_of_pairs(self, variant: str) -> str:
         """Return the MD5 of the file that the pair stage would write now; empty if translations are missing."""
-        try:
-            return _md5(json_text(pairs_of(self.experiment, variant)).encode())
-        except UserError:
-            return ""
+        pairs = pairs_of(self.experiment, variant)
+        return _md5(json_text(pairs).encode()) if pairs else ""
 
 
 def _overlap(path: str, other: str) -> bool:
