@@ -15,7 +15,7 @@ from context_nmt.settings.run_layout import run_name
 def out_of_date(experiment: Experiment) -> list[str]:
     """List the variants with a result whose stage is missing from dvc.lock or was run on other files.
 
-    Check every stage upstream of a result, too. Raise UserError for a dvc.lock that cannot be read.
+    Check every stage upstream of a result, too. Raise UserError for a dvc.lock or translations that cannot be read.
     """
     lock = Lock(experiment)
     return [
