@@ -20,7 +20,7 @@ from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import write_json
 from context_nmt.models.counting import describe
 from context_nmt.progress import Progress, say
-from context_nmt.results.speeds import fillings
+from context_nmt.results.speeds import architecture
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.model import output_slots
 
@@ -47,8 +47,7 @@ def variants(rounds: int) -> Part:
         title="Variants",
         variants={
             name: {
-                "kind": _described(name)["kind"],
-                "slots": fillings(_described(name)["slots"]),
+                **architecture(_described(name)),
                 **{work: _spread(speeds[name][work]) for work in UNITS},
                 "flops": round(flops[name], 3),
                 "time_over_flops": round(1 / costs[name].to_dict()["median"], 3),

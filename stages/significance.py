@@ -38,7 +38,8 @@ def main(
             cohesion        the share of content words that repeat an earlier one of their document or, in English
                             where WordNet is installed, are related to it (Wong and Kit 2012)
             coherence       the cosine between adjacent sentences in a latent semantic space of the training text
-            sentences_of_text, documents_of_text, words_of_text     sizes of the training, validation and test sets
+            sentences_of_text, documents_of_text, words_of_text     sizes of the training, validation and test sets,
+                            in the first file of a variant without a baseline
     apt_pronouns_words and apt_nouns_words count the outcomes of these words, by tag. The run `human` is the reference,
     the run `text` no translation at all.
 

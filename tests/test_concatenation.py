@@ -26,6 +26,7 @@ from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run, model_metadata, save, start_from, weights_of
 from context_nmt.models.counting import describe
 from context_nmt.models.plans import Filling, ModelPlan
+from context_nmt.results.speeds import Speeds, architecture
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.training.batches import Pairs, pairs_for
 from context_nmt.training.training_run import train_run
@@ -60,17 +61,13 @@ def by_hand(sentences):
     return np.array(ids[1:], dtype=np.int64)
 
 
-def test_without_previous_sentences_it_is_the_transformer():
-    plain, nothing = small_model(), small_model(**KIND)
+def test_without_documents_it_is_the_transformer():
+    plain, nothing = small_model(), small_model(**KINDS["2-to-1"])
     assert {name: values.tolist() for name, values in plain.named_parameters()} == {
         name: values.tolist() for name, values in nothing.named_parameters()
     }
-    contexts = [[(texts(1)[m], texts(2)[m]) for m in window(n, 9)[:-1]] for n in range(13)]
     found = [
-        (
-            translate_ids(one, texts(1), SETTINGS, documents=DOCUMENTS, device=CPU),
-            score_pairs(one, texts(1), texts(2), contexts=contexts, device=CPU),
-        )
+        (translate_ids(one, texts(1), SETTINGS, device=CPU), score_pairs(one, texts(1), texts(2), device=CPU))
         for one in (plain, nothing)
     ]
     assert found[0] == found[1]
@@ -100,21 +97,23 @@ def slow_search(model, source, longest):
 
 
 @torch.no_grad()
-def test_what_follows_the_last_break_is_kept():
-    """A hypothesis of two sentences, of one and of more; the log-probability is that of all."""
+def test_what_follows_the_expected_breaks_is_kept():
+    """With fewer, what follows the last one; the log-probability is that of the whole hypothesis."""
     model, settings = small_model(**KINDS["2-to-2"]), DecodingSettings(beam=1, maximum_length_offset=6)
     sentences = [sentence for seed in range(1, 9) for sentence in texts(seed)]
     documents = [range(start, min(start + 4, len(sentences))) for start in range(0, len(sentences), 4)]
     found = translate_ids(model, sentences, settings, documents=documents, device=CPU)
-    before, breaks = sentences_before(documents, len(sentences)), set()
+    before, seen = sentences_before(documents, len(sentences)), set()
     for number, (hypothesis,) in enumerate(found):
-        source = by_hand(sentences[number - min(1, before[number]) : number + 1])
+        previous = min(1, int(before[number]))
+        source = by_hand(sentences[number - previous : number + 1])
         expected, log_probability = slow_search(model, source, int(1.5 * len(source)) + 6)
-        breaks.add(min(2, expected.count(BREAK)))
-        place = max((place + 1 for place, unit in enumerate(expected) if unit == BREAK), default=0)
-        assert list(hypothesis.tokens) == expected[place:]
+        breaks = expected.count(BREAK)
+        seen.add((previous, min(2, breaks)))
+        first = expected.index(BREAK) + 1 if previous and breaks else 0
+        assert list(hypothesis.tokens) == [unit for unit in expected[first:] if unit != BREAK]
         assert hypothesis.log_probability == pytest.approx(log_probability, abs=1e-10)
-    assert breaks == {0, 1, 2}
+    assert seen == {(previous, breaks) for previous in (0, 1) for breaks in (0, 1, 2)}
 
 
 def test_a_sentence_depends_on_those_before_it_in_the_window_and_on_no_other(model):
@@ -217,7 +216,7 @@ def test_batches_hold_each_sentence_once_and_the_bound_counts_joined_sentences(c
 
 def test_joining_changes_nothing_where_nothing_is_joined(corpus):
     plain = Pairs(*corpus.parallel("train"), maximum_length=7)
-    nothing = pairs_for(small_model(**KIND), corpus, "train", 7)
+    nothing = Pairs(*corpus.parallel("train"), maximum_length=7, previous_sources=2, previous_targets=1)
     for one, two in zip(plain.batches(tokens=60), nothing.batches(tokens=60), strict=True):
         assert one.tolist() == two.tolist()
         assert plain.load(one).source.tolist() == nothing.load(two).source.tolist()
@@ -255,6 +254,13 @@ def test_its_parameters_are_those_of_the_transformer_and_its_sentences_cost_more
     assert 2 * flops[0] < flops[3]
     assert learned["flops_per_target_token"] > 2 * flops[0]
     assert described["2-to-1"]["kind"] == "concatenation"
+
+
+def test_a_measured_speed_is_that_of_the_same_number_of_joined_sentences():
+    models = {name: describe(small_plan(**KINDS[name]), source_vocabulary=50, target_vocabulary=50) for name in KINDS}
+    measured = architecture(models["2-to-1"]) | {"training": {"median": 0.5}}
+    speeds = Speeds(hardware="", size="", variants={"measured": measured})
+    assert {name for name, model in models.items() if speeds.ratio(model, "training")} == {"2-to-1"}
 
 
 def test_in_analyses_a_sentence_is_alone(corpus):

@@ -226,6 +226,7 @@ def test_a_variant_overrides_the_recipe_key_by_key():
         ({"model": {"kind": "masked", "maximum_positions": 257}}, ["training.maximum_sentence_length", "at most 255"]),
         ({"model": {"previous_sources": 1}}, [".model", "previous_sources is 1", "kind is autoregressive"]),
         ({"model": {"kind": "masked", "previous_targets": 1}}, [".model", "previous_targets is 1", "kind is masked"]),
+        ({"model": {"kind": "concatenation"}}, [".model", "previous_sources is 0", "concatenation", "at least 1"]),
         (
             {"model": {"kind": "concatenation", "previous_sources": 1, "previous_targets": 2}},
             [".model", "previous_targets is 2", "at most previous_sources (1)"],
@@ -235,7 +236,10 @@ def test_a_variant_overrides_the_recipe_key_by_key():
             ["training.maximum_sentence_length is 256", "at most 255", "(1024) shared by 4 sentences"],
         ),
         (
-            {"model": {"kind": "concatenation"}, "slots": {"encoder_output": {"mechanism": "cache_memory"}}},
+            {
+                "model": {"kind": "concatenation", "previous_sources": 1},
+                "slots": {"encoder_output": {"mechanism": "cache_memory"}},
+            },
             ["slots.encoder_output", "model.kind is concatenation"],
         ),
         (

@@ -24,7 +24,7 @@ from shown import tables, texts
 from context_nmt.files import UserError, read_json, write_json, write_lines
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
-from context_nmt.measures.rows import BOUND, TESTS, TEXT, Measure
+from context_nmt.measures.rows import BOUND, TESTS, TEXT, Measure, read_rows
 from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
 from context_nmt.report import overview
 from context_nmt.report.cells import DASH
@@ -41,6 +41,7 @@ from context_nmt.results.table import is_score, places
 from context_nmt.results.writing import write_focus
 from context_nmt.settings.evaluation import SignificanceSettings
 from context_nmt.settings.folder import Experiment
+from context_nmt.settings.run_layout import run_name
 
 pytestmark = pytest.mark.slow
 BLEU = Measure("test", "sacrebleu")
@@ -132,6 +133,22 @@ def test_the_sizes_of_all_text_are_results(tmp_path):
     assert not [measure for measure in results.measures if measure.metric.endswith("_of_text")]
     (row,) = rows_of(experiment, variant=TEXT, test_set="train", metric="documents_of_text")
     assert float(row["mean"]) == 3
+
+
+def test_words_are_tokens_also_where_units_are_made_of_raw_text(tmp_path):
+    experiment = make_experiment(tmp_path, seeds=[1], units={"kind": "sentencepiece"})
+    write_lines(experiment.tokenized / "train.de", ["Ja, gut."] * 40)
+    results = read_results(evaluate_all(experiment))
+    assert results.reference_value(TEXT, Measure("train", "words_of_text", tag="de")) == 4 * 40
+
+
+def test_the_first_file_of_each_variant_without_a_baseline_has_the_sizes_of_text(tmp_path):
+    experiment = evaluate_all(make_experiment(tmp_path))
+    variants, seeds = experiment.settings.variants, experiment.settings.seeds
+    alone = {run_name(name, seeds[0]) for name, variant in variants.items() if variant.baseline is None}
+    runs = {run_name(name, seed) for name in variants for seed in seeds}
+    with_sizes = {run for run in runs if any(row.subject == TEXT for row in read_rows(experiment.scores(run)))}
+    assert with_sizes == alone < runs
 
 
 def test_raw_text_is_made_of_tokens(tmp_path):

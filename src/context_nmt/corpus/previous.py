@@ -27,11 +27,6 @@ def sentences_before(documents: list[range] | None, count: int) -> Indices:
     return before
 
 
-def with_those_before(number: int, before: Indices, most: int) -> range:
-    """Return the numbers of up to `most` sentences before a sentence in its document, and its own."""
-    return range(number - min(most, int(before[number])), number + 1)
-
-
 def joined(sentences: Sequence[Ids]) -> Ids:
     """Return sentences of ids as one [T], with BREAK between them."""
     first, *others = sentences
@@ -49,17 +44,22 @@ def joined_lengths(lengths: Indices, before: Indices, most: int) -> Indices:
 
 
 class Joined:
-    """Sentences, each joined with up to `most` of those before it in its document; `before` is their number [N]."""
+    """Sentences, each joined with up to `most` of those before it in its document; `before` is their number [N].
 
-    def __init__(self, sentences: Sentences, before: Indices, most: int) -> None:
+    With `kept` [N], the other sentences are left out, as if no document had them.
+    """
+
+    def __init__(self, sentences: Sentences, before: Indices, most: int, kept: Indices | None = None) -> None:
         self.sentences, self.before, self.most = sentences, before, most
+        self.kept = np.arange(len(before)) if kept is None else kept
 
     def __len__(self) -> int:
         return len(self.before)
 
     def __getitem__(self, number: int) -> Ids:
         """Return the ids of one sentence with those before it [T], without END."""
-        return joined([self.sentences[one] for one in with_those_before(number, self.before, self.most)])
+        first = number - min(self.most, int(self.before[number]))
+        return joined([self.sentences[one] for one in self.kept[first : number + 1]])
 
 
 def with_previous(numbers: Indices, before: Indices, *, sentences: int, reach: int) -> tuple[Indices, Indices]:

@@ -83,7 +83,7 @@ class Vocabulary:
         words = [units[start:end] for start, end in self.word_spans(units)]
         if self.of_sentencepiece:
             return [b"".join(map(_utf8, word)).decode(errors="replace") for word in words]
-        return ["".join(unit.removesuffix(JOINER) for unit in word) for word in words]
+        return [join_units(" ".join(word)) for word in words]
 
     def token_spans(self, units: Sequence[str], tokens: Sequence[str]) -> list[tuple[int, int]]:
         """Return the start and end of each token of a sentence, in units; an empty list if they differ in their text.

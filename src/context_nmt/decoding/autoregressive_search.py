@@ -27,23 +27,32 @@ def search_sentences(
     model: TranslationModel, text: Text, batch: Lengths, settings: DecodingSettings
 ) -> list[list[Hypothesis]]:
     """Return the n_best best translations of each sentence, best first; a batch is the numbers of its sentences."""
-    return _search(model, model.start(model.encode(text.ids(batch))), text.lengths[batch], settings)
+    return _search(model, model.start(model.encode(text.ids(batch))), text.translated_lengths[batch], settings)
 
 
 def search_joined(
     model: ConcatenationModel, text: Text, batch: Lengths, settings: DecodingSettings
 ) -> list[list[Hypothesis]]:
-    """Return as `search_sentences` does, but only the last sentence of each hypothesis: all after its last BREAK.
+    """Return as `search_sentences` does, but without the translations of previous sentences: see `_own`.
 
     Log-probability and score remain those of the whole hypothesis, so several of a sentence may have equal tokens.
     """
     forbidden = (PADDING,) if model.previous_targets else (PADDING, BREAK)
-    best = _search(model, model.start(model.encode(text.ids(batch))), text.lengths[batch], settings, forbidden)
-    return [[replace(one, tokens=_last_sentence(one.tokens)) for one in hypotheses] for hypotheses in best]
+    state = model.start(model.encode(text.ids(batch)))
+    best = _search(model, state, text.translated_lengths[batch], settings, forbidden)
+    return [
+        [replace(one, tokens=_own(one.tokens, previous)) for one in hypotheses]
+        for hypotheses, previous in zip(best, text.previous_targets[batch].tolist(), strict=True)
+    ]
 
 
-def _last_sentence(tokens: tuple[int, ...]) -> tuple[int, ...]:
-    return tokens[max((place + 1 for place, token in enumerate(tokens) if token == BREAK), default=0) :]
+def _own(tokens: tuple[int, ...], previous: int) -> tuple[int, ...]:
+    """Return what follows as many BREAKs as there are previous sentences, or the last BREAK if there are fewer.
+
+    Delete further BREAKs, but no text.
+    """
+    starts = [0, *(place + 1 for place, token in enumerate(tokens) if token == BREAK)]
+    return tuple(token for token in tokens[starts[min(previous, len(starts) - 1)] :] if token != BREAK)
 
 
 def search_documents(
@@ -66,7 +75,7 @@ def search_documents(
         context = _context(model, [previous[number] for number in unfinished])
         alone = model.encode_alone(source)
         memory = model.with_context(alone, context)
-        best = _search(model, model.start(memory, context), text.lengths[numbers], settings)
+        best = _search(model, model.start(memory, context), text.translated_lengths[numbers], settings)
         results.update(zip(numbers.tolist(), best, strict=True))
         if position + 1 == longest:
             break  # no later sentence needs these as context
@@ -80,7 +89,8 @@ def search_documents(
             targets = torch.from_numpy(pad(translations, first=BEGIN)).to(source.device)
             known = model.remembered(source, alone, memory, targets)
         for row, number in enumerate(unfinished):
-            previous[number].append(_row(known, row, int(text.lengths[numbers[row]]) + 1, len(translations[row]) + 1))
+            length = int(text.translated_lengths[numbers[row]])
+            previous[number].append(_row(known, row, length + 1, len(translations[row]) + 1))
     return [results[number] for number in batch.tolist()]
 
 

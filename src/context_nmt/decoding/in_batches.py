@@ -37,7 +37,8 @@ class Text:
     """Sentences to translate, with their documents."""
 
     sentences: Sentences  # as the encoder reads them: joined with previous ones, if the model concatenates
-    lengths: Lengths  # of the sentences that are translated, without END: with previous ones, if those are, too
+    translated_lengths: Lengths  # source units to translate, without END: also previous sentences', if translated again
+    previous_targets: Lengths  # for each sentence, the number of previous ones that are translated again with it
     before: Lengths  # for each sentence, the number of sentences that precede it in its document
     references: Sentences | None  # shown to later sentences instead of translations
     device: torch.device

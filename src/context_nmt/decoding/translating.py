@@ -73,7 +73,8 @@ def translate_ids(
         raise UserError(f"decoding.n_best is {settings.n_best}; this model's search has decoding.{key} {width}")
     text = Text(
         sentences=Joined(sentences, before, model.previous_sources),
-        lengths=joined_lengths(own_lengths, before, model.previous_targets),
+        translated_lengths=joined_lengths(own_lengths, before, model.previous_targets),
+        previous_targets=np.minimum(before, model.previous_targets),
         before=before if model.in_documents else np.zeros_like(before),
         references=references,
         device=device,

@@ -10,23 +10,26 @@ from context_nmt.settings.run_layout import run_name
 
 def write_pairs(experiment: Experiment) -> None:
     """Write runs/pairs/VARIANT.json for all variants of params.yaml that have been decoded; see `pairs_of`."""
-    settings = experiment.settings
     with replacing_folder(experiment.runs / "pairs") as folder:
-        for name, variant in settings.variants.items():
-            runs = [run_name(system, seed) for system in (name, variant.baseline) if system for seed in settings.seeds]
-            if all(experiment.hypotheses(run).is_file() for run in runs):
-                write_json(folder / f"{name}.json", pairs_of(experiment, name))
+        for name in experiment.settings.variants:
+            if pairs := pairs_of(experiment, name):
+                write_json(folder / f"{name}.json", pairs)
 
 
-def pairs_of(experiment: Experiment, variant: str) -> dict[str, Any]:
+def pairs_of(experiment: Experiment, variant: str) -> dict[str, Any] | None:
     """Return {"baseline": VARIANT or null, "runs": {SEED: {"system", "baseline": hashes by test set, or null}}}.
 
-    Raise UserError for missing translations.
+    Return None if translations are missing.
     """
     baseline = experiment.settings.variants[variant].baseline
-    roles = {"system": variant, "baseline": baseline}
-    runs = {
-        str(seed): {role: name and digests(experiment.hypotheses(run_name(name, seed))) for role, name in roles.items()}
+    files = {
+        str(seed): {
+            role: name and experiment.hypotheses(run_name(name, seed))
+            for role, name in (("system", variant), ("baseline", baseline))
+        }
         for seed in experiment.settings.seeds
     }
+    if not all(path.is_file() for roles in files.values() for path in roles.values() if path):
+        return None
+    runs = {seed: {role: path and digests(path) for role, path in roles.items()} for seed, roles in files.items()}
     return {"baseline": baseline, "runs": runs}

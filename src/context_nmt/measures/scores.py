@@ -1,6 +1,6 @@
 """Score the translations of every test set."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from statistics import fmean
 
@@ -56,6 +56,15 @@ def read_test(
         side = MosesSide(target, experiment.settings.text.target)
         hypothesis = list(map_lines(side.tokens if tokenized else side.text, hypothesis))
     return hypothesis, references
+
+
+def as_tokens(settings: TextPlan, language: str, lines: Iterable[str]) -> Iterable[str]:
+    """Return the lines of runs/tokenized, which are raw text if units are made of it, as Moses tokens."""
+    if not settings.untokenized:
+        return lines
+    text = settings.text
+    side = MosesSide(language, text.source if language == settings.corpus.source else text.target)
+    return map_lines(side.tokens, lines)
 
 
 def _score_test(experiment: EvaluationFolder, run: str, test: str) -> dict[str, Score]:

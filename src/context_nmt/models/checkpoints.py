@@ -17,12 +17,12 @@ from context_nmt.files import UserError, replacing
 from context_nmt.models.building import build
 from context_nmt.models.model import Model
 from context_nmt.models.plans import ModelPlan
-from context_nmt.settings.model import OutputSlot
+from context_nmt.settings.model import JOINED, OutputSlot
 
 RUN_WEIGHTS = "model.safetensors"
 # Keys of `model` in which a model may differ from the one that it starts from.
 DROPOUTS = ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout")
-CONTEXT = ("kind", "previous_sources", "previous_targets")
+CONTEXT = ("kind", *JOINED)
 
 
 def save(path: Path, weights: dict[str, Tensor], metadata: dict[str, Any]) -> None:

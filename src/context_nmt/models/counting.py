@@ -8,6 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from context_nmt.models.building import build
 from context_nmt.models.plans import ModelPlan
+from context_nmt.settings.model import JOINED
 
 SENTENCE_LENGTH = 25  # units on either side, about the mean of WMT newstest sets in BPE units
 
@@ -15,6 +16,7 @@ SENTENCE_LENGTH = 25  # units on either side, about the mean of WMT newstest set
 def describe(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) -> dict[str, Any]:
     """Return kind, parameters in all and by part, FLOPs per target token, and the mechanism in each slot of each layer.
 
+    For concatenation, also return the numbers of previous sentences, which are joined.
     FLOPs are those of training: the matrix products of one forward and backward pass over a sentence pair of 25 and
     25 units (fewer if the model has no more learned positions), divided by the target units; a multiplication and an
     addition count as two. Previous sentences are as long, and their target units do not count.
@@ -36,6 +38,7 @@ def describe(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int)
         parts[part] = parts.get(part, 0) + parameter.numel()
     return {
         "kind": plan.model.kind,
+        **{key: number for key in JOINED if (number := getattr(model, key))},
         "parameters": sum(parts.values()),
         "parameters_by_part": parts,
         "flops_per_target_token": round(counter.get_total_flops() / length),

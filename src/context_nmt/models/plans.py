@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from context_nmt.files import UserError, read_json, write_json
 from context_nmt.settings import within_bounds
-from context_nmt.settings.model import ModelSettings, OutputSlot
+from context_nmt.settings.model import JOINED, ModelSettings, OutputSlot
 from context_nmt.settings.training import ScheduleSettings, TrainingSettings
 
 KINDS = "context_nmt.models.kinds"  # one of its modules is loaded by name
@@ -34,8 +34,8 @@ class ModelPlan:
         return f"{KINDS}.{'document' if set(self.slots) & set(get_args(OutputSlot)) else self.model.kind}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, without the keys of `model` that are not set."""
-        model = {key: value for key, value in asdict(self.model).items() if value is not None}
+        """Return plain values for JSON, without numbers of joined sentences that are 0."""
+        model = {key: value for key, value in asdict(self.model).items() if value or key not in JOINED}
         return asdict(self) | {"model": model}
 
     @classmethod

@@ -16,14 +16,15 @@ from context_nmt.settings.run_layout import run_name
 
 
 def evaluate_variant(experiment: EvaluationFolder, variant: str) -> None:
-    """Write metrics/scores/VARIANT/SEED.csv: scores of sentences and documents, tests against the baseline, sizes.
+    """Write metrics/scores/VARIANT/SEED.csv: scores of sentences and documents, and tests against the baseline.
 
-    A variant without a baseline has no tests. Raise UserError for an unknown variant, missing files and line counts
+    A variant without a baseline has no tests. Its first file has the sizes of the text, so that not every variant
+    counts the words of the training set. Raise UserError for an unknown variant, missing files and line counts
     that differ.
     """
     settings = read_plan(SignificanceSettings, experiment.stage_plan("significance"))
     seeds, pairs = experiment.read_pairs(variant)
-    documents, sizes = DocumentScorer(experiment), list(size_rows(experiment))
+    documents = DocumentScorer(experiment)
     tests = experiment.settings.corpus.tests if pairs["baseline"] else ()
     with Progress(variant, len(seeds) * (1 + len(tests)), "steps") as progress:
         for seed in seeds:
@@ -34,7 +35,9 @@ def evaluate_variant(experiment: EvaluationFolder, variant: str) -> None:
                 comparison = _compare_test(experiment, run, run_name(pairs["baseline"], seed), test, settings)
                 rows += _test_rows(test, pairs["baseline"], comparison)
                 progress.advance()
-            write_rows(experiment.scores(run), run, [*rows, *sizes])
+            if seed == seeds[0] and not pairs["baseline"]:
+                rows += size_rows(experiment)
+            write_rows(experiment.scores(run), run, rows)
 
 
 def _test_rows(test_set: str, baseline: str, found: dict[str, Any]) -> Iterator[Row]:

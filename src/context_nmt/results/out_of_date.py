@@ -15,7 +15,7 @@ from context_nmt.settings.run_layout import run_name
 def out_of_date(experiment: Experiment) -> list[str]:
     """List the variants with a result whose stage is missing from dvc.lock or was run on other files.
 
-    Check every stage upstream of a result, too. Raise UserError for a dvc.lock that cannot be read.
+    Check every stage upstream of a result, too. Raise UserError for a dvc.lock or translations that cannot be read.
     """
     lock = Lock(experiment)
     return [
@@ -75,10 +75,8 @@ class Lock:
 
     def _digest_of_pairs(self, variant: str) -> str:
         """Return the MD5 of the file that the pair stage would write now; empty if translations are missing."""
-        try:
-            return _md5(json_text(pairs_of(self.experiment, variant)).encode())
-        except UserError:
-            return ""
+        pairs = pairs_of(self.experiment, variant)
+        return _md5(json_text(pairs).encode()) if pairs else ""
 
 
 def _overlap(path: str, other: str) -> bool:

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.files import UserError, read_json
+from context_nmt.settings.model import JOINED
 
 
 @dataclass(frozen=True)
 class Speeds:
-    """Speeds measured on one machine; a system is known by its kind and the fillings of its slots, not by its name."""
+    """Speeds measured on one machine; a system is known by its `architecture`, not by its name."""
 
     hardware: str
     size: str  # of the measured models
@@ -21,9 +22,9 @@ class Speeds:
 
         `model` is a description by the describe stage, `work` is training or decoding.
         """
-        wanted = model["kind"], fillings(model["slots"])
+        wanted = architecture(model)
         for measured in self.variants.values():
-            if (measured["kind"], measured["slots"]) == wanted:
+            if architecture(measured) == wanted:
                 return float(measured[work]["median"]) if measured[work] else None
         return None
 
@@ -37,12 +38,16 @@ class Speeds:
         )
 
 
-def fillings(slots: dict[str, Any]) -> dict[str, list[Any]]:
-    """Return the distinct fillings of each slot, whatever the number of layers."""
-    return {
+def architecture(model: dict[str, Any]) -> dict[str, Any]:
+    """Return the parts of a description on which relative speed depends, whatever the number of layers.
+
+    They are the kind, the distinct fillings of each slot, and the numbers of sentences that are joined.
+    """
+    slots = {
         slot: json.loads(f"[{','.join(sorted({json.dumps(layer, sort_keys=True) for layer in layers}))}]")
-        for slot, layers in slots.items()
+        for slot, layers in model["slots"].items()
     }
+    return {"kind": model["kind"], "slots": slots} | {key: model[key] for key in JOINED if key in model}
 
 
 def read_speeds(path: Path) -> Speeds:

@@ -4,11 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from context_nmt.settings import Checked, PositiveInteger, PositiveNumber, ShareBelowOne, require
+from context_nmt.settings import Checked, NonNegativeInteger, PositiveInteger, PositiveNumber, ShareBelowOne, require
 
 LayerSlot = Literal["encoder_self_attention", "decoder_self_attention", "cross_attention"]  # in every layer
 OutputSlot = Literal["encoder_output", "decoder_output"]  # after a stack, over the previous sentences; mostly empty
 Slot = Literal[LayerSlot, OutputSlot]
+
+
+JOINED = ("previous_sources", "previous_targets")  # keys of model that only concatenation has
 
 
 def output_slots(slots: Iterable[str]) -> list[str]:
@@ -23,9 +26,9 @@ class ModelSettings(Checked):
     # autoregressive: predicts one target unit after the other; masked: predicts masked units given the others (CMLM,
     # Ghazvininejad et al. 2019); concatenation: autoregressive, on a sentence joined with those before it
     kind: Literal["autoregressive", "masked", "concatenation"] = "autoregressive"
-    # concatenation: how many sentences before it in its document are joined with a source; if unset, none
-    previous_sources: PositiveInteger | None = None
-    previous_targets: PositiveInteger | None = None  # and with its target, at most as many; if unset, none
+    # concatenation: how many sentences before it in its document are joined with a source, at least 1
+    previous_sources: NonNegativeInteger = 0
+    previous_targets: NonNegativeInteger = 0  # and with its target, at most as many
     width: PositiveInteger = 512  # size of embeddings and states, d_model; divisible by heads
     feed_forward_width: PositiveInteger = 2048  # size of the feed-forward's hidden layer
     heads: PositiveInteger = 8  # attention heads per layer
@@ -57,7 +60,12 @@ class ModelSettings(Checked):
             self.width % 2 == 0 or self.positions == "learned",
             f"width is {self.width}; it must be even where positions is sinusoidal",
         )
-        sources, targets = self.previous_sources or 0, self.previous_targets or 0
+        sources, targets = self.previous_sources, self.previous_targets
+        require(
+            self.kind != "concatenation" or sources > 0,
+            "previous_sources is 0, but kind is concatenation; it must be at least 1, the number of previous sentences"
+            " that are joined with each",
+        )
         require(
             self.kind == "concatenation" or not (sources or targets),
             f"previous_{'sources' if sources else 'targets'} is {sources or targets}, but kind is {self.kind}; only"

@@ -76,7 +76,7 @@ class Recipe(Checked):
             "model.tying is all, but units.joint is false: one table cannot hold two vocabularies;"
             " set model.tying to decoder or none, or units.joint to true",
         )
-        sentences = 1 + (model.previous_sources or 0)
+        sentences = 1 + model.previous_sources
         longest = (model.maximum_positions - masked) // sentences - 1
         require(
             training.maximum_sentence_length <= longest or not (masked or model.positions == "learned"),

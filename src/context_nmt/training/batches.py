@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from context_nmt.corpus.batching import Indices, length_batches, pad
-from context_nmt.corpus.binarized import BinarizedCorpus, Ids, TokenFile
+from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
 from context_nmt.corpus.previous import (
+    Joined,
     document_batches,
-    joined,
     joined_lengths,
     sentences_before,
     with_previous,
-    with_those_before,
 )
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, PADDING
 from context_nmt.files import UserError
@@ -78,7 +77,6 @@ class Pairs:
     ) -> None:
         self.source, self.target = source, target
         self.sentences, self.reach = sentences, reach
-        self.previous_sources, self.previous_targets = previous_sources, previous_targets
         lengths = np.maximum(source.lengths, target.lengths)
         self.kept: Indices = np.flatnonzero(lengths <= (np.inf if maximum_length is None else maximum_length))
         if not len(self.kept):
@@ -88,13 +86,14 @@ class Pairs:
             documents = [range(start, stop) for start, stop in bounds if start < stop]
         self.documents = documents if reach else None  # those whose sentences share batches
         self.before = sentences_before(documents, len(self.kept))
+        self._sources = Joined(source, self.before, previous_sources, self.kept)
+        self._targets = Joined(target, self.before, previous_targets, self.kept)
 
     def batches(self, *, tokens: int, random: Random = None) -> list[Indices]:
         """Cut all pairs into batches; see `length_batches` and `document_batches`."""
-        source, target = self.source.lengths[self.kept], self.target.lengths[self.kept]
         lengths = (
-            joined_lengths(source, self.before, self.previous_sources) + 1,
-            joined_lengths(target, self.before, self.previous_targets) + 1,
+            joined_lengths(self.source.lengths[self.kept], self.before, self._sources.most) + 1,
+            joined_lengths(self.target.lengths[self.kept], self.before, self._targets.most) + 1,
         )
         if self.documents is None:
             return length_batches(*lengths, tokens=tokens, random=random)
@@ -111,8 +110,7 @@ class Pairs:
     def load(self, batch: Indices) -> Batch:
         """Load the tensors of a batch; sentences that are only context come last and are not predicted."""
         rows, previous = with_previous(batch, self.before, sentences=self.sentences, reach=self.reach)
-        sources = [self._joined(self.source, row, self.previous_sources) for row in rows]
-        targets = [self._joined(self.target, row, self.previous_targets) for row in rows]
+        sources, targets = ([side[row] for row in rows] for side in (self._sources, self._targets))
         predicted = pad(targets, last=END)
         predicted[len(batch) :] = PADDING
         return Batch(
@@ -122,9 +120,6 @@ class Pairs:
             predicted=_places(predicted != PADDING),
             previous=None if self.documents is None else torch.from_numpy(previous),
         )
-
-    def _joined(self, side: TokenFile, row: int, most: int) -> Ids:
-        return joined([side[number] for number in self.kept[with_those_before(row, self.before, most)]])
 
 
 def _places(real: NDArray[np.bool_]) -> Tensor:

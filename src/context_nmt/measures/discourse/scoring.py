@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from context_nmt.corpus.documents import read_documents
-from context_nmt.corpus.moses import MosesSide
-from context_nmt.corpus.workers import map_lines
 from context_nmt.files import read_parallel
 from context_nmt.measures.discourse.aligning import NAME, WordAligner
 from context_nmt.measures.discourse.coherence import Coherence
@@ -15,7 +13,7 @@ from context_nmt.measures.discourse.word_accuracy import Words, nouns_among, usu
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.parts_of_speech import find_tags
 from context_nmt.measures.rows import HUMAN, Row, row
-from context_nmt.measures.scores import read_test
+from context_nmt.measures.scores import as_tokens, read_test
 
 PAIRS = 50_000  # maximum number of training pairs that the aligner learns from
 
@@ -78,14 +76,12 @@ class DocumentScorer:
 
     @cached_property
     def _training(self) -> tuple[list[str], list[str]]:
-        corpus, tokens = self.experiment.settings.corpus, self.experiment.tokenized
-        sources, targets = read_parallel(
-            *(tokens / f"{corpus.train}.{side}" for side in (corpus.source, corpus.target))
+        settings, folder = self.experiment.settings, self.experiment.tokenized
+        languages = settings.corpus.source, settings.corpus.target
+        sides = read_parallel(*(folder / f"{settings.corpus.train}.{language}" for language in languages))
+        sources, targets = (
+            list(as_tokens(settings, language, lines)) for language, lines in zip(languages, sides, strict=True)
         )
-        if self.experiment.settings.untokenized:
-            text = self.experiment.settings.text
-            sides = (MosesSide(corpus.source, text.source), sources), (MosesSide(corpus.target, text.target), targets)
-            sources, targets = (list(map_lines(side.tokens, lines)) for side, lines in sides)
         return sources, targets
 
     @cached_property

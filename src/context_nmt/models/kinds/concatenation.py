@@ -21,5 +21,5 @@ class ConcatenationModel(TranslationModel):
 
     def __init__(self, settings: ModelSettings, parts: dict[str, Any]) -> None:
         super().__init__(**parts)
-        self.previous_sources = settings.previous_sources or 0
-        self.previous_targets = settings.previous_targets or 0
+        self.previous_sources = settings.previous_sources
+        self.previous_targets = settings.previous_targets

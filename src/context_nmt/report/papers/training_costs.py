@@ -56,7 +56,7 @@ class System:
         Of joined sentences, only the last one counts, as in the FLOPs per target token.
         """
         recipe = self.results.settings.recipe(self.variant)
-        training, joined = recipe.training, 1 + (recipe.model.previous_sources or 0)
+        training, joined = recipe.training, 1 + recipe.model.previous_sources
         return training.batch_tokens * training.accumulation * training.maximum_updates // joined
 
     @property
