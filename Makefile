@@ -48,7 +48,7 @@ repro-new: $(INSTALLED)  ## the same in a clone without the cache, but only for 
 	context-nmt check --only $(EXPERIMENT)
 	context-nmt repro $(EXPERIMENT) --allow-missing $(if $(ONLY),--only "$(ONLY)") $(if $(JOBS),--jobs $(JOBS))
 
-report: $(INSTALLED)  ## write reports/ again, with the latest results of the other experiments (NAME=…)
+report: $(INSTALLED)  ## write reports/ again (NAME=…); that of the default experiment with the latest results of the others
 	dvc --cd $(EXPERIMENT) repro --force --single-item report
 
 quick: $(INSTALLED)  ## run the fast tests: a minute on two cores
