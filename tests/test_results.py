@@ -136,7 +136,8 @@ def test_the_sizes_of_all_text_are_results(tmp_path):
 
 
 def test_words_are_tokens_also_where_units_are_made_of_raw_text(tmp_path):
-    experiment = make_experiment(tmp_path, seeds=[1], units={"kind": "sentencepiece"})
+    cased = {side: {"truecase": False} for side in ("source", "target")}
+    experiment = make_experiment(tmp_path, seeds=[1], units={"kind": "sentencepiece"}, text=cased)
     write_lines(experiment.tokenized / "train.de", ["Ja, gut."] * 40)
     results = read_results(evaluate_all(experiment))
     assert results.reference_value(TEXT, Measure("train", "words_of_text", tag="de")) == 4 * 40
