@@ -195,13 +195,13 @@ def test_ctrl_c_ends_a_worker_that_is_waited_for(tmp_path, ordered):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ctrl_c_between_the_start_of_workers_and_their_first_item_leaves_none(monkeypatch):
-    def interrupted(_):
-        raise KeyboardInterrupt
+def test_no_worker_stays_when_the_thread_that_serves_them_cannot_be_started(monkeypatch):
+    def full(_):
+        raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(process, "_ExecutorManagerThread", interrupted)
+    monkeypatch.setattr(process, "_ExecutorManagerThread", full)
     before = set(active_children())
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(RuntimeError, match="new thread"):
         list(in_parallel(str, [1, 2, 3], 2))
     left = set(active_children()) - before
     for worker in left:
@@ -210,6 +210,24 @@ def test_ctrl_c_between_the_start_of_workers_and_their_first_item_leaves_none(mo
     for worker in alive:
         worker.kill()
     assert alive == []
+
+
+CTRL_C_IN_A_FORK = """
+import os, signal
+from context_nmt.corpus.workers import in_parallel
+os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGINT))
+try:
+    print(list(in_parallel(str, range(99), 2)))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_while_a_worker_is_forked_is_not_lost():
+    command = [sys.executable, "-c", CTRL_C_IN_A_FORK]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.stdout, result.stderr) == ("interrupted\n", "")
 
 
 @pytest.mark.usefixtures("ctrl_c")

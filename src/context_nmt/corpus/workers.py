@@ -15,6 +15,7 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
+from context_nmt.command_line import noticing
 from context_nmt.files import UserError
 
 Item = TypeVar("Item")
@@ -49,7 +50,11 @@ def in_parallel(
     executor = ProcessPoolExecutor(workers, get_context("fork"), _start, (work,))
     pending: list[Future[Result]] = []
     try:
-        pending.extend(executor.submit(_run, item) for item in islice(items, 2 * workers))
+        first = list(islice(items, 2 * workers))
+        with noticing(signal.SIGINT) as interrupts:  # Python ignores an exception from a handler that runs in a fork
+            pending.extend(executor.submit(_run, item) for item in first)
+        if interrupts:
+            raise KeyboardInterrupt
         while pending:
             future = pending[0] if ordered else next(as_completed(pending))
             pending.remove(future)
@@ -62,7 +67,7 @@ def in_parallel(
         killer.start()
         executor.shutdown(cancel_futures=True)
         killer.cancel()
-        _kill(processes)  # they still wait for work if Ctrl-C came before the executor's thread had started
+        _kill(processes)  # they still wait for work if the executor's thread could not be started
         if isinstance(error, BrokenProcessPool):
             raise UserError(f"a worker process was killed, perhaps because memory ran out{advice}") from None
         raise
