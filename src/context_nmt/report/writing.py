@@ -1,6 +1,7 @@
 """Write the table of results, the pages, the pictures and the report of an experiment."""
 
 import shutil
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +18,7 @@ from context_nmt.report.papers.all_systems import all_systems_grid
 from context_nmt.report.papers.claim_lines import HEADS, LEGEND, ClaimLine, claim_lines
 from context_nmt.report.papers.comparison import REPLICA, Comparison, comparisons_of
 from context_nmt.report.papers.published import Paper, read_papers
-from context_nmt.report.papers.summary import Summary, summarise
+from context_nmt.report.papers.verdicts import WORDS, Verdict
 from context_nmt.report.pictures.analyses import draw_analyses
 from context_nmt.report.pictures.papers import draw_comparison
 from context_nmt.report.pictures.probes import draw_probes
@@ -27,7 +28,6 @@ from context_nmt.results.table import Results
 from context_nmt.results.writing import write_results
 from context_nmt.settings.folder import Experiment
 
-PARTS = {"claimed": "What the paper claims", "found": "What we found", "sure": "How certain this is"}
 MARKS = (
     "± is the sample standard deviation over seeds. In brackets is the difference from the system's baseline or, with"
     f" {TIMES}, the ratio to it. † p < 0.05 and ‡ p < 0.01 in the system's own test (paired bootstrap, one-sided; sign"
@@ -43,9 +43,15 @@ class Chapter:
 
     name: str
     paper: Paper
-    summary: Summary
+    verdicts: list[Verdict]
     lines: list[ClaimLine]
     comparisons: list[Comparison]
+
+    @property
+    def counts(self) -> str:
+        """The number of claims with each verdict."""
+        words = Counter(verdict.word for verdict in self.verdicts)
+        return f"Of its {len(self.verdicts)} claims: {', '.join(f'{words[word]} {word}' for word in WORDS)}."
 
 
 def write_tables(experiment: Experiment) -> None:
@@ -76,13 +82,12 @@ def write_report(experiment: Experiment) -> None:
     for name, paper in papers.items():
         comparisons = comparisons_of(name, paper, experiments)
         lines = claim_lines(paper, experiments)
-        chapters.append(Chapter(name, paper, summarise(paper, comparisons), lines, comparisons))
+        chapters.append(Chapter(name, paper, [line.verdict for line in lines], lines, comparisons))
     comparisons, all_systems = (
         [comparison for chapter in chapters for comparison in chapter.comparisons],
         all_systems_grid(papers, experiments),
     )
     corpus = experiment.settings.corpus
-    legend = LEGEND.format(number=sum(len(chapter.lines) for chapter in chapters))
     is_replicated = any(REPLICA in comparison.grid.notes for comparison in comparisons)
     with TemporaryDirectory() as directory:
         pictures = {comparison.name: Path(directory) / f"{comparison.name}.svg" for comparison in comparisons}
@@ -93,12 +98,11 @@ def write_report(experiment: Experiment) -> None:
         }
         values = {
             "title": f"Published and reproduced: {corpus.name} {corpus.direction}",
-            "facts": [*_facts(experiments), *([REPLICA] if is_replicated else ()), legend],
+            "facts": [*_facts(experiments), *([REPLICA] if is_replicated else ()), LEGEND],
             "replica": REPLICA,
             "chapters": chapters,
             "pictures": pictures,
             "all_systems": all_systems,
-            "parts": PARTS,
             "heads": HEADS,
         }
         for ending in ("md", "html"):
