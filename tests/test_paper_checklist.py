@@ -150,3 +150,10 @@ def test_cells_that_no_system_can_fill_say_so(comparisons):
 
 def is_ours(heading):
     return heading.group != "Published"
+
+
+@pytest.mark.parametrize("claim", [claim for paper in PAPERS.values() for claim in paper.claims], ids=lambda one: one.says)
+def test_the_experiment_of_every_claim_has_its_systems(claim):
+    variants = set(Experiment(ROOT / "experiments" / claim.experiment).settings.variants)
+    compared = {claim.variant, *claim.against}
+    assert compared <= variants or (claim.smaller and set(claim.smaller) <= variants)

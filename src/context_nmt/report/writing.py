@@ -20,6 +20,7 @@ from context_nmt.report.papers.comparison import REPLICA, Comparison, comparison
 from context_nmt.report.papers.published import Paper, read_papers
 from context_nmt.report.papers.verdicts import WORDS, Verdict
 from context_nmt.report.pictures.analyses import draw_analyses
+from context_nmt.report.pictures.claims import draw_claims
 from context_nmt.report.pictures.papers import draw_comparison
 from context_nmt.report.pictures.probes import draw_probes
 from context_nmt.report.pictures.scores import draw_learning_curves, draw_scores
@@ -75,7 +76,7 @@ def write_tables(experiment: Experiment) -> None:
 def write_report(experiment: Experiment) -> None:
     """Write report.md, report.html, tables/ and figures/ under reports/; raise UserError for a broken file.
 
-    report.html holds all pictures; figures/ has the scores of all systems and, for report.md, each paper's headlines.
+    report.html holds all pictures; figures/ has the claims, the scores of all systems and, for report.md, each paper's headlines.
     """
     experiments, papers = read_all(experiment), read_papers()
     chapters = []
@@ -96,11 +97,14 @@ def write_report(experiment: Experiment) -> None:
             for comparison in tracked(comparisons, "pictures", len(comparisons), "pictures")
             if draw_comparison(comparison, pictures[comparison.name])
         }
+        claims = Path(directory) / "claims.svg"
+        has_claims = draw_claims({chapter.paper.name: chapter.lines for chapter in chapters}, claims)
         values = {
             "title": f"Published and reproduced: {corpus.name} {corpus.direction}",
             "facts": [*_facts(experiments), *([REPLICA] if is_replicated else ()), LEGEND],
             "replica": REPLICA,
             "chapters": chapters,
+            "claims": claims if has_claims else None,
             "pictures": pictures,
             "all_systems": all_systems,
             "heads": HEADS,
@@ -108,6 +112,8 @@ def write_report(experiment: Experiment) -> None:
         for ending in ("md", "html"):
             write_page(experiment.reports / f"report.{ending}", f"report.{ending}.j2", **values)
         with replacing_folder(experiment.reports / "figures") as folder:
+            if has_claims:
+                shutil.copy(claims, folder)
             if experiments[0].scored:
                 draw_scores(experiments[0], folder / "bleu.svg")
             for comparison in comparisons:
