@@ -76,7 +76,8 @@ def write_tables(experiment: Experiment) -> None:
 def write_report(experiment: Experiment) -> None:
     """Write report.md, report.html, tables/ and figures/ under reports/; raise UserError for a broken file.
 
-    report.html holds all pictures; figures/ has the claims, the scores of all systems and, for report.md, each paper's headlines.
+    report.html holds all pictures; figures/ has the claims, the scores of all systems and, for report.md, each paper's
+    headlines.
     """
     experiments, papers = read_all(experiment), read_papers()
     chapters = []
