@@ -2,6 +2,7 @@
 
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -56,14 +57,13 @@ class Chapter:
 
 
 def write_tables(experiment: Experiment) -> None:
-    """Write results.{json,csv,md} under metrics/, reports/pages, and the table of README.md, if it has its marks.
+    """Write results.{json,csv,md} under metrics/ and reports/pages.
 
     Raise UserError for a broken file.
     """
     results = read_results(experiment)
     write_results(results)
     write_page(experiment.results_page, "page.md.j2", page=results_page(results))
-    fill_in(experiment.folder / "README.md", "results", "front.md.j2", page=front_page(results))
     with replacing_folder(experiment.reports / "pages") as folder:
         figures = folder / "figures"
         draw_learning_curves(results, figures / "learning_curves.svg")
@@ -73,13 +73,24 @@ def write_tables(experiment: Experiment) -> None:
         write_page(folder / "probes.md", "page.md.j2", page=probes_page(results, pictures))
 
 
+def write_readme(path: Path, experiments: Sequence[Results]) -> None:
+    """Fill in the table of README.md, if it is there and has its marks, from the systems of the first experiment.
+
+    Their numbers are those of the experiment with the most seeds among those with its recipe and all its systems.
+    """
+    first = experiments[0]
+    same = [results for results in experiments if results.recipe == first.recipe and results.scored >= first.scored]
+    fill_in(path, "results", "front.md.j2", page=front_page(max(same, key=lambda one: len(one.settings.seeds))))
+
+
 def write_report(experiment: Experiment) -> None:
     """Write report.md, report.html, tables/ and figures/ under reports/; raise UserError for a broken file.
 
     report.html holds all pictures; figures/ has the claims, the scores of all systems and, for report.md, each paper's
-    headlines.
+    headlines. Write the table of README.md, too.
     """
     experiments, papers = read_all(experiment), read_papers()
+    write_readme(experiment.folder / "README.md", experiments)
     chapters = []
     for name, paper in papers.items():
         comparisons = comparisons_of(name, paper, experiments)
