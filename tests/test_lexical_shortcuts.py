@@ -21,6 +21,8 @@ def gated(unit, e, h):
     else:
         both = unit.projection.weight @ torch.cat([e, h]) + unit.projection.bias
         shortcut, projected = both[:WIDTH], both[WIDTH:]
+    if not hasattr(unit.mixed, "bias"):
+        return shortcut + projected
     gate = torch.sigmoid(shortcut + projected + unit.mixed.bias)
     return gate * shortcut + (1 - gate) * projected
 
@@ -34,13 +36,14 @@ def slow(layer, queries, shortcuts, states, mask):
     return layer.output(slow_attention(layer.query(queries), keys, values, mask))
 
 
+@pytest.mark.parametrize("gates", [True, False])
 @pytest.mark.parametrize("lexical", [True, False])
 @pytest.mark.parametrize("feature_fusion", [True, False])
 @pytest.mark.parametrize("slot", mechanism.SLOTS)
 @pytest.mark.parametrize("depth", [1, 2, 4])
-def test_it_is_what_the_equations_say(depth, slot, feature_fusion, lexical):
+def test_it_is_what_the_equations_say(depth, slot, feature_fusion, lexical, gates):
     torch.manual_seed(depth)
-    settings = mechanism.Settings(feature_fusion=feature_fusion, lexical=lexical)
+    settings = mechanism.Settings(feature_fusion=feature_fusion, lexical=lexical, gates=gates)
     layer = shake(mechanism.build(settings, small_place(slot, layer=depth)).double()).eval()
     queries, *states = torch.randn(5, 4, WIDTH, dtype=torch.float64)
     states = states[:depth]  # embeddings, then the outputs of the layers below
@@ -63,7 +66,9 @@ def test_it_is_what_the_equations_say(depth, slot, feature_fusion, lexical):
 
 
 @pytest.mark.parametrize("clause", ["padding", "future", "steps", "reorder", "hypotheses", "alone", "gradient"])
-@pytest.mark.parametrize("settings", [{}, {"lexical": False}, {"lexical": False, "feature_fusion": True}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"lexical": False}, {"lexical": False, "feature_fusion": True}, {"gates": False}]
+)
 @pytest.mark.parametrize("slot", mechanism.SLOTS)
 def test_every_kind_keeps_the_contract(slot, settings, clause):
     CHECKS[clause](mechanism, slot, Facts(settings=settings))

@@ -8,7 +8,6 @@ import pytest
 from paper_checklist import CLAIMS, TABLES
 
 from context_nmt.report.cells import DASH
-from context_nmt.report.papers.claim_lines import headlines
 from context_nmt.report.papers.comparison import BLANK, CITED, SPEED, WITH_ANY, comparisons_of
 from context_nmt.report.papers.filling import NO_EXPERIMENT
 from context_nmt.report.papers.published import COSTS, read_papers
@@ -44,7 +43,7 @@ def test_every_table_and_figure_has_its_rows_and_columns(paper):
 @pytest.mark.parametrize("paper", CLAIMS)
 def test_every_claim_is_there(paper):
     listed = [" ".join(claim.split()) for claim in re.split(r"\n {8}(?! )", CLAIMS[paper].rstrip()) if claim.strip()]
-    claims = [*headlines(PAPERS[paper]), *PAPERS[paper].claims]
+    claims = PAPERS[paper].claims
     assert sorted(written(claim) for claim in claims if not claim.is_question) == sorted(listed)
 
 
@@ -151,3 +150,11 @@ def test_cells_that_no_system_can_fill_say_so(comparisons):
 
 def is_ours(heading):
     return heading.group != "Published"
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_experiment_of_every_claim_has_its_systems(paper):
+    for claim in PAPERS[paper].claims:
+        variants = set(Experiment(ROOT / "experiments" / claim.experiment).settings.variants)
+        compared = {claim.variant, *claim.against}
+        assert compared <= variants or (claim.smaller and set(claim.smaller) <= variants), claim.says

@@ -13,22 +13,20 @@ from markupsafe import escape as escape_html
 from measured import rows_of
 
 from context_nmt.files import read_json, write_json
-from context_nmt.measures.rows import Measure
+from context_nmt.measures.rows import Measure, Row
 from context_nmt.report.cells import DASH, TIMES, Cell
 from context_nmt.report.formats import LATEX, escape_latex, format_latex
 from context_nmt.report.grid import Grid, GridRow, Heading
 from context_nmt.report.papers.all_systems import all_systems_grid
-from context_nmt.report.papers.claim_lines import claim_lines, headlines, published_gains
+from context_nmt.report.papers.claim_lines import claim_lines, published_gains
 from context_nmt.report.papers.claims import Claim, PrimaryMeasure
 from context_nmt.report.papers.comparison import comparisons_of
 from context_nmt.report.papers.filling import NO_EXPERIMENT
 from context_nmt.report.papers.judging import outcomes_of
 from context_nmt.report.papers.published import read_papers
-from context_nmt.report.papers.summary import OTHER_TEXT, UNCORRECTED, summarise
 from context_nmt.report.papers.training_costs import System
+from context_nmt.report.papers.verdicts import holm, verdicts_of
 from context_nmt.report.writing import write_report, write_tables
-from context_nmt.results.estimates import Difference, Estimate
-from context_nmt.results.number_text import signed
 from context_nmt.results.reading import read_all
 from context_nmt.settings.folder import Experiment
 
@@ -101,13 +99,14 @@ GATE = Measure("test", "gate", 1)
 GATES = PrimaryMeasure(metric="gate", layer=1)
 
 
-def opened(results, gain=None, gate=GATE, **means):
-    """The same experiment with a gate's mean over two seeds for some variants; `gain` is theirs to their baselines."""
-    found = replace(results)
-    found.__dict__["estimates"] = results.estimates | {
-        (variant, gate): Estimate(mean, seeds=2, gain=gain) for variant, mean in means.items()
-    }
-    return found
+def opened(results, gate=GATE, **values):
+    """The same experiment with a gate for some variants: a number, or one for each seed."""
+    rows = dict(results.rows)
+    for variant, given_values in values.items():
+        by_seed = given_values if isinstance(given_values, tuple) else (given_values,) * len(results.settings.seeds)
+        for seed, value in zip(results.settings.seeds, by_seed, strict=True):
+            rows[variant, seed] = [*rows.get((variant, seed), ()), Row(gate, value)]
+    return replace(results, rows=rows)
 
 
 def cells(experiment, table, query):
@@ -231,56 +230,22 @@ def test_the_same_bytes_come_out_again(root):
     assert before == {path: path.read_bytes() for path in root.reports.rglob("*") if path.is_file()}
 
 
-def test_sentences_follow_from_numbers(root):
-    first, *others = read_all(root)
-
-    def sure(gain):
-        results = replace(first)
-        results.__dict__["estimates"] = {
-            key: replace(number, gain=number.gain and gain) for key, number in first.estimates.items()
-        }
-        summary = summarise(PAPER, comparisons_of("dual_contextual", PAPER, [results]))
-        assert any(f"Both & <more> {signed(gain.mean)} sacrebleu" in sentence for sentence in summary.found)
-        return summary.sure
-
-    gain, *_, text = sure(Difference(1.5, (0.5, 2.5), 0.004))
-    assert text == OTHER_TEXT
-    for part in (
-        "birds en-de, seeds 1, 2: Both & <more>",
-        "the gain has a 95% interval",
-        "+0.50 … +2.50, that excludes 0",
-        "p = 0.004",
-        UNCORRECTED,
-    ):
-        assert part in gain
-    assert "the loss may be chance" in sure(Difference(-0.5, (-2, 1), 0.5))[0]
-    assert "seeds disagree" in sure(Difference(0.5, (-2, 3), 1.0))[0]
-    significant = sure(Difference(0.5, None, 0.04))[0]
-    assert "this one seed is significant" in significant
-    assert UNCORRECTED in significant
-    assert "this one seed may be chance" in sure(Difference(0.5, None, 0.05))[0]
-    ours = changed_columns(PAPER, "Table 1", test_set="test")
-    unknown = summarise(ours, comparisons_of("dual_contextual", ours, others[1:]))
-    assert "`make repro NAME=never ONLY=dual_context_encoder`" in unknown.sure[0]
-    assert any("Enc-DC vs. Transformer: +0.89 (BLEU newstest2014)" in one for one in unknown.claimed)
-
-
 @pytest.mark.parametrize(
     ("own", "claim", "way"),
     [
-        (3.0, {}, "opposite"),
-        (3.0, {"direction": "lower"}, "as claimed"),
-        (5.0, {}, "as claimed"),
+        (3.0, {}, "in the other"),
+        (3.0, {"direction": "lower"}, "in the claimed direction"),
+        (5.0, {}, "in the claimed direction"),
         (4.001, {}, "no difference"),
         (4.2, {"margin": 0.3}, "no difference"),
-        (4.5, {"margin": 0.3}, "as claimed"),
-        (4.0, {"direction": "not_lower"}, "as claimed"),
-        (5.0, {"direction": "not_lower"}, "as claimed"),
-        (3.9, {"direction": "not_lower"}, "opposite"),
-        (3.7, {"direction": "equal", "margin": 0.3}, "as claimed"),
-        (3.6, {"direction": "equal", "margin": 0.3}, "not alike"),
-        (3.6, {"to": 3.5}, "as claimed"),
-        (3.6, {"to": 3.9, "direction": "equal", "margin": 0.1}, "not alike"),
+        (4.5, {"margin": 0.3}, "in the claimed direction"),
+        (4.0, {"direction": "not_lower"}, "in the claimed direction"),
+        (5.0, {"direction": "not_lower"}, "in the claimed direction"),
+        (3.9, {"direction": "not_lower"}, "in the other"),
+        (3.7, {"direction": "equal", "margin": 0.3}, "in the claimed direction"),
+        (3.6, {"direction": "equal", "margin": 0.3}, "in the other"),
+        (3.6, {"to": 3.5}, "in the claimed direction"),
+        (3.6, {"to": 3.9, "direction": "equal", "margin": 0.1}, "in the other"),
     ],
 )
 def test_a_claim_goes_one_way_or_the_other(root, own, claim, way):
@@ -300,7 +265,7 @@ def test_a_claim_may_be_about_the_mean_of_several_measures_and_about_two_of_one_
     means = PrimaryMeasure(metric="gate", layer=(1, 2), tag=("A", "B", "C"))  # none has C
     claim = Claim(says="it opens", variant="dual_context_encoder", measure=means)
     (outcome,) = outcomes_of(PAPER, claim, [first])
-    assert (outcome.gain, outcome.way) == (1.5, "yes")
+    assert (outcome.gain, outcome.way) == (1.5, "in the claimed direction")
     top, bottom = (PrimaryMeasure(metric="gate", layer=layer, tag=("A", "B")) for layer in (-1, 1))
     own = replace(claim, measure=top, against_measure=bottom)
     assert [outcome.gain for outcome in outcomes_of(PAPER, own, [first])] == [-3.5]
@@ -329,23 +294,91 @@ def test_a_claim_about_gains_compares_those_over_their_own_baselines(root):
     assert (outcome.side.value, outcome.gain) == (1.0, 0.5)
 
 
+def judged(results, *claims):
+    """The verdicts on claims of one paper."""
+    outcomes = [outcomes_of(PAPER, claim, [results]) for claim in claims]
+    return verdicts_of(claims, [found[0] if found else None for found in outcomes])
+
+
+def five_seeds(results, **differences):
+    """The same experiment with five seeds, in which a gate differs from the Transformer's 4 by these numbers."""
+    gates = {variant: tuple(4.0 + value for value in values) for variant, values in differences.items()}
+    results = changed(results, seeds=tuple(range(1, 6)))
+    return opened(results, transformer=4.0, **gates)
+
+
+CLEAR, MIXED, TINY = (0.9, 1.0, 1.1, 1.0, 0.9), (0.5, -0.6, 0.9, -0.4, 0.2), (0.01, -0.01, 0.02, 0.0, -0.02)
+
+
 @pytest.mark.parametrize(
-    ("interval", "p", "certainty"),
+    ("differences", "claim", "word"),
     [
-        (None, 0.04, "significant (bootstrap, p = 0.04, one seed)"),
-        (None, 0.05, "may be chance (bootstrap, p = 0.05, one seed)"),
-        (None, 0.0002, "significant (bootstrap, p ≤ 0.001, one seed)"),
-        ((0.1, 2.0), 0.2, "interval excludes 0 (95%, 2 seeds, +0.10 … +2.00)"),
-        ((-0.1, 2.0), 0.01, "may be chance (95%, 2 seeds, −0.10 … +2.00)"),  # noqa: RUF001
+        (CLEAR, {}, "as claimed"),
+        (CLEAR, {"direction": "lower"}, "the other way"),
+        (CLEAR, {"direction": "not_lower"}, "as claimed"),
+        (CLEAR, {"direction": "equal", "margin": 0.5}, "the other way"),
+        (CLEAR, {"direction": "equal", "margin": 2.0}, "as claimed"),
+        (CLEAR, {"direction": "equal", "margin": 1.0}, "not decided"),  # the interval is on both sides of it
+        (CLEAR, {"margin": 0.98}, "not decided"),
+        (MIXED, {}, "not decided"),
+        (MIXED, {"direction": "equal", "margin": 0.5}, "not decided"),
+        (TINY, {}, "not decided"),
+        (TINY, {"direction": "equal", "margin": 0.1}, "as claimed"),
+        (TINY, {"direction": "not_lower", "margin": 0.1}, "as claimed"),
+        (TINY, {"to": 3.0}, "as claimed"),
+        ((1.0,) * 5, {}, "as claimed"),
+        ((0.0,) * 5, {}, "not decided"),
+        ((-1.0,) * 5, {}, "the other way"),
     ],
 )
-def test_how_certain_a_claim_is_comes_from_its_test_and_its_seeds(root, interval, p, certainty):
-    first = opened(read_all(root)[0], transformer=4.0, lexical_shortcuts_fusion=4.0)
-    first = opened(first, Difference(1.0, interval, p), dual_context_encoder=5.0)
-    claim = Claim(says="it opens", variant="dual_context_encoder", measure=GATES)
-    assert [outcome.certainty for outcome in outcomes_of(PAPER, claim, [first])] == [certainty]
-    (outcome,) = outcomes_of(PAPER, replace(claim, against=("lexical_shortcuts_fusion",)), [first])
-    assert outcome.certainty == f"not tested; with 2.00 {TIMES} the training tokens"
+def test_a_claim_is_judged_by_its_differences_over_seeds(root, differences, claim, word):
+    first = five_seeds(read_all(root)[0], dual_context_encoder=differences)
+    claim = Claim(says="it opens", variant="dual_context_encoder", measure=GATES, **claim)
+    (verdict,) = judged(first, claim)
+    assert verdict.word == word
+    (elsewhere,) = judged(first, replace(claim, experiment="second"))
+    (stale,) = judged(replace(first, out_of_date=("transformer",)), claim)
+    assert (elsewhere.word, stale.word) == ("no verdict", "no verdict" if verdict.outcome.other else word)
+
+
+@pytest.mark.parametrize("count", range(1, 6))
+def test_five_seeds_decide(root, count):
+    first = changed(five_seeds(read_all(root)[0], dual_context_encoder=CLEAR), seeds=tuple(range(1, count + 1)))
+    (verdict,) = judged(first, Claim(says="", variant="dual_context_encoder", measure=GATES))
+    words = {1: "no verdict", 2: "no verdict", 3: "not decided", 4: "not decided", 5: "as claimed"}
+    assert verdict.word == words[count]
+    assert ("95%" in verdict.reason) == (count > 2)
+    assert len(verdict.outcome.differences) == count
+
+
+def test_costs_have_no_verdict(root):
+    speed = PrimaryMeasure(metric="training_speed")
+    claim = Claim(says="slower", variant="dual_context_encoder", measure=speed, direction="lower")
+    (verdict,) = judged(five_seeds(read_all(root)[0]), claim)
+    assert (verdict.word, verdict.outcome.agrees) == ("no verdict", True)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
+def test_p_values_are_corrected_for_their_number(p_values):
+    corrected = holm(p_values)
+    for p, own in zip(p_values, corrected, strict=True):  # rejected if all smaller ones pass their own threshold
+        smaller = sorted(other for other in p_values if other <= p)
+        steps = [min(1.0, (len(p_values) - place) * other) for place, other in enumerate(smaller)]
+        assert own == pytest.approx(max(steps[: smaller.index(p) + 1]))
+
+
+def test_a_difference_that_is_certain_alone_may_not_be_among_many(root):
+    clear, weak = (0.9, 1.0, 1.1, 1.0, 0.9), (0.2, 1.6, 0.9, 1.4, 0.4)
+    first = five_seeds(read_all(root)[0], dual_context_encoder=weak, lexical_shortcuts_fusion=clear)
+    weak_claim, clear_claim = (
+        Claim(says=variant, variant=variant, measure=GATES)
+        for variant in ("dual_context_encoder", "lexical_shortcuts_fusion")
+    )
+    assert [verdict.word for verdict in judged(first, weak_claim)] == ["as claimed"]
+    words = [verdict.word for verdict in judged(first, weak_claim, *[clear_claim] * 9)]
+    assert words == ["as claimed"] * 10  # the smallest p-values come first
+    words = [verdict.word for verdict in judged(first, *[weak_claim] * 10)]
+    assert words == ["not decided"] * 10
 
 
 def test_what_is_published_of_a_claim():
@@ -353,7 +386,7 @@ def test_what_is_published_of_a_claim():
 
     def published(name, says):
         paper = papers[name]
-        found = (one for one in (*headlines(paper), *paper.claims) if one.says == says)
+        found = (one for one in paper.claims if one.says == says)
         return [round(gain.gain, gain.decimals) for gain in published_gains(paper, next(found))]
 
     assert published("dual_contextual", "better in the encoder than in the decoder") == [0.4]
@@ -378,15 +411,16 @@ def test_every_claim_is_on_a_line_of_both_pages(root):
     pages = [(root.reports / name).read_text(encoding="utf-8") for name in ("report.md", "report.html")]
     for name, paper in papers.items():
         section = pages[0].split(f"\n## {paper.name}\n")[1].split("\n## ")[0]
-        assert all(f"\n| {line.says} | {line.where} | " in section for line in lines[name])
-        assert all(escape_html(line.says) in pages[1] for line in lines[name])
-    assert str(sum(map(len, lines.values()))) in pages[0]  # so many are not corrected for
-    ran = {line.says: line for line in lines["dual_contextual"] if line.numbers != DASH}
-    decoder = ran["Dec-DC: better than Transformer"]
-    assert decoder.numbers.startswith("more: dual_context_decoder 9")
-    encoder = ran["Enc-DC: better than Transformer"]
-    assert (encoder.where, encoder.published, encoder.elsewhere) == ("Table 1", "+0.89", "")
-    assert encoder.verdict.startswith("as claimed, ")
+        assert all(f"\n| {' | '.join(line.texts[:2])} | " in section for line in lines[name])
+        assert all(escape_html(line.texts[0]) in pages[1] for line in lines[name])
+        assert f"Of its {len(lines[name])} claims: 0 as claimed, 0 the other way, " in section
+    ran = {line.texts[0]: line.texts for line in lines["dual_contextual"] if line.verdict.outcome}
+    assert ran["Dec-DC is better than the Transformer"][3].startswith("more: dual_context_decoder 9")
+    encoder = ran["Enc-DC is better than the Transformer"]
+    assert (encoder[1], encoder[2], encoder[5]) == ("Table 1", "+0.89", "")
+    assert encoder[4] == "no verdict (miniature-five-seeds decides)"
+    never = next(line for line in lines["dual_contextual"] if not line.verdict.outcome)
+    assert str(never.verdict) == f"not run (`make repro NAME={never.verdict.claim.experiment}`)"
 
 
 def test_a_claim_is_counted_once_for_each_recipe(root):
@@ -403,14 +437,15 @@ def test_a_question_of_ours_is_answered_and_others_are_counted(root):
     claim = Claim(says="does it open?", variant="han_joint", measure=GATES, direction="lower")
     recipes = [replace(first.settings.training, label_smoothing=number / 9) for number in range(3)]
     others = [
-        opened(changed(first, training=training), Difference(1.0, None, p), transformer=4.0, han_joint=5.0)
-        for training, p in zip(recipes, (0.5, 0.01, None), strict=True)
+        opened(changed(first, training=training, root="elsewhere"), transformer=4.0, han_joint=gate)
+        for training, gate in zip(recipes, (5.0, 6.0, 3.0), strict=True)
     ]
-    first = opened(first, transformer=4.0, han_joint=5.0)
-    (line,) = claim_lines(replace(PAPER, tables=(), claims=(claim,)), [first, *others])
-    assert (line.says, line.where, line.published) == ("our question: does it open?", DASH, DASH)
-    assert line.verdict.startswith("no, not tested; with 2.00 ")
-    assert line.elsewhere == "3 no (1 significant)"
+    first = five_seeds(first, han_joint=CLEAR)
+    (line,) = claim_lines(replace(PAPER, tables=(), claims=(claim,), experiment=""), [*others, first])
+    assert line.texts[:3] == ("our question: does it open?", DASH, DASH)
+    assert line.texts[4].startswith("no (adjusted p ")
+    assert f"with 2.00 {TIMES} the training tokens" in line.texts[4]
+    assert line.texts[5] == "2 in the other, 1 in the claimed direction"
 
 
 def test_the_table_s_own_test_set_comes_first(root):
@@ -457,14 +492,6 @@ def test_systems_of_different_depth_are_not_compared(root):
     smaller = replace(claim, smaller=("han_joint", "dual_context_encoder"))
     (outcome,) = outcomes_of(PAPER, smaller, [replace(first, models=deep)])
     assert (outcome.side.variant, outcome.other.variant) == smaller.smaller
-
-
-def test_longer_training_than_the_baseline_s_is_said(root):
-    first = read_all(root)[0]
-    for name, is_longer in ((DOCUMENTS, True), ("dual_contextual", False)):
-        paper = read_papers()[name]
-        sure = summarise(paper, comparisons_of(name, paper, [first])).sure
-        assert any("trained on 2.00 times" in sentence for sentence in sure) == is_longer
 
 
 def test_commands_name_where_to_probe_and_who_has_the_paper_s_tasks(root):

@@ -28,14 +28,13 @@ from context_nmt.measures.rows import BOUND, TESTS, TEXT, Measure, read_rows
 from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
 from context_nmt.report import overview
 from context_nmt.report.cells import DASH
-from context_nmt.report.formats import fill_in
 from context_nmt.report.overview import print_results
 from context_nmt.report.pages.analyses import analyses_page as inside_page
-from context_nmt.report.pages.results import BEST, front_page, results_page
-from context_nmt.report.writing import write_tables
+from context_nmt.report.pages.results import BEST, results_page
+from context_nmt.report.writing import write_readme, write_tables
 from context_nmt.results.estimates import t_interval
 from context_nmt.results.evaluation import evaluate_variant
-from context_nmt.results.reading import read_results
+from context_nmt.results.reading import read_all, read_results
 from context_nmt.results.significance import compare
 from context_nmt.results.table import is_score, places
 from context_nmt.results.writing import write_focus
@@ -349,10 +348,10 @@ def test_markdown_shows_what_a_reader_needs(experiment):
     assert (experiment.metrics / page.split("[analyses.md](")[1].split(")")[0]).is_file()
 
 
-def test_a_readme_with_marks_has_the_main_table_and_nothing_else_changes(experiment):
+def test_a_readme_with_marks_has_the_main_table_and_nothing_else_changes(experiment, results):
     readme = experiment.folder / "README.md"
     readme.write_text("before\n<!-- results -->\nold\n<!-- /results -->\nafter\n", encoding="utf-8")
-    write_tables(experiment)
+    write_readme(readme, [results])
     before, _, rest = readme.read_text(encoding="utf-8").partition("<!-- results -->\n")
     block, _, after = rest.partition("<!-- /results -->\n")
     assert (before, after) == ("before\n", "after\n")
@@ -362,9 +361,29 @@ def test_a_readme_with_marks_has_the_main_table_and_nothing_else_changes(experim
     assert "95% interval" in block
     assert "`nrefs:1|" in block
     readme.write_text("no marks\n<!-- results -->\n", encoding="utf-8")
-    write_tables(experiment)
+    write_readme(readme, [results])
     assert readme.read_text(encoding="utf-8") == "no marks\n<!-- results -->\n"
     readme.unlink()
+    write_readme(readme, [results])
+    assert not readme.exists()
+
+
+def test_the_readme_has_the_same_systems_with_the_most_seeds(tmp_path):
+    fewer = {"variants": {"transformer": {}}, "train": {"bitext": ["transformer"]}, "focus": "transformer"}
+    found = []
+    for name, changes in {
+        "one": {"seeds": [1]},
+        "other": {"training": {"maximum_updates": 7}},
+        "fewer": fewer,
+        "two": {},
+    }.items():
+        (tmp_path / name).mkdir()
+        found.append(read_results(evaluate_all(make_experiment(tmp_path / name, **changes))))
+    readme = tmp_path / "README.md"
+    for experiments, seeds in ((found, "seeds 1, 2"), (found[:3], "seed 1")):
+        readme.write_text("<!-- results -->\n<!-- /results -->\n", encoding="utf-8")
+        write_readme(readme, experiments)
+        assert f", {seeds};" in readme.read_text(encoding="utf-8")
 
 
 def test_the_table_of_the_project_s_readme_is_that_of_its_results(tmp_path):
@@ -372,7 +391,7 @@ def test_the_table_of_the_project_s_readme_is_that_of_its_results(tmp_path):
     readme = ROOT / "README.md"
     copy = tmp_path / "README.md"
     copy.write_bytes(readme.read_bytes())
-    fill_in(copy, "results", "front.md.j2", page=front_page(read_results(Experiment(ROOT))))
+    write_readme(copy, read_all(Experiment(ROOT)))
     assert copy.read_bytes() == readme.read_bytes()
 
 

@@ -42,6 +42,7 @@ class Settings(Checked):
 
     feature_fusion: bool = False  # one projection for embeddings and states together (eq. 13, 14)
     lexical: bool = True  # shortcuts from the embeddings; false: from the output of two layers below
+    gates: bool = True  # false: K' = K_sc + K, in our reading of the paper, where training then fails
     official_residual: bool = False  # add to the normalized input, as the authors' code does; not in the paper
 
 
@@ -54,16 +55,17 @@ class LexicalShortcuts(nn.Module):
     """Queries [B, T, D] -> [B, T, D]; the gates that it shows are r_K and r_V, [B, S, D]."""
 
     independent_queries = True
-    shows = Shows(weights=("attend.weights",), gates={"key": "key.mixed.gate", "value": "value.mixed.gate"})
 
     def __init__(self, settings: Settings, place: Place) -> None:
         super().__init__()
+        gates = {"key": "key.mixed.gate", "value": "value.mixed.gate"} if settings.gates else {}
+        self.shows = Shows(weights=("attend.weights",), gates=gates)
         self.heads = place.heads
         self.lexical, self.layer = settings.lexical, place.layer
         self.residual_of_queries = settings.official_residual
-        gated = FusedProjection if settings.feature_fusion else SeparateProjections
+        projections = FusedProjection if settings.feature_fusion else SeparateProjections
         self.query = linear(place.width, place.width, bias=place.bias)
-        self.key, self.value = gated(place), gated(place)
+        self.key, self.value = (projections(place, settings.gates) for _ in range(2))
         self.output = linear(place.width, place.width, bias=place.bias)
         self.attend = ScaledDotProduct(dropout=place.attention_dropout)
 
@@ -105,14 +107,22 @@ class Gate(nn.Module):
         return torch.lerp(projected, shortcut, gate)
 
 
+class Sum(nn.Module):
+    """Add two projections; a mixture without a gate."""
+
+    def forward(self, shortcut: Tensor, projected: Tensor) -> Tensor:
+        """K_sc and K [B, S, D] -> K' [B, S, D]."""
+        return shortcut + projected
+
+
 class SeparateProjections(nn.Module):
     """E and H, each with its own map, eq. 5 to 8."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, gates: bool) -> None:
         super().__init__()
         self.shortcut = linear(place.width, place.width, bias=place.bias)  # W^sc
         self.projection = linear(place.width, place.width, bias=place.bias)  # W
-        self.mixed = Gate(place.width)
+        self.mixed = Gate(place.width) if gates else Sum()
 
     def forward(self, shortcut: Tensor, states: Tensor) -> Tensor:
         """E and H [B, S, D] -> [B, S, D]."""
@@ -122,10 +132,10 @@ class SeparateProjections(nn.Module):
 class FusedProjection(nn.Module):
     """Both projections from the concatenation of E and H, eq. 13 and 14."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, gates: bool) -> None:
         super().__init__()
         self.projection = linear(2 * place.width, 2 * place.width, bias=place.bias)
-        self.mixed = Gate(place.width)
+        self.mixed = Gate(place.width) if gates else Sum()
 
     def forward(self, shortcut: Tensor, states: Tensor) -> Tensor:
         """E and H [B, S, D] -> [B, S, D]."""

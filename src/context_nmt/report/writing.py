@@ -1,6 +1,8 @@
 """Write the table of results, the pages, the pictures and the report of an experiment."""
 
 import shutil
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,8 +19,9 @@ from context_nmt.report.papers.all_systems import all_systems_grid
 from context_nmt.report.papers.claim_lines import HEADS, LEGEND, ClaimLine, claim_lines
 from context_nmt.report.papers.comparison import REPLICA, Comparison, comparisons_of
 from context_nmt.report.papers.published import Paper, read_papers
-from context_nmt.report.papers.summary import Summary, summarise
+from context_nmt.report.papers.verdicts import WORDS, Verdict
 from context_nmt.report.pictures.analyses import draw_analyses
+from context_nmt.report.pictures.claims import draw_claims
 from context_nmt.report.pictures.papers import draw_comparison
 from context_nmt.report.pictures.probes import draw_probes
 from context_nmt.report.pictures.scores import draw_learning_curves, draw_scores
@@ -27,7 +30,6 @@ from context_nmt.results.table import Results
 from context_nmt.results.writing import write_results
 from context_nmt.settings.folder import Experiment
 
-PARTS = {"claimed": "What the paper claims", "found": "What we found", "sure": "How certain this is"}
 MARKS = (
     "± is the sample standard deviation over seeds. In brackets is the difference from the system's baseline or, with"
     f" {TIMES}, the ratio to it. † p < 0.05 and ‡ p < 0.01 in the system's own test (paired bootstrap, one-sided; sign"
@@ -43,20 +45,25 @@ class Chapter:
 
     name: str
     paper: Paper
-    summary: Summary
+    verdicts: list[Verdict]
     lines: list[ClaimLine]
     comparisons: list[Comparison]
 
+    @property
+    def counts(self) -> str:
+        """The number of claims with each verdict."""
+        words = Counter(verdict.word for verdict in self.verdicts)
+        return f"Of its {len(self.verdicts)} claims: {', '.join(f'{words[word]} {word}' for word in WORDS)}."
+
 
 def write_tables(experiment: Experiment) -> None:
-    """Write results.{json,csv,md} under metrics/, reports/pages, and the table of README.md, if it has its marks.
+    """Write results.{json,csv,md} under metrics/ and reports/pages.
 
     Raise UserError for a broken file.
     """
     results = read_results(experiment)
     write_results(results)
     write_page(experiment.results_page, "page.md.j2", page=results_page(results))
-    fill_in(experiment.folder / "README.md", "results", "front.md.j2", page=front_page(results))
     with replacing_folder(experiment.reports / "pages") as folder:
         figures = folder / "figures"
         draw_learning_curves(results, figures / "learning_curves.svg")
@@ -66,23 +73,34 @@ def write_tables(experiment: Experiment) -> None:
         write_page(folder / "probes.md", "page.md.j2", page=probes_page(results, pictures))
 
 
+def write_readme(path: Path, experiments: Sequence[Results]) -> None:
+    """Fill in the table of README.md, if it is there and has its marks, from the systems of the first experiment.
+
+    Their numbers are those of the experiment with the most seeds among those with its recipe and all its systems.
+    """
+    first = experiments[0]
+    same = [results for results in experiments if results.recipe == first.recipe and results.scored >= first.scored]
+    fill_in(path, "results", "front.md.j2", page=front_page(max(same, key=lambda one: len(one.settings.seeds))))
+
+
 def write_report(experiment: Experiment) -> None:
     """Write report.md, report.html, tables/ and figures/ under reports/; raise UserError for a broken file.
 
-    report.html holds all pictures; figures/ has the scores of all systems and, for report.md, each paper's headlines.
+    report.html holds all pictures; figures/ has the claims, the scores of all systems and, for report.md, each paper's
+    headlines. Write the table of README.md, too.
     """
     experiments, papers = read_all(experiment), read_papers()
+    write_readme(experiment.folder / "README.md", experiments)
     chapters = []
     for name, paper in papers.items():
         comparisons = comparisons_of(name, paper, experiments)
         lines = claim_lines(paper, experiments)
-        chapters.append(Chapter(name, paper, summarise(paper, comparisons), lines, comparisons))
+        chapters.append(Chapter(name, paper, [line.verdict for line in lines], lines, comparisons))
     comparisons, all_systems = (
         [comparison for chapter in chapters for comparison in chapter.comparisons],
         all_systems_grid(papers, experiments),
     )
     corpus = experiment.settings.corpus
-    legend = LEGEND.format(number=sum(len(chapter.lines) for chapter in chapters))
     is_replicated = any(REPLICA in comparison.grid.notes for comparison in comparisons)
     with TemporaryDirectory() as directory:
         pictures = {comparison.name: Path(directory) / f"{comparison.name}.svg" for comparison in comparisons}
@@ -91,19 +109,23 @@ def write_report(experiment: Experiment) -> None:
             for comparison in tracked(comparisons, "pictures", len(comparisons), "pictures")
             if draw_comparison(comparison, pictures[comparison.name])
         }
+        claims = Path(directory) / "claims.svg"
+        has_claims = draw_claims({chapter.paper.name: chapter.lines for chapter in chapters}, claims)
         values = {
             "title": f"Published and reproduced: {corpus.name} {corpus.direction}",
-            "facts": [*_facts(experiments), *([REPLICA] if is_replicated else ()), legend],
+            "facts": [*_facts(experiments), *([REPLICA] if is_replicated else ()), LEGEND],
             "replica": REPLICA,
             "chapters": chapters,
+            "claims": claims if has_claims else None,
             "pictures": pictures,
             "all_systems": all_systems,
-            "parts": PARTS,
             "heads": HEADS,
         }
         for ending in ("md", "html"):
             write_page(experiment.reports / f"report.{ending}", f"report.{ending}.j2", **values)
         with replacing_folder(experiment.reports / "figures") as folder:
+            if has_claims:
+                shutil.copy(claims, folder)
             if experiments[0].scored:
                 draw_scores(experiments[0], folder / "bleu.svg")
             for comparison in comparisons:

@@ -175,6 +175,11 @@ class Results:
             if row.measure.metric in P_VALUES and row.signature.split("|")[0] == self.baseline(variant)
         }
 
+    def by_seed(self, system: str, measure: Measure) -> tuple[float, ...] | None:
+        """Return a system's measure with each seed, in the order of params.yaml; None if a seed lacks it."""
+        key = system, measure
+        return tuple(self.values.loc[[key]].to_numpy(float)[0].tolist()) if key in self.values.index else None
+
     def estimate(self, system: str | None, measure: Measure) -> Estimate | None:
         """Return the mean over seeds of a system's measure; None if a seed lacks it."""
         return self.estimates.get((system or "", measure))

@@ -7,7 +7,6 @@ from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import DASH, NOTHING, TIMES, Cell, estimate_cell, gain_cells, value_cell
 from context_nmt.report.grid import Grid, GridRow, Heading, systems_by_command
 from context_nmt.report.papers.comparison import SPEED
-from context_nmt.report.papers.outcomes import is_certain
 from context_nmt.report.papers.published import Paper
 from context_nmt.report.papers.training_costs import System, systems_of_one_recipe
 from context_nmt.results.table import Results
@@ -21,8 +20,7 @@ NOTES = (
     " the baseline's own row may have more seeds. † p < 0.05, ‡ p < 0.01: among many systems, some reach this by"
     " chance. An interval needs several seeds.",
     "The cost of a point of gain on {test} is the percentage of FLOPs and seconds that a system takes beyond its"
-    " baseline, divided by the gain. It is given only for gains whose interval over seeds is above 0 or, with one seed,"
-    " whose p is below 0.05.",
+    " baseline, divided by the gain. It is given only for gains whose interval over seeds is above 0.",
     "{metric}: {signatures}",
 )
 
@@ -80,7 +78,7 @@ def _cells(system: System, measures: Sequence[Measure]) -> Iterator[Cell]:
         yield value_cell(cost / reference_cost if cost and reference_cost else None, f"{TIMES} {{:.2f}}", command=SPEED)
     estimate = system.estimate(measures[0])
     gain = estimate and estimate.gain
-    if gain is None or baseline is None or gain.mean <= 0 or not is_certain(gain):
+    if gain is None or baseline is None or gain.interval is None or gain.interval[0] <= 0:
         yield from (NOTHING, NOTHING)
         return
     for cost, reference_cost in ((system.flops, baseline.flops), (system.seconds, baseline.seconds)):

@@ -1,46 +1,31 @@
 """Write one line per claim of a paper."""
 
-import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
 
-from context_nmt.report.cells import DASH
+from context_nmt.report.cells import DASH, TIMES
 from context_nmt.report.papers.claims import Claim
 from context_nmt.report.papers.judging import columns_of, outcomes_of, table_of
 from context_nmt.report.papers.outcomes import Outcome
 from context_nmt.report.papers.published import Paper, PaperColumn, PaperTable
+from context_nmt.report.papers.training_costs import System
+from context_nmt.report.papers.verdicts import FEWEST, SEEDS, Verdict, verdicts_of
 from context_nmt.results.number_text import signed
 from context_nmt.results.table import Results
 
 LEGEND = (
-    "The table of a paper's claims has a line for each. Its numbers are of one experiment: one on the paper's own text"
-    " if it has run, otherwise the first with most of its systems; the last column counts the others. “In words”: the"
-    " paper publishes no number."
-    " “Not tested”: neither system is the other's baseline, or the measure has no test; a small difference then means"
-    " nothing. “May be chance”: neither the system's own test nor its interval over seeds distinguishes the two."
-    " “Interval excludes 0” and “significant” are not corrected for the number of claims, {number} in all: some come"
-    " about by chance. Small experiments neither confirm nor refute published numbers."
+    "The table of a paper's claims has a line for each. The experiment and the measure that judge a claim were chosen"
+    f" beforehand; the last column counts what other experiments show. A verdict needs {SEEDS} training runs of each"
+    " system: a paired t-test over seeds, two-sided, with Holm's correction for all claims of the paper that have so"
+    f" many, p < 0.05. For “equal”, the 95% interval must be within the margin. With {FEWEST} or four seeds there is an"
+    " interval, but a claim is not decided; with fewer there are only numbers. “It takes 0.5 to be seen”: with this"
+    " variation between seeds, a smaller difference could not have reached p < 0.05. “In words”: the paper publishes no"
+    " number. Small experiments neither confirm nor refute published numbers."
 )
 HEADS = ("Claim", "Where", "Published", "Here", "Verdict", "Other experiments")
-
-
-@dataclass(frozen=True)
-class ClaimLine:
-    """A claim and its outcome in the first experiment that can test it."""
-
-    says: str
-    where: str
-    published: str
-    numbers: str
-    verdict: str
-    elsewhere: str
-
-    @property
-    def texts(self) -> list[str]:
-        """The texts below HEADS."""
-        return list(astuple(self))
 
 
 class PublishedGain(NamedTuple):
@@ -53,43 +38,45 @@ class PublishedGain(NamedTuple):
         return signed(self.gain, self.decimals)
 
 
+@dataclass(frozen=True)
+class ClaimLine:
+    """A claim and the verdict on it."""
+
+    verdict: Verdict
+    texts: tuple[str, ...]  # below HEADS
+    published: list[PublishedGain]
+
+
 def claim_lines(paper: Paper, experiments: Sequence[Results]) -> list[ClaimLine]:
-    """Return a line for every claim of a paper, with the gains of its headlines first."""
-    return [_line(paper, claim, experiments) for claim in (*headlines(paper), *paper.claims)]
+    """Return a line for every claim of a paper."""
+    found = [outcomes_of(paper, claim, experiments) for claim in paper.claims]
+    verdicts = verdicts_of(paper.claims, [outcomes[0] if outcomes else None for outcomes in found])
+    return [_line(paper, verdict, outcomes[1:]) for verdict, outcomes in zip(verdicts, found, strict=True)]
 
 
-def _line(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> ClaimLine:
+def _line(paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -> ClaimLine:
+    claim, outcome = verdict.claim, verdict.outcome
     gains = sorted(published_gains(paper, claim))
-    outcomes = outcomes_of(paper, claim, experiments)
-    first = outcomes[0] if outcomes else None
-    nothing = "no experiment on the paper's text has run" if claim.own_text else "no suitable experiment has run"
-    return ClaimLine(
-        says=f"our question: {claim.says}" if claim.is_question else claim.says,
-        where=claim.place or DASH,
-        published=" … ".join(dict.fromkeys(str(gain) for gain in (*gains[:1], *gains[-1:])))
-        or (DASH if claim.is_question else "in words"),
-        numbers=f"{first.experiment}: {first.numbers()}" if first else DASH,
-        verdict=f"{first.way}, {first.certainty}" if first else nothing,
-        elsewhere=", ".join(_counts(outcomes[1:])),
+    published = " … ".join(dict.fromkeys(str(gain) for gain in (*gains[:1], *gains[-1:])))
+    texts = (
+        f"our question: {claim.says}" if claim.is_question else claim.says,
+        claim.place or DASH,
+        published or (DASH if claim.is_question else "in words"),
+        f"{outcome.experiment}: {outcome.numbers()}" if outcome else DASH,
+        "; ".join([str(verdict), *_remarks(outcome)]) if outcome else str(verdict),
+        ", ".join(f"{count} {way}" for way, count in Counter(other.way for other in others).items()),
     )
+    return ClaimLine(verdict, texts, gains)
 
 
-def _counts(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield the number of experiments with each outcome."""
-    for way in dict.fromkeys(outcome.way for outcome in outcomes):
-        certainties = [outcome.is_certain for outcome in outcomes if outcome.way == way]
-        yield f"{len(certainties)} {way}" + (f" ({sum(certainties)} significant)" if any(certainties) else "")
-
-
-def headlines(paper: Paper) -> Iterator[Claim]:
-    """Yield a claim for each headline system of the first such table: it is better than its baseline."""
-    for table in [table for table in paper.tables if table.headline][:1]:
-        for variant in table.headline:
-            against = table.row(variant).baseline
-            if against:
-                label, other_label = (re.sub(r"^(\+|\d+) ", "", table.row(name).label) for name in (variant, against))
-                says = f"{label}: better than {other_label}"
-                yield Claim(says=says, variant=variant, against=(against,), table=table.id)
+def _remarks(outcome: Outcome) -> Iterator[str]:
+    """Yield other possible causes of a difference, and what its seeds do not vary."""
+    systems = [System(variant, outcome.results) for variant in outcome.systems]
+    ratio = round(systems[0].all_tokens / systems[-1].all_tokens, 2)
+    if ratio != 1:
+        yield f"with {ratio:.2f} {TIMES} the training tokens"
+    if set(outcome.systems) & set(outcome.results.settings.train.distilled):
+        yield "all learn from one teacher"
 
 
 def published_gains(paper: Paper, claim: Claim) -> list[PublishedGain]:

@@ -46,6 +46,7 @@ class Claim(Checked):
     where: str = ""  # the section, with the table or figure; if unset, the name of the table
     table: str | None = None  # the id of the table that shows it
     columns: tuple[str, ...] = ()  # those of the table that the claim is about; if unset, all of its measure
+    experiment: str = ""  # that judges it, a folder in experiments/; if unset, the paper's
     measure: PrimaryMeasure | None = None  # if unset, the metric that an experiment tests
     replica: PrimaryMeasure | None = None  # for other text than the paper's, if it has another measure
     variant: str

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.claims import Claim, PrimaryMeasure
-from context_nmt.report.papers.outcomes import Outcome, Side, number_of
+from context_nmt.report.papers.outcomes import Outcome, Side, numbers_of
 from context_nmt.report.papers.published import COSTS, Paper, PaperColumn, PaperTable
 from context_nmt.report.papers.reproduction import with_most_seeds
 from context_nmt.results.table import Results, is_score
@@ -27,14 +27,15 @@ def columns_of(table: PaperTable | None, claim: Claim) -> list[PaperColumn]:
 
 
 def outcomes_of(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> list[Outcome]:
-    """Return the outcome in every experiment that can test the claim, those on the text of the claim's table first.
+    """Return the outcome in every experiment that can test the claim: first the one that judges it, then its own text.
 
     Among experiments with one recipe, the first with the most seeds counts, then the one with most other systems.
     """
     outcomes = [outcome for results in experiments if (outcome := _outcome(claim, table_of(paper, claim), results))]
     outcomes.sort(key=lambda outcome: -outcome.others)
-    best = with_most_seeds(outcomes, key=lambda outcome: outcome.results.recipe)
-    return sorted(best, key=lambda outcome: not outcome.is_own_text)
+    best = {outcome.results.recipe: outcome for outcome in with_most_seeds(outcomes, lambda one: one.results.recipe)}
+    best |= {outcome.results.recipe: outcome for outcome in outcomes if outcome.is_primary}
+    return sorted(best.values(), key=lambda outcome: (not outcome.is_primary, not outcome.is_own_text))
 
 
 def _outcome(claim: Claim, table: PaperTable | None, results: Results) -> Outcome | None:
@@ -118,7 +119,7 @@ def _measured(claim: Claim, results: Results, variant: str, measure: PrimaryMeas
     return [
         member
         for member in members
-        if all(name in results.models and number_of(results, name, member) is not None for name in names)
+        if all(name in results.models and numbers_of(results, name, member) is not None for name in names)
     ]
 
 

@@ -5,23 +5,11 @@ from functools import cached_property
 from statistics import fmean
 
 from context_nmt.measures.rows import Measure
-from context_nmt.report.cells import TIMES
 from context_nmt.report.papers.claims import Claim
 from context_nmt.report.papers.published import COSTS
-from context_nmt.report.papers.training_costs import System
-from context_nmt.results.estimates import Difference
-from context_nmt.results.number_text import SIGNIFICANT, interval_text, p_text, signed
+from context_nmt.results.estimates import t_interval
+from context_nmt.results.number_text import signed
 from context_nmt.results.table import Results, name_of
-
-
-def is_certain(gain: Difference) -> bool:
-    """Return whether the interval over seeds excludes 0 or, with one seed, the system's own test is significant.
-
-    Neither is corrected for the number of claims.
-    """
-    if gain.interval:
-        return not gain.interval[0] <= 0 <= gain.interval[1]
-    return gain.p is not None and gain.p < SIGNIFICANT
 
 
 @dataclass(frozen=True)
@@ -34,17 +22,22 @@ class Side:
     over_baseline: bool  # its gain over its own baseline counts, not the measure itself
 
     @cached_property
-    def value(self) -> float:
-        """The mean of its measures."""
+    def by_seed(self) -> tuple[float, ...]:
+        """The mean of its measures, with each seed; a single number for a cost, which has no seeds."""
+        own = self._means(self.variant)
         baseline = self.results.settings.variants[self.variant].baseline if self.over_baseline else None
-        return fmean(self._number(self.variant, measure) for measure in self.measures) - (
-            fmean(self._number(baseline, measure) for measure in self.measures) if baseline else 0.0
-        )
+        if baseline is None:
+            return own
+        return tuple(value - reference for value, reference in zip(own, self._means(baseline), strict=True))
 
-    def _number(self, variant: str, measure: Measure) -> float:
-        number = number_of(self.results, variant, measure)
-        assert number is not None
-        return number
+    @property
+    def value(self) -> float:
+        """The mean over seeds."""
+        return fmean(self.by_seed)
+
+    def _means(self, variant: str) -> tuple[float, ...]:
+        numbers = [numbers_of(self.results, variant, measure) or () for measure in self.measures]
+        return tuple(map(fmean, zip(*numbers, strict=True)))
 
     @property
     def name(self) -> str:
@@ -80,10 +73,36 @@ class Outcome:
         return self.results.name or f"{corpus.name} {corpus.direction}"
 
     @property
+    def systems(self) -> tuple[str, ...]:
+        """The variants that are compared."""
+        return (self.side.variant, *([self.other.variant] if self.other else []))
+
+    @property
+    def is_primary(self) -> bool:
+        """Whether the claim is judged by this experiment."""
+        return self.results.folder == self.claim.experiment
+
+    @property
+    def is_cost(self) -> bool:
+        """Whether it is about a cost, which does not depend on the seed."""
+        return self.side.measures[0].metric in COSTS
+
+    @cached_property
+    def differences(self) -> tuple[float, ...]:
+        """The system's number minus the other one, with each seed."""
+        if self.other is None:
+            return tuple(value - (self.claim.to or 0.0) for value in self.side.by_seed)
+        return tuple(value - other for value, other in zip(self.side.by_seed, self.other.by_seed, strict=True))
+
+    @property
     def gain(self) -> float:
-        """The difference, as in the experiment's tables if they have it."""
-        reference = self.other.value if self.other else self.claim.to or 0.0
-        return self._tested.mean if self._tested else round(self.side.value - reference, 4)
+        """The mean difference."""
+        return round(fmean(self.differences), 4)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Its 95% interval over seeds; None with one seed."""
+        return t_interval(list(self.differences))
 
     @property
     def agrees(self) -> bool | None:
@@ -97,38 +116,8 @@ class Outcome:
 
     @property
     def way(self) -> str:
-        """The direction of the difference in words; yes or no if the claim is our own question."""
-        if self.agrees is None:
-            return "no difference"
-        if self.claim.is_question:
-            return "yes" if self.agrees else "no"
-        if self.claim.direction == "equal":
-            return "as claimed" if self.agrees else "not alike"
-        return "as claimed" if self.agrees else "opposite"
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether the difference was tested and its interval excludes 0, or the test is significant."""
-        return self._tested is not None and is_certain(self._tested)
-
-    @property
-    def certainty(self) -> str:
-        """The certainty of the difference, and another possible cause of it."""
-        tested, systems = self._tested, [System(self.side.variant, self.results)]
-        systems += [System(self.other.variant, self.results)] if self.other else []
-        ratio = round(systems[0].all_tokens / systems[-1].all_tokens, 2)
-        remark = f"; with {ratio:.2f} {TIMES} the training tokens" if ratio != 1 else ""
-        if self.claim.direction == "equal":
-            return f"not tested; equal means within {self.claim.margin:g}{remark}"
-        if tested and tested.interval:
-            verdict = "interval excludes 0" if self.is_certain else "may be chance"
-            seeds = len(self.results.settings.seeds)
-            return f"{verdict} (95%, {seeds} seeds, {interval_text(tested.interval, self.decimals)}){remark}"
-        if tested is None or tested.p is None:
-            return f"not tested{remark}"
-        test = self.results.settings.variants[self.side.variant].test.replace("sign", "sign test")
-        verdict = "significant" if self.is_certain else "may be chance"
-        return f"{verdict} ({test}, p {p_text(tested.p)}, one seed){remark}"
+        """The direction of the difference in words, however small the evidence."""
+        return "no difference" if self.agrees is None else "in the claimed direction" if self.agrees else "in the other"
 
     def numbers(self) -> str:
         """Return both systems with their numbers."""
@@ -145,20 +134,10 @@ class Outcome:
         test_set = f" on {side.measures[0].test_set}" if side.measures[0].test_set else ""
         return f"{', '.join(texts)} ({signed(self.gain, self.decimals)} {side.name}{test_set})"
 
-    @cached_property
-    def _tested(self) -> Difference | None:
-        """The difference from the variant's baseline in one measure; None if the claim compares anything else."""
-        side, other = self.side, self.other
-        baseline = self.results.settings.variants[side.variant].baseline
-        if other is None or other.variant != baseline or other.measures != side.measures or side.over_baseline:
-            return None
-        estimate = self.results.estimate(side.variant, side.measures[0]) if len(side.measures) == 1 else None
-        return estimate.gain if estimate else None
 
-
-def number_of(results: Results, variant: str, measure: Measure) -> float | None:
-    """Return the mean of a measure over seeds, or a speed relative to the Transformer's."""
+def numbers_of(results: Results, variant: str, measure: Measure) -> tuple[float, ...] | None:
+    """Return a measure with each seed, or a speed relative to the Transformer's; None if the system lacks it."""
     if measure.metric in COSTS:
-        return results.speeds.ratio(results.models[variant], measure.metric.removesuffix("_speed"))
-    estimate = results.estimate(variant, measure)
-    return estimate.mean if estimate else None
+        speed = results.speeds.ratio(results.models[variant], measure.metric.removesuffix("_speed"))
+        return None if speed is None else (speed,)
+    return results.by_seed(variant, measure)

@@ -221,7 +221,8 @@ class Paper(Checked):
     link: str
     claim: str  # its conclusion, a sentence without numbers
     place: int = 0  # in the report, where papers without one come first, by file name
-    claims: tuple[Claim, ...] = ()  # besides the gains of its headlines
+    experiment: str = ""  # that judges its claims, unless they name another
+    claims: tuple[Claim, ...] = ()
     tables: tuple[PaperTable, ...]
 
     def __post_init__(self) -> None:
@@ -229,6 +230,8 @@ class Paper(Checked):
         require(match is not None, f"link is {self.link!r}; it must be 'doi …' or 'arXiv …'")
         names = [table.id for table in self.tables]
         require(len(set(names)) == len(names), f"tables repeats an id: {names}")
+        claims = tuple(replace(claim, experiment=claim.experiment or self.experiment) for claim in self.claims)
+        object.__setattr__(self, "claims", claims)
         for claim in self.claims:
             require(claim.table is None or claim.table in names, f"claims: table is {claim.table!r}; there are {names}")
             for table in (table for table in self.tables if table.id == claim.table):

@@ -66,7 +66,13 @@ def corpus_name(settings: ExperimentSettings) -> str:
 
 @contextmanager
 def panels_of(
-    path: Path, count: int, *, height: float = 0, heights: Sequence[float] | None = None, as_text: bool = False
+    path: Path,
+    count: int,
+    *,
+    height: float = 0,
+    heights: Sequence[float] | None = None,
+    width: float = 8,
+    as_text: bool = False,
 ) -> Iterator[tuple[Figure, list[Axes]]]:
     """Yield a figure of `count` panels, then write it to `path` without a date or random names.
 
@@ -78,7 +84,7 @@ def panels_of(
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update({"svg.hashsalt": "context-nmt", "svg.fonttype": "none" if as_text else "path"})
-        size = (8, sum(heights) + 0.8) if heights else (2 + 3.5 * columns, height * rows)
+        size = (width, sum(heights) + 0.8) if heights else (2 + 3.5 * columns, height * rows)
         figure = Figure(figsize=size, layout="constrained")
         panels = list(figure.subplots(rows, columns, squeeze=False, height_ratios=heights).flat)
         for unused in panels[count:]:

@@ -1,0 +1,79 @@
+"""Draw the verdicts on claims as a forest plot: a row per claim, to the right what the paper claims."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from context_nmt.report.papers.claim_lines import ClaimLine
+from context_nmt.report.papers.verdicts import AS_CLAIMED, NO_VERDICT, NOT_DECIDED, OTHER_WAY
+from context_nmt.report.pictures.panels import COLOURS, draw_legend, label_rows, panels_of
+
+# shape and filling tell the verdicts apart without colour
+MARKS: dict[str, dict[str, Any]] = {
+    AS_CLAIMED: {"color": COLOURS[2], "marker": "o"},
+    OTHER_WAY: {"color": COLOURS[1], "marker": "X"},
+    NOT_DECIDED: {"color": "0.35", "marker": "s", "markerfacecolor": "white"},
+    NO_VERDICT: {"color": "0.6", "marker": "|"},
+}
+PUBLISHED: dict[str, Any] = {"marker": "D", "markerfacecolor": "white", "color": "black", "markersize": 4}
+PERCENTAGES = ("accuracy", "bleu", "sacrebleu", "d_bleu", "chrf", "ter", "lexical", "ngram", "probe")
+ACROSS = (
+    "difference, to the right if as claimed; bars: 95% interval over seeds\n"
+    "points of BLEU or of 100%; hundredths of other measures; logarithmic from 1"
+)
+LETTERS = 46  # of a claim on one line
+INCHES = 0.33  # per row
+
+
+def draw_claims(lines: dict[str, Sequence[ClaimLine]], path: Path) -> bool:
+    """Draw the claims that an experiment can test, by the name of their paper; return whether there are any."""
+    ran = {name: [line for line in of_paper if line.verdict.outcome] for name, of_paper in lines.items()}
+    ran = {name: of_paper for name, of_paper in ran.items() if of_paper}
+    if not ran:
+        return False
+    heights = [0.3 + INCHES * len(of_paper) for of_paper in ran.values()]
+    with panels_of(path, len(ran), heights=heights, as_text=True, width=6.2) as (figure, panels):
+        for panel, (name, of_paper) in zip(panels, ran.items(), strict=True):
+            for row, line in enumerate(of_paper):
+                _draw_line(panel, row, line)
+            label_rows(panel, [fill(line.texts[0], LETTERS) for line in of_paper], fontsize=8)
+            panel.axvline(0, color="black", linewidth=0.8)
+            panel.set_xscale("symlog", linthresh=1, linscale=0.8)
+            panel.set_xlim(-100, 100)
+            panel.set_xticks([-10, -1, 0, 1, 10], ["−10", "−1", "0", "1", "10"], fontsize=8)  # noqa: RUF001
+            panel.tick_params(axis="x", which="minor", bottom=False)
+            panel.set_title(name, fontsize=9, loc="left", fontweight="bold")
+        panels[-1].set_xlabel(ACROSS, fontsize=8)
+        handles = {word: Line2D([], [], linestyle="none", **marks) for word, marks in MARKS.items()}
+        handles |= {"published": Line2D([], [], linestyle="none", **PUBLISHED)}
+        handles |= {"margin of an equal result": Line2D([], [], color="0.85", linewidth=5)}
+        draw_legend(figure, handles, columns=3)
+    return True
+
+
+def _draw_line(panel: Axes, row: int, line: ClaimLine) -> None:
+    verdict, outcome = line.verdict, line.verdict.outcome
+    assert outcome is not None
+    sign = -1 if verdict.claim.direction == "lower" else 1
+    scale = sign * (1 if outcome.side.measures[0].metric.startswith(PERCENTAGES) else 100)
+    if verdict.claim.direction == "equal":
+        margin = verdict.claim.margin * scale
+        panel.plot([-margin, margin], [row, row], color="0.85", linewidth=6, solid_capstyle="butt", zorder=0)
+    for gain in line.published:
+        panel.plot([gain.gain * scale], [row - 0.25], linestyle="none", **PUBLISHED)
+    ends = sorted(end * scale for end in outcome.interval or ()) if len(outcome.differences) > 2 else ()
+    mean = outcome.gain * scale
+    panel.errorbar(
+        [mean],
+        [row],
+        xerr=[[mean - ends[0]], [ends[1] - mean]] if ends else None,
+        linestyle="none",
+        markersize=6,
+        capsize=2,
+        linewidth=1.2,
+        **MARKS[verdict.word],
+    )
