@@ -1,6 +1,7 @@
 """The report: every table and figure of the papers, the numbers of experiments, and pages that stand alone."""
 
 import re
+from collections import Counter
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from made_up_experiment import PARAMETERS, evaluate_all, make_experiment
 from markupsafe import escape as escape_html
 from measured import rows_of
+from shown import texts
+from test_figures import legend_of
 
 from context_nmt.files import read_json, write_json
 from context_nmt.measures.rows import Measure, Row
@@ -24,8 +27,9 @@ from context_nmt.report.papers.comparison import comparisons_of
 from context_nmt.report.papers.filling import NO_EXPERIMENT
 from context_nmt.report.papers.judging import outcomes_of
 from context_nmt.report.papers.published import read_papers
-from context_nmt.report.papers.training_costs import System
+from context_nmt.report.papers.training_costs import System, systems_of_one_recipe
 from context_nmt.report.papers.verdicts import holm, verdicts_of
+from context_nmt.report.pictures.claims import draw_claims
 from context_nmt.report.writing import write_report, write_tables
 from context_nmt.results.reading import read_all
 from context_nmt.settings.folder import Experiment
@@ -132,9 +136,27 @@ def test_every_entry_is_on_both_pages_with_every_row_and_has_its_files(root):
 
 def test_report_md_has_the_pictures_of_headlines_and_report_html_all(root):
     shown = re.findall(r"\]\(figures/(.*?)\)", (root.reports / "report.md").read_text(encoding="utf-8"))
-    assert {"dual_contextual-table-1.svg", "lexical_shortcuts-table-1.svg"} <= set(shown)
+    assert {"claims.svg", "costs.svg", "dual_contextual-table-1.svg", "lexical_shortcuts-table-1.svg"} <= set(shown)
     assert {path.name for path in (root.reports / "figures").iterdir()} == {"bleu.svg", *shown}
     assert len(parsed(root).findall(".//img")) > len(shown)
+
+
+def test_the_forest_plot_has_a_row_for_each_claim_that_was_tested_and_a_mark_for_its_verdict(root, tmp_path):
+    first = five_seeds(read_all(root)[0], dual_context_encoder=CLEAR, lexical_shortcuts_fusion=MIXED, han_joint=LOW)
+    claims = [
+        Claim(says=f"{variant} opens", where="here", variant=variant, measure=GATES, direction=direction, margin=margin)
+        for variant in ("dual_context_encoder", "lexical_shortcuts_fusion", "han_joint", "never")
+        for direction, margin in (("higher", 0.0), ("equal", 0.1))
+    ]
+    paper = replace(PAPER, tables=(), claims=tuple(claims), experiment="")
+    assert draw_claims({"A paper": claim_lines(paper, [first]), "Another": []}, tmp_path / "claims.svg")
+    shown = Counter(texts(tmp_path / "claims.svg"))
+    assert [shown[f"{name} opens"] for name in ("dual_context_encoder", "han_joint", "never")] == [2, 2, 0]
+    assert (shown["A paper"], shown["Another"]) == (1, 0)
+    _, markers = legend_of(tmp_path / "claims.svg")
+    assert len(set(markers)) == len(markers)
+    assert not draw_claims({"Another": []}, tmp_path / "none.svg")
+    assert not (tmp_path / "none.svg").exists()
 
 
 def html(experiment):
@@ -308,6 +330,7 @@ def five_seeds(results, **differences):
 
 
 CLEAR, MIXED, TINY = (0.9, 1.0, 1.1, 1.0, 0.9), (0.5, -0.6, 0.9, -0.4, 0.2), (0.01, -0.01, 0.02, 0.0, -0.02)
+LOW = (-0.9, -1.0, -1.1, -1.0, -0.9)
 
 
 @pytest.mark.parametrize(
@@ -535,7 +558,7 @@ def test_what_a_gain_costs(root):
     joining = replace(variants["transformer"], model={"kind": "concatenation", "previous_sources": 3})
     joined = changed(experiments[0], variants=variants | {"transformer": joining})
     assert System("transformer", joined).tokens == systems["transformer"].tokens // 4
-    grid = all_systems_grid(read_papers(), experiments)
+    grid = all_systems_grid(systems_of_one_recipe(read_papers(), experiments), experiments[0])
     rows = {
         row.variant: dict(zip(((heading.group, heading.title) for heading in grid.headings), row.cells, strict=True))
         for row in grid.rows

@@ -4,6 +4,7 @@ import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,9 +20,11 @@ from context_nmt.report.papers.all_systems import all_systems_grid
 from context_nmt.report.papers.claim_lines import HEADS, LEGEND, ClaimLine, claim_lines
 from context_nmt.report.papers.comparison import REPLICA, Comparison, comparisons_of
 from context_nmt.report.papers.published import Paper, read_papers
+from context_nmt.report.papers.training_costs import System, systems_of_one_recipe
 from context_nmt.report.papers.verdicts import WORDS, Verdict
 from context_nmt.report.pictures.analyses import draw_analyses
 from context_nmt.report.pictures.claims import draw_claims
+from context_nmt.report.pictures.costs import draw_costs
 from context_nmt.report.pictures.papers import draw_comparison
 from context_nmt.report.pictures.probes import draw_probes
 from context_nmt.report.pictures.scores import draw_learning_curves, draw_scores
@@ -86,8 +89,7 @@ def write_readme(path: Path, experiments: Sequence[Results]) -> None:
 def write_report(experiment: Experiment) -> None:
     """Write report.md, report.html, tables/ and figures/ under reports/; raise UserError for a broken file.
 
-    report.html holds all pictures; figures/ has the claims, the scores of all systems and, for report.md, each paper's
-    headlines. Write the table of README.md, too.
+    report.html holds all pictures; figures/ has those of report.md. Write the table of README.md, too.
     """
     experiments, papers = read_all(experiment), read_papers()
     write_readme(experiment.folder / "README.md", experiments)
@@ -96,45 +98,52 @@ def write_report(experiment: Experiment) -> None:
         comparisons = comparisons_of(name, paper, experiments)
         lines = claim_lines(paper, experiments)
         chapters.append(Chapter(name, paper, [line.verdict for line in lines], lines, comparisons))
-    comparisons, all_systems = (
-        [comparison for chapter in chapters for comparison in chapter.comparisons],
-        all_systems_grid(papers, experiments),
-    )
+    comparisons = [comparison for chapter in chapters for comparison in chapter.comparisons]
+    systems = systems_of_one_recipe(papers, experiments)
+    all_systems = all_systems_grid(systems, experiments[0])
     corpus = experiment.settings.corpus
     is_replicated = any(REPLICA in comparison.grid.notes for comparison in comparisons)
     with TemporaryDirectory() as directory:
-        pictures = {comparison.name: Path(directory) / f"{comparison.name}.svg" for comparison in comparisons}
-        pictures = {
-            comparison.name: pictures[comparison.name]
-            for comparison in tracked(comparisons, "pictures", len(comparisons), "pictures")
-            if draw_comparison(comparison, pictures[comparison.name])
-        }
-        claims = Path(directory) / "claims.svg"
-        has_claims = draw_claims({chapter.paper.name: chapter.lines for chapter in chapters}, claims)
+        pictures = _draw_pictures(Path(directory), chapters, systems)
         values = {
             "title": f"Published and reproduced: {corpus.name} {corpus.direction}",
             "facts": [*_facts(experiments), *([REPLICA] if is_replicated else ()), LEGEND],
             "replica": REPLICA,
             "chapters": chapters,
-            "claims": claims if has_claims else None,
             "pictures": pictures,
             "all_systems": all_systems,
             "heads": HEADS,
         }
         for ending in ("md", "html"):
             write_page(experiment.reports / f"report.{ending}", f"report.{ending}.j2", **values)
+        headlines = [comparison.name for comparison in comparisons if comparison.table.headline]
         with replacing_folder(experiment.reports / "figures") as folder:
-            if has_claims:
-                shutil.copy(claims, folder)
+            for name in ("claims", "costs", *headlines):
+                if name in pictures:
+                    shutil.copy(pictures[name], folder)
             if experiments[0].scored:
                 draw_scores(experiments[0], folder / "bleu.svg")
-            for comparison in comparisons:
-                if comparison.name in pictures and comparison.table.headline:
-                    shutil.copy(pictures[comparison.name], folder)
     with replacing_folder(experiment.reports / "tables") as folder:
         for grid in (*(comparison.grid for comparison in comparisons), all_systems):
             if grid:
                 write_grid(folder, grid)
+
+
+def _draw_pictures(folder: Path, chapters: Sequence[Chapter], systems: Sequence[System]) -> dict[str, Path]:
+    """Draw the claims, what gains cost, and each paper's tables; return those that have something to show, by name."""
+    draws = {
+        "claims": partial(draw_claims, {chapter.paper.name: chapter.lines for chapter in chapters}),
+        "costs": partial(draw_costs, systems),
+    }
+    draws |= {
+        comparison.name: partial(draw_comparison, comparison)
+        for chapter in chapters
+        for comparison in chapter.comparisons
+    }
+    paths = {name: folder / f"{name}.svg" for name in draws}
+    return {
+        name: paths[name] for name in tracked(draws, "pictures", len(draws), "pictures") if draws[name](paths[name])
+    }
 
 
 def _facts(experiments: list[Results]) -> list[str]:

@@ -7,8 +7,7 @@ from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import DASH, NOTHING, TIMES, Cell, estimate_cell, gain_cells, value_cell
 from context_nmt.report.grid import Grid, GridRow, Heading, systems_by_command
 from context_nmt.report.papers.comparison import SPEED
-from context_nmt.report.papers.published import Paper
-from context_nmt.report.papers.training_costs import System, systems_of_one_recipe
+from context_nmt.report.papers.training_costs import System
 from context_nmt.results.table import Results
 
 NOTES = (
@@ -25,9 +24,8 @@ NOTES = (
 )
 
 
-def all_systems_grid(papers: dict[str, Paper], experiments: Sequence[Results]) -> Grid | None:
-    """Build the table for the first experiment and those with its recipe; None if no system has run."""
-    first, systems = experiments[0], systems_of_one_recipe(papers, experiments)
+def all_systems_grid(systems: Sequence[System], first: Results) -> Grid | None:
+    """Build the table of all systems with the recipe of the first experiment; None if none has run."""
     corpus, metric = first.settings.corpus, first.settings.significance.metric
     measures = [Measure(test, metric) for test in first.settings.corpus.held_out]
     measures = [measure for measure in measures if any(system.estimate(measure) for system in systems)]
@@ -35,11 +33,11 @@ def all_systems_grid(papers: dict[str, Paper], experiments: Sequence[Results]) -
         return None
     rows = [
         GridRow(
-            system.results.settings.label(system.variant),
+            f"{number}. {system.results.settings.label(system.variant)}",
             system.variant,
             tuple(cell if cell.command or cell.text != DASH else replace(cell, text="") for cell in cells),
         )
-        for system, cells in ((system, _cells(system, measures)) for system in systems)
+        for number, (system, cells) in enumerate(((system, _cells(system, measures)) for system in systems), start=1)
     ]
     signatures = sorted({signature for system in systems for signature in system.results.signatures(measures[0])})
     test = measures[0].test_set
