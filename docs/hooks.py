@@ -26,7 +26,7 @@ log = logging.getLogger("mkdocs.hooks")
 
 def on_files(files, config):
     """Add the results and the pictures that they and other pages show."""
-    pictures = {"results/figures/bleu.svg": ROOT / "reports/figures/bleu.svg"}
+    pictures = {"results/figures/headlines.svg": ROOT / "reports/figures/headlines.svg"}
     for page, source in RESULTS.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         for mark, _, target in LINK.findall(text):
@@ -43,7 +43,7 @@ def on_page_markdown(text, page, config, files):
     """Point links to files of the project, which work in a clone, to their pages here."""
     if page.file.src_uri not in RESULTS:
         up = "../" * len(Path(page.file.src_uri).parts)
-        for target, source in {**RESULTS, "results/figures/bleu.svg": "reports/figures/bleu.svg"}.items():
+        for target, source in {**RESULTS, "results/figures/headlines.svg": "reports/figures/headlines.svg"}.items():
             text = text.replace(f"({up}{source}", f"({up.removesuffix('../')}{target}")
     return text
 

@@ -22,7 +22,7 @@ def main() -> None:
     and under reports/
 
         report.md       every table and figure of the papers, published and reproduced side by side, with figures/ of
-                        their headlines, claims.svg, costs.svg and bleu.svg, the scores of all systems
+                        their headlines, claims.svg and costs.svg
         report.html     the same with all pictures, in one page that needs no other file and no network
         tables/         every table as NAME.csv, in rows with plain numbers, and as NAME.tex, for booktabs
         pages/          analyses.md     inside the systems: locality entropy, local attention, divergence, gates;

@@ -10,8 +10,7 @@ from shown import texts
 
 from context_nmt.files import write_lines
 from context_nmt.report.pictures.analyses import draw_analyses
-from context_nmt.report.pictures.scores import draw_learning_curves, draw_scores
-from context_nmt.results.number_text import mark
+from context_nmt.report.pictures.learning_curves import draw_learning_curves
 from context_nmt.results.reading import read_results
 
 pytestmark = pytest.mark.slow
@@ -28,21 +27,6 @@ def legend_of(picture):
     legend, shapes = text.split('id="legend_1"')[1], dict(re.findall(r'<path id="(m\w+)" d="([^"]+)"', text))
     dashes = re.findall(r'style="fill: none; (?:stroke-dasharray: ([^;]+); )?', legend)
     return dashes, [shapes[name] for name in re.findall(r'<use xlink:href="#(m\w+)"', legend)]
-
-
-def test_scores_show_every_variant_and_test_set(results, tmp_path):
-    draw_scores(results, tmp_path / "bleu.svg")
-    found = texts(tmp_path / "bleu.svg")
-    assert {"Transformer", "Gauss | half", "again", "alone", "dev", "test", "both"} <= set(found)
-    assert found.count("BLEU (sacrebleu)") == 3
-    assert "BLEU, birds en-de" in found
-    assert "94.57" in found
-    assert any("standard deviation over 2 seeds" in text for text in found)
-    gains = [estimate.gain for (_, measure), estimate in results.estimates.items() if measure.metric == "sacrebleu"]
-    marks = [mark(gain.p) for gain in gains if gain and mark(gain.p)]
-    assert marks
-    assert sorted(text[-2:] for text in found if text[-1] in "†‡") == sorted(marks)
-    assert any("‡ p < 0.01 in the system's own test" in text for text in found)
 
 
 def test_learning_curves_show_every_variant_once_and_differ_without_colour(results, tmp_path):
@@ -82,13 +66,13 @@ def test_of_many_variants_the_baselines_have_lines_of_their_own(tmp_path):
     assert found.count("12 other systems") == 1
 
 
-@pytest.mark.parametrize("name", ["bleu", "curves", "analyses"])
+@pytest.mark.parametrize("name", ["curves", "analyses"])
 def test_same_bytes_whatever_the_user_s_settings(results, tmp_path, name):
     def draw(path):
         if name == "analyses":
             draw_analyses(results, path.with_suffix(""))
             return (path.with_suffix("") / "locality_entropy.svg").read_bytes()
-        draw_scores(results, path) if name == "bleu" else draw_learning_curves(results, path)
+        draw_learning_curves(results, path)
         return path.read_bytes()
 
     before = draw(tmp_path / "first.svg")

@@ -25,9 +25,9 @@ from context_nmt.report.papers.verdicts import WORDS, Verdict
 from context_nmt.report.pictures.analyses import draw_analyses
 from context_nmt.report.pictures.claims import draw_claims
 from context_nmt.report.pictures.costs import draw_costs
+from context_nmt.report.pictures.learning_curves import draw_learning_curves
 from context_nmt.report.pictures.papers import draw_comparison
 from context_nmt.report.pictures.probes import draw_probes
-from context_nmt.report.pictures.scores import draw_learning_curves, draw_scores
 from context_nmt.results.reading import read_all, read_results
 from context_nmt.results.table import Results
 from context_nmt.results.writing import write_results
@@ -51,6 +51,15 @@ class Chapter:
     verdicts: list[Verdict]
     lines: list[ClaimLine]
     comparisons: list[Comparison]
+
+    @property
+    def headlines(self) -> list[ClaimLine]:
+        """The claims that its main systems gain over their baselines."""
+        rows = {row.variant: row for table in self.paper.tables for row in table.rows if row.variant in table.headline}
+        claims = [(line, line.verdict.claim) for line in self.lines if line.verdict.claim.variant in rows]
+        return [
+            line for line, claim in claims if claim.against == (rows[claim.variant].baseline,) and not claim.measure
+        ]
 
     @property
     def counts(self) -> str:
@@ -118,11 +127,9 @@ def write_report(experiment: Experiment) -> None:
             write_page(experiment.reports / f"report.{ending}", f"report.{ending}.j2", **values)
         headlines = [comparison.name for comparison in comparisons if comparison.table.headline]
         with replacing_folder(experiment.reports / "figures") as folder:
-            for name in ("claims", "costs", *headlines):
+            for name in ("claims", "headlines", "costs", *headlines):
                 if name in pictures:
                     shutil.copy(pictures[name], folder)
-            if experiments[0].scored:
-                draw_scores(experiments[0], folder / "bleu.svg")
     with replacing_folder(experiment.reports / "tables") as folder:
         for grid in (*(comparison.grid for comparison in comparisons), all_systems):
             if grid:
@@ -133,6 +140,7 @@ def _draw_pictures(folder: Path, chapters: Sequence[Chapter], systems: Sequence[
     """Draw the claims, what gains cost, and each paper's tables; return those that have something to show, by name."""
     draws = {
         "claims": partial(draw_claims, {chapter.paper.name: chapter.lines for chapter in chapters}),
+        "headlines": partial(draw_claims, {chapter.paper.name: chapter.headlines for chapter in chapters}),
         "costs": partial(draw_costs, systems),
     }
     draws |= {

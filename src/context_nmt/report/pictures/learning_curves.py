@@ -1,30 +1,22 @@
-"""Draw the scores of all systems and their learning curves."""
+"""Draw the learning curves of all systems."""
 
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullLocator
 
 from context_nmt.files import UserError
-from context_nmt.measures.rows import Measure
 from context_nmt.report.pictures.panels import (
-    COLOURS,
-    COLUMNS_OF_PANELS,
     corpus_name,
-    label_rows,
     legend,
     panels_of,
     style,
 )
-from context_nmt.results.estimates import Estimate
-from context_nmt.results.number_text import mark
 from context_nmt.results.table import Results
 from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.settings.run_layout import run_name
 
-MARKED = "† p < 0.05, ‡ p < 0.01 in the system's own test, with every seed"
 CURVES = {  # column of a learning curve: label of its axis
     "train_nll": "Training loss (nats per token)",
     "valid_perplexity": "Validation perplexity",
@@ -32,53 +24,6 @@ CURVES = {  # column of a learning curve: label of its axis
 }
 NO_POINTS = pd.Series(dtype=float)  # keeps the line in the legend
 MOST_LINES = 8  # of distinct style in a picture of learning curves; the others are grey
-
-
-def draw_scores(results: Results, path: Path) -> None:
-    """Draw the tested BLEU of every variant: a panel per test set, a dot per variant with its mark and deviation."""
-    settings, metric = results.settings, results.settings.significance.metric
-    variants = list(settings.variants)
-    notes = ["filled: compared with a baseline; open: without one"]
-    if len(settings.seeds) > 1:
-        notes.append(f"bars: standard deviation over {len(settings.seeds)} seeds")
-    with panels_of(path, len(results.test_sets), height=1.3 + 0.4 * len(variants)) as (figure, panels):
-        for panel in panels[1:]:
-            panel.sharex(panels[0])
-        for index, (panel, test_set) in enumerate(zip(panels, results.test_sets, strict=True)):
-            for row, variant in enumerate(variants):
-                estimate = results.estimate(variant, Measure(test_set, metric))
-                if estimate:
-                    _dot(panel, row, estimate, has_baseline=settings.variants[variant].baseline is not None)
-            is_first = index % COLUMNS_OF_PANELS == 0
-            label_rows(panel, [settings.label(name) if is_first else "" for name in variants], top=-0.8)
-            panel.margins(x=0.25)
-            panel.set_title(test_set, fontsize=10)
-            panel.set_xlabel(f"BLEU ({metric})")
-        figure.suptitle(f"BLEU, {corpus_name(settings)}")
-        if any(text.get_text()[-1] in "†‡" for panel in panels for text in panel.texts):
-            notes.append(MARKED)
-        figure.supxlabel("; ".join(notes), fontsize=8)
-
-
-def _dot(panel: Axes, place: int, number: Estimate, *, has_baseline: bool) -> None:
-    panel.errorbar(
-        [number.mean],
-        [place],
-        xerr=[number.deviation] if number.seeds > 1 else None,
-        fmt="o",
-        color="black",
-        markerfacecolor=COLOURS[0] if has_baseline else "white",
-        markersize=7,
-        capsize=4,
-    )
-    panel.annotate(
-        f"{number.mean:.2f}{mark(number.gain.p) if number.gain else ''}",
-        (number.mean, place),
-        (0, 7),
-        textcoords="offset points",
-        ha="center",
-        fontsize=8,
-    )
 
 
 def draw_learning_curves(results: Results, path: Path) -> None:
