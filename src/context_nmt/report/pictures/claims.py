@@ -22,32 +22,38 @@ MARKS: dict[str, dict[str, Any]] = {
 PUBLISHED: dict[str, Any] = {"marker": "D", "markerfacecolor": "white", "color": "black", "markersize": 4}
 PERCENTAGES = ("accuracy", "bleu", "sacrebleu", "d_bleu", "chrf", "ter", "lexical", "ngram", "probe")
 ACROSS = (
-    "difference, to the right if as claimed; bars: 95% interval over seeds\n"
-    "points of BLEU or of 100%; hundredths of other measures; logarithmic from 1"
+    "difference, to the right if as claimed; bars: 95% interval over seeds; BLEU and percentages\n"
+    "in points, other measures in hundredths; the axis is logarithmic beyond 1"
 )
 LETTERS = 46  # of a claim on one line
-INCHES = 0.33  # per row
+INCHES = 0.31  # per row
 
 
 def draw_claims(lines: dict[str, Sequence[ClaimLine]], path: Path) -> bool:
     """Draw the claims that an experiment can test, by the name of their paper; return whether there are any."""
-    ran = {name: [line for line in of_paper if line.verdict.outcome] for name, of_paper in lines.items()}
-    ran = {name: of_paper for name, of_paper in ran.items() if of_paper}
-    if not ran:
+    rows: list[str | ClaimLine] = []
+    for name, of_paper in lines.items():
+        ran = [line for line in of_paper if line.verdict.outcome]
+        rows += [name, *ran] if ran else []
+    if not rows:
         return False
-    heights = [0.3 + INCHES * len(of_paper) for of_paper in ran.values()]
-    with panels_of(path, len(ran), heights=heights, as_text=True, width=6.2) as (figure, panels):
-        for panel, (name, of_paper) in zip(panels, ran.items(), strict=True):
-            for row, line in enumerate(of_paper):
-                _draw_line(panel, row, line)
-            label_rows(panel, [fill(line.texts[0], LETTERS) for line in of_paper], fontsize=8)
-            panel.axvline(0, color="black", linewidth=0.8)
-            panel.set_xscale("symlog", linthresh=1, linscale=0.8)
-            panel.set_xlim(-100, 100)
-            panel.set_xticks([-10, -1, 0, 1, 10], ["−10", "−1", "0", "1", "10"], fontsize=8)  # noqa: RUF001
-            panel.tick_params(axis="x", which="minor", bottom=False)
-            panel.set_title(name, fontsize=9, loc="left", fontweight="bold")
-        panels[-1].set_xlabel(ACROSS, fontsize=8)
+    with panels_of(path, 1, heights=[0.6 + INCHES * len(rows)], width=6.2, as_text=True) as (figure, (panel,)):
+        for place, row in enumerate(rows):
+            if isinstance(row, str):
+                panel.axhspan(place - 0.5, place + 0.5, color="0.93", zorder=0)
+            else:
+                _draw_line(panel, place, row)
+        labels = [row if isinstance(row, str) else fill(row.texts[0], LETTERS) for row in rows]
+        label_rows(panel, labels, fontsize=8)
+        for row, label in zip(rows, panel.get_yticklabels(), strict=True):
+            label.set_fontweight("bold" if isinstance(row, str) else "normal")
+        panel.axvline(0, color="black", linewidth=0.8)
+        panel.set_xscale("symlog", linthresh=1, linscale=0.8)
+        panel.set_xlim(-100, 100)
+        panel.set_xticks([-10, -1, 0, 1, 10], ["−10", "−1", "0", "1", "10"], fontsize=8)  # noqa: RUF001
+        panel.tick_params(axis="x", which="both", top=True, labeltop=True)
+        panel.tick_params(axis="x", which="minor", bottom=False, top=False)
+        figure.suptitle(ACROSS, fontsize=8)
         handles = {word: Line2D([], [], linestyle="none", **marks) for word, marks in MARKS.items()}
         handles |= {"published": Line2D([], [], linestyle="none", **PUBLISHED)}
         handles |= {"margin of an equal result": Line2D([], [], color="0.85", linewidth=5)}
