@@ -68,9 +68,10 @@ class Outcome:
 
     @property
     def experiment(self) -> str:
-        """The experiment's name, or the corpus and direction of the one that is reported."""
+        """The experiment's name, or the corpus and direction of the one that is reported; whether it is out of date."""
         corpus = self.results.settings.corpus
-        return self.results.name or f"{corpus.name} {corpus.direction}"
+        name = self.results.name or f"{corpus.name} {corpus.direction}"
+        return f"{name}, out of date" if self.is_out_of_date else name
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -81,6 +82,11 @@ class Outcome:
     def is_primary(self) -> bool:
         """Whether the claim is judged by this experiment."""
         return self.results.folder == self.claim.experiment
+
+    @property
+    def is_out_of_date(self) -> bool:
+        """Whether one of its systems has results of other code, settings or text than those of now."""
+        return not set(self.systems).isdisjoint(self.results.out_of_date)
 
     @property
     def is_cost(self) -> bool:

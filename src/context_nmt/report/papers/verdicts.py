@@ -71,8 +71,8 @@ def _obstacle(outcome: Outcome) -> str:
         return "costs have no seeds"
     if not outcome.is_primary:
         return f"{outcome.claim.experiment} decides"
-    if set(outcome.systems) & set(outcome.results.out_of_date):
-        return f"{_seeds(outcome)}, out of date"
+    if outcome.is_out_of_date:
+        return "out of date"
     return "" if len(outcome.differences) >= SEEDS else _seeds(outcome)
 
 
