@@ -438,7 +438,7 @@ def test_every_claim_is_on_a_line_of_both_pages(root):
         assert all(escape_html(line.texts[0]) in pages[1] for line in lines[name])
         assert f"Of its {len(lines[name])} claims: 0 as claimed, 0 the other way, " in section
     ran = {line.texts[0]: line.texts for line in lines["dual_contextual"] if line.verdict.outcome}
-    assert ran["Dec-DC is better than the Transformer"][3].startswith("more: dual_context_decoder 9")
+    assert ran["Dec-DC is better than the Transformer"][3].startswith("more, out of date: dual_context_decoder 9")
     encoder = ran["Enc-DC is better than the Transformer"]
     assert (encoder[1], encoder[2], encoder[5]) == ("Table 1", "+0.89", "")
     assert encoder[4] == "no verdict (miniature-five-seeds decides)"
