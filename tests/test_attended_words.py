@@ -16,10 +16,11 @@ from context_nmt.files import UserError, write_json, write_lines
 from context_nmt.measures.attention.attended_words import attended_words
 from context_nmt.measures.attention.recording import Analysed
 from context_nmt.models.building import build
-from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
+from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run, model_metadata, save, weights_of
 from context_nmt.models.plans import Filling, TrainingPlan
 from context_nmt.report.attended_words import print_attended_words
 from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.layout import Layout
 from context_nmt.transformer.attention import Shows
 
 SETTINGS = DecodingSettings(iterations=3, length_beam=2)
@@ -34,6 +35,10 @@ VARIANTS = {
         "slots": {"cross_attention": {"mechanism": "context_aware_cross_attention", "window": 1}},
     },
     "other": {"model": {"norm": "post"}},
+    "joined_to_one_sentence": {"model": {"kind": "concatenation", "previous_sources": 1}},
+    "joined_to_one_sentence_and_target": {
+        "model": {"kind": "concatenation", "previous_sources": 1, "previous_targets": 1}
+    },
 }
 SOURCES = ["a a", "a b@@ c d", "d"]
 TARGETS = ["z", "X@@ y z x@@ y", "x@@ y"]
@@ -163,20 +168,40 @@ def printed(experiment, capsys, *runs, **options):
     return capsys.readouterr().out
 
 
+def by_first_word(out):
+    return {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
+
+
 def test_runs_are_compared_on_the_first_sentence_with_the_word(experiment, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "160")
+    """In a terminal of 80 columns, with whole names."""
+    monkeypatch.setenv("COLUMNS", "80")
     out = printed(experiment, capsys, *(f"{variant}-1" for variant in VARIANTS))
-    lines = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
+    lines = by_first_word(out)
     assert "sentence 2" in out
     assert lines["source:"] == ["source:", "a", "bc", "d"]
     assert lines["reference:"] == ["reference:", "Xy", "z", "xy"]
-    for variant in ("plain-1", "other-1"):  # the reference has the word
-        words, weights = lines[variant][1:7:2], [float(weight) for weight in lines[variant][2:8:2]]
+    for variant in VARIANTS.keys() - {"masked", "gated"}:  # they read the reference, which has the word
+        words, weights = lines[f"{variant}-1"][1:7:2], [float(weight) for weight in lines[f"{variant}-1"][2:8:2]]
         assert set(words) <= {"a", "bc", "d", "</s>"}
         assert weights == sorted(weights, reverse=True)
-        assert lines[variant][7:] == ["Xy", "z", "xy"]
+        assert f"{variant}-1:" not in lines
     assert {"masked-1", "gated-1"} <= set(lines)
     assert "sentence 3" in printed(experiment, capsys, "plain-1", sentence=3)
+
+
+def test_runs_that_are_analysed_without_their_previous_sentences_are_named(experiment, capsys):
+    joined = [f"{variant}-1" for variant in VARIANTS if variant.startswith("joined")]
+    assert printed(experiment, capsys, "plain-1", *joined).splitlines()[-1].endswith(f": {', '.join(joined)}")
+    assert printed(experiment, capsys, "plain-1").splitlines()[-1].startswith("reference: ")
+
+
+def test_a_word_may_be_of_the_translation_alone(experiment, capsys):
+    corpus = BinarizedCorpus(experiment.binarized)
+    model = load_run(experiment.model("masked-1"), torch.device("cpu"), corpus)
+    translation = attended_words(Analysed(model, corpus, "valid", SETTINGS), 2, "absent").translation
+    lines = by_first_word(printed(experiment, capsys, "masked-1", sentence=3, word=translation[0].upper()))
+    assert lines["masked-1"][1] in ("d", "</s>")
+    assert lines.get("masked-1:", ["masked-1:", "xy"])[1:] == translation
 
 
 @pytest.mark.parametrize(
@@ -186,11 +211,18 @@ def test_runs_are_compared_on_the_first_sentence_with_the_word(experiment, capsy
         (["plain-1"], {"sentence": 4}, "--sentence is 4; valid has the sentences 1 to 3"),
         (["plain-1"], {"sentence": 0}, "--sentence is 0"),
         (["plain-1"], {"word": "w"}, "--word is w, which no reference of valid has"),
-        (["none-1"], {}, "no variant 'none'"),
-        (["plain"], {}, "no variant ''"),
-        (["plain-2"], {}, "plain-2"),
+        (["plain-1"], {"word": "z", "sentence": 3}, "--word is z, which sentence 3 of valid has neither"),
+        (["plain-1"], {"word": ""}, "--word is empty"),
+        (["none-1"], {}, "runs/models/none-1: no trained run .* gated-1, .*, plain-1$"),
+        (["plain"], {}, "runs/models/plain: no trained run .* VARIANT-SEED, such as plain-1$"),
+        (["plain-1", "plain-2"], {}, "runs/models/plain-2: no trained run .* such as plain-1$"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(experiment, capsys, runs, options, message):
     with pytest.raises(UserError, match=message):
         printed(experiment, capsys, *runs, **options)
+
+
+def test_a_folder_without_runs_is_refused(tmp_path, capsys):
+    with pytest.raises(UserError, match=r"runs/models/plain-1: no trained run .*`make repro`"):
+        printed(Layout(tmp_path), capsys, "plain-1")

@@ -185,9 +185,9 @@ def experiment(tmp_path_factory):
     return experiment
 
 
-def shown(experiment, output, variant="joint", **options):
+def shown(experiment, output, variant="joint", seed=1, **options):
     show_document(
-        experiment, variant, 1, **{"test": "valid", "document": 2, "most": 9} | options, output=output, device="cpu"
+        experiment, variant, seed, **{"test": "valid", "document": 2, "most": 9} | options, output=output, device="cpu"
     )
     return output.read_text(encoding="utf-8")
 
@@ -214,6 +214,7 @@ def test_a_word_of_a_document_becomes_a_picture(experiment, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"seed": 2}, "runs/models/joint-2: no trained run .* such as joint-1$"),
         ({"document": 15}, "--document is 15; valid has the documents 1 to 14"),
         ({"document": 0}, "--document is 0; valid has the documents 1 to 14"),
         ({"test": "train"}, r"--test is train; the test sets are valid \(corpus.tests\)"),

@@ -102,5 +102,5 @@ def test_a_folder_that_exists_stays_as_it_is(text, tmp_path):
     run = make_run(tmp_path / "run", text)
     with pytest.raises(UserError, match="exists already"):
         export(run, run)
-    with pytest.raises(UserError, match="no such checkpoint"):
+    with pytest.raises(UserError, match="no trained run"):
         export(tmp_path, tmp_path / "exported")

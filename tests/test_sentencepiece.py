@@ -142,10 +142,29 @@ def test_what_a_model_writes_is_one_line_of_text(tmp_path):
         assert segmenter.tokens(units) == text
 
 
+FEWEST = len(SPECIALS) + 256 + len({*SENTENCE.replace(" ", "\u2581")})  # pieces: all bytes and characters
+
+
+def test_a_text_with_fewer_pieces_than_allowed_is_noted(tmp_path, capsys):
+    build(tmp_path / "few", [SENTENCE], PLAIN, pieces(pieces=FEWEST))
+    assert "note" not in capsys.readouterr().err
+    root = build(tmp_path / "many", [SENTENCE], PLAIN, pieces(pieces=1_000_000, joint=False))
+    notes = [line for line in capsys.readouterr().err.splitlines() if line.startswith("note: ")]
+    for language, note in zip(("en", "de"), notes, strict=True):
+        size = len(Segmenter(root / "subwords", language).vocabulary())
+        assert f"sentencepiece.{language}.model" in note
+        assert f" {size:,} " in note
+        assert "1,000,000" in note
+
+
 def test_what_cannot_be_learned_or_loaded_is_named(tmp_path):
     root = build(tmp_path, [SENTENCE], PLAIN, pieces())
     before = sorted(path.name for path in (root / "subwords").iterdir())
-    for wrong, message in ((pieces(pieces=5), r"units\.pieces is 5; .*smaller"), (pieces(joint=False), "no such file")):
+    for wrong, message in (
+        (pieces(pieces=3), rf"units\.pieces is 3; .*at least {FEWEST}$"),
+        (pieces(pieces=FEWEST - 1, model_type="bpe"), rf"units\.pieces is {FEWEST - 1}; .*at least {FEWEST}$"),
+        (pieces(joint=False), "no such file"),
+    ):
         if message == "no such file":
             (root / "tokenized/train.de").unlink()
         with pytest.raises(UserError, match=message):

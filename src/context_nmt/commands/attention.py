@@ -19,7 +19,9 @@ def attention(
 
     The table has a row per run, with the largest weights of the cross-attention (Ding et al. 2020, table 1): means over
     heads and layers. An autoregressive model reads the reference; a masked model translates, and the weights are those
-    of its last iteration. A translation without the word has dashes. Run it in the experiment's folder.
+    of its last iteration. A translation without the word has dashes; translations that differ from the reference are
+    below the table. A model that joins sentences reads this one alone. Words are Moses tokens; those of sentencepiece
+    end at spaces and punctuation. Run it in the experiment's folder, after `make repro`.
 
     Reads
 
@@ -29,7 +31,7 @@ def attention(
 
     Writes
 
-        standard output                        the table, the source and the reference
+        standard output                        the table, source, reference and translations
 
     For example
 

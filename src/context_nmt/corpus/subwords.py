@@ -6,6 +6,7 @@ comes back as it was, except for U+2581, which stands for a space in the pieces.
 """
 
 import io
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -20,10 +21,20 @@ from subword_nmt.learn_bpe import learn_bpe
 
 from context_nmt.corpus.cyrillic import to_cyrillic, to_latin
 from context_nmt.corpus.documents import copy_documents
-from context_nmt.corpus.vocabulary import BEGIN, END, JOINER, PADDING, UNKNOWN, Vocabulary, count_units, join_units
+from context_nmt.corpus.vocabulary import (
+    BEGIN,
+    END,
+    JOINER,
+    PADDING,
+    SPECIALS,
+    UNKNOWN,
+    Vocabulary,
+    count_units,
+    join_units,
+)
 from context_nmt.corpus.workers import in_parallel
 from context_nmt.files import UserError, iterate_lines, read_json, read_lines, replacing_folder, write_json, write_lines
-from context_nmt.progress import tracked
+from context_nmt.progress import say, tracked
 from context_nmt.settings.text import CorpusSettings, UnitSettings
 
 THREADS = 16  # of sentencepiece: a model depends on their number, but not on the cores that run them
@@ -45,7 +56,10 @@ def segment_corpus(tokenized: Path, destination: Path, corpus: CorpusSettings, u
             texts = {"joint": [*training.values()]} if units.joint else {name: [training[name]] for name in languages}
             models = in_parallel(partial(learn_pieces, units), texts.values(), workers=2)  # so that Ctrl-C ends it
             for name, model in zip(texts, models, strict=True):
-                (folder / f"sentencepiece.{name}.model").write_bytes(model)
+                path = folder / f"sentencepiece.{name}.model"
+                path.write_bytes(model)
+                if (size := _load_pieces(path).get_piece_size()) < units.pieces:
+                    say(f"note: {path.name}: the text has only {size:,} pieces of the {units.pieces:,} (units.pieces)")
         elif units.kind == "bpe":
             learned_from = {"joint": words[corpus.source] + words[corpus.target]} if units.joint else words
             learn = learn_merges_of_two_scripts if units.joint == "transliterated" else learn_merges
@@ -111,7 +125,7 @@ def learn_pieces(units: UnitSettings, paths: list[Path]) -> bytes:
             sentence_iterator=lines,
             model_writer=model,
             model_type=units.model_type,
-            vocab_size=units.pieces,
+            vocab_size=max(units.pieces, len(SPECIALS)),  # with fewer, it would not say how many it needs
             hard_vocab_limit=False,  # a short text has fewer pieces
             byte_fallback=True,
             normalization_rule_name="identity",
@@ -123,8 +137,9 @@ def learn_pieces(units: UnitSettings, paths: list[Path]) -> bytes:
             minloglevel=2,  # errors, which are raised
         )
     except RuntimeError as error:
-        reason = str(error).rpartition("] ")[2]
-        raise UserError(f"units.pieces is {units.pieces}; sentencepiece refuses it: {reason}") from None
+        needed = re.search(r"required_chars\. \d+ vs (\d+)", str(error))
+        reason = f"this text needs at least {needed[1]}" if needed else f"sentencepiece refuses it: {error}"
+        raise UserError(f"units.pieces is {units.pieces}; {reason}") from None
     return model.getvalue()
 
 

@@ -18,7 +18,7 @@ from context_nmt.decoding.search import Hypothesis
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.decoding.workers import usable
 from context_nmt.files import UserError, decoded_lines, replacing_folder, write_lines
-from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
+from context_nmt.models.checkpoints import load_run, weights_of_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.processes import processes
 from context_nmt.progress import tracked
@@ -100,8 +100,7 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
     that looks at previous sentences, empty lines separate documents.
     Raise UserError for a folder without a run, a beam that is not positive and input that is not UTF-8.
     """
-    if not (folder / RUN_WEIGHTS).is_file():
-        raise UserError(f"{folder}: no trained run ({RUN_WEIGHTS}); give a folder like runs/models/VARIANT-SEED")
+    weights_of_run(folder)  # first: without them, the other files are missing, too
     settings = dataclasses.replace(read_settings(DecodingSettings, folder / "decoding.json"), n_best=1)
     if beam is not None:
         if beam < 1:

@@ -100,9 +100,23 @@ def model_metadata(plan: ModelPlan, source_vocabulary: int, target_vocabulary: i
     return {"plan": plan.to_dict(), "vocabulary": {"source": source_vocabulary, "target": target_vocabulary}}
 
 
+def weights_of_run(folder: Path) -> Path:
+    """Return the file of a run's weights; raise UserError with the names of trained runs if there is none."""
+    path = folder / RUN_WEIGHTS
+    if not path.is_file():
+        runs = sorted(weights.parent.name for weights in folder.parent.glob(f"*/{RUN_WEIGHTS}"))
+        variants = (folder.name, folder.name.rpartition("-")[0])  # the seed may be what is missing
+        named = ", ".join([run for run in runs if run.rpartition("-")[0] in variants] or runs)
+        hint = "there is no other; run `make repro`, then this in the folder of the experiment"
+        if runs:
+            hint = f"runs are named VARIANT-SEED, such as {named}"
+        raise UserError(f"{folder}: no trained run ({RUN_WEIGHTS}); {hint}")
+    return path
+
+
 def load_run(folder: Path, device: torch.device, corpus: BinarizedCorpus | None = None) -> Model:
     """Load the model of a run's folder, in evaluation mode; raise UserError if it does not fit the vocabularies."""
-    path = folder / RUN_WEIGHTS
+    path = weights_of_run(folder)
     weights, metadata = load(path)
     try:
         plan, sizes = ModelPlan.from_dict(metadata["plan"]), metadata["vocabulary"]

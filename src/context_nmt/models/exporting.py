@@ -10,7 +10,7 @@ from torch import nn
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END, SPECIALS, UNKNOWN
 from context_nmt.files import UserError, replacing_folder
-from context_nmt.models.checkpoints import RUN_WEIGHTS, load_metadata, load_run
+from context_nmt.models.checkpoints import load_metadata, load_run, weights_of_run
 from context_nmt.models.mechanisms import PLAIN
 from context_nmt.models.plans import ModelPlan
 from context_nmt.transformer.embedding import Embedding, sinusoids
@@ -25,7 +25,7 @@ def export(run: Path, folder: Path) -> None:
     """
     if folder.exists():
         raise UserError(f"{folder}: exists already; name a new folder")
-    path = run / RUN_WEIGHTS
+    path = weights_of_run(run)
     plan = ModelPlan.from_dict(load_metadata(path)["plan"])
     _check(plan, path)
     try:

@@ -13,7 +13,7 @@ from context_nmt.decoding.workers import usable
 from context_nmt.files import UserError
 from context_nmt.measures.attention.earlier_sentences import Looks, looks, modules_that_show
 from context_nmt.measures.discourse.word_accuracy import PRONOUNS
-from context_nmt.models.checkpoints import load_run
+from context_nmt.models.checkpoints import load_run, weights_of_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.progress import say
@@ -60,7 +60,9 @@ def show_document(
     """
     if word and output.suffix != ".svg":
         raise UserError(f"--word is {word}, but --output is {output}; it is only for a picture, FILE.svg")
-    corpus, run = BinarizedCorpus(experiment.binarized), run_name(variant, seed)
+    run = run_name(variant, seed)
+    weights_of_run(experiment.model(run))  # first: without a run, the other files are missing, too
+    corpus = BinarizedCorpus(experiment.binarized)
     lines = list(_document(corpus, test, document))[:most]
     settings, torch_device = read_settings(DecodingSettings, experiment.plan(variant, "decoding")), device_named(device)
     model = load_run(experiment.model(run), torch_device, corpus)
