@@ -157,7 +157,6 @@ def status(
     For example
 
         context-nmt corpus status
-        context-nmt corpus status aspec
     """
     import os
 
