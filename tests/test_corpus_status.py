@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from context_nmt.commands.corpus import status
-from context_nmt.files import read_json
+from context_nmt.files import UserError, read_json
 
 FILE = {"url": "http://127.0.0.1:9/a.en", "sha256": None, "to": "train.en"}
 TEXT = {"format": "text", "licence": "free", "homepage": "none"}
@@ -31,6 +31,8 @@ def project(tmp_path, monkeypatch):
             (tmp_path / folder / f"train.{language}").write_text("a\n" * lines)
         (tmp_path / folder / "train.documents").write_text("0\n")
         (tmp_path / folder / "test.en").write_text("b\n")
+        for other in ("test.bound.en", "pronouns.en-de.jsonl", "test.gold.jsonl"):
+            (tmp_path / folder / other).write_text("{}\n" * 9)
     (tmp_path / "mirror/licensed").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DATA_MIRROR", raising=False)
@@ -49,7 +51,7 @@ def test_a_corpus_is_here_in_the_project_or_in_an_experiment(project):
         "here": os.path.join("data", "here"),
         "inside": os.path.join("experiments", "one", "data", "inside"),
     }
-    assert (corpora["here"]["sentences"], corpora["here"]["bytes"]) == (4, 16)
+    assert (corpora["here"]["sentences"], corpora["here"]["bytes"]) == (4, 97)
     assert (corpora["inside"]["sentences"], corpora["away"]["sentences"]) == (3, None)
     assert corpora["away"]["licence"] == "free"
 
@@ -74,15 +76,30 @@ def test_what_is_not_here_can_be_had_somewhere(project, monkeypatch):
     )
 
 
-def test_the_table_has_every_corpus_and_is_followed_by_the_steps_for_a_person(project, monkeypatch, capsys):
+def test_the_table_has_every_corpus_and_that_of_one_is_followed_by_the_steps_for_a_person(project, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "200")
     status()
     printed = capsys.readouterr().out
     for name in found(project):
         assert f" {name} " in printed
-    assert "Sign the form, and wait." in printed
-    assert "DATA_MIRROR/licensed/a.en" in printed
+    assert "corpus status NAME" in printed
+    assert "Sign the form" not in printed
+    status("licensed")
+    printed = capsys.readouterr().out
+    assert "licensed/a.en: Sign the form, and wait." in printed
+    assert " away " not in printed
     (project / "data/licensed").mkdir()
     (project / "data/licensed/train.en").write_text("a\n")
-    status()
-    assert "Sign the form" not in capsys.readouterr().out
+    for name in (None, "licensed"):
+        status(name)
+        printed = capsys.readouterr().out
+        assert "Sign the form" not in printed
+        assert "corpus status NAME" not in printed
+
+
+def test_other_folders_and_names_are_refused(project, monkeypatch):
+    with pytest.raises(UserError, match=r"no corpus 'toy'; there are tiny, .*licensed"):
+        status("toy")
+    monkeypatch.chdir(project / "data")
+    with pytest.raises(UserError, match=r"data/params\.yaml: no such file; run this in the project's folder"):
+        status()

@@ -17,11 +17,14 @@ from typing import ClassVar, get_args
 import pytest
 import sacrebleu.dataset.base
 import sacrebleu.utils
+import urllib3
 import yaml
 from made_up_mirror import FORMATS, write_catalogue, write_mirror
 from made_up_wmt import tarred, zipped
 from sacrebleu.dataset.fake_sgml import FakeSGMLDataset
+from test_bad_input import files_of_at_most
 
+from context_nmt.commands.corpus import download as command
 from context_nmt.corpus.catalogue import Format, read_catalogue, read_entry
 from context_nmt.corpus.contrastive import read_contrastive_set
 from context_nmt.corpus.documents import read_documents
@@ -139,11 +142,36 @@ def test_a_mirror_may_be_an_address_and_the_origin_follows(mirror, served):
     assert read_lines(download(mirror, [file], place=f"{served}/elsewhere") / "train.en") == ["b"]
 
 
+def test_the_command_says_what_it_does_and_where_the_corpus_is(mirror, monkeypatch, capsys):
+    file = {"to": "train.en", **put(mirror, "a.en", b"a\n")}
+    download(mirror, [file])
+    capsys.readouterr()
+    monkeypatch.chdir(mirror.parent)
+    monkeypatch.setenv("DATA_MIRROR", str(mirror))
+    for output in (None, Path("elsewhere/toy")):
+        command("toy", output)
+        lines = capsys.readouterr().err.splitlines()
+        assert lines[0].startswith("toy: ")
+        assert lines[-1].endswith(str(output or Path("data/toy")))
+    monkeypatch.chdir(mirror)
+    with pytest.raises(UserError, match="no such file; run this in the project's folder"):
+        command("toy")
+
+
 def test_what_is_nowhere_is_listed_with_every_place(mirror, served):
     file = {"to": "train.en", "url": f"{served}/toy/none.en", "sha256": None}
     with pytest.raises(UserError, match=r"mirror/toy/none\.en: .*No such file.*; http://.*none\.en: 404"):
         download(mirror, [file])
     assert sorted(path.name for path in (mirror.parent / "data").iterdir()) == [".downloads", "params.yaml"]
+
+
+def test_a_host_that_cannot_be_reached_is_one_short_line(mirror, monkeypatch):
+    monkeypatch.setattr(urllib3.Retry, "sleep", lambda *_: None)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    file = {"to": "train.en", "url": f"{ORIGIN}/a.en", "sha256": None}
+    with pytest.raises(UserError, match=r"a\.en: 127\.0\.0\.1 cannot be reached\. .*toy/a\.en.*DATA_MIRROR") as error:
+        download(mirror, [file], place="")
+    assert "HTTPConnection" not in str(error.value)
 
 
 def test_what_a_person_must_fetch_comes_from_the_mirror_alone(mirror, served):
@@ -184,6 +212,87 @@ def test_a_download_that_was_complete_is_not_fetched_again(mirror):
     (mirror / "toy" / "a.en").unlink()
     second["sha256"] = hashlib.sha256(b"x\n").hexdigest()
     assert read_lines(download(mirror, [first, second]) / "train.en") == ["a"]
+
+
+def unknown(mirror, name, content):
+    """A file of the mirror whose checksum the entry lacks."""
+    return put(mirror, name, content) | {"sha256": None}
+
+
+LOGIN = b"<html>Sign in to download this file</html>\n"
+CHAT = json.dumps({"1": [{"speaker": who, "source": "a", "target": "b"} for who in ("agent", "customer")]}).encode()
+PACKED = tarred({"a.en": b"a\n" * 9})
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "bad", "good"),
+    [
+        ("a.txt", {"to": "_ ||| train.en"}, b"0.9 ||| a ||| b\n", b"0.9 ||| a\n"),
+        ("a.en", {"to": "train.en"}, "schön\n".encode("latin-1"), "schön\n".encode()),
+        ("a.en", {"to": "train.en"}, b"", b"a\n"),
+        ("a.en.gz", {"to": "train.en"}, gzip.compress(b""), gzip.compress(b"a\n")),
+        ("a.tgz", {"members": {"a.en": "train.en"}}, LOGIN, PACKED),
+        ("a.tgz", {"members": {"a.en": "train.en"}}, PACKED[:-40], PACKED),
+        ("a.json", {"to": "train", "format": "bcontrast"}, LOGIN, CHAT),
+        ("a.json", {"to": "train", "format": "bcontrast"}, CHAT.replace(b'"b"', b'"b\\nc"'), CHAT),
+    ],
+    ids=["fields", "bytes", "empty", "empty gzip", "login page", "truncated", "no JSON", "line break"],
+)
+@pytest.mark.parametrize("is_folder", [True, False], ids=["folder", "server"])
+def test_a_file_that_is_wrong_is_named_and_can_be_replaced(mirror, served, is_folder, name, entry, bad, good):
+    place = str(mirror) if is_folder else served
+    file = entry | unknown(mirror, name, bad)
+    with pytest.raises(UserError, match=re.escape(f"{place}/toy/{name}")) as error:
+        download(mirror, [file], place=place)
+    assert not re.search(r"\.partial|\.downloads|\n", str(error.value))
+    assert not (mirror.parent / "data/toy").exists()
+    assert not (mirror.parent / "data/checksums.json").exists()
+    put(mirror, name, good)
+    corpus = download(mirror, [file], place=place)
+    assert read_lines(corpus / "train.en")
+    assert read_json(corpus.parent / "checksums.json") == {file["url"]: hashlib.sha256(good).hexdigest()}
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.de", b"x\ny\n"), ("a.en", b"a\n")])
+def test_either_of_two_files_with_unequal_lines_can_be_replaced(mirror, name, content):
+    english = {"to": "train.en"} | unknown(mirror, "a.en", b"a\nb\n")
+    german = {"to": "train.de"} | unknown(mirror, "a.de", b"x\n")
+    with pytest.raises(UserError, match=r"train\.de 1, train\.en 2 \(from .*toy/a\.en, .*toy/a\.de\)"):
+        download(mirror, [english, german])
+    assert not (mirror.parent / "data/checksums.json").exists()
+    put(mirror, name, content)
+    corpus = download(mirror, [english, german])
+    assert len(read_lines(corpus / "train.de")) == len(read_lines(corpus / "train.en")) == len(content.splitlines())
+
+
+def test_a_right_file_that_does_not_fit_its_entry_is_kept(mirror):
+    file = {"to": "_ ||| train.en", **put(mirror, "a.txt", b"a\n")}
+    with pytest.raises(UserError, match=r"a\.txt: not of format text \(line 1 has 1 fields"):
+        download(mirror, [file])
+    (mirror / "toy/a.txt").unlink()
+    assert read_lines(download(mirror, [file | {"to": "train.en"}]) / "train.en") == ["a"]
+
+
+def test_a_download_without_a_checksum_is_not_fetched_again_but_a_file_of_a_folder_is(mirror, served):
+    files = [{"to": f"train.{side}"} | unknown(mirror, f"a.{side}", b"a\n") for side in ("en", "de")]
+    (mirror / "toy/a.de").unlink()
+    for place in (served, str(mirror)):
+        put(mirror, "a.en", f"from {place}\n".encode())
+        with pytest.raises(UserError, match=r"a\.de cannot be downloaded: "):
+            download(mirror, files, place=place)
+    assert not (mirror.parent / "data/checksums.json").exists()
+    put(mirror, "a.en", b"changed\n")
+    put(mirror, "a.de", b"a\n")
+    assert read_lines(download(mirror, files, place=served) / "train.en") == [f"from {mirror}"]
+
+
+def test_a_full_disk_is_not_the_fault_of_a_file(mirror):
+    packed = tarred({"train.tags.en-de.en": b"<title>a</title>\n" + b"a\n" * 50_000})
+    file = unknown(mirror, "a.tgz", packed) | {"members": {"train.tags.en-de.en": "train.en"}}
+    with files_of_at_most(10_000), pytest.raises(UserError, match=r"data/toy: cannot be written"):
+        download(mirror, [file], format="iwslt")
+    assert (mirror.parent / "data/.downloads/toy/a.tgz").is_file()
+    assert len(read_lines(download(mirror, [file], format="iwslt") / "train.en")) == 50_000
 
 
 def from_server(breaking, sha256="right"):
@@ -410,7 +519,7 @@ def test_several_sets_of_sacrebleu_are_one_split_with_the_documents_of_all(mirro
 def test_the_sets_of_another_format_than_text_are_text(mirror):
     for name, content in (("newstest.en", b"one\n"), ("newstest.de", b"eins\n"), ("newstest.documents", b"0\n")):
         put(mirror, name, content)
-    chats = {"to": "train", **put(mirror, "chats.json", b"{}")}
+    chats = {"to": "train", **put(mirror, "chats.json", CHAT)}
     wanted = [{"name": "wmt14/full", "pair": "en-de", "split": "newstest"}]
     corpus = download(mirror, [chats], format="bcontrast", sacrebleu=wanted)
     assert read_lines(corpus / "newstest.de") == ["eins"]

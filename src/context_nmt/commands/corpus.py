@@ -101,7 +101,7 @@ def download(
     Writes
 
         data/NAME/                 SPLIT.LANGUAGE and other files of the corpus
-        data/checksums.json        checksums that data/params.yaml lacks
+        data/checksums.json        checksums that data/params.yaml lacks, once the corpus is complete
 
     For example
 
@@ -109,23 +109,40 @@ def download(
     """
     import os
 
-    from context_nmt.corpus.catalogue import read_entry
+    from context_nmt.corpus.catalogue import CorpusEntry, read_entry
     from context_nmt.corpus.download import make_corpus
+    from context_nmt.progress import say
 
-    data = Path("data")
-    entry = read_entry(data / "params.yaml", name)
+    entry = read_entry(_catalogue(), name)
+    folder = output or Path("data") / name
     mirror = os.environ.get("DATA_MIRROR") or None
-    make_corpus(entry, output or data / name, checksums=data / "checksums.json", mirror=mirror)
+    say(f"{name}: {'downloading' if isinstance(entry, CorpusEntry) else 'generating'}")
+    make_corpus(entry, folder, checksums=Path("data/checksums.json"), mirror=mirror)
+    say(f"written: {folder}")
+
+
+def _catalogue() -> Path:
+    from context_nmt.files import UserError
+
+    path = Path("data/params.yaml")
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; run this in the project's folder")
+    return path
 
 
 def status(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Show only this corpus, with the steps for a person.")
+    ] = None,
     json: Annotated[Path | None, typer.Option(help="Write JSON to this file instead of printing a table.")] = None,
 ) -> None:
     """Show which corpora are here, and how to get the others.
 
     A corpus is here if it is in data/ or in the folder of an experiment. Any other can be generated, downloaded, or
     taken from the folder or address in the environment variable DATA_MIRROR; an address is not asked what it has.
-    Some need a person, to accept a licence or to register; their steps follow the table.
+    Some need a person, to accept a licence or to register; with NAME, the steps follow the table.
+
+    Sentences are those of SPLIT.LANGUAGE in all splits, without contrastive sets and annotation.
 
     Reads
 
@@ -146,11 +163,11 @@ def status(
     from context_nmt.files import write_json
     from context_nmt.report.corpus.status import find_corpora, print_status
 
-    found = find_corpora(Path(), os.environ.get("DATA_MIRROR") or None)
+    found = find_corpora(_catalogue(), name, mirror=os.environ.get("DATA_MIRROR") or None)
     if json is not None:
         write_json(json, found)
     else:
-        print_status(found)
+        print_status(found, with_steps=name is not None)
 
 
 corpus = application(describe, sample, download, status, help="Find, download, describe or sample a corpus.")

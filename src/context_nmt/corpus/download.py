@@ -8,33 +8,26 @@ import shutil
 import tarfile
 import zipfile
 import zlib
-from http import HTTPStatus
 from itertools import groupby
 from pathlib import Path
 
-import requests
-import urllib3
-from requests.adapters import HTTPAdapter
-
-from context_nmt.corpus.catalogue import SACREBLEU, CorpusEntry, DownloadFile
-from context_nmt.corpus.sacrebleu_sets import write_set_file
+from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
+from context_nmt.corpus.fetching import fetch
 from context_nmt.files import (
     FULL,
     UserError,
-    iterate_lines,
+    decoded_lines,
     locked,
     read_json,
     replacing_folder,
     sha256,
     write_json,
 )
-from context_nmt.progress import Progress
 from context_nmt.settings.checking import check
 from context_nmt.settings.miniature import MiniatureSettings
 
 BROKEN = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
 GENERATOR = "context_nmt.miniature.generation"
-CHUNK = 2**16  # bytes, the most that an interrupted download can lose
 
 
 def code_of(entry: CorpusEntry | MiniatureSettings) -> list[str]:
@@ -65,141 +58,90 @@ def make_corpus(
     """Make the whole folder `destination` from its entry in data/params.yaml, or nothing.
 
     Each file is first looked for in `mirror`, a folder or the start of a URL, as MIRROR/CORPUS/FILENAME. Until the
-    corpus is complete, full and partial downloads stay in `.downloads` next to the folder. Raise UserError for a file
-    that cannot be fetched or unpacked, a wrong checksum, and languages of a split with unequal numbers of lines.
+    corpus is complete, full and partial downloads stay in `.downloads` next to the folder. Only then are checksums that
+    the entry lacks recorded in `checksums`; if no corpus can be made of the files, those without one are removed. Raise
+    UserError for a file that cannot be fetched or unpacked, a wrong checksum, text that is empty or not UTF-8, and
+    languages of a split with unequal numbers of lines.
     """
     if isinstance(entry, MiniatureSettings):
         importlib.import_module(GENERATOR).generate(entry, destination)
         return
     corpus = destination.name
     downloads = destination.parent / ".downloads" / corpus
+    test_sets = [file for test_set in entry.sacrebleu for file in test_set.files]
+    files = [*entry.files, *test_sets]
     with locked(downloads / ".lock"), replacing_folder(destination) as folder:
-        test_sets = [file for test_set in entry.sacrebleu for file in test_set.files]
-        for file in (*entry.files, *test_sets):
-            places = [f"{mirror.rstrip('/')}/{corpus}/{file.name}"] if mirror else []
-            _fetch(file, places, downloads / file.name, checksums)
-            if file not in test_sets:
-                _unpack(downloads / file.name, file, folder, entry)
-            elif downloads.joinpath(file.name).stat().st_size:  # the list of documents is empty if none are known
-                shutil.copyfile(downloads / file.name, folder / file.name)
-        paths = sorted(path for path in folder.iterdir() if path.suffix not in (".documents", ".jsonl"))
-        for _, files in groupby(paths, lambda path: path.name.partition(".")[0]):
-            counts = {path.name: sum(1 for _ in iterate_lines(path)) for path in files}
-            if len(set(counts.values())) > 1:
-                line_counts = ", ".join(f"{name} {count}" for name, count in counts.items())
-                raise UserError(f"{corpus}: the languages of a split have different numbers of lines: {line_counts}")
+        known = _recorded(checksums)
+        expected = {file.name: None if file.derived else file.sha256 or known.get(file.url) for file in files}
+        unknown = [file for file in files if expected[file.name] is None]
+        places = {}
+        for file in files:
+            mirrored = f"{mirror.rstrip('/')}/{corpus}/{file.name}" if mirror else ""
+            places[file.name] = fetch(file, downloads / file.name, mirrored=mirrored, expected=expected[file.name])
+        try:
+            for file in files:
+                if file not in test_sets:
+                    _unpack(downloads / file.name, file, folder, entry, places[file.name])
+                elif not file.derived or downloads.joinpath(file.name).stat().st_size:  # empty if not known
+                    shutil.copyfile(downloads / file.name, folder / file.name)
+            _check_texts(folder, corpus, files, places)
+        except UserError as error:
+            for file in unknown:
+                (downloads / file.name).unlink()
+            reason = str(error).replace(f"{folder}/", "")  # it has a temporary name
+            mend = "Put the right file into the folder of DATA_MIRROR, or correct" if unknown else "Correct"
+            raise UserError(f"{reason}. {mend} the entry in data/params.yaml, and try again") from None
+        new = {file.url: sha256(downloads / file.name) for file in unknown if not file.derived}
         shutil.rmtree(downloads, ignore_errors=True)
+    if new:
+        write_json(checksums, _recorded(checksums) | new)
+    for address, checksum in new.items():
+        print(f"{address}: sha256 {checksum} is recorded in {checksums}; later downloads must match it")
 
 
-def _unpack(path: Path, file: DownloadFile, folder: Path, entry: CorpusEntry) -> None:
+def _unpack(path: Path, file: DownloadFile, folder: Path, entry: CorpusEntry, place: str) -> None:
     form = file.format or entry.format
     try:
         importlib.import_module(_code_of_format(form)).unpack(path, folder, file, entry)
+    except UserError as error:
+        if isinstance(error.__context__, OSError):  # the disk is full
+            raise error.__context__ from None
+        reason = str(error).removeprefix(f"{path}: ")
     except KeyError as error:
-        raise UserError(f"{file.url}: {error.args[0]}") from None
+        reason = error.args[0]
     except BROKEN as error:
         if isinstance(error, OSError) and error.errno in FULL:
             raise
-        raise UserError(f"{file.url}: cannot be unpacked ({error})") from None
+        first_line = str(error).partition(":\n")[0]  # tarfile adds one for each kind of archive
+        reason = f"cannot be unpacked ({first_line})"
     except (AttributeError, TypeError, ValueError) as error:
-        raise UserError(f"{file.url}: not of format {form} ({error})") from None
-
-
-def _fetch(file: DownloadFile, mirrored: list[str], path: Path, checksums: Path) -> None:
-    """Fetch a file to `path`, from the first place of a mirror that has it, or else from its address.
-
-    Without a sha256 of its own, its checksum is the one in `checksums`; if there is none, record it there, unless the
-    file is derived. An interrupted download resumes where it ended, even in a later run. Raise UserError.
-    """
-    address, part = file.url, path.with_name(f"{path.name}.part")
-    expected = None if file.derived else file.sha256 or _recorded(checksums).get(address)
-    if expected is not None and path.is_file() and sha256(path) == expected:
-        return
-    failures = []
-    for place in mirrored if file.by_hand else [*mirrored, address]:
-        part_existed = part.exists()
-        try:
-            _retrieve(place, part, resume=expected is not None)
-            if part_existed and sha256(part) != expected:  # the partial file was of another download
-                part.unlink()
-                _retrieve(place, part, resume=True)
-            break
-        except (OSError, urllib3.exceptions.HTTPError) as error:  # the errors of requests are OSErrors
-            if isinstance(error, OSError) and error.errno in FULL:
-                raise
-            failures.append(f"{place}: {' '.join(str(error).split())}")
+        reason = f"not of format {form} ({error})"
     else:
-        raise UserError(_missing(file, path.parent.name, failures))
-    actual = sha256(part)
-    if expected not in (None, actual):
-        part.unlink()
-        raise UserError(f"{place}: its sha256 is {actual}; it must be {expected}")
-    part.replace(path)
-    if expected is None and not file.derived:
-        print(f"{address}: sha256 {actual} is recorded in {checksums}; later downloads must match it")
-        write_json(checksums, _recorded(checksums) | {address: actual})
+        return
+    raise UserError(f"{place}: {reason}")
 
 
-def _missing(file: DownloadFile, corpus: str, failures: list[str]) -> str:
-    """Return the message for a file that no place has."""
-    if file.by_hand is None:
-        return "cannot be downloaded: " + "; ".join(failures)
-    found = f" ({'; '.join(failures)})" if failures else ""
-    steps = " ".join(file.by_hand.split()).rstrip(".")
-    return (
-        f"{corpus}: {file.name} must be fetched by hand: {steps}. Put it into a folder as {corpus}/{file.name}, set the"
-        f" environment variable DATA_MIRROR to that folder, and try again{found}"
-    )
+def _check_texts(folder: Path, corpus: str, files: list[DownloadFile], places: dict[str, str]) -> None:
+    """Raise UserError for a file that is empty or not UTF-8, and for languages with unequal numbers of lines."""
+
+    def source(*names: str) -> str:
+        named = [places[file.name] for file in files if not set(names).isdisjoint(file.outputs)]
+        return f"(from {', '.join(named or places.values())})"
+
+    paths = sorted(path for path in folder.iterdir() if path.suffix != ".documents")
+    if empty := [path.name for path in paths if path.stat().st_size == 0]:
+        raise UserError(f"{corpus}: no text in {', '.join(empty)} {source(*empty)}")
+    texts = [path for path in paths if path.suffix != ".jsonl"]
+    for _, languages in groupby(texts, lambda path: path.name.partition(".")[0]):
+        counts = {}
+        for path in languages:
+            with path.open("rb") as text:
+                counts[path.name] = sum(1 for _ in decoded_lines(text, f"{corpus}: {path.name} {source(path.name)}"))
+        if len(set(counts.values())) > 1:
+            line_counts = ", ".join(f"{name} {count}" for name, count in counts.items())
+            different = f"the languages of a split have different numbers of lines: {line_counts}"
+            raise UserError(f"{corpus}: {different} {source(*counts)}")
 
 
 def _recorded(checksums: Path) -> dict[str, str]:
     return read_json(checksums) if checksums.is_file() else {}
-
-
-def _retrieve(place: str, part: Path, *, resume: bool) -> None:
-    """Copy or download a file to `part`; with `resume`, which needs a checksum, append only the rest of it."""
-    if not resume:
-        part.unlink(missing_ok=True)
-    if place.startswith(SACREBLEU):
-        name, pair, file = place.removeprefix(SACREBLEU).rsplit("/", 2)
-        write_set_file(name, pair, file, part)
-        return
-    if "://" not in place:
-        shutil.copyfile(place, part)
-        return
-    retries = urllib3.Retry(total=4, backoff_factor=0.5, status_forcelist=(429, 500, 502, 503, 504))
-    with requests.Session() as session:
-        for scheme in ("http://", "https://"):
-            session.mount(scheme, HTTPAdapter(max_retries=retries))
-        while True:
-            size_before = _size(part)
-            try:
-                _append_rest(session, place, part)
-                return
-            except (requests.ConnectionError, urllib3.exceptions.HTTPError):
-                if not resume or _size(part) <= size_before:
-                    raise
-
-
-def _append_rest(session: requests.Session, place: str, part: Path) -> None:
-    offset = _size(part)
-    # A server that compresses a file for the transfer would change the bytes to check.
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={offset}-"} if offset else {})
-    with session.get(place, stream=True, timeout=60, headers=headers) as response:
-        if offset and response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            return  # nothing is left to download; the checksum shows whether the file is complete
-        response.raise_for_status()
-        size = response.headers.get("Content-Length")
-        chunks = response.raw.stream(CHUNK, decode_content=False)
-        continued = response.status_code == HTTPStatus.PARTIAL_CONTENT  # not every server supports ranges
-        with part.open("ab" if continued else "wb", buffering=0) as file:
-            done = offset / 1000 if continued else 0.0
-            total = done + int(size) / 1000 if size else None
-            with Progress(place.rpartition("/")[2], total, "kB", done=done) as progress:
-                for chunk in chunks:
-                    file.write(chunk)
-                    progress.advance(len(chunk) / 1000)
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
