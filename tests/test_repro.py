@@ -317,6 +317,34 @@ def test_without_the_cache_only_what_a_changed_stage_needs_is_made_again_on_dema
     assert rerun(chained, "--allow-missing") == ["decode-three", "text", "train-three"]
 
 
+FRAGILE = {
+    "stages": {
+        "text": {"cmd": "cat words > text", "deps": ["words"], "outs": ["text"]},
+        "units": {
+            "cmd": "! grep bad text && mkdir -p units/made && cp text units/made",
+            "deps": ["text"],
+            "outs": ["units/made"],
+        },
+        "train": {
+            "matrix": {"variant": "${variants}"},
+            "cmd": "cat units/made/text > ${item.variant}",
+            "deps": ["text", "units"],
+            "outs": ["${item.variant}"],
+        },
+    }
+}
+
+
+def test_one_rerun_is_enough_after_a_failure_whose_cause_is_taken_back(project):
+    """The stage upstream then gives what it gave before, so the failed one is unchanged, without its outputs."""
+    (project / "dvc.yaml").write_text(yaml.safe_dump(FRAGILE, sort_keys=False))
+    for words, expected in {"good": 0, "bad": 1, "good ": 0}.items():
+        (project / "words").write_text(words.strip())
+        status, lines = finish(start(project, "", "--jobs", "1"))
+        assert status == expected, lines
+    assert (project / "units/made/text").read_text() == "good"
+
+
 OF_ALL = {
     "stages": {
         "train": {

@@ -137,7 +137,7 @@ class Scheduler:
     def __init__(self, stages: dict[str, Stage], experiment: Experiment, *, allow_missing: bool, serial: bool) -> None:
         self.stages, self.experiment, self.serial = stages, experiment, serial
         self.needed: set[str] = set()
-        self.missing: set[str] = set()  # stages that are unchanged, but whose outputs are missing
+        self.missing: set[str] = set()  # stages that DVC must not take as up to date though their outputs are missing
         self.running: dict[str, tuple[str, ...]] = {}  # the first stage of a chain -> all of them
         self.ran: list[str] = []
         self._downstream: dict[str, set[str]] = {name: set() for name in stages}
@@ -152,8 +152,9 @@ class Scheduler:
                 *(path for path in stage.dependencies if not _overlap([path], upstream_outputs)),
             ]
             is_missing = not all(map(os.path.exists, own_paths))
-            # DVC reports a new stage without dependencies as missing, not as changed.
-            if not stage.changed and (name not in self._hashes or (is_missing and not allow_missing)):
+            # A changed stage can turn out unchanged once the stages upstream have run. DVC reports a new stage without
+            # dependencies as missing, not as changed.
+            if name not in self._hashes or (is_missing and (stage.changed or not allow_missing)):
                 self.missing.add(name)
             if stage.changed or name in self.missing:
                 self._need(name)
