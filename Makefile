@@ -42,11 +42,11 @@ $(INSTALLED): requirements.lock pyproject.toml
 
 repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or of NAME=… (JOBS=… at a time, ONLY="VARIANT …")
 	context-nmt check --only $(EXPERIMENT)
-	context-nmt repro $(EXPERIMENT) $(ONLY:%=--only "%") $(if $(JOBS),--jobs $(JOBS))
+	context-nmt repro $(EXPERIMENT) $(foreach variant,$(ONLY),--only "$(variant)") $(if $(JOBS),--jobs $(JOBS))
 
 repro-new: $(INSTALLED)  ## the same in a clone without the cache, but only for changes since the results in git (NAME=…, JOBS=…, ONLY=…)
 	context-nmt check --only $(EXPERIMENT)
-	context-nmt repro $(EXPERIMENT) --allow-missing $(ONLY:%=--only "%") $(if $(JOBS),--jobs $(JOBS))
+	context-nmt repro $(EXPERIMENT) --allow-missing $(foreach variant,$(ONLY),--only "$(variant)") $(if $(JOBS),--jobs $(JOBS))
 
 report: $(INSTALLED)  ## write reports/ again (NAME=…); that of the default experiment with the latest results of the others
 	dvc --cd $(EXPERIMENT) repro --force --single-item report
