@@ -40,13 +40,13 @@ $(INSTALLED): requirements.lock pyproject.toml
 	printf '%s\n' '$(CURDIR)' > "$$(.venv/bin/python -c 'import site; print(site.getsitepackages()[0])')/context_nmt.pth"
 	touch $@
 
-repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or of NAME=… (JOBS=… at a time, ONLY=VARIANT)
+repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or of NAME=… (JOBS=… at a time, ONLY="VARIANT …")
 	context-nmt check --only $(EXPERIMENT)
-	context-nmt repro $(EXPERIMENT) $(if $(ONLY),--only "$(ONLY)") $(if $(JOBS),--jobs $(JOBS))
+	context-nmt repro $(EXPERIMENT) $(foreach variant,$(ONLY),--only "$(variant)") $(if $(JOBS),--jobs $(JOBS))
 
 repro-new: $(INSTALLED)  ## the same in a clone without the cache, but only for changes since the results in git (NAME=…, JOBS=…, ONLY=…)
 	context-nmt check --only $(EXPERIMENT)
-	context-nmt repro $(EXPERIMENT) --allow-missing $(if $(ONLY),--only "$(ONLY)") $(if $(JOBS),--jobs $(JOBS))
+	context-nmt repro $(EXPERIMENT) --allow-missing $(foreach variant,$(ONLY),--only "$(variant)") $(if $(JOBS),--jobs $(JOBS))
 
 report: $(INSTALLED)  ## write reports/ again (NAME=…); that of the default experiment with the latest results of the others
 	dvc --cd $(EXPERIMENT) repro --force --single-item report

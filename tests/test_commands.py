@@ -117,13 +117,13 @@ def test_an_experiment_is_named_by_its_folder_or_its_name(call, tmp_path, monkey
         (Path(folder) / "params.yaml").write_text("{}")
     one, two = Path("experiments/one"), Path("two")
     calls = {
-        (): (Path(), None, False, None),
-        (".",): (Path(), None, False, None),
-        ("one", "--jobs", "3"): (one, 3, False, None),
-        ("two",): (two, None, False, None),
-        (str(tmp_path / "two"),): (tmp_path / "two", None, False, None),
-        ("experiments/one", "--allow-missing"): (one, None, True, None),
-        ("one", "--only", "cmlm"): (one, None, False, "cmlm"),
+        (): (Path(), None, False, ()),
+        (".",): (Path(), None, False, ()),
+        ("one", "--jobs", "3"): (one, 3, False, ()),
+        ("two",): (two, None, False, ()),
+        (str(tmp_path / "two"),): (tmp_path / "two", None, False, ()),
+        ("experiments/one", "--allow-missing"): (one, None, True, ()),
+        ("one", "--only", "cmlm"): (one, None, False, ["cmlm"]),
     }
     for arguments in calls:
         assert call("repro", *arguments) == (0, "", "")

@@ -28,7 +28,7 @@ from context_nmt.code_closure import stages
 from context_nmt.commands import app
 from context_nmt.corpus.catalogue import read_entry
 from context_nmt.pipeline.new_experiment import OWN_REPOSITORY
-from context_nmt.pipeline.planning import check_model, plan
+from context_nmt.pipeline.planning import check_variant
 from context_nmt.settings.parameters import ExperimentSettings, read_parameters
 from context_nmt.transformer.attention import LayerContext, MultiHeadAttention, Place
 
@@ -213,7 +213,7 @@ def test_settings_of_a_page_can_be_added_to_the_default_experiment(tmp_path, tex
     path.write_text(yaml.safe_dump(edited(values, snippet)), encoding="utf-8")
     settings = read_parameters(path)
     for name in snippet.get("variants", settings.variants):
-        check_model(plan(settings, name).training.model, name)
+        check_variant(settings, name)
 
 
 def test_the_mechanism_of_the_readme_scales_the_plain_attention(monkeypatch):

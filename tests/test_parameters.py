@@ -193,19 +193,19 @@ def test_a_wrong_value_is_named_with_its_key_and_what_is_allowed(tmp_path, key, 
         ("training.select_by", "bleu", ["training", "select_by is bleu", "validation_bleu is false"]),
         ("decoding.n_best", 99, ["variants.first", "decoding.n_best is 99", "decoding.beam (4)"]),
         ("probing.sentences", ["first"], ["probing", "sentences is ['first']", "tasks"]),
-        ("probing.words", ["third"], ["probing.words", "['third']", "['first', 'second']"]),
+        ("probing.words", ["third"], ["probing.words", "'third'", "first, second"]),
         ("probing.words", ["first", "first"], ["probing", "words", "once"]),
         ("probing.tasks", "test", ["probing.tasks is 'test'", "test set"]),
-        ("focus", "third", ["focus", "'third'", "['first', 'second']"]),
+        ("focus", "third", ["focus", "'third'", "first, second"]),
         ("variants.a/b", {}, ["variants", "'a/b'", "letters, digits, _ and -"]),
         ("train.bitext", ["first"], ["variants.second", "no list"]),
         ("train.bitext", ["first", "second", "first"], ["variants.first", "2 lists", "exactly one"]),
-        ("train.bitext", ["first", "second", "third"], ["train.bitext", "['third']", "['first', 'second']"]),
-        ("train.document", ["second"], ["train", "document_start is None", "['first', 'second']"]),
+        ("train.bitext", ["first", "second", "third"], ["train.bitext", "'third'", "first, second"]),
+        ("train.document", ["second"], ["train", "document_start is None", "first, second"]),
         ("train.teachers", ["first", "second"], ["train", "teachers", "['first', 'second']", "one"]),
         ("train.distilled", ["second"], ["train", "distilled is ['second']", "teachers is empty"]),
         ("rescored", ["second"], ["rescored is ['second']", "teachers is empty"]),
-        ("variants.first.baseline", "third", ["variants.first.baseline", "'third'", "['first', 'second']"]),
+        ("variants.first.baseline", "third", ["variants.first.baseline", "'third'", "second"]),
         ("variants.first.baseline", "first", ["variants.first.baseline", "'first'"]),
     ],
 )
@@ -213,6 +213,15 @@ def test_a_wrong_combination_is_named(tmp_path, key, value, words):
     found = message(changed(tmp_path, key, value))
     assert found.startswith(words[0])
     assert all(word in found for word in words), found
+
+
+def test_of_many_variants_the_most_similar_are_named(tmp_path):
+    names = [f"system_{number}" for number in range(40)]
+    values = {"variants": {name: {} for name in names}, "train": {"bitext": names}, "focus": "sytem_17"}
+    found = message(write(tmp_path, yaml.safe_dump(yaml.safe_load(SMALLEST) | values)))
+    assert found.startswith("focus: ")
+    assert "system_17, " in found
+    assert sum(name in found for name in names) < 9, found
 
 
 @pytest.mark.parametrize(
@@ -326,7 +335,7 @@ def test_a_variant_like_another_changes_what_it_says_and_keeps_the_rest(tmp_path
     [
         ("like: plain", "like: wide", ["variants.", "windowed is like wide is like windowed", "circle"]),
         ("like: plain", "like: windowed", ["variants.windowed.like", "circle"]),
-        ("like: plain", "like: plian", ["variants.windowed.like", "'plian'", "'plain'"]),
+        ("like: plain", "like: plian", ["variants.windowed.like", "'plian'", "plain"]),
     ],
 )
 def test_a_circle_of_likes_and_an_unknown_one_are_refused(tmp_path, old, new, words):

@@ -553,6 +553,18 @@ def test_a_clone_without_the_cache_is_up_to_date_and_trains_a_new_variant_and_se
     assert ran(clone.run("dvc", "repro", "--allow-missing", "--dry")) == []
 
 
+def test_one_variant_alone_leaves_the_others_marked_as_out_of_date_until_they_have_run_too(finished):
+    finished.repro()
+    page = finished.folder / "metrics/results.md"
+    assert "out of date" not in page.read_text()
+    finished.edit("resamples: 20", "resamples: 30")
+    finished.run(sys.executable, "-m", "context_nmt", "repro", "--only", "plain")
+    assert "| plain |" in page.read_text()
+    assert "| reader (out of date) |" in page.read_text()
+    assert finished.repro() >= {"report"} | of_text("reader")
+    assert "out of date" not in page.read_text()
+
+
 def test_a_project_out_of_the_source_distribution_runs(tmp_path):
     """Installed, `context-nmt new` makes a folder that needs nothing of this repository."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]

@@ -67,6 +67,25 @@ def scores_table(results, test_set="test"):
     return tables(results_page(results), test_set)[0]
 
 
+@pytest.mark.parametrize(("old", "without"), [("gauss", {"gauss"}), ("transformer", {"gauss", "again"})])
+def test_a_system_that_is_out_of_date_is_marked_and_has_no_difference_from_those_that_are_not(experiment, old, without):
+    results, before = read_results(experiment, old=[old]), read_results(experiment)
+    gains = {name: results.estimate(name, BLEU).gain for name in ("gauss", "again")}
+    assert {name for name, gain in gains.items() if gain is None} == without
+    assert all(results.estimate(name, BLEU).mean == before.estimate(name, BLEU).mean for name in before.models)
+    shown, label = scores_table(results), before.settings.label(old)
+    assert label not in shown
+    (marked,) = (cells for name, cells in shown.items() if name.startswith(label))
+    assert (marked["Parameters"], marked["FLOPs / baseline"]) == (DASH, DASH)
+    assert results_page(results).introduction != results_page(before).introduction
+
+
+def test_differences_between_systems_that_are_all_out_of_date_stay(experiment):
+    """They are of one run of the pipeline."""
+    old, now = read_results(experiment, old=experiment.settings.variants), read_results(experiment)
+    assert old.estimates == now.estimates
+
+
 @pytest.mark.parametrize("width", [60, 200])
 def test_the_main_results_are_printed_with_their_signature(experiment, results, capsys, monkeypatch, width):
     """Where there is no room for all columns, the others are whole."""

@@ -19,9 +19,10 @@ def repro(
         typer.Option("--allow-missing", help="Remake missing files only if a stage that runs needs them."),
     ] = False,
     only: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            metavar="VARIANT", help="Run this variant, and those it starts from, learns from or is compared with."
+            metavar="VARIANT",
+            help="Run this variant, and those it starts from, learns from or is compared with. Repeat it for several.",
         ),
     ] = None,
 ) -> None:
@@ -39,7 +40,7 @@ def repro(
     only new variants and seeds, and those they start or learn from.
 
     With --only, the tables have this variant, and the others as they are; those with results of other code, settings or
-    text are printed.
+    text are marked as out of date, without differences.
 
     Reads
 
@@ -59,4 +60,8 @@ def repro(
     from context_nmt.pipeline.repro import reproduce
     from context_nmt.settings.folder import experiment_folder
 
-    reproduce(experiment_folder(experiment), jobs, allow_missing=allow_missing, only=only)
+    try:
+        reproduce(experiment_folder(experiment), jobs, allow_missing=allow_missing, only=only or ())
+    except KeyboardInterrupt:
+        typer.echo("interrupted; the same command continues", err=True)
+        raise typer.Exit(130) from None

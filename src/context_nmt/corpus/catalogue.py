@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from context_nmt.corpus.documents import documents_file
 from context_nmt.files import UserError
 from context_nmt.settings import Checked, require
-from context_nmt.settings.checking import check, read_yaml
+from context_nmt.settings.checking import check, read_yaml, some_names
 from context_nmt.settings.miniature import MiniatureSettings
 
 SACREBLEU = "sacrebleu://"  # prefix of the addresses of files that the sacrebleu package downloads
@@ -193,7 +193,7 @@ def read_entry(parameters: Path, corpus: str) -> CorpusEntry | MiniatureSettings
     """Read and check one entry of data/params.yaml; raise UserError."""
     generated, corpora = read_catalogue(parameters).values()
     if corpus not in (*generated, *corpora):
-        raise UserError(f"{parameters}: no corpus {corpus!r}; there are {', '.join((*generated, *corpora))}")
+        raise UserError(f"{parameters}: no corpus {corpus!r}; there are {some_names(corpus, (*generated, *corpora))}")
     location = f"{parameters}: {'generated' if corpus in generated else 'corpora'}.{corpus}"
     if not re.fullmatch(r"\w[\w.-]*", corpus, re.ASCII):
         raise UserError(f"{location}: not the name of a folder; it must be made of letters, digits, '.', '_' and '-'")

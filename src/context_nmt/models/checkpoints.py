@@ -64,7 +64,7 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
     return dict(model.named_parameters())
 
 
-def fill(model: nn.Module, weights: dict[str, Tensor], origin: Path) -> None:
+def fill(model: nn.Module, weights: dict[str, Tensor], origin: object) -> None:
     """Copy weights into a model; raise UserError unless names and shapes are exactly the model's."""
     parameters = weights_of(model)
     if different := sorted(parameters.keys() ^ weights.keys()):
@@ -84,15 +84,20 @@ def start_from(model: nn.Module, plan: ModelPlan, path: Path, corpus: BinarizedC
     vocabularies and the kind of layers match the run's.
     """
     weights, metadata = load(path)
-    stored = asdict(ModelPlan.from_dict(metadata["plan"]).model)
+    check_vocabularies(path, metadata, corpus)
+    fill_from(model, plan, weights, ModelPlan.from_dict(metadata["plan"]), path)
+
+
+def fill_from(model: nn.Module, plan: ModelPlan, weights: dict[str, Tensor], start: ModelPlan, origin: object) -> None:
+    """Copy the weights of another plan as `start_from` does; raise UserError, with their origin, if they do not fit."""
+    stored = asdict(start.model)
     for key, value in asdict(plan.model).items():
         if key not in (*DROPOUTS, *CONTEXT) and stored[key] != value:
-            raise UserError(f"{path}: has model.{key} {stored[key]}; the variant that starts from it has {value}")
-    check_vocabularies(path, metadata, corpus)
+            raise UserError(f"{origin}: has model.{key} {stored[key]}; the variant that starts from it has {value}")
     new_weights = {
         name: value for name, value in weights_of(model).items() if name.split(".")[0] in get_args(OutputSlot)
     }
-    fill(model, {**new_weights, **weights}, path)
+    fill(model, {**new_weights, **weights}, origin)
 
 
 def model_metadata(plan: ModelPlan, source_vocabulary: int, target_vocabulary: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from context_nmt.files import UserError
 from context_nmt.miniature.contrasts import CONTRASTIVE_SETS
 from context_nmt.pipeline.new_experiment import OWN_REPOSITORY
 from context_nmt.progress import tracked
-from context_nmt.settings.checking import read_yaml
+from context_nmt.settings.checking import read_yaml, some_names
 from context_nmt.settings.miniature import MiniatureSettings
 from context_nmt.settings.parameters import ExperimentSettings, read_parameters
 
@@ -37,7 +37,7 @@ def check_experiments(root: Path) -> int:
     if outdated := old_code_files(root):
         problems.append(OLD.format(files=", ".join(outdated), root=root.resolve()))
     for folder in tracked(folders, "experiments", len(folders), "experiments"):
-        problems += [*_folder_problems(root, folder), *_model_problems(folder)]
+        problems += [*_folder_problems(root, folder), *dict.fromkeys(_model_problems(folder))]
     if problems:
         raise UserError("\n".join(problems))
     return len(folders)
@@ -87,7 +87,7 @@ def _folder_problems(root: Path, folder: Path) -> Iterator[str]:
 
 
 def _model_problems(folder: Path) -> Iterator[str]:
-    from context_nmt.pipeline.planning import check_model, plan  # loads torch
+    from context_nmt.pipeline.planning import check_variant  # loads torch
 
     try:
         settings = read_parameters(folder / "params.yaml")
@@ -95,7 +95,7 @@ def _model_problems(folder: Path) -> Iterator[str]:
         return
     for variant in settings.variants:
         try:
-            check_model(plan(settings, variant).training.model, f"params.yaml: variants.{variant}")
+            check_variant(settings, variant)
         except UserError as error:
             yield f"{folder}/{error}"
 
@@ -150,7 +150,7 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
     data = parameters.parent / "data"
     for key, folder in (("corpus.name", corpus.name), ("probing.tasks", settings.probing.tasks)):
         if folder is not None and Path(folder).parts[0] not in settings.download and not (data / folder).is_dir():
-            known = ", ".join(known for names in read_catalogue(catalogue).values() for known in names)
+            known = some_names(folder, [known for names in read_catalogue(catalogue).values() for known in names])
             yield (
                 f"{parameters}: {key}: no folder {data / folder}; put your text there (or a link to it), or list one of"
                 f" {known} under download"

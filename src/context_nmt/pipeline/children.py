@@ -18,8 +18,9 @@ from context_nmt.pipeline.display import Display
 from context_nmt.progress import INTERVAL
 
 PATIENCE = 20  # seconds that interrupted stages have to tidy up
+FAILED = re.compile(r"ERROR: failed to reproduce '(?:[^']*:)?([^']*)': (.*)$")
 RUNNING = re.compile(r"Running stage '(?:.*:)?(.*)':$")
-DVC = "import sys; from context_nmt.pipeline.dvc import run; sys.exit(run(sys.argv[1:], outlives_sigterm=True))"
+DVC = "import sys; from context_nmt.pipeline.dvc import run; sys.exit(run(sys.argv[1:], as_child=True))"
 # Other lines that DVC prints for every stage, and its advice; these are dropped, all others are printed.
 ROUTINE = re.compile(
     r"Updating lock file|Generating lock file|Stage '.*' (didn't change|is cached)"
@@ -35,7 +36,7 @@ class Children:
         self.display = Display()
         self.environment = ({INTERVAL: "1"} if self.display.live else {}) | environment
         self.running: dict[str, subprocess.Popen[str]] = {}
-        self._finished: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()  # process name, its last stage
+        self._finished: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()  # process name, its failure
         self._quiet = False
 
     def __enter__(self) -> "Children":
@@ -85,22 +86,20 @@ class Children:
             text=True,
             errors="replace",
             start_new_session=True,
-            preexec_fn=_take_interrupts,
         )
         threading.Thread(target=self._pass_on, args=(name, self.running[name]), daemon=True).start()
 
     def wait(self) -> str:
         """Wait until one process has ended, and return its name; raise UserError if it failed."""
-        name, stage = self._finished.get()
-        status = self.running[name].wait()
-        if status:  # it stays in `running`, so that __exit__ ends the processes it may have left
-            raise UserError(f"{stage}: failed with exit status {status}; its output is above")
+        name, failure = self._finished.get()
+        if failure:  # it stays in `running`, so that __exit__ ends the processes it may have left
+            raise UserError(f"{failure}; its output is above")
         del self.running[name]
         return name
 
     def _pass_on(self, name: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        stage, began, follows_running = name, 0.0, False
+        stage, began, follows_running, failure = name, 0.0, False, ""
         self.display.begin(name)
         for line in process.stdout:
             is_command, follows_running = follows_running and line.startswith("> "), False  # the line after RUNNING
@@ -110,10 +109,13 @@ class Children:
                 self.display.begin(stage)
                 self._say(stage, "started")
                 follows_running = True
+            elif match := FAILED.match(line):
+                failure = f"{match[1]}: {match[2]}"
             elif line.strip() and not is_command and not ROUTINE.match(line):
                 self._say(stage, line.rstrip())
-        self._done(stage, began if process.wait() == 0 else 0.0)
-        self._finished.put((name, stage))
+        status = process.wait()
+        self._done(stage, 0.0 if status else began)
+        self._finished.put((name, (failure or f"{stage}: failed with exit status {status}") if status else ""))
 
     def _done(self, stage: str, began: float) -> None:
         self.display.end(stage, done=began > 0)
@@ -123,11 +125,6 @@ class Children:
     def _say(self, stage: str, text: str) -> None:
         if not self._quiet:
             self.display.say(stage, text)
-
-
-def _take_interrupts() -> None:
-    """Let a child react to Ctrl-C even if this process ignores it, as a background job does."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _stop(*_: object) -> NoReturn:

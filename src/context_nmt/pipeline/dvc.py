@@ -49,12 +49,14 @@ def _yaml() -> YAML:
     return yaml
 
 
-def run(arguments: list[str], *, outlives_sigterm: bool = False) -> int:
+def run(arguments: list[str], *, as_child: bool = False) -> int:
     """Run a DVC command and return its exit status.
 
-    With `outlives_sigterm`, a SIGTERM that stages get, too, ends it when its stage has ended.
+    As a child of `context-nmt repro`, it reacts to Ctrl-C even where a background job ignores it, and a SIGTERM that
+    its stage gets, too, ends it when the stage has ended.
     """
-    if outlives_sigterm:
+    if as_child:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, lambda *_: None)  # not SIG_IGN, which stages would inherit
     dvcfile.modify_yaml = modify_quickly
     return int(main(arguments))

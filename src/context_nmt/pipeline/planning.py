@@ -11,6 +11,8 @@ from context_nmt.corpus.download import code_of
 from context_nmt.files import UserError, write_json
 from context_nmt.models import mechanisms
 from context_nmt.models.building import build
+from context_nmt.models.checkpoints import fill_from, weights_of
+from context_nmt.models.model import Model
 from context_nmt.models.plans import VALIDATION, Filling, ModelPlan, TrainingPlan
 from context_nmt.settings.checking import check, unknown_key
 from context_nmt.settings.decoding import DecodingSettings
@@ -36,8 +38,8 @@ def write_plans(experiment: Experiment) -> None:
     settings = experiment.settings
     root = experiment.folder / settings.root
     plans = {variant: plan(settings, variant) for variant in settings.variants}
-    for variant, variant_plan in plans.items():
-        check_model(variant_plan.training.model, f"params.yaml: variants.{variant}")
+    for variant in plans:
+        check_variant(settings, variant)
     entries = {name: read_entry(root / "data" / "params.yaml", name) for name in settings.download}
     corpus, text, probing = dataclasses.asdict(settings.corpus), settings.text, settings.probing
     scripts = " ".join(side.script or "" for side in (text.source, text.target)).split()
@@ -63,13 +65,24 @@ def write_plans(experiment: Experiment) -> None:
         write_json(experiment.plan(variant, "decoding"), dataclasses.asdict(variant_plan.decoding))
 
 
-def check_model(model: ModelPlan, where: str) -> None:
-    """Raise UserError, starting with `where`, for a model that cannot be built; it is built without weights."""
+def check_variant(settings: ExperimentSettings, variant: str) -> None:
+    """Raise UserError for a model that cannot be built, or that cannot start from the one its training starts from."""
+    model_plan, model = _without_weights(settings, variant)
+    for key in ("document", "continued"):
+        if variant in getattr(settings.train, key):
+            start = getattr(settings.train, f"{key}_start")
+            start_plan, start_model = _without_weights(settings, start)
+            origin = f"params.yaml: train.{key}_start: {variant} cannot start from {start}"
+            fill_from(model, model_plan, weights_of(start_model), start_plan, origin)
+
+
+def _without_weights(settings: ExperimentSettings, variant: str) -> tuple[ModelPlan, Model]:
+    model_plan = plan(settings, variant).training.model
     try:
         with torch.device("meta"):
-            build(model, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
+            return model_plan, build(model_plan, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
     except UserError as error:
-        raise UserError(f"{where}: {error}") from None
+        raise UserError(f"params.yaml: variants.{variant}: {error}") from None
 
 
 def _loaded_by_name(plan: TrainingPlan) -> list[str]:

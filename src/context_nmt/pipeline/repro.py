@@ -9,7 +9,7 @@ only a new variant.
 import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -19,13 +19,14 @@ import yaml
 from context_nmt.corpus.workers import usable_cores
 from context_nmt.files import UserError, locked
 from context_nmt.pipeline.children import Children
+from context_nmt.settings.checking import some_names
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.settings.run_layout import run_name
 
 
-def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False, only: str | None = None) -> None:
-    """Bring the experiment in `folder` up to date, or one variant of it, with at most `jobs` stages at a time.
+def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False, only: Collection[str] = ()) -> None:
+    """Bring the experiment in `folder` up to date, or `only` some variants, with at most `jobs` stages at a time.
 
     The default is the number of cores, or one if there is a GPU; there are never more than there are runs. Stages get
     their share of the cores as OMP_NUM_THREADS, unless it is set. Raise UserError when a stage fails, after the others
@@ -33,9 +34,10 @@ def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False, on
     """
     experiment = Experiment(folder)
     settings, cores = experiment.settings, usable_cores()
-    if only not in (None, *settings.variants):
-        known = ", ".join(settings.variants)
-        raise UserError(f"--only {only}: no such variant in {experiment.parameters}; there are {known}")
+    for name in only:
+        if name not in settings.variants:
+            known = some_names(name, settings.variants)
+            raise UserError(f"--only {name!r}: no such variant in {experiment.parameters}; there are {known}")
     runs = len(settings.variants) * len(settings.seeds)
     jobs = min(runs, jobs or (1 if list(Path("/dev").glob("nvidia[0-9]*")) else cores))
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
@@ -57,15 +59,25 @@ def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False, on
         if scheduler.ran and not only:
             option = ["--allow-missing"] if allow_missing else []
             children.run("dvc repro", folder, "repro", *option)  # a final check by DVC itself
-    print(f"{folder / 'dvc.yaml'}: {only or 'everything'} is up to date")
+    old = _old_results(experiment) if only else []
+    if old:
+        from context_nmt.report.writing import write_report, write_tables
+
+        # The report stage marks nothing, since its inputs do not tell old from new; for DVC it is now out of date.
+        write_tables(experiment, old)
+        write_report(experiment, old)
+    print(f"{folder / 'dvc.yaml'}: {', '.join(only) or 'everything'} is up to date")
     from context_nmt.report.overview import print_results  # imports pandas, which takes a second
+
+    print_results(experiment, old)
+
+
+def _old_results(experiment: Experiment) -> list[str]:
+    """List the variants whose results are there, but out of date."""
     from context_nmt.results.out_of_date import out_of_date
 
-    scored = [name for name in settings.variants if experiment.scores(run_name(name, settings.seeds[0])).is_file()]
-    old = [name for name in out_of_date(experiment) if name in scored] if only else []
-    if old:
-        print(f"The tables and the report also have results of other code, settings or text: {', '.join(old)}")
-    print_results(experiment)
+    seed = experiment.settings.seeds[0]
+    return [name for name in out_of_date(experiment) if experiment.scores(run_name(name, seed)).is_file()]
 
 
 @dataclass(frozen=True)
@@ -105,12 +117,12 @@ def read_stages(folder: Path) -> dict[str, Stage]:
     return {name: stages[name] for name in order}
 
 
-def stages_of(variant: str, stages: dict[str, Stage], settings: ExperimentSettings) -> dict[str, Stage]:
-    """Return the stages of one variant, and of those that it starts from, learns from or is compared with.
+def stages_of(variants: Collection[str], stages: dict[str, Stage], settings: ExperimentSettings) -> dict[str, Stage]:
+    """Return the stages of some variants, and of those that they start from, learn from or are compared with.
 
     Stages of all variants, such as the report, stay and run on what there is.
     """
-    train, needed, left = settings.train, set[str](), [variant]
+    train, needed, left = settings.train, set[str](), [*variants]
     while left:
         needed.add(name := left.pop())
         sources = {
@@ -137,7 +149,7 @@ class Scheduler:
     def __init__(self, stages: dict[str, Stage], experiment: Experiment, *, allow_missing: bool, serial: bool) -> None:
         self.stages, self.experiment, self.serial = stages, experiment, serial
         self.needed: set[str] = set()
-        self.missing: set[str] = set()  # stages that are unchanged, but whose outputs are missing
+        self.missing: set[str] = set()  # stages that DVC must not take as up to date though their outputs are missing
         self.running: dict[str, tuple[str, ...]] = {}  # the first stage of a chain -> all of them
         self.ran: list[str] = []
         self._downstream: dict[str, set[str]] = {name: set() for name in stages}
@@ -152,8 +164,9 @@ class Scheduler:
                 *(path for path in stage.dependencies if not _overlap([path], upstream_outputs)),
             ]
             is_missing = not all(map(os.path.exists, own_paths))
-            # DVC reports a new stage without dependencies as missing, not as changed.
-            if not stage.changed and (name not in self._hashes or (is_missing and not allow_missing)):
+            # A changed stage can turn out unchanged once the stages upstream have run. DVC reports a new stage without
+            # dependencies as missing, not as changed.
+            if name not in self._hashes or (is_missing and (stage.changed or not allow_missing)):
                 self.missing.add(name)
             if stage.changed or name in self.missing:
                 self._need(name)

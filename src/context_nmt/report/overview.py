@@ -1,6 +1,7 @@
 """The table of README.md, as `context-nmt repro` prints it at its end."""
 
 import sys
+from collections.abc import Collection
 
 from rich import box
 from rich.console import Console
@@ -14,10 +15,13 @@ from context_nmt.settings.folder import Experiment
 WIDE = 200  # characters, where lines are not of a terminal
 
 
-def print_results(experiment: Experiment) -> None:
-    """Print the main results, and the files with all of them, as paths from the current folder."""
+def print_results(experiment: Experiment, old: Collection[str] = ()) -> None:
+    """Print the main results, and the files with all of them, as paths from the current folder.
+
+    `old` are the variants that are out of date.
+    """
     if experiment.results.is_file():
-        page, terminal = front_page(read_results(experiment)), on_terminal(sys.stdout)
+        page, terminal = front_page(read_results(experiment, old=old)), on_terminal(sys.stdout)
         ((grid,),) = (section.grids for section in page.sections)
         print(page.title)
         console = Console(force_terminal=terminal, width=None if terminal else WIDE, markup=False, highlight=False)

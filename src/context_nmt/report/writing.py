@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -68,12 +68,12 @@ class Chapter:
         return f"Of its {len(self.verdicts)} claims: {', '.join(f'{words[word]} {word}' for word in WORDS)}."
 
 
-def write_tables(experiment: Experiment) -> None:
-    """Write results.{json,csv,md} under metrics/ and reports/pages.
+def write_tables(experiment: Experiment, old: Collection[str] = ()) -> None:
+    """Write results.{json,csv,md} under metrics/ and reports/pages, which mark the variants that are out of date.
 
     Raise UserError for a broken file.
     """
-    results = read_results(experiment)
+    results = read_results(experiment, old=old)
     write_results(results)
     write_page(experiment.results_page, "page.md.j2", page=results_page(results))
     with replacing_folder(experiment.reports / "pages") as folder:
@@ -95,12 +95,13 @@ def write_readme(path: Path, experiments: Sequence[Results]) -> None:
     fill_in(path, "results", "front.md.j2", page=front_page(max(same, key=lambda one: len(one.settings.seeds))))
 
 
-def write_report(experiment: Experiment) -> None:
+def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
     """Write report.md, report.html, tables/ and figures/ under reports/; raise UserError for a broken file.
 
-    report.html holds all pictures; figures/ has those of report.md. Write the table of README.md, too.
+    report.html holds all pictures; figures/ has those of report.md. Write the table of README.md, too. `old` are the
+    variants that are out of date.
     """
-    experiments, papers = read_all(experiment), read_papers()
+    experiments, papers = read_all(experiment, old), read_papers()
     write_readme(experiment.folder / "README.md", experiments)
     chapters = []
     for name, paper in papers.items():
@@ -156,7 +157,11 @@ def _draw_pictures(folder: Path, chapters: Sequence[Chapter], systems: Sequence[
 
 def _facts(experiments: list[Results]) -> list[str]:
     scored = [results for results in experiments if results.scored]
-    stale = [f"{results.name} ({len(results.out_of_date)} of its systems)" for results in scored if results.out_of_date]
+    stale = [
+        f"{results.name or 'this experiment'} ({len(results.out_of_date)} of its systems)"
+        for results in scored
+        if results.out_of_date
+    ]
     return [
         f"Numbers from {'; '.join(results.title for results in scored)}." if scored else "No experiment has run yet.",
         *([f"Out of date, because code or settings have changed since then: {', '.join(stale)}."] if stale else ()),

@@ -1,6 +1,6 @@
 """Read the results of experiments from their metrics/."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from context_nmt.files import read_json
@@ -14,8 +14,11 @@ from context_nmt.settings.run_layout import run_name
 OLDER = {"kind": "autoregressive"}  # models.json had no kind before other kinds existed
 
 
-def read_results(experiment: Experiment, name: str = "", command: str = "") -> Results:
-    """Read metrics/ of an experiment, even one that has run only in part; raise UserError for a broken file."""
+def read_results(experiment: Experiment, name: str = "", command: str = "", old: Collection[str] = ()) -> Results:
+    """Read metrics/ of an experiment, even one that has run only in part; `old` are its variants that are out of date.
+
+    Raise UserError for a broken file.
+    """
     settings, path = experiment.settings, experiment.models
     described = read_json(path) if path.is_file() else {}
     variants = [variant for variant in settings.variants if variant in described]
@@ -32,19 +35,22 @@ def read_results(experiment: Experiment, name: str = "", command: str = "") -> R
         rows=runs,
         name=name,
         command=command,
-        out_of_date=tuple(variant for variant in out_of_date(experiment) if variant in variants) if name else (),
+        out_of_date=tuple(variant for variant in variants if variant in old),
     )
 
 
-def read_all(experiment: Experiment) -> list[Results]:
-    """Read an experiment and, for the one in the project's root, all others of the project."""
+def read_all(experiment: Experiment, old: Collection[str] = ()) -> list[Results]:
+    """Read an experiment, of which `old` is out of date, and, for the one in the project's root, all others."""
     own_folder = experiment.parameters.resolve().parent
     root = (own_folder / experiment.settings.root).resolve()
-    first = read_results(experiment, "", _command(own_folder, root))
+    first = read_results(experiment, "", _command(own_folder, root), old)
     if own_folder != root:
         return [first]
     others = [Experiment(path.parent) for path in sorted(experiment.folder.glob("experiments/*/params.yaml"))]
-    return [first, *(read_results(other, other.folder.name, _command(other.folder, root)) for other in others)]
+    return [
+        first,
+        *(read_results(other, other.folder.name, _command(other.folder, root), out_of_date(other)) for other in others),
+    ]
 
 
 def _command(folder: Path, root: Path) -> str:

@@ -73,6 +73,10 @@ class Results:
         status = ", out of date" if self.out_of_date else ""
         return f"{corpus.name} {corpus.direction}{name}, {'seeds' if ',' in seeds else 'seed'} {seeds}{status}"
 
+    def label(self, variant: str) -> str:
+        """Return the name of a variant in tables, which says if its results are out of date."""
+        return self.settings.label(variant) + (" (out of date)" if variant in self.out_of_date else "")
+
     @property
     def recipe(self) -> tuple[object, ...]:
         """The corpus and the settings that all variants share; experiments with equal recipes can be compared."""
@@ -126,6 +130,9 @@ class Results:
     def _gains(self, system: str) -> Iterator[tuple[tuple[str, Measure], Difference]]:
         baseline, systems = self.baseline(system), {name for name, _ in self.values.index}
         if baseline is None or not {system, baseline} <= systems:
+            return
+        old = {name for name in systems if name.removesuffix(RESCORED) in self.out_of_date}
+        if {system, baseline} & old and systems - old:  # a difference between new and old would not be of the systems
             return
         values, seeds = self.values.loc[system], self.settings.seeds
         differences = (values - self.values.loc[baseline].reindex(values.index)).dropna()

@@ -5,6 +5,7 @@ import difflib
 import functools
 import json
 import types
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from context_nmt.files import UserError, read_json
 
 Settings = TypeVar("Settings")
+FEW, NEAREST = 8, 3  # names that a message lists: all of a few, of more the nearest
 
 
 def read_yaml(path: Path) -> Any:
@@ -67,6 +69,14 @@ def _explain(error: Any, kind: type) -> str:
     if error["type"] == "value_error":
         return str(error["ctx"]["error"])
     return f"{error['msg'][0].lower()}{error['msg'][1:]}, not {error['input']!r}"
+
+
+def some_names(given: Any, known: Collection[str]) -> str:
+    """List the allowed names for a message; of many, those most similar to the given one."""
+    if len(known) <= FEW:
+        return ", ".join(known)
+    nearest = difflib.get_close_matches(str(given), known, n=NEAREST, cutoff=0.0)
+    return f"{', '.join(nearest)} and {len(known) - NEAREST} others"
 
 
 def unknown_key(key: Any, known: list[str]) -> str:

@@ -4,6 +4,7 @@ from functools import cached_property
 from pathlib import Path
 
 from context_nmt.files import UserError
+from context_nmt.settings.checking import some_names
 from context_nmt.settings.layout import Layout
 from context_nmt.settings.parameters import ExperimentSettings, read_parameters
 
@@ -13,8 +14,9 @@ def experiment_folder(given: Path) -> Path:
     for folder in (given, "experiments" / given):
         if (folder / "params.yaml").is_file():
             return folder
-    known = ", ".join(sorted(path.parent.name for path in Path("experiments").glob("*/params.yaml")))
-    raise UserError(f"{given}: no experiment (no params.yaml); in experiments/ there are {known or 'none'}")
+    known = sorted(path.parent.name for path in Path("experiments").glob("*/params.yaml"))
+    names = some_names(given.name, known) or "none"
+    raise UserError(f"{given}: no experiment (no params.yaml); in experiments/ there are {names}")
 
 
 class Experiment(Layout):

@@ -1,6 +1,5 @@
 """All keys of a params.yaml, and the function that reads it."""
 
-import difflib
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 from context_nmt.files import UserError
 from context_nmt.settings import Checked, Seed, require, require_distinct
-from context_nmt.settings.checking import check, read_yaml
+from context_nmt.settings.checking import check, read_yaml, some_names
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.evaluation import ProbingSettings, SignificanceSettings
 from context_nmt.settings.model import ModelSettings, output_slots
@@ -40,17 +39,14 @@ class TrainSettings(Checked):
         sentences = (*self.bitext, *self.distilled)
         for name, earlier in {"document": sentences, "continued": (*sentences, *self.document)}.items():
             start = getattr(self, f"{name}_start")
-            require(
-                not getattr(self, name) or start in earlier,
-                f"{name}_start is {start!r}; it must be one of {list(earlier)}, for {name} to start from",
-            )
+            if getattr(self, name) and start not in earlier:
+                known = some_names(start, earlier)
+                raise ValueError(f"{name}_start is {start!r}; for {name} to start from, it must be one of {known}")
         teachers = list(self.teachers)
         require(len(teachers) < 2, f"teachers is {teachers}; it must list at most one variant")
-        bitext = list(self.bitext)
-        require(
-            set(teachers) <= set(bitext),
-            f"teachers is {teachers}; it must be one of those in bitext, {bitext}",
-        )
+        if not set(teachers) <= set(self.bitext):
+            known = some_names(teachers[0], self.bitext)
+            raise ValueError(f"teachers is {teachers}; it must be one of those in bitext, {known}")
         require(bool(teachers) or not self.distilled, f"distilled is {list(self.distilled)}, but teachers is empty")
 
 
@@ -117,7 +113,7 @@ class ExperimentSettings(Checked):
             )
         train, probing, names = self.train, self.probing, list(self.variants)
         require(len(names) > 0, "variants is empty; it must have at least one variant")
-        require(self.focus in names, f"focus: no variant {self.focus!r}; there are {names}")
+        _require_variant("focus", self.focus, names)
         variants_by_key = {
             f"train.{key}": getattr(train, key) for key in ("bitext", "distilled", "document", "continued")
         }
@@ -127,8 +123,8 @@ class ExperimentSettings(Checked):
             "rescored": self.rescored,
         }
         for key, variants in variants_by_key.items():
-            unknown = sorted(set(variants) - set(names))
-            require(not unknown, f"{key}: no variant {unknown}; there are {names}")
+            for name in variants:
+                _require_variant(key, name, names)
         sets = (*self.corpus.tests, *self.corpus.groups, *self.corpus.contrastive)
         require(probing.tasks not in sets, f"probing.tasks is {probing.tasks!r}, which is also the name of a test set")
         kinds = {name: settings.model.get("kind", self.model.kind) for name, settings in self.variants.items()}
@@ -157,10 +153,14 @@ class ExperimentSettings(Checked):
             times = train.everything.count(name)
             require(times > 0, f"variants.{name} is in no list under train; add it to one, such as train.bitext")
             require(times < 2, f"variants.{name} is in {times} lists under train; it must be in exactly one")
-            require(
-                variant.baseline is None or variant.baseline in {*names} - {name},
-                f"variants.{name}.baseline: no other variant {variant.baseline!r}; there are {names}",
-            )
+            if variant.baseline is not None:
+                others = [other for other in names if other != name]
+                _require_variant(f"variants.{name}.baseline", variant.baseline, others)
+
+
+def _require_variant(key: str, name: str, names: list[str]) -> None:
+    if name not in names:
+        raise ValueError(f"{key}: no variant {name!r}; there are {some_names(name, names)}")
 
 
 def read_parameters(path: Path) -> ExperimentSettings:
@@ -185,9 +185,7 @@ def _resolve_like(variants: dict[Any, Any], name: Any, above: tuple[Any, ...], w
     if base_name in path:
         raise UserError(f"{key}: {' is like '.join(map(str, [*path, base_name]))}, a circle")
     if base_name not in variants:
-        nearest = difflib.get_close_matches(base_name, map(str, variants), n=1)
-        hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-        raise UserError(f"{key}: no variant {base_name!r}{hint} (there are {', '.join(map(str, variants))})")
+        raise UserError(f"{key}: no variant {base_name!r}; there are {some_names(base_name, [*map(str, variants)])}")
     base = _resolve_like(variants, base_name, path, where)
     return (
         _merged({section: base[section] for section in base if section != "label"}, variant)

@@ -206,7 +206,7 @@ def _grid(results: Results, analysis: Analysis, test_set: str) -> Grid:
             measures = [Measure(test_set, whole or metric, layer, tag) for whole, layer, tag in columns.values()]
             estimates = [results.estimate(variant, measure) for measure in measures]
             if any(estimates) or not analysis.only_measured:
-                label = results.settings.label(variant) + (f": {part_label}" if part_label else "")
+                label = results.label(variant) + (f": {part_label}" if part_label else "")
                 rows.append((label, [estimate_cell(estimate, analysis.decimals) for estimate in estimates]))
     return grid_of(test_set, columns, rows)
 

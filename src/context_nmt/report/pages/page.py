@@ -36,13 +36,24 @@ def heading(results: Results, what: str) -> str:
     return f"{what}: {corpus.name}, {corpus.direction}"
 
 
+OLD = (
+    " Systems that are out of date have results of other code, settings or text than the others; their costs and their"
+    " differences are left out, and `context-nmt repro` without --only updates them."
+)
+
+
+def about_old(results: Results) -> str:
+    """Return a sentence about the systems that are out of date, if there are any."""
+    return OLD if results.out_of_date else ""
+
+
 def introduction(results: Results, text: str) -> str:
     """Return the introduction of a page: its seeds, its conventions and a text."""
     seeds = ", ".join(map(str, results.settings.seeds))
     return (
         f"Seeds: {seeds}. Written by the report stage; results.csv has the same numbers. ± is the sample standard"
         f" deviation over seeds; the difference from the system's baseline is in brackets. {text}"
-    ).rstrip()
+    ).rstrip() + about_old(results)
 
 
 def rows_of(
@@ -51,7 +62,7 @@ def rows_of(
     """Return each variant's label with a cell per measure."""
     return [
         (
-            results.settings.label(variant),
+            results.label(variant),
             [estimate_cell(results.estimate(variant, measure), decimals) for measure in measures],
         )
         for variant in variants

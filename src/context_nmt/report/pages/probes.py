@@ -115,7 +115,7 @@ def groups_of(results: Results, test: str, stack: str, kind: str) -> list[str]:
 def _by_group(results: Results, test: str, stack: str, kind: str) -> Iterator[Grid]:
     """Yield a table with a row per group and a column per system and layer, without differences."""
     columns = {
-        f"{results.settings.label(variant)}, {layer}": (variant, layer)
+        f"{results.label(variant)}, {layer}": (variant, layer)
         for variant in results.settings.probing.words
         for layer in layers_of(results, test, stack)
     }

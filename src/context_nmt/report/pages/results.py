@@ -6,7 +6,7 @@ from context_nmt.measures.contrastive import NORMALIZED, SUMMED
 from context_nmt.measures.rows import BOUND, TEXT, Measure
 from context_nmt.report.cells import NOTHING, Cell, estimate_cell, gain_cells, value_cell
 from context_nmt.report.grid import Grid, grid_of
-from context_nmt.report.pages.page import Page, Section, heading, introduction, rows_of
+from context_nmt.report.pages.page import Page, Section, about_old, heading, introduction, rows_of
 from context_nmt.results.number_text import p_text
 from context_nmt.results.table import RESCORED, Results, is_score, name_of
 
@@ -97,7 +97,7 @@ def front_page(results: Results) -> Page:
         for estimate in (results.estimate(variant, measure) for measure in accuracies):
             yield estimate_cell(estimate, 1, with_gain=False)
 
-    rows = [(results.settings.label(variant), [*cells(variant)]) for variant in results.models]
+    rows = [(results.label(variant), [*cells(variant)]) for variant in results.models]
     bounds = [results.reference_value(BOUND, measure) for measure in scores]
     if any(bounds):
         best = [cell for bound in bounds for cell in (value_cell(bound, "{:.2f}"), *[NOTHING] * len(intervals))]
@@ -105,7 +105,7 @@ def front_page(results: Results) -> Page:
     signatures = {signature for measure in scores for signature in results.signatures(measure)}
     return Page(
         title=results.title,
-        introduction=FRONT.format(baselines=_baselines(results)) + (ITEMS if accuracies else ""),
+        introduction=FRONT.format(baselines=_baselines(results)) + (ITEMS if accuracies else "") + about_old(results),
         sections=(Section(grids=(grid_of("", titles, rows),)),),
         signatures=tuple(sorted(signatures)),
     )
@@ -140,6 +140,10 @@ def _scores(results: Results, test_set: str) -> Grid:
 
 
 def _costs(results: Results, variant: str) -> Iterator[Cell]:
+    """Yield the cells of COSTS, those of the present settings; nothing for results that others gave."""
+    if variant in results.out_of_date:
+        yield from [NOTHING] * len(COSTS)
+        return
     model, baseline = results.models[variant], results.settings.variants[variant].baseline
     flops = model["flops_per_target_token"]
     baseline_flops = results.models[baseline]["flops_per_target_token"] if baseline in results.models else None
@@ -187,7 +191,7 @@ def _rescored(results: Results) -> Iterator[Section]:
     if not settings.rescored:
         return
     systems = [variant + RESCORED for variant in settings.rescored]
-    labels = [settings.label(variant) for variant in settings.rescored]
+    labels = [results.label(variant) for variant in settings.rescored]
     grids = []
     for test_set in results.test_sets:
         scores = [
