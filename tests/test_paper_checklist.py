@@ -158,3 +158,12 @@ def test_the_experiment_of_every_claim_has_its_systems(paper):
         variants = set(Experiment(ROOT / "experiments" / claim.experiment).settings.variants)
         compared = {claim.variant, *claim.against}
         assert compared <= variants or (claim.smaller and set(claim.smaller) <= variants), claim.says
+
+
+def test_the_experiment_with_five_seeds_is_the_default_one():
+    texts = [
+        (ROOT / folder / "params.yaml").read_text(encoding="utf-8").partition("\nroot: ")[2]
+        for folder in (".", "experiments/miniature-five-seeds")
+    ]
+    one, five = (re.sub(r"\nseeds:.*?\n\n", "\n", text.partition("\n")[2], flags=re.DOTALL) for text in texts)
+    assert one == five

@@ -255,7 +255,7 @@ def test_the_same_bytes_come_out_again(root):
 @pytest.mark.parametrize(
     ("own", "claim", "way"),
     [
-        (3.0, {}, "in the other"),
+        (3.0, {}, "in the other direction"),
         (3.0, {"direction": "lower"}, "in the claimed direction"),
         (5.0, {}, "in the claimed direction"),
         (4.001, {}, "no difference"),
@@ -263,11 +263,11 @@ def test_the_same_bytes_come_out_again(root):
         (4.5, {"margin": 0.3}, "in the claimed direction"),
         (4.0, {"direction": "not_lower"}, "in the claimed direction"),
         (5.0, {"direction": "not_lower"}, "in the claimed direction"),
-        (3.9, {"direction": "not_lower"}, "in the other"),
+        (3.9, {"direction": "not_lower"}, "in the other direction"),
         (3.7, {"direction": "equal", "margin": 0.3}, "in the claimed direction"),
-        (3.6, {"direction": "equal", "margin": 0.3}, "in the other"),
+        (3.6, {"direction": "equal", "margin": 0.3}, "not alike"),
         (3.6, {"to": 3.5}, "in the claimed direction"),
-        (3.6, {"to": 3.9, "direction": "equal", "margin": 0.1}, "in the other"),
+        (3.6, {"to": 3.9, "direction": "equal", "margin": 0.1}, "not alike"),
     ],
 )
 def test_a_claim_goes_one_way_or_the_other(root, own, claim, way):
@@ -402,6 +402,36 @@ def test_a_difference_that_is_certain_alone_may_not_be_among_many(root):
     assert words == ["as claimed"] * 10  # the smallest p-values come first
     words = [verdict.word for verdict in judged(first, *[weak_claim] * 10)]
     assert words == ["not decided"] * 10
+    never = replace(weak_claim, variant="never")
+    assert [verdict.word for verdict in judged(first, weak_claim, *[never] * 9)] == ["not decided", *["not run"] * 9]
+
+
+@pytest.mark.parametrize(("larger", "word"), [(0.0, "not decided"), (10.0, "as claimed")])
+def test_a_difference_that_would_have_been_seen_decides(root, larger, word):
+    claim = Claim(says="it opens", variant="dual_context_encoder", measure=GATES)
+    first = read_all(root)[0]
+    verdict, *_ = judged(five_seeds(first, dual_context_encoder=MIXED), *[claim] * 4)
+    seen = float(re.search(r"; (\S+) would have been seen", verdict.reason)[1])
+    shift = seen - sum(MIXED) / 5 + larger / 100 * seen
+    moved = five_seeds(first, dual_context_encoder=tuple(value + shift * (0.9 if not larger else 1) for value in MIXED))
+    assert [verdict.word for verdict in judged(moved, *[claim] * 4)] == [word] * 4
+
+
+def test_against_several_systems_a_claim_must_hold_for_each_and_none_may_be_missing(root):
+    first = read_all(root)[0]
+    others = ("lexical_shortcuts_fusion", "han_joint")
+    claim = Claim(says="best", variant="dual_context_encoder", against=others, measure=GATES)
+    low, noisy = (-0.9, -1.0, -1.1, -1.0, -1.2), (3.0, -3.0, 1.0, -1.0, 0.1)
+    found = five_seeds(
+        first, dual_context_encoder=CLEAR, lexical_shortcuts_fusion=low, han_joint=(0.1, 0.0, 0.1, 0.0, 0.2)
+    )
+    assert [verdict.word for verdict in judged(found, claim)] == ["as claimed"]
+    found = five_seeds(first, dual_context_encoder=CLEAR, lexical_shortcuts_fusion=low, han_joint=noisy)
+    assert [verdict.word for verdict in judged(found, claim)] == ["not decided"]
+    found = five_seeds(first, dual_context_encoder=CLEAR, lexical_shortcuts_fusion=low)
+    (verdict,) = judged(found, claim)
+    assert verdict.word == "no verdict"
+    assert "han_joint" in verdict.reason
 
 
 def test_what_is_published_of_a_claim():
@@ -436,12 +466,12 @@ def test_every_claim_is_on_a_line_of_both_pages(root):
         section = pages[0].split(f"\n## {paper.name}\n")[1].split("\n## ")[0]
         assert all(f"\n| {' | '.join(line.texts[:2])} | " in section for line in lines[name])
         assert all(escape_html(line.texts[0]) in pages[1] for line in lines[name])
-        assert f"Of its {len(lines[name])} claims: 0 as claimed, 0 the other way, " in section
+        assert "Its claims and our questions: 0 as claimed, 0 the other way, " in section
     ran = {line.texts[0]: line.texts for line in lines["dual_contextual"] if line.verdict.outcome}
     assert ran["Dec-DC is better than the Transformer"][3].startswith("more, out of date: dual_context_decoder 9")
     encoder = ran["Enc-DC is better than the Transformer"]
     assert (encoder[1], encoder[2], encoder[5]) == ("Table 1", "+0.89", "")
-    assert encoder[4] == "no verdict (miniature-five-seeds decides)"
+    assert encoder[4] == "no verdict (miniature-dual-contextual decides, 2 seeds)"
     never = next(line for line in lines["dual_contextual"] if not line.verdict.outcome)
     assert str(never.verdict) == f"not run (`make repro NAME={never.verdict.claim.experiment}`)"
 
@@ -468,7 +498,7 @@ def test_a_question_of_ours_is_answered_and_others_are_counted(root):
     assert line.texts[:3] == ("our question: does it open?", DASH, DASH)
     assert line.texts[4].startswith("no (adjusted p ")
     assert f"with 2.00 {TIMES} the training tokens" in line.texts[4]
-    assert line.texts[5] == "2 in the other, 1 in the claimed direction"
+    assert line.texts[5] == "2 in the other direction, 1 in the claimed direction"
 
 
 def test_the_table_s_own_test_set_comes_first(root):

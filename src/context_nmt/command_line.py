@@ -73,12 +73,16 @@ def one_line_errors() -> Iterator[None]:
 
 @contextmanager
 def noticing(*signals: signal.Signals) -> Iterator[list[int]]:
-    """Yield a list that gets each of these signals as it arrives; they do nothing else until the block ends."""
+    """Yield a list that gets each of these signals as it arrives; they do nothing else until the block ends.
+
+    Those that are ignored stay so.
+    """
     arrived: list[int] = []
     if threading.current_thread() is not threading.main_thread():  # only the main one may choose what a signal does
         yield arrived
         return
-    earlier = {number: signal.signal(number, lambda number, _: arrived.append(number)) for number in signals}
+    heeded = [number for number in signals if signal.getsignal(number) != signal.SIG_IGN]
+    earlier = {number: signal.signal(number, lambda number, _: arrived.append(number)) for number in heeded}
     try:
         yield arrived
     finally:

@@ -35,7 +35,9 @@ def fetch(file: DownloadFile, path: Path, *, mirrored: str, expected: str | None
         part_existed = part.exists()
         try:
             _retrieve(place, part, resume=expected is not None)
-            if part_existed and sha256(part) != expected:  # the partial file was of another download
+            if (
+                part_existed and expected is not None and sha256(part) != expected
+            ):  # the partial file was of another download
                 part.unlink()
                 _retrieve(place, part, resume=True)
             break

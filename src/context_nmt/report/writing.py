@@ -21,7 +21,7 @@ from context_nmt.report.papers.claim_lines import HEADS, LEGEND, ClaimLine, clai
 from context_nmt.report.papers.comparison import REPLICA, Comparison, comparisons_of
 from context_nmt.report.papers.published import Paper, read_papers
 from context_nmt.report.papers.training_costs import System, systems_of_one_recipe
-from context_nmt.report.papers.verdicts import WORDS, Verdict
+from context_nmt.report.papers.verdicts import WORDS
 from context_nmt.report.pictures.analyses import draw_analyses
 from context_nmt.report.pictures.claims import draw_claims
 from context_nmt.report.pictures.costs import draw_costs
@@ -48,24 +48,26 @@ class Chapter:
 
     name: str
     paper: Paper
-    verdicts: list[Verdict]
     lines: list[ClaimLine]
     comparisons: list[Comparison]
 
     @property
     def headlines(self) -> list[ClaimLine]:
-        """The claims that its main systems gain over their baselines."""
+        """The claims that its main systems gain over their baselines, and our questions on these gains."""
         rows = {row.variant: row for table in self.paper.tables for row in table.rows if row.variant in table.headline}
-        claims = [(line, line.verdict.claim) for line in self.lines if line.verdict.claim.variant in rows]
+        pairs = {(variant, (row.baseline,)) for variant, row in rows.items()}
+        claims = [(line, line.verdict.claim) for line in self.lines if line.verdict.claim.measure is None]
         return [
-            line for line, claim in claims if claim.against == (rows[claim.variant].baseline,) and not claim.measure
+            line
+            for line, claim in claims
+            if (claim.variant, claim.against) in pairs or (claim.is_question and claim.variant in rows)
         ]
 
     @property
     def counts(self) -> str:
         """The number of claims with each verdict."""
-        words = Counter(verdict.word for verdict in self.verdicts)
-        return f"Of its {len(self.verdicts)} claims: {', '.join(f'{words[word]} {word}' for word in WORDS)}."
+        words = Counter(line.verdict.word for line in self.lines)
+        return f"Its claims and our questions: {', '.join(f'{words[word]} {word}' for word in WORDS)}."
 
 
 def write_tables(experiment: Experiment, old: Collection[str] = ()) -> None:
@@ -91,8 +93,19 @@ def write_readme(path: Path, experiments: Sequence[Results]) -> None:
     Their numbers are those of the experiment with the most seeds among those with its recipe and all its systems.
     """
     first = experiments[0]
-    same = [results for results in experiments if results.recipe == first.recipe and results.scored >= first.scored]
-    fill_in(path, "results", "front.md.j2", page=front_page(max(same, key=lambda one: len(one.settings.seeds))))
+    same = [
+        results
+        for results in experiments
+        if results.recipe == first.recipe
+        and results.scored >= first.scored
+        and all(results.settings.recipe(name) == first.settings.recipe(name) for name in first.models)
+    ]
+    fill_in(
+        path,
+        "results",
+        "front.md.j2",
+        page=front_page(max(same, key=lambda one: len(one.settings.seeds), default=first)),
+    )
 
 
 def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
@@ -107,7 +120,7 @@ def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
     for name, paper in papers.items():
         comparisons = comparisons_of(name, paper, experiments)
         lines = claim_lines(paper, experiments)
-        chapters.append(Chapter(name, paper, [line.verdict for line in lines], lines, comparisons))
+        chapters.append(Chapter(name, paper, lines, comparisons))
     comparisons = [comparison for chapter in chapters for comparison in chapter.comparisons]
     systems = systems_of_one_recipe(papers, experiments)
     all_systems = all_systems_grid(systems, experiments[0])

@@ -17,13 +17,13 @@ from context_nmt.results.number_text import signed
 from context_nmt.results.table import Results
 
 LEGEND = (
-    "The table of a paper's claims has a line for each. The experiment and the measure that judge a claim were chosen"
-    f" beforehand; the last column counts what other experiments show. A verdict needs {SEEDS} training runs of each"
-    " system: a paired t-test over seeds, two-sided, with Holm's correction for all claims of the paper that have so"
-    f" many, p < 0.05. For “equal”, the 95% interval must be within the margin. With {FEWEST} or four seeds there is an"
-    " interval, but a claim is not decided; with fewer there are only numbers. “It takes 0.5 to be seen”: with this"
-    " variation between seeds, a smaller difference could not have reached p < 0.05. “In words”: the paper publishes no"
-    " number. Small experiments neither confirm nor refute published numbers."
+    "The table of a paper's claims has a line for each. Its file names the experiment and the measure that judge a"
+    " claim; the last column counts what other experiments show. A claim about several corpora is judged on one."
+    f" A verdict needs at least {SEEDS} training runs of each system: a paired t-test over seeds, two-sided, p < 0.05"
+    " after Holm's correction for all claims of the paper; intervals are not corrected. Against several systems, it"
+    f" must hold for each. With fewer than {SEEDS} seeds, but at least {FEWEST}, there is an interval and no decision."
+    " “0.5 would have been seen”: with this variation between seeds, a difference of this size would have decided. “In"
+    " words”: the paper publishes no number. Small experiments neither confirm nor refute published numbers."
 )
 HEADS = ("Claim", "Where", "Published", "Here", "Verdict", "Other experiments")
 

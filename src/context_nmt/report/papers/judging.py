@@ -32,7 +32,7 @@ def outcomes_of(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> l
     Among experiments with one recipe, the first with the most seeds counts, then the one with most other systems.
     """
     outcomes = [outcome for results in experiments if (outcome := _outcome(claim, table_of(paper, claim), results))]
-    outcomes.sort(key=lambda outcome: -outcome.others)
+    outcomes.sort(key=lambda outcome: -len(outcome.others))
     best = {outcome.results.recipe: outcome for outcome in with_most_seeds(outcomes, lambda one: one.results.recipe)}
     best |= {outcome.results.recipe: outcome for outcome in outcomes if outcome.is_primary}
     return sorted(best.values(), key=lambda outcome: (not outcome.is_primary, not outcome.is_own_text))
@@ -46,12 +46,14 @@ def _outcome(claim: Claim, table: PaperTable | None, results: Results) -> Outcom
         return None
     other_sets = [name for name in results.sets if name != corpus.validation]
     tested = PrimaryMeasure(metric=results.settings.significance.metric)
-    for variant, others in _comparable(claim, results):
+    for variant, wanted, others in _comparable(claim, results):
         for name in (*own_sets, *other_sets, corpus.validation):
             measure = (claim.measure if name in own_sets else claim.replica or claim.measure) or tested
             if sides := _sides(claim, results, name, measure, variant, others):
-                decimals = table.decimals_of(sides[0].measures[0].metric) if table else 2
-                return Outcome(claim, *sides, decimals, is_own_text=name in own_sets, others=len(others))
+                side, found = sides
+                missing = tuple(set(wanted) - {other.variant for other in found}) if claim.to is None else ()
+                decimals = table.decimals_of(side.measures[0].metric) if table else 2
+                return Outcome(claim, side, found, missing, decimals, is_own_text=name in own_sets)
     return None
 
 
@@ -61,8 +63,8 @@ def _sets_of(columns: Sequence[PaperColumn], results: Results) -> list[str]:
     return [str(column.test_set) for column in own_columns if column.test_set in results.sets]
 
 
-def _comparable(claim: Claim, results: Results) -> Iterator[tuple[str, list[str]]]:
-    """Yield the variants of an experiment that a claim compares: one, and the others that are equally deep."""
+def _comparable(claim: Claim, results: Results) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield the variants that a claim compares: one, the others, and those of them that are here and equally deep."""
     settings = results.settings.variants.get(claim.variant)
     baseline = [settings.baseline] if settings and settings.baseline else []
     same = [claim.variant] if claim.against_measure or claim.to is not None else baseline
@@ -74,15 +76,15 @@ def _comparable(claim: Claim, results: Results) -> Iterator[tuple[str, list[str]
             layers = _layers(results, variant)
             found = [other for other in others if other in results.models and _layers(results, other) == layers]
             if found:
-                yield variant, found
+                yield variant, others, found
 
 
 def _sides(
     claim: Claim, results: Results, test_set: str, measure: PrimaryMeasure, variant: str, others: Sequence[str]
-) -> tuple[Side, Side | None] | None:
-    """Return the system and the best of the others; None if the experiment does not have their numbers."""
+) -> tuple[Side, tuple[Side, ...]] | None:
+    """Return the system and the others, the best first; None if the experiment does not have their numbers."""
     against_measure = claim.against_measure or measure
-    pairs = []
+    found: list[tuple[Side, Side]] = []
     for other in others:
         own = _measured(claim, results, variant, measure, test_set)
         reference = _measured(claim, results, other, against_measure, test_set)
@@ -93,10 +95,12 @@ def _sides(
             for name, measures in ((variant, own), (other, reference))
         )
         if own and reference and claim.to is not None:
-            return side, None
+            return side, ()
         if own and reference and side != other_side:
-            pairs.append((side, other_side))
-    return min(pairs, key=lambda pair: _distance(claim, *pair), default=None)
+            found.append((side, other_side))
+    found = [pair for pair in found if pair[0] == found[0][0]]  # the same measures
+    found.sort(key=lambda pair: _distance(claim, *pair))
+    return (found[0][0], tuple(other for _, other in found)) if found else None
 
 
 def _distance(claim: Claim, side: Side, other: Side) -> float:

@@ -56,10 +56,15 @@ class Outcome:
 
     claim: Claim
     side: Side
-    other: Side | None  # None if the claim compares the system with a number
+    others: tuple[Side, ...]  # the best first; empty if the claim compares the system with a number
+    missing: tuple[str, ...]  # other variants of the claim without numbers here
     decimals: int
     is_own_text: bool  # test set and languages are those of the claim's table
-    others: int  # the number of systems that `other` is the best of
+
+    @property
+    def other(self) -> Side | None:
+        """The best of the others."""
+        return self.others[0] if self.others else None
 
     @property
     def results(self) -> Results:
@@ -76,7 +81,7 @@ class Outcome:
     @property
     def systems(self) -> tuple[str, ...]:
         """The variants that are compared."""
-        return (self.side.variant, *([self.other.variant] if self.other else []))
+        return (self.side.variant, *(other.variant for other in self.others))
 
     @property
     def is_primary(self) -> bool:
@@ -95,10 +100,17 @@ class Outcome:
 
     @cached_property
     def differences(self) -> tuple[float, ...]:
-        """The system's number minus the other one, with each seed."""
-        if self.other is None:
-            return tuple(value - (self.claim.to or 0.0) for value in self.side.by_seed)
-        return tuple(value - other for value, other in zip(self.side.by_seed, self.other.by_seed, strict=True))
+        """The system's number minus that of the best of the others, with each seed."""
+        return self.all_differences[0]
+
+    @cached_property
+    def all_differences(self) -> tuple[tuple[float, ...], ...]:
+        """The same for each of the others."""
+        references = [other.by_seed for other in self.others] or [(self.claim.to or 0.0,) * len(self.side.by_seed)]
+        return tuple(
+            tuple(round(value - reference, 4) for value, reference in zip(self.side.by_seed, by_seed, strict=True))
+            for by_seed in references
+        )
 
     @property
     def gain(self) -> float:
@@ -123,7 +135,10 @@ class Outcome:
     @property
     def way(self) -> str:
         """The direction of the difference in words, however small the evidence."""
-        return "no difference" if self.agrees is None else "in the claimed direction" if self.agrees else "in the other"
+        if self.agrees is None:
+            return "no difference"
+        other_way = "not alike" if self.claim.direction == "equal" else "in the other direction"
+        return "in the claimed direction" if self.agrees else other_way
 
     def numbers(self) -> str:
         """Return both systems with their numbers."""

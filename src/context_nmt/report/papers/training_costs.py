@@ -92,6 +92,7 @@ def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Result
         for results in experiments
         if results.recipe == experiments[0].recipe
         for variant in results.models
+        if variant in results.scored
     ]
     names = [paper.name for paper in papers.values()]
 

@@ -11,13 +11,19 @@ from scipy.stats import ttest_1samp
 
 from context_nmt.report.papers.claims import Claim
 from context_nmt.report.papers.outcomes import Outcome
+from context_nmt.report.papers.published import COSTS
 from context_nmt.results.number_text import SIGNIFICANT, interval_text, p_text
 
 SEEDS = 5  # for a verdict
 FEWEST = 3  # seeds for an interval
 AS_CLAIMED, OTHER_WAY, NOT_DECIDED, NO_VERDICT, NOT_RUN = WORDS = (
-    *("as claimed", "the other way", "not decided", "no verdict", "not run"),
+    "as claimed",
+    "the other way",
+    "not decided",
+    "no verdict",
+    "not run",
 )
+FEW_SEEDS = "too few seeds"
 ANSWERS = {AS_CLAIMED: "yes", OTHER_WAY: "no"}  # to our own questions
 
 
@@ -36,23 +42,25 @@ class Verdict:
 
 
 def verdicts_of(claims: Sequence[Claim], outcomes: Sequence[Outcome | None]) -> list[Verdict]:
-    """Judge the claims of one paper, with Holm's correction for the number of those with enough seeds."""
-    tested = [outcome for outcome in outcomes if outcome and not _obstacle(outcome)]
-    tails = [_tails(outcome) for outcome in tested]
-    judged = iter(zip(tails, holm([min(pair) for pair in tails]), strict=True))
+    """Judge the claims of one paper, with Holm's correction for the number of all of them, run or not."""
+    tails = [(1.0, 1.0) if outcome is None or _obstacle(outcome) else _tails(outcome) for outcome in outcomes]
+    corrected = holm([min(pair) for pair in tails])
+    open_claims = sum(p >= SIGNIFICANT for p in corrected)
     verdicts = []
-    for claim, outcome in zip(claims, outcomes, strict=True):
+    for claim, outcome, (claimed, other), p in zip(claims, outcomes, tails, corrected, strict=True):
         if outcome is None:
-            verdicts.append(Verdict(claim, None, NOT_RUN, f"`make repro NAME={claim.experiment}`"))
+            command = "make speed" if _is_cost(claim) else f"make repro NAME={claim.experiment}"
+            verdicts.append(Verdict(claim, None, NOT_RUN, f"`{command}`"))
         elif obstacle := _obstacle(outcome):
-            is_few = obstacle == _seeds(outcome) and len(outcome.differences) >= FEWEST
-            verdicts.append(Verdict(claim, outcome, NOT_DECIDED if is_few else NO_VERDICT, _reason(outcome, obstacle)))
+            word = NOT_DECIDED if obstacle is FEW_SEEDS and len(outcome.differences) >= FEWEST else NO_VERDICT
+            verdicts.append(
+                Verdict(claim, outcome, word, _reason(outcome, *([] if obstacle is FEW_SEEDS else [obstacle])))
+            )
         else:
-            (claimed, other), p = next(judged)
             word = NOT_DECIDED if p >= SIGNIFICANT else AS_CLAIMED if claimed < other else OTHER_WAY
-            reason = _reason(outcome, f"adjusted p {p_text(p)}", _seeds(outcome))
-            if word == NOT_DECIDED:
-                reason += f"; it takes {_visible(outcome, len(tested)):.2g} to be seen"
+            reason = _reason(outcome, f"adjusted p {p_text(p)}")
+            if word == NOT_DECIDED and claim.direction != "equal":
+                reason += f"; {_visible(outcome, open_claims):.2g} would have been seen"
             verdicts.append(Verdict(claim, outcome, word, reason))
     return verdicts
 
@@ -73,12 +81,21 @@ def _obstacle(outcome: Outcome) -> str:
         return f"{outcome.claim.experiment} decides"
     if outcome.is_out_of_date:
         return "out of date"
-    return "" if len(outcome.differences) >= SEEDS else _seeds(outcome)
+    if outcome.missing:
+        return f"not compared with {', '.join(outcome.missing)}"
+    return "" if len(outcome.differences) >= SEEDS else FEW_SEEDS
 
 
 def _tails(outcome: Outcome) -> tuple[float, float]:
-    """Return the two-sided p-values for the claim and against it."""
-    margin, differences = outcome.claim.margin, np.array(outcome.differences)
+    """Return the two-sided p-values for the claim, against the hardest of the others, and against the claim."""
+    claimed, other = zip(
+        *(_tails_of(outcome.claim, np.array(values)) for values in outcome.all_differences), strict=True
+    )
+    return 2 * max(claimed), 2 * min(other) * len(other)
+
+
+def _tails_of(claim: Claim, differences: np.ndarray) -> tuple[float, float]:
+    margin = claim.margin
 
     def above(bound: float) -> float:
         return _one_sided(differences - bound)
@@ -92,8 +109,7 @@ def _tails(outcome: Outcome) -> tuple[float, float]:
         "not_lower": (above(-margin), below(-margin)),
         "equal": (max(above(-margin), below(margin)), min(above(margin), below(-margin))),
     }
-    claimed, other = tails[outcome.claim.direction]
-    return 2 * claimed, 2 * other
+    return tails[claim.direction]
 
 
 def _one_sided(values: np.ndarray) -> float:
@@ -104,17 +120,18 @@ def _one_sided(values: np.ndarray) -> float:
 
 
 def _visible(outcome: Outcome, tests: int) -> float:
-    """Return the smallest mean difference beyond the margin that has p < 0.05 after correction for so many tests."""
+    """Return the smallest mean difference beyond the margin that decides a claim when so many are still open."""
     count = len(outcome.differences)
     return float(student.ppf(1 - SIGNIFICANT / 2 / tests, count - 1)) * stdev(outcome.differences) / sqrt(count)
 
 
-def _seeds(outcome: Outcome) -> str:
-    count = len(outcome.differences)
-    return f"{count} seeds" if count > 1 else "1 seed"
+def _is_cost(claim: Claim) -> bool:
+    return claim.measure is not None and any(metric in COSTS for metric, _, _ in claim.measure.members)
 
 
 def _reason(outcome: Outcome, *parts: str) -> str:
-    interval = outcome.interval if len(outcome.differences) >= FEWEST else None
+    count = len(outcome.differences)
+    seeds = [] if outcome.is_cost else [f"{count} seeds" if count > 1 else "1 seed"]
+    interval = outcome.interval if count >= FEWEST else None
     ends = [f"95% {interval_text(interval, outcome.decimals)}"] if interval else []
-    return ", ".join([*parts, *ends])
+    return ", ".join([*parts, *seeds, *ends])

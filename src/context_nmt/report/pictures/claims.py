@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from context_nmt.report.papers.claim_lines import ClaimLine
-from context_nmt.report.papers.verdicts import AS_CLAIMED, NO_VERDICT, NOT_DECIDED, OTHER_WAY
+from context_nmt.report.papers.verdicts import AS_CLAIMED, FEWEST, NO_VERDICT, NOT_DECIDED, OTHER_WAY
 from context_nmt.report.pictures.panels import COLOURS, draw_legend, label_rows, panels_of
 
 # shape and filling tell the verdicts apart without colour
@@ -22,8 +22,8 @@ MARKS: dict[str, dict[str, Any]] = {
 PUBLISHED: dict[str, Any] = {"marker": "D", "markerfacecolor": "white", "color": "black", "markersize": 4}
 PERCENTAGES = ("accuracy", "bleu", "sacrebleu", "d_bleu", "chrf", "ter", "lexical", "ngram", "probe")
 ACROSS = (
-    "difference, to the right if as claimed; bars: 95% interval over seeds; BLEU and percentages\n"
-    "in points, other measures in hundredths; the axis is logarithmic beyond 1"
+    "difference in the claimed direction, grey: margin; bars: 95% interval over seeds, not corrected;\n"
+    "BLEU and percentages in points, other measures in hundredths; the axis is logarithmic beyond 1"
 )
 LETTERS = 46  # of a claim on one line
 INCHES = 0.31  # per row
@@ -56,7 +56,7 @@ def draw_claims(lines: dict[str, Sequence[ClaimLine]], path: Path) -> bool:
         figure.suptitle(ACROSS, fontsize=8)
         handles = {word: Line2D([], [], linestyle="none", **marks) for word, marks in MARKS.items()}
         handles |= {"published": Line2D([], [], linestyle="none", **PUBLISHED)}
-        handles |= {"margin of an equal result": Line2D([], [], color="0.85", linewidth=5)}
+        handles |= {"margin": Line2D([], [], color="0.85", linewidth=5)}
         draw_legend(figure, handles, columns=3)
     return True
 
@@ -66,12 +66,12 @@ def _draw_line(panel: Axes, row: int, line: ClaimLine) -> None:
     assert outcome is not None
     sign = -1 if verdict.claim.direction == "lower" else 1
     scale = sign * (1 if outcome.side.measures[0].metric.startswith(PERCENTAGES) else 100)
-    if verdict.claim.direction == "equal":
+    if verdict.claim.margin:
         margin = verdict.claim.margin * scale
         panel.plot([-margin, margin], [row, row], color="0.85", linewidth=6, solid_capstyle="butt", zorder=0)
     for gain in line.published:
         panel.plot([gain.gain * scale], [row - 0.25], linestyle="none", **PUBLISHED)
-    ends = sorted(end * scale for end in outcome.interval or ()) if len(outcome.differences) > 2 else ()
+    ends = sorted(end * scale for end in outcome.interval or ()) if len(outcome.differences) >= FEWEST else ()
     mean = outcome.gain * scale
     panel.errorbar(
         [mean],

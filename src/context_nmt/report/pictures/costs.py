@@ -11,7 +11,10 @@ from context_nmt.report.papers.training_costs import System
 from context_nmt.report.pictures.panels import corpus_name, draw_legend, panels_of, style
 from context_nmt.results.estimates import t_interval
 
-ACROSS = {"flops": "FLOPs of training / the plain Transformer's", "seconds": "seconds of training / its seconds"}
+ACROSS = {
+    "flops": "FLOPs of training / the plain Transformer's",
+    "seconds": "seconds of training / the plain Transformer's",
+}
 NONE = "baselines and combinations"
 
 
@@ -19,7 +22,7 @@ def draw_costs(systems: Sequence[System], path: Path) -> bool:
     """Draw the tested BLEU of systems of one recipe on held-out text; return whether there are two of them.
 
     Each has the number of its row in the table of all systems; its bar is the 95% interval over seeds. Whatever a
-    system continues is part of its costs.
+    system continues is part of its costs. Systems of another size are left out.
     """
     if not systems:
         return False
@@ -34,7 +37,7 @@ def draw_costs(systems: Sequence[System], path: Path) -> bool:
         for panel, (cost, across) in zip(panels, ACROSS.items(), strict=True):
             for number, system in enumerate(systems, start=1):
                 estimate, own, plain = system.estimate(measure), getattr(system, cost), getattr(system.plain, cost)
-                if estimate is None or not own or not plain:
+                if estimate is None or not own or not plain or system.plain.variant != systems[0].variant:
                     continue
                 values = system.results.by_seed(system.variant, measure) or ()
                 interval = t_interval(list(values))
@@ -50,7 +53,7 @@ def draw_costs(systems: Sequence[System], path: Path) -> bool:
                 )
             panel.set_xscale("log")
             panel.xaxis.set_major_formatter(FormatStrFormatter("%g"))
-            panel.set_xticks([1, 1.5, 2, 3, 4])
+            panel.set_xticks([1, 1.5, 2, 3, 4, 6])
             panel.xaxis.set_minor_locator(NullLocator())
             panel.set_xlabel(across, fontsize=8)
             panel.grid(alpha=0.3)
