@@ -153,8 +153,12 @@ def test_the_forest_plot_has_a_row_for_each_claim_that_was_tested_and_a_mark_for
     shown = Counter(texts(tmp_path / "claims.svg"))
     assert [shown[f"{name} opens"] for name in ("dual_context_encoder", "han_joint", "never")] == [2, 2, 0]
     assert (shown["A paper"], shown["Another"]) == (1, 0)
-    _, markers = legend_of(tmp_path / "claims.svg")
-    assert len(set(markers)) == len(markers)
+    _, (claimed, other_way, open_, none, published) = legend_of(tmp_path / "claims.svg")
+    assert len({claimed, other_way, open_, none, published}) == 5
+    rows, *_ = (tmp_path / "claims.svg").read_text(encoding="utf-8").split('id="legend_1"')
+    shapes = dict(re.findall(r'<path id="(m\w+)" d="([^"]+)"', rows))
+    drawn = Counter(shapes[name] for name in re.findall(r'<use xlink:href="#(m\w+)"', rows))
+    assert (drawn[claimed], drawn[other_way], drawn[open_]) == (1, 3, 2)
     assert not draw_claims({"Another": []}, tmp_path / "none.svg")
     assert not (tmp_path / "none.svg").exists()
 
