@@ -261,9 +261,11 @@ def files_of_at_most(size):
     """No file can grow beyond `size` bytes: what a full disk is to a program."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    sys.dont_write_bytecode = True  # Python would leave a broken .pyc file of a module that is imported now
     try:
         yield
     finally:
+        sys.dont_write_bytecode = False
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 

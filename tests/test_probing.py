@@ -134,7 +134,7 @@ def test_tasks_are_found_by_their_names(tmp_path):
     ("probing", "message"),
     [
         ({"sentences": ["plain"]}, r"probing: sentences is \['plain'\], but tasks is not set"),
-        ({"words": ["plane"]}, r"probing\.words: no variant \['plane'\]; there are \['plain'\]"),
+        ({"words": ["plane"]}, r"probing\.words: no variant 'plane'; there are plain"),
         ({"words": ["plain", "plain"]}, r"probing: words is \['plain', 'plain'\]; each may be listed only once"),
         ({"tasks": "valid"}, r"probing\.tasks is 'valid', which is also the name of a test set"),
         ({"sentence_classifier": {"seeds": []}}, r"sentence_classifier: seeds is empty"),

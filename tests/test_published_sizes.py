@@ -56,6 +56,7 @@ ADDED = {  # to `transformer`, or to `transformer_big`, of the experiment
     LEXICAL: {
         "transformer": 0,
         "lexical_shortcuts": 71_470_080 - 65_166_336,
+        "lexical_shortcuts_without_gates": 71_470_080 - 65_166_336 - 12 * 2 * 512,
         "lexical_shortcuts_fusion": 84_052_992 - 65_166_336,
         "transformer_big": 0,
         "lexical_shortcuts_fusion_big": 293_935_104 - 218_413_056,
