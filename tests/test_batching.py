@@ -89,6 +89,19 @@ def test_the_tensors_of_a_batch(corpus):
         assert batch.targets[row][batch.targets[row] != PADDING].tolist() == [*target, END]
 
 
+@pytest.mark.parametrize(("count", "size"), [(1, 1), (7, 7), (60, 60), (119, 119), (120, 120), (999, 120)])
+def test_a_sample_has_evenly_spaced_pairs_and_loads_them(corpus, count, size):
+    pairs = pairs_of(corpus)
+    sample = pairs.sample(count)
+    gaps = np.diff(sample.kept)
+    assert len(sample.kept) == len(set(sample.kept)) == size
+    assert size < 2 or gaps.max() - gaps.min() <= 1
+    numbers = np.concatenate(sample.batches(tokens=60))
+    assert sorted(numbers) == list(range(size))
+    for number, row in zip(numbers, sample.load(numbers).source, strict=True):
+        assert row[row != PADDING].tolist() == [*pairs.source[sample.kept[number]].tolist(), END]
+
+
 def test_the_bound_counts_end_and_padding(corpus):
     pairs = pairs_of(corpus)
     loaded = [pairs.load(batch) for batch in pairs.batches(tokens=60)]

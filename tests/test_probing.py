@@ -215,6 +215,12 @@ def test_lexical_probes_of_the_embeddings_find_nearly_all_units(corpus):
     assert min(groups) >= 90
 
 
+def test_lexical_probes_learn_from_a_sample_of_the_text(corpus):
+    settings = WordClassifierSettings(learning_rate=0.01, batch_tokens=256, epochs=24, training_sentences=100)
+    found = flat(WordProbes(model_for(corpus, width=32), corpus, settings).rows("valid", dict.fromkeys(STACKS)))
+    assert min(found["lexical_encoder_0"], found["lexical_decoder_0"]) >= 99
+
+
 def test_lexical_probes_of_nothing_find_nothing(corpus, monkeypatch):
     """States that say nothing leave the most frequent of ten digits."""
 

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
@@ -88,6 +89,16 @@ class Pairs:
         self.before = sentences_before(documents, len(self.kept))
         self._sources = Joined(source, self.before, previous_sources, self.kept)
         self._targets = Joined(target, self.before, previous_targets, self.kept)
+
+    def sample(self, count: int) -> "Pairs":
+        """Return at most `count` of these pairs, evenly spaced, without documents."""
+        sampled, last = copy(self), len(self.kept) - 1
+        sampled.kept = self.kept[np.linspace(0, last, count).astype(np.int64)] if count <= last else self.kept
+        sampled.documents, sampled.before = None, sentences_before(None, len(sampled.kept))
+        sampled._sources, sampled._targets = (
+            Joined(side, sampled.before, 0, sampled.kept) for side in (self.source, self.target)
+        )
+        return sampled
 
     def batches(self, *, tokens: int, random: Random = None) -> list[Indices]:
         """Cut all pairs into batches; see `length_batches` and `document_batches`."""

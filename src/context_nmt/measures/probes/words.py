@@ -57,11 +57,8 @@ class WordProbes:
     def __init__(self, model: Model, corpus: BinarizedCorpus, settings: WordClassifierSettings) -> None:
         self.model, self.corpus, self.settings = model, corpus, settings
         device = next(model.parameters()).device
-        training = Pairs(*corpus.parallel(corpus.train), maximum_length=LONGEST)
+        training = Pairs(*corpus.parallel(corpus.train), maximum_length=LONGEST).sample(settings.training_sentences)
         validation = Pairs(*corpus.parallel(corpus.validation), maximum_length=None)
-        if (count := len(training.kept)) > settings.training_sentences:
-            evenly_spaced = np.linspace(0, count - 1, settings.training_sentences).astype(np.int64)
-            training.kept, training.before = training.kept[evenly_spaced], training.before[evenly_spaced]
         self.vocabularies = {"encoder": corpus.source_vocabulary, "decoder": corpus.target_vocabulary}
         files = {"encoder": training.source, "decoder": training.target}
         sides = {stack: (side, len(self.vocabularies[stack])) for stack, side in files.items()}
