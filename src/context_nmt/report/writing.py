@@ -100,12 +100,7 @@ def write_readme(path: Path, experiments: Sequence[Results]) -> None:
         and results.scored >= first.scored
         and all(results.settings.recipe(name) == first.settings.recipe(name) for name in first.models)
     ]
-    fill_in(
-        path,
-        "results",
-        "front.md.j2",
-        page=front_page(max(same, key=lambda one: len(one.settings.seeds), default=first)),
-    )
+    fill_in(path, "results", "front.md.j2", page=front_page(max(same, key=lambda one: len(one.settings.seeds))))
 
 
 def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:

@@ -51,7 +51,8 @@ def _outcome(claim: Claim, table: PaperTable | None, results: Results) -> Outcom
             measure = (claim.measure if name in own_sets else claim.replica or claim.measure) or tested
             if sides := _sides(claim, results, name, measure, variant, others):
                 side, found = sides
-                missing = tuple(set(wanted) - {other.variant for other in found}) if claim.to is None else ()
+                compared = {other.variant for other in found}
+                missing = tuple(name for name in wanted if name not in compared) if claim.to is None else ()
                 decimals = table.decimals_of(side.measures[0].metric) if table else 2
                 return Outcome(claim, side, found, missing, decimals, is_own_text=name in own_sets)
     return None

@@ -52,10 +52,8 @@ def verdicts_of(claims: Sequence[Claim], outcomes: Sequence[Outcome | None]) -> 
             command = "make speed" if _is_cost(claim) else f"make repro NAME={claim.experiment}"
             verdicts.append(Verdict(claim, None, NOT_RUN, f"`{command}`"))
         elif obstacle := _obstacle(outcome):
-            word = NOT_DECIDED if obstacle is FEW_SEEDS and len(outcome.differences) >= FEWEST else NO_VERDICT
-            verdicts.append(
-                Verdict(claim, outcome, word, _reason(outcome, *([] if obstacle is FEW_SEEDS else [obstacle])))
-            )
+            is_open = obstacle == FEW_SEEDS and len(outcome.differences) >= FEWEST
+            verdicts.append(Verdict(claim, outcome, NOT_DECIDED if is_open else NO_VERDICT, _reason(outcome, obstacle)))
         else:
             word = NOT_DECIDED if p >= SIGNIFICANT else AS_CLAIMED if claimed < other else OTHER_WAY
             reason = _reason(outcome, f"adjusted p {p_text(p)}")
@@ -88,10 +86,8 @@ def _obstacle(outcome: Outcome) -> str:
 
 def _tails(outcome: Outcome) -> tuple[float, float]:
     """Return the two-sided p-values for the claim, against the hardest of the others, and against the claim."""
-    claimed, other = zip(
-        *(_tails_of(outcome.claim, np.array(values)) for values in outcome.all_differences), strict=True
-    )
-    return 2 * max(claimed), 2 * min(other) * len(other)
+    pairs = [_tails_of(outcome.claim, np.array(values)) for values in outcome.all_differences]
+    return 2 * max(claimed for claimed, _ in pairs), 2 * min(other for _, other in pairs) * len(pairs)
 
 
 def _tails_of(claim: Claim, differences: np.ndarray) -> tuple[float, float]:
