@@ -146,7 +146,7 @@ CROSS = ("variants", "plain", "slots", "cross_attention")
 PARAMETERS = [
     (("modle",), {}, "modle: unknown key; did you mean 'model'? (known: root, "),
     (("training", "schedule", "warm_up"), 8, "training.schedule.warm_up: unknown key; did you mean 'warmup'?"),
-    (("launch", "train"), " ", "launch: train is ' '; it must be a command"),
+    (("launch", "train"), " ", "launch.train: command is ' '; it must be a command"),
     (("model", "width"), "32", "model.width: input should be a valid integer, not '32'"),
     (("model",), None, "model: input should be "),
     (("training", "label_smoothing"), True, "training.label_smoothing: input should be a valid number"),

@@ -172,7 +172,7 @@ def test_a_wrong_value_is_named_with_its_key_and_what_is_allowed(tmp_path, key, 
         ("variants.first.slots", {"cross_attention": 3}, ["variants.first", "slots.cross_attention is 3", "mechanism"]),
         ("variants.first.slots", {"self_attention": {}}, ["variants.first.slots.self_attention", "'decoder_output'"]),
         ("variants.first.training", {"schedule": {"warmup": 0}}, ["variants.first.training.schedule.warmup", "not 0"]),
-        ("launch.train", " ", ["launch", "train is ' '", "command"]),
+        ("launch.train", " ", ["launch.train", "command is ' '", "command"]),
         # keys that exclude each other
         ("units", {"kind": "words", "joint": "transliterated"}, ["units", "joint is transliterated", "bpe", "words"]),
         ("corpus.target", "en", ["corpus", "source and target are both 'en'"]),

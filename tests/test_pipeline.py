@@ -266,8 +266,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("pipeline")
 
 
-@pytest.fixture(scope="module")
-def project(folder):
+def make_project(folder):
     """The project's code and dvc.yaml with the toy corpus, committed, nothing run."""
     environment = {
         **{key: value for key, value in os.environ.items() if not key.startswith(("GIT_", "DVC_"))},
@@ -300,6 +299,11 @@ def project(folder):
     project.run("git", "init", "--quiet", "--initial-branch", "main")
     project.commit("start")
     return project
+
+
+@pytest.fixture(scope="module")
+def project(folder):
+    return make_project(folder)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Independent stages run side by side; a failure or Ctrl-C ends them all. The stages here are shell scripts."""
+"""Independent stages run side by side, also when another fails; Ctrl-C ends them all. The stages are shell scripts."""
 
 import os
 import shutil
@@ -52,13 +52,14 @@ test -e began-one && test -e began-two && echo $1 >> log && echo "$1 has $OMP_NU
 """
 FAILING = """
 touch began-$1
-if test $1 = one; then
+if test $1 = one && ! test -e mended; then
   while ! test -e began-two; do sleep 0.1; done
+  sleep 987 &
   echo bad luck >&2
   exit 3
 fi
-echo half > two
-sleep 987
+echo $1 >> log
+echo $1 > $1
 """
 ENDLESS = "echo ready; sleep 987"
 # Stops half-way until there is a file `go`.
@@ -177,14 +178,53 @@ def test_what_most_others_wait_for_starts_first(project):
     assert lines[0] == "teacher | started"
 
 
-def test_a_stage_that_fails_stops_the_others(project):
-    status, lines = finish(start(project, FAILING, "--jobs", "2"))
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_stage_that_fails_stops_what_depends_on_it_and_nothing_else(project, jobs):
+    (project / "began-two").touch()
+    status, lines = finish(start(project, FAILING, "--jobs", jobs))
     assert status == 1
     assert "train@one | bad luck" in lines
     assert lines[-1].startswith("error: train@one: ")
-    assert [line for line in lines if "exited with 3" in line] == lines[-1:]
+    assert "exited with 3" in lines[-1]
     assert processes(project) == []
-    assert log(project) == ["first"]
+    assert log(project) == ["first", "two"]
+    (project / "mended").touch()
+    assert finish(start(project, FAILING, "--jobs", jobs))[0] == 0
+    assert log(project) == ["first", "two", "one", "last"]
+
+
+NEEDING = """
+echo "$CUDA_VISIBLE_DEVICES" > gpus-$1
+mkdir busy-$CUDA_VISIBLE_DEVICES || exit 1
+touch began-$1
+for i in $(seq 20); do sleep 0.1; test -e began-one && test -e began-two && break; done
+rmdir busy-$CUDA_VISIBLE_DEVICES
+echo $1 > $1
+"""
+
+
+@pytest.mark.parametrize(("gpus", "together"), [("0,1", True), ("1", False)])
+def test_two_trainings_never_share_a_gpu(project, monkeypatch, gpus, together):
+    """GPUs are counted by CUDA_VISIBLE_DEVICES where it is set, so none is needed here."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", gpus)
+    (project / "launch.yaml").write_text("train: {gpus: 1}")
+    status, lines = finish(start(project, NEEDING, "--jobs", "2"))
+    assert status == 0, lines
+    used = [(project / f"gpus-{name}").read_text().strip() for name in ("one", "two")]
+    assert sorted(used) == (["0", "1"] if together else ["1", "1"])
+    (project / "launch.yaml").write_text("train: {gpus: 3}")
+    status, lines = finish(start(project, NEEDING))
+    assert (status, len(lines)) == (1, 1)
+    assert lines[0].startswith("error: launch.train.gpus is 3")
+
+
+def test_cores_of_launch_are_counted(project):
+    cores = usable_cores()
+    (project / "launch.yaml").write_text(f"train: {{cores: {cores}}}")
+    alone = "mkdir busy && echo $1 has $OMP_NUM_THREADS && sleep 0.5 && rmdir busy && echo $1 > $1"
+    status, lines = finish(start(project, alone, "--jobs", "2"))
+    assert status == 0, lines
+    assert {f"train@{name} | {name} has {cores}" for name in ("one", "two")} <= set(lines)
 
 
 @pytest.mark.usefixtures("ctrl_c")

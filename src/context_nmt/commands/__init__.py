@@ -2,6 +2,7 @@
 
 from context_nmt.command_line import application
 from context_nmt.commands.attention import attention
+from context_nmt.commands.cancel import cancel
 from context_nmt.commands.check import check
 from context_nmt.commands.compare import compare
 from context_nmt.commands.corpus import corpus
@@ -11,12 +12,15 @@ from context_nmt.commands.new import new
 from context_nmt.commands.repro import repro
 from context_nmt.commands.score import score
 from context_nmt.commands.show import show
+from context_nmt.commands.status import status
 from context_nmt.commands.translate import translate
 
 app = application(
     new,
     check,
     repro,
+    status,
+    cancel,
     translate,
     score,
     compare,

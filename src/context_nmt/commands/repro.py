@@ -1,7 +1,7 @@
 """Bring one experiment up to date."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -11,8 +11,12 @@ def repro(
         Path,
         typer.Argument(metavar="EXPERIMENT", help="Its folder, or its name in experiments/."),
     ] = Path(),
+    on: Annotated[
+        Literal["local", "slurm"], typer.Option(help="Run stages on this machine, or submit them to Slurm and return.")
+    ] = "local",
+    wait: Annotated[bool, typer.Option("--wait", help="With --on slurm, show the jobs until all have ended.")] = False,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Stages at a time. Default: the number of cores; 1 if there is a GPU.")
+        int | None, typer.Option(min=1, help="Stages at a time on this machine. Default: its number of GPUs, or cores.")
     ] = None,
     allow_missing: Annotated[
         bool,
@@ -30,8 +34,13 @@ def repro(
 
     Stages that do not depend on each other run side by side; `dvc repro`, which runs one stage at a time, gives the
     same results. No more stages run at once than there are runs (variants times seeds). OMP_NUM_THREADS, unless it
-    is set, is each stage's share of the cores. A failing stage, or Ctrl-C, stops the others; rerun the command to
-    continue.
+    is set, is each stage's share of the cores. If a stage fails, those that depend on it do not run, and all others
+    do. Ctrl-C stops all; rerun the command to continue.
+
+    `launch` in params.yaml says what stages need: commands, GPUs, cores, memory, hours. Two trainings never share a
+    GPU. launch.yaml, in the project's folder and not in git, has other values for this machine or cluster. With
+    --on slurm, the code and plan stages run here and all others as jobs, each after those that it depends on; see
+    them with `context-nmt status`, and stop them with `context-nmt cancel`.
 
     In a terminal, the progress of each stage is shown below the log. Otherwise, long stages report every 30 seconds
     (set CONTEXT_NMT_PROGRESS_SECONDS to change this). At the end, the main scores are printed.
@@ -56,12 +65,15 @@ def repro(
     For example
 
         context-nmt repro multi30k-en-de --jobs 4
+        context-nmt repro wmt14-en-de-dual-contextual --on slurm
     """
     from context_nmt.pipeline.repro import reproduce
     from context_nmt.settings.folder import experiment_folder
 
     try:
-        reproduce(experiment_folder(experiment), jobs, allow_missing=allow_missing, only=only or ())
+        folder = experiment_folder(experiment)
+        reproduce(folder, jobs, allow_missing=allow_missing, only=only or (), slurm=on == "slurm", wait=wait)
     except KeyboardInterrupt:
-        typer.echo("interrupted; the same command continues", err=True)
+        left = "jobs that were submitted go on" if on == "slurm" else "the same command continues"
+        typer.echo(f"interrupted; {left}", err=True)
         raise typer.Exit(130) from None

@@ -8,9 +8,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from context_nmt.command_line import Unfinished
 from context_nmt.files import UserError
@@ -29,14 +30,22 @@ ROUTINE = re.compile(
 )
 
 
+class Ended(NamedTuple):
+    """A process that has ended."""
+
+    name: str
+    failure: str  # its reason, or nothing
+    failed_stage: str | None  # None if DVC itself failed
+
+
 class Children:
     """Child processes that end with the context; a display shows each line of their output."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
-        self.display = Display()
+    def __init__(self, environment: dict[str, str], *, inherited: Sequence[int] = ()) -> None:
+        self.display, self.inherited = Display(), inherited  # open files that DVC keeps open, too
         self.environment = ({INTERVAL: "1"} if self.display.live else {}) | environment
         self.running: dict[str, subprocess.Popen[str]] = {}
-        self._finished: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()  # process name, its failure
+        self._finished: queue.SimpleQueue[Ended] = queue.SimpleQueue()
         self._quiet = False
 
     def __enter__(self) -> "Children":
@@ -71,35 +80,36 @@ class Children:
                 os.killpg(process.pid, signal.SIGKILL)  # also children of a stage that died at once
 
     def run(self, name: str, folder: Path, *arguments: str) -> None:
-        """Run one DVC command and wait for it."""
+        """Run one DVC command and wait for it; raise UserError if it fails."""
         self.start(name, folder, *arguments)
-        self.wait()
+        if failure := self.wait().failure:
+            raise UserError(f"{failure}; its output is above")
 
-    def start(self, name: str, folder: Path, *arguments: str) -> None:
+    def start(self, name: str, folder: Path, *arguments: str, **environment: str) -> None:
         """Start one DVC command in a folder, in a process group of its own, so that a signal reaches all of it."""
         self.running[name] = subprocess.Popen(
             [sys.executable, "-c", DVC, "--wait-for-lock", *arguments],
             cwd=folder,
-            env=self.environment,
+            env=self.environment | environment,
+            pass_fds=self.inherited,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
             start_new_session=True,
         )
-        threading.Thread(target=self._pass_on, args=(name, self.running[name]), daemon=True).start()
+        for target, arguments in ((self._pass_on, (name, self.running[name])), (_tidy, (self.running[name],))):
+            threading.Thread(target=target, args=arguments, daemon=True).start()
 
-    def wait(self) -> str:
-        """Wait until one process has ended, and return its name; raise UserError if it failed."""
-        name, failure = self._finished.get()
-        if failure:  # it stays in `running`, so that __exit__ ends the processes it may have left
-            raise UserError(f"{failure}; its output is above")
-        del self.running[name]
-        return name
+    def wait(self) -> Ended:
+        """Wait until one process has ended."""
+        ended = self._finished.get()
+        del self.running[ended.name]
+        return ended
 
     def _pass_on(self, name: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        stage, began, follows_running, failure = name, 0.0, False, ""
+        stage, began, follows_running, failure, failed_stage = name, 0.0, False, "", None
         self.display.begin(name)
         for line in process.stdout:
             is_command, follows_running = follows_running and line.startswith("> "), False  # the line after RUNNING
@@ -110,12 +120,15 @@ class Children:
                 self._say(stage, "started")
                 follows_running = True
             elif match := FAILED.match(line):
-                failure = f"{match[1]}: {match[2]}"
+                failed_stage, failure = match[1], f"{match[1]}: {match[2]}"
             elif line.strip() and not is_command and not ROUTINE.match(line):
                 self._say(stage, line.rstrip())
         status = process.wait()
         self._done(stage, 0.0 if status else began)
-        self._finished.put((name, (failure or f"{stage}: failed with exit status {status}") if status else ""))
+        if status:
+            failure = failure or f"{stage}: failed with exit status {status}"
+            self._say(stage, f"failed: {failure.removeprefix(f'{stage}: ')}")
+        self._finished.put(Ended(name, failure if status else "", failed_stage))
 
     def _done(self, stage: str, began: float) -> None:
         self.display.end(stage, done=began > 0)
@@ -129,6 +142,13 @@ class Children:
 
 def _stop(*_: object) -> NoReturn:
     raise Unfinished("SIGTERM; the same command continues")
+
+
+def _tidy(process: subprocess.Popen[str]) -> None:
+    """End what a stage has left when DVC has ended; it could keep the output open for ever."""
+    process.wait()
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _is_alive(group: int) -> bool:

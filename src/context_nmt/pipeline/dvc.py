@@ -5,6 +5,7 @@ this takes two seconds, longer than most stages; ruamel.yaml's parser and emitte
 except that commands of more than 80 characters may be broken at other spaces.
 """
 
+import os
 import signal
 import sys
 from collections import OrderedDict
@@ -12,9 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from dvc import dvcfile
+from dvc import dvcfile, rwlock
 from dvc.cli import main
 from dvc.utils.serialize import modify_yaml
 from ruamel.yaml import YAML
@@ -55,6 +57,10 @@ def run(arguments: list[str], *, as_child: bool = False) -> int:
     As a child of `context-nmt repro`, it reacts to Ctrl-C even where a background job ignores it, and a SIGTERM that
     its stage gets, too, ends it when the stage has ended.
     """
+    if as_child and "SLURM_JOB_ID" in os.environ:
+        # DVC takes a lock of a process on another node for one of this machine, and would wait for a number that some
+        # other process has. The order of the jobs keeps them apart; see also `job.py`.
+        rwlock.psutil = SimpleNamespace(pid_exists=lambda _: False)
     if as_child:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, lambda *_: None)  # not SIG_IGN, which stages would inherit

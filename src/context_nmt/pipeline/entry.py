@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from context_nmt.code_closure import check_code, stages
 from context_nmt.command_line import one_line_errors
 from context_nmt.files import UserError, read_json
+from context_nmt.settings.launch import launch_key, launch_values
 from context_nmt.settings.layout import Layout
 
-LAUNCHED = {"train": "train"} | dict.fromkeys(("decode", "distill", "rescore", "contrast", "analyse"), "decode")
 HELP = """Usage: python stages NAME [ARGUMENTS]
 
 One stage of the pipeline, in the folder of an experiment (params.yaml, dvc.yaml). `dvc repro` runs them all.
@@ -44,9 +42,10 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
             recorded = [read_json(path)["code"] for path in plans if path.is_file()]
             check_code(root, name, {module: digest for code in recorded for module, digest in code.items()})
         launcher = ["python"]
-        if name in LAUNCHED and not {"--help", "-h"} & set(options):
-            launcher = read_launch(Path("params.yaml"), LAUNCHED[name])
-            if name == "train" and asks_for_tensorboard(Path("params.yaml")):
+        if not {"--help", "-h"} & set(options):
+            launch = launch_values(Path("params.yaml"), root)
+            launcher = _command(launch, launch_key(name))
+            if name == "train" and _asks_for_tensorboard(launch):
                 options.append("--tensorboard")
         words = [sys.executable if word == "python" else word for word in launcher]
         # A copy of the project (a clone, `dvc exp run --temp`) runs its own code.
@@ -59,35 +58,23 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
             raise UserError(f"params.yaml: launch: {words[0]}: no such command") from None
 
 
-def read_launch(parameters: Path, key: str) -> list[str]:
-    """Return the words of launch.KEY in params.yaml, by default `python`; raise UserError if it is not a command.
-
-    No other key is read and pydantic is not loaded: trainings run on machines that have only PyTorch.
-    """
+def _command(launch: dict[str, Any], key: str) -> list[str]:
+    """Return the words of the command under a key of `launch`; raise UserError if it is not a command."""
     try:
-        words = shlex.split(_launch(parameters).get(key, "python") or "")  # None: shlex would read stdin
+        settings = launch.get(key, {})
+        words = shlex.split(settings.get("command", "python") or "") if settings is not None else []
     except (AttributeError, TypeError, ValueError) as error:
-        raise UserError(f"{parameters}: launch.{key}: must be a command ({error})") from None
+        raise UserError(f"params.yaml: launch.{key}: must be a command ({error})") from None
     if not words:
-        raise UserError(f"{parameters}: launch.{key}: is empty; it must be a command, such as python")
+        raise UserError(f"params.yaml: launch.{key}: is empty; it must be a command, such as python")
     return words
 
 
-def asks_for_tensorboard(parameters: Path) -> bool:
-    """Return launch.tensorboard of params.yaml; raise UserError if it is not true or false."""
-    asked = _launch(parameters).get("tensorboard", False)
+def _asks_for_tensorboard(launch: dict[str, Any]) -> bool:
+    asked = launch.get("tensorboard", False)
     if not isinstance(asked, bool):
-        raise UserError(f"{parameters}: launch.tensorboard: is {asked!r}; it must be true or false")
+        raise UserError(f"params.yaml: launch.tensorboard: is {asked!r}; it must be true or false")
     return asked
-
-
-def _launch(parameters: Path) -> dict[str, Any]:
-    try:
-        return (yaml.safe_load(parameters.read_text(encoding="utf-8")) or {}).get("launch") or {}
-    except OSError:
-        return {}  # the stage reports the missing file
-    except yaml.YAMLError as error:
-        raise UserError(f"{parameters}: not YAML ({' '.join(str(error).split())})") from None
 
 
 def _summary(root: Path, stage: str) -> str:

@@ -1,64 +1,69 @@
-"""Run the outdated stages of an experiment, independent ones in parallel; `dvc repro` runs one at a time.
+"""Run the outdated stages of an experiment, here or on a cluster; `dvc repro` runs them one at a time."""
 
-DVC decides which stages have changed, once, after the code and plan stages have run. This module then starts
-`dvc repro --single-item` for these stages, and for those that depend on an output that has changed. With
-`allow_missing`, a missing file is made again only where a stage that runs needs it: a clone without the cache trains
-only a new variant.
-"""
-
-import logging
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
-from graphlib import TopologicalSorter
+from collections.abc import Collection
 from pathlib import Path
 
-import yaml
-
-from context_nmt.corpus.workers import usable_cores
 from context_nmt.files import UserError, locked
 from context_nmt.pipeline.children import Children
+from context_nmt.pipeline.graph import Scheduler, read_stages, stages_of
+from context_nmt.pipeline.local import Machine, run_here
+from context_nmt.pipeline.slurm import Slurm
 from context_nmt.settings.checking import some_names
 from context_nmt.settings.folder import Experiment
-from context_nmt.settings.parameters import ExperimentSettings
+from context_nmt.settings.launch import read_launch
 from context_nmt.settings.run_layout import run_name
 
 
-def reproduce(folder: Path, jobs: int | None, *, allow_missing: bool = False, only: Collection[str] = ()) -> None:
-    """Bring the experiment in `folder` up to date, or `only` some variants, with at most `jobs` stages at a time.
+def reproduce(
+    folder: Path,
+    jobs: int | None,
+    *,
+    allow_missing: bool = False,
+    only: Collection[str] = (),
+    slurm: bool = False,
+    wait: bool = False,
+) -> None:
+    """Bring the experiment in `folder` up to date, or `only` some variants.
 
-    The default is the number of cores, or one if there is a GPU; there are never more than there are runs. Stages get
-    their share of the cores as OMP_NUM_THREADS, unless it is set. Raise UserError when a stage fails, after the others
-    were stopped.
+    Run at most `jobs` stages at a time on this machine; the default is the number of GPUs, or of cores if there is
+    none, and there are never more than runs. Or submit them to `slurm`, and `wait` for their end. Raise UserError if a
+    stage fails, when all those that do not depend on it have ended.
     """
     experiment = Experiment(folder)
-    settings, cores = experiment.settings, usable_cores()
+    settings = experiment.settings
     for name in only:
         if name not in settings.variants:
             known = some_names(name, settings.variants)
             raise UserError(f"--only {name!r}: no such variant in {experiment.parameters}; there are {known}")
-    runs = len(settings.variants) * len(settings.seeds)
-    jobs = min(runs, jobs or (1 if list(Path("/dev").glob("nvidia[0-9]*")) else cores))
+    if slurm and only and not wait:
+        raise UserError("--only with --on slurm needs --wait: the last step marks what is out of date in the tables")
+    launch = read_launch(experiment.parameters, folder / settings.root)
+    machine = None if slurm else Machine(launch, jobs, len(settings.variants) * len(settings.seeds))
+    cluster = Slurm(experiment)
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    environment = {"OMP_NUM_THREADS": str(max(1, cores // jobs)), **os.environ, "PATH": programs}
-    with locked(folder / "runs/scratch/repro.lock"), Children(environment) as children:
+    option = ["--allow-missing"] if allow_missing else []
+    with locked(experiment.scratch("repro.lock")), Children(os.environ | {"PATH": programs}) as children:
+        cluster.require_idle()
         code = folder / settings.root / "src"
         if (code / "dvc.yaml").is_file():
             children.run("code", code, "repro")
             children.run("plan", folder, "repro", "plan")
         stages = read_stages(folder)
         stages = stages_of(only, stages, settings) if only else stages
-        scheduler = Scheduler(stages, experiment, allow_missing=allow_missing, serial=jobs == 1)
-        while scheduler.unfinished:
-            for chain in scheduler.next_chains(jobs - len(children.running)):
-                option = [] if chain[0] in scheduler.missing else ["--allow-missing"]
-                children.start(chain[0], folder, "repro", "--single-item", *option, *chain)
-            children.display.count(scheduler.ran, scheduler.needed.union(*scheduler.running.values()))
-            scheduler.finish(children.wait())
-        if scheduler.ran and not only:
-            option = ["--allow-missing"] if allow_missing else []
-            children.run("dvc repro", folder, "repro", *option)  # a final check by DVC itself
+        serial = machine is not None and machine.jobs == 1
+        scheduler = Scheduler(stages, experiment, launch, allow_missing=allow_missing, serial=serial)
+        if machine:
+            run_here(scheduler, machine, children, folder)
+            if scheduler.ran and not only:
+                children.run("dvc repro", folder, "repro", *option)  # a final check by DVC itself
+        else:
+            cluster.submit(scheduler)
+            if wait:
+                cluster.follow(children.display)
+    if slurm and not wait and scheduler.unfinished:
+        return
     old = _old_results(experiment) if only else []
     if old:
         from context_nmt.report.writing import write_report, write_tables
@@ -78,168 +83,3 @@ def _old_results(experiment: Experiment) -> list[str]:
 
     seed = experiment.settings.seeds[0]
     return [name for name in out_of_date(experiment) if experiment.scores(run_name(name, seed)).is_file()]
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One stage of a dvc.yaml; paths are absolute."""
-
-    name: str
-    changed: bool  # apart from files that are only missing
-    dependencies: tuple[str, ...]
-    outputs: tuple[str, ...]
-    upstream: frozenset[str]
-
-
-def read_stages(folder: Path) -> dict[str, Stage]:
-    """Return the stages of `folder/dvc.yaml`, as DVC sees them, in an order in which they can run."""
-    from dvc.dependency import ParamsDependency  # this import takes most of a second
-    from dvc.exceptions import DvcException
-    from dvc.repo import Repo
-
-    logging.getLogger("dvc.progress").setLevel(logging.CRITICAL)  # no bars of DVC's own, which the display would garble
-    try:
-        with Repo(str(folder.resolve()), _wait_for_lock=True) as repo, repo.lock:
-            own_stages = {stage for stage in repo.index.stages if stage.path == str(folder.resolve() / "dvc.yaml")}
-            stages = {}
-            for stage in own_stages:
-                upstream = list(repo.index.graph.successors(stage))
-                stages[stage.name] = Stage(
-                    name=stage.name,
-                    changed=stage.changed(allow_missing=True, upstream=upstream),
-                    dependencies=tuple(dep.fs_path for dep in stage.deps if not isinstance(dep, ParamsDependency)),
-                    outputs=tuple(out.fs_path for out in stage.outs),
-                    upstream=frozenset(dependency.name for dependency in upstream if dependency in own_stages),
-                )
-    except DvcException as error:
-        raise UserError(f"{folder}: DVC: {error}") from None
-    order = TopologicalSorter({name: stages[name].upstream for name in sorted(stages)}).static_order()
-    return {name: stages[name] for name in order}
-
-
-def stages_of(variants: Collection[str], stages: dict[str, Stage], settings: ExperimentSettings) -> dict[str, Stage]:
-    """Return the stages of some variants, and of those that they start from, learn from or are compared with.
-
-    Stages of all variants, such as the report, stay and run on what there is.
-    """
-    train, needed, left = settings.train, set[str](), [*variants]
-    while left:
-        needed.add(name := left.pop())
-        sources = {
-            settings.variants[name].baseline,
-            train.document_start if name in train.document else None,
-            train.continued_start if name in train.continued else None,
-            *(train.teachers if name in (*train.distilled, *settings.rescored) else ()),
-        }
-        left += [source for source in sources if source and source not in needed]
-    other_items = _items(set(settings.variants) - needed, settings) - _items(needed, settings)
-    names = [name for name in stages if name.partition("@")[2] not in other_items]
-    return {name: replace(stages[name], upstream=stages[name].upstream & set(names)) for name in names}
-
-
-def _items(variants: Iterable[str], settings: ExperimentSettings) -> set[str]:
-    """Return the names that matrix stages have after @: VARIANT, VARIANT-SEED and VARIANT-SEED-TEACHER."""
-    runs = {f"{name}-{seed}" for name in variants for seed in settings.seeds}
-    return {*variants, *runs, *(f"{run}-{teacher}" for run in runs for teacher in settings.train.teachers)}
-
-
-class Scheduler:
-    """Decides which stages must run and which can start."""
-
-    def __init__(self, stages: dict[str, Stage], experiment: Experiment, *, allow_missing: bool, serial: bool) -> None:
-        self.stages, self.experiment, self.serial = stages, experiment, serial
-        self.needed: set[str] = set()
-        self.missing: set[str] = set()  # stages that DVC must not take as up to date though their outputs are missing
-        self.running: dict[str, tuple[str, ...]] = {}  # the first stage of a chain -> all of them
-        self.ran: list[str] = []
-        self._downstream: dict[str, set[str]] = {name: set() for name in stages}
-        for name in reversed(stages):
-            for upstream_name in stages[name].upstream:
-                self._downstream[upstream_name] |= {name, *self._downstream[name]}
-        self._hashes = self._output_hashes()
-        for name, stage in stages.items():
-            upstream_outputs = [path for upstream_name in stage.upstream for path in stages[upstream_name].outputs]
-            own_paths = [
-                *stage.outputs,
-                *(path for path in stage.dependencies if not _overlap([path], upstream_outputs)),
-            ]
-            is_missing = not all(map(os.path.exists, own_paths))
-            # A changed stage can turn out unchanged once the stages upstream have run. DVC reports a new stage without
-            # dependencies as missing, not as changed.
-            if name not in self._hashes or (is_missing and (stage.changed or not allow_missing)):
-                self.missing.add(name)
-            if stage.changed or name in self.missing:
-                self._need(name)
-
-    @property
-    def unfinished(self) -> set[str]:
-        return self.needed - set(self.ran)
-
-    def next_chains(self, most: int) -> Iterator[tuple[str, ...]]:
-        """Yield at most `most` chains of stages that can start now, those with the most stages downstream first."""
-        busy = {name for chain in self.running.values() for name in chain}
-        blocked = set().union(*(self._downstream[name] for name in self.unfinished | busy))
-        ready = [name for name in self.stages if name in self.unfinished - blocked - busy]
-        for name in sorted(ready, key=lambda name: -len(self._downstream[name]))[: max(0, most)]:
-            self.running[name] = self._chain(name)
-            yield self.running[name]
-
-    def finish(self, name: str) -> None:
-        """Record that a chain has ended; stages that depend on changed outputs must run, too."""
-        chain = self.running.pop(name)
-        hashes = self._output_hashes()
-        for finished in chain:
-            old_hashes, new_hashes = self._hashes.get(finished, {}), hashes.get(finished, {})
-            changed = [path for path in new_hashes if new_hashes[path] != old_hashes.get(path)]
-            for downstream in self._downstream[finished]:
-                stage = self.stages[downstream]
-                if finished in stage.upstream and downstream not in chain and _overlap(stage.dependencies, changed):
-                    self._need(downstream)
-        self._hashes = hashes
-        self.ran += chain
-        self.needed |= set(chain)
-
-    def _need(self, name: str) -> None:
-        self.needed.add(name)
-        missing_paths = [path for path in self.stages[name].dependencies if not os.path.exists(path)]
-        for upstream_name in self.stages[name].upstream - self.needed:
-            if _overlap(self.stages[upstream_name].outputs, missing_paths):
-                self.missing.add(upstream_name)
-                self._need(upstream_name)
-
-    def _chain(self, first: str) -> tuple[str, ...]:
-        """Return a stage and those that can follow it in one DVC process, which skips unchanged ones.
-
-        These are stages of the same run or, where stages run one at a time, of any.
-        """
-        chain = [first]
-        _, _, run = first.partition("@")
-        unfinished = self.unfinished.union(*(self._downstream[name] for name in self.unfinished))
-        for name, stage in self.stages.items():
-            follows = self.serial or (run and name.endswith(f"@{run}"))
-            may_run = name in self.unfinished or any(name in self._downstream[member] for member in chain)
-            same_option = (name in self.missing) == (first in self.missing)  # --allow-missing
-            if follows and may_run and name != first and same_option:
-                chain_outputs = [path for member in chain for path in self.stages[member].outputs]
-                dependencies_exist = all(
-                    os.path.exists(path) or _overlap([path], chain_outputs) for path in stage.dependencies
-                )
-                if dependencies_exist and stage.upstream & unfinished <= set(chain):
-                    chain.append(name)
-        return tuple(chain)
-
-    def _output_hashes(self) -> dict[str, dict[str, str]]:
-        """Return the hash of each output of each stage in dvc.lock, by its absolute path."""
-        if not self.experiment.lock.is_file():
-            return {}
-        folder = self.experiment.folder.resolve()
-        stages = yaml.load(self.experiment.lock.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["stages"]
-        return {
-            name: {str(folder / out["path"]): out["md5"] for out in stage.get("outs", [])}
-            for name, stage in stages.items()
-        }
-
-
-def _overlap(these: Iterable[str], those: Iterable[str]) -> bool:
-    """Return whether any path of one group equals, contains or lies inside a path of the other."""
-    return any(a == b or a.startswith(f"{b}{os.sep}") or b.startswith(f"{a}{os.sep}") for a in these for b in those)

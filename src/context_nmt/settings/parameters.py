@@ -10,6 +10,7 @@ from context_nmt.settings import Checked, Seed, require, require_distinct
 from context_nmt.settings.checking import check, read_yaml, some_names
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.evaluation import ProbingSettings, SignificanceSettings
+from context_nmt.settings.launch import LaunchSettings, with_commands
 from context_nmt.settings.model import ModelSettings, output_slots
 from context_nmt.settings.text import CorpusSettings, TextSettings, UnitSettings
 from context_nmt.settings.training import AveragingSettings, TrainingSettings
@@ -48,23 +49,6 @@ class TrainSettings(Checked):
             known = some_names(teachers[0], self.bitext)
             raise ValueError(f"teachers is {teachers}; it must be one of those in bitext, {known}")
         require(bool(teachers) or not self.distilled, f"distilled is {list(self.distilled)}, but teachers is empty")
-
-
-@dataclass(frozen=True, kw_only=True)
-class LaunchSettings(Checked):
-    """The commands that start stages; changing them reruns nothing, since results do not depend on it.
-
-    `train` starts all trainings, `decode` starts decode, distill, rescore, contrast and analyse. Examples:
-    `python`, `env OMP_NUM_THREADS=1 python`, `torchrun --nproc-per-node 8`, `srun --ntasks-per-node 1 torchrun …`
-    """
-
-    train: str = "python"  # starts all trainings
-    decode: str = "python"  # starts decode, distill, rescore, contrast and analyse
-    tensorboard: bool = False  # trainings also write their curves for TensorBoard, to runs/tensorboard
-
-    def __post_init__(self) -> None:
-        for name, command in {"train": self.train, "decode": self.decode}.items():
-            require(command.strip() != "" and "\n" not in command, f"{name} is {command!r}; it must be a command")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +150,8 @@ def _require_variant(key: str, name: str, names: list[str]) -> None:
 def read_parameters(path: Path) -> ExperimentSettings:
     """Read and check a params.yaml, with `like` resolved in every variant; raise UserError for wrong keys."""
     values = read_yaml(path)
+    if isinstance(values, dict) and "launch" in values:
+        values = values | {"launch": with_commands(values["launch"])}
     if isinstance(values, dict) and isinstance(values.get("variants"), dict):
         variants = values["variants"]
         values = values | {"variants": {name: _resolve_like(variants, name, (), str(path)) for name in variants}}

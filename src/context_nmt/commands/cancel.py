@@ -1,0 +1,23 @@
+"""Cancel the jobs of an experiment."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def cancel(
+    experiment: Annotated[
+        Path,
+        typer.Argument(metavar="EXPERIMENT", help="Its folder, or its name in experiments/."),
+    ] = Path(),
+) -> None:
+    """Cancel the jobs that `context-nmt repro --on slurm` has submitted, and wait until they have ended.
+
+    Trainings save their state first; the same `context-nmt repro` continues them.
+    """
+    from context_nmt.pipeline.slurm import Slurm
+    from context_nmt.settings.folder import Experiment, experiment_folder
+
+    count = Slurm(Experiment(experiment_folder(experiment))).cancel()
+    print(f"{count} jobs cancelled" if count else "no jobs to cancel")

@@ -1,0 +1,99 @@
+"""How stages are started, and what each needs of a machine or cluster; results do not depend on it."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from context_nmt.files import UserError
+from context_nmt.settings import Checked, NonNegativeInteger, PositiveInteger, PositiveNumber, require
+
+CLUSTER = "launch.yaml"  # in the project's folder, not in git: the keys of launch for the machines of this copy
+KEYS = {"train": "train", "probe": "probe"} | dict.fromkeys(
+    ("decode", "distill", "rescore", "contrast", "analyse"), "decode"
+)
+
+
+def launch_key(stage: str) -> str:
+    """Return the key under `launch` that a stage of dvc.yaml is started by; it may have a suffix: train_document@x."""
+    return KEYS.get(stage.partition("@")[0].partition("_")[0], "text")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobSettings(Checked):
+    """The command that starts stages, and what they need; `command` alone may be written without its key."""
+
+    command: str = "python"  # python, env OMP_NUM_THREADS=1 python, torchrun --nproc-per-node 8, …
+    gpus: NonNegativeInteger | None = None  # on each node; by default 1 on a machine that has some, but none for text
+    cores: PositiveInteger | None = None  # on each node; by default an equal share of a machine's
+    memory: str | None = None  # on each node, such as 64G; only for Slurm, as all that follow
+    hours: PositiveNumber | None = None  # time limit; a training goes on in a new job, any other stage fails
+    partition: str | None = None  # by default the cluster's
+    nodes: PositiveInteger = 1
+    options: str = ""  # more options of sbatch, such as --account nmt --constraint a100
+
+    @property
+    def needs(self) -> "JobSettings":
+        """The same without the command."""
+        return replace(self, command="python")
+
+    def __post_init__(self) -> None:
+        named = f"command is {self.command!r}; it must be a command"
+        require(self.command.strip() != "" and "\n" not in self.command, named)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchSettings(Checked):
+    """A command, or a command with what it needs, for each kind of stage; changing them reruns nothing."""
+
+    train: JobSettings = JobSettings()  # all trainings
+    decode: JobSettings = JobSettings()  # decode, distill, rescore, contrast and analyse
+    probe: JobSettings = JobSettings()  # the probes, in one process
+    text: JobSettings = JobSettings()  # all other stages; they use no GPU
+    tensorboard: bool = False  # trainings also write their curves for TensorBoard, to runs/tensorboard
+
+    def of(self, stage: str) -> JobSettings:
+        """Return what a stage of dvc.yaml needs."""
+        settings: JobSettings = getattr(self, launch_key(stage))
+        return settings
+
+
+def with_commands(launch: Any) -> Any:
+    """Return the values under `launch` with each command under its key."""
+    if not isinstance(launch, dict):
+        return launch
+    return {key: {"command": value} if isinstance(value, str) else value for key, value in launch.items()}
+
+
+def launch_values(parameters: Path, project: Path) -> dict[str, Any]:
+    """Return the values under `launch` in params.yaml, with those of launch.yaml in the project's folder above them.
+
+    They are not checked, and pydantic is not loaded: trainings run on machines that have only PyTorch.
+    """
+    values, own_values = (with_commands(given) for given in (_read(parameters).get("launch"), _read(project / CLUSTER)))
+    values = values if isinstance(values, dict) else {}  # the plan stage says what is wrong
+    for key, own in own_values.items():
+        both = isinstance(own, dict) and isinstance(values.get(key), dict)
+        values[key] = values[key] | own if both else own
+    return values
+
+
+def read_launch(parameters: Path, project: Path) -> LaunchSettings:
+    """Read and check `launch` in params.yaml, and launch.yaml; raise UserError for wrong keys of either."""
+    from context_nmt.settings.checking import check, read_yaml
+
+    cluster = project / CLUSTER
+    if cluster.is_file():
+        check(LaunchSettings, with_commands(read_yaml(cluster) or {}), where=str(cluster))
+    return check(LaunchSettings, launch_values(parameters, project), where=str(parameters), key="launch")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError:
+        return {}  # a stage reports a missing params.yaml itself
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
+    return values if isinstance(values, dict) else {}

@@ -1,0 +1,217 @@
+"""The stages of an experiment as jobs of a real Slurm, with two nodes on this machine."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from loopback_slurm import LoopbackSlurm, missing
+
+from context_nmt.progress import INTERVAL
+
+ROOT = Path(__file__).parents[1]
+
+pytestmark = [pytest.mark.heavy, pytest.mark.skipif(missing() is not None, reason=str(missing()))]
+
+PARAMETERS = {
+    "root": ".",
+    "corpus": {"name": "none", "source": "xx", "target": "yy", "tests": ["test"]},
+    "variants": {"one": {}, "two": {}},
+    "train": {"bitext": ["one", "two"]},
+    "seeds": [1],
+    "focus": "one",
+}
+PIPELINE = {
+    "stages": {
+        "first": {"cmd": "echo 1 > first", "outs": ["first"]},
+        "train": {
+            "matrix": {"variant": "${variants}"},
+            "cmd": "sh train.sh ${item.variant}",
+            "deps": ["first"],
+            "outs": ["trained-${item.variant}"],
+        },
+        "decode": {
+            "matrix": {"variant": "${variants}"},
+            "cmd": "cat trained-${item.variant} > decoded-${item.variant}",
+            "deps": ["trained-${item.variant}"],
+            "outs": ["decoded-${item.variant}"],
+        },
+        "report": {
+            "cmd": "cat decoded-one decoded-two > report",
+            "deps": ["decoded-one", "decoded-two"],
+            "outs": ["report"],
+        },
+    }
+}
+# Each waits for the other one to have begun, on the other node.
+TOGETHER = """
+echo $SLURMD_NODENAME > began-$1
+for i in $(seq 600); do test -e began-one && test -e began-two && break; sleep 0.1; done
+test -e began-one && test -e began-two && echo $1 > trained-$1
+"""
+FAILING = "test $1 = two && echo bad luck && exit 3; echo $1 > trained-$1"
+ENDLESS = "echo $1 > began-$1; sleep 987"
+# It saves its state when it is told to end, and goes on.
+RESUMED = """
+trap 'echo half > half-$1; kill $!; exit 75' TERM
+test -e half-$1 || { echo begun > began-$1; sleep 987 & wait; }
+echo $1 > trained-$1
+"""
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory):
+    with LoopbackSlurm(tmp_path_factory.mktemp("slurm") / "made") as slurm:
+        yield slurm
+
+
+class Commands:
+    """What a user types in an experiment's folder."""
+
+    def __init__(self, folder, slurm, home):
+        self.folder, self.slurm = folder, slurm
+        kept = {key: value for key, value in slurm.environment.items() if not key.startswith(("DVC_", "OMP_"))}
+        self.environment = kept | {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}",
+            "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
+            "DVC_NO_ANALYTICS": "1",
+            "DVC_SITE_CACHE_DIR": str(home / "site"),
+            "HOME": str(home),
+            "MARK": str(folder),  # by which the test finds its processes
+            INTERVAL: "1",
+        }
+
+    def start(self, *words):
+        return subprocess.Popen(
+            [sys.executable, "-m", "context_nmt", *words],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def call(self, *words):
+        output, _ = (process := self.start(*words)).communicate(timeout=500)
+        return process.returncode, output
+
+    def succeed(self, *words):
+        status, output = self.call(*words)
+        assert status == 0, output
+        return output
+
+    def states(self):
+        """Stage -> the state that `context-nmt status` shows."""
+        states, word = {}, ""
+        for line in self.succeed("status").splitlines()[1:-1]:
+            if match := re.match(r"(\d+ +| +)(\S+)(?: {2,}(\S+(?: run)?))?", line):
+                word = match[3] or word
+                states[match[2]] = word
+        return states
+
+    def wait_for(self, *files):
+        self.slurm.wait(lambda: all((self.folder / file).is_file() for file in files), f"{files} are there")
+
+    def processes(self):
+        """The processes of this project that still run."""
+        mark, found = f"MARK={self.folder}\0".encode(), []
+        for path in Path("/proc").glob("[0-9]*"):
+            try:
+                if mark in (path / "environ").read_bytes() and "State:\tZ" not in (path / "status").read_text():
+                    found.append((path / "cmdline").read_text())
+            except OSError:
+                continue
+        return found
+
+
+@pytest.fixture
+def project(tmp_path, slurm):
+    """A pipeline of shell scripts."""
+    folder, home = tmp_path / "project", tmp_path / "home"
+    folder.mkdir()
+    home.mkdir()
+    (folder / "params.yaml").write_text(yaml.safe_dump(PARAMETERS))
+    (folder / "dvc.yaml").write_text(yaml.safe_dump(PIPELINE, sort_keys=False))
+    commands = Commands(folder, slurm, home)
+    subprocess.run(["dvc", "init", "--no-scm", "--quiet"], cwd=folder, env=commands.environment, check=True)
+    yield commands
+    commands.call("cancel")
+
+
+def submit(project, train, *options):
+    (project.folder / "train.sh").write_text(train)
+    return project.call("repro", "--on", "slurm", *options)
+
+
+def test_two_trainings_run_on_two_nodes_at_the_same_time(project):
+    status, output = submit(project, TOGETHER, "--wait")
+    assert status == 0, output
+    nodes = {(project.folder / f"began-{name}").read_text().strip() for name in ("one", "two")}
+    assert nodes == {"n1", "n2"}
+    assert (project.folder / "report").read_text() == "one\ntwo\n"
+    assert set(project.states().values()) == {"done"}
+    assert project.processes() == []
+    status, output = submit(project, TOGETHER)  # nothing has changed
+    assert status == 0
+    assert "up to date" in output
+
+
+def test_nothing_has_to_stay_alive_and_a_second_start_is_refused(project):
+    status, output = submit(project, ENDLESS)
+    assert status == 0, output
+    project.wait_for("began-one", "began-two")
+    states = project.states()
+    assert (states["first"], states["train@one"], states["train@two"]) == ("done", "running", "running")
+    assert states["report"] == states["decode@one"] == "waiting"
+    for options in ((), ("--on", "slurm")):
+        status, output = project.call("repro", *options)
+        assert status == 1
+        assert "cancel" in output.splitlines()[-1]
+    assert len(project.processes()) >= 6  # of each job the job itself, DVC and the stage
+    assert "cancelled" in project.succeed("cancel")
+    assert project.processes() == []
+    assert project.states()["train@one"] == "cancelled"
+
+
+def test_a_stage_that_fails_stops_what_depends_on_it_and_nothing_else(project):
+    status, output = submit(project, FAILING, "--wait")
+    assert status == 1
+    assert "train@two | bad luck" in output
+    assert output.splitlines()[-1].startswith("error: train@two: ")
+    expected = {"first": "done", "train@one": "done", "decode@one": "done"}
+    expected |= {"train@two": "failed", "decode@two": "not run", "report": "not run"}
+    assert project.states() == expected
+    status, output = submit(project, TOGETHER.replace("began-one", "decoded-one"), "--wait")
+    assert status == 0, output
+    assert not (project.folder / "began-one").exists()  # only what had not run
+
+
+@pytest.mark.parametrize("how", ["requeued", "out of time"])
+def test_a_training_goes_on_in_its_job(project, slurm, how):
+    if how == "out of time":
+        (project.folder / "launch.yaml").write_text("train: {hours: 0.01}")  # Slurm counts in minutes
+    (project.folder / "train.sh").write_text(RESUMED)
+    process = project.start("repro", "--on", "slurm", "--wait")
+    project.wait_for("began-one", "began-two")
+    if how == "requeued":
+        for name in ("one", "two"):
+            slurm.call("scontrol", "requeue", slurm.call("squeue", "-h", "-o", "%i", "-n", f"train@{name}").strip())
+    output, _ = process.communicate(timeout=500)
+    assert process.returncode == 0, output
+    assert all((project.folder / f"half-{name}").is_file() for name in ("one", "two"))
+    assert (project.folder / "report").read_text() == "one\ntwo\n"
+
+
+def test_another_stage_that_is_out_of_time_fails(project):
+    (project.folder / "launch.yaml").write_text("decode: {hours: 0.01}")
+    pipeline = yaml.safe_load((project.folder / "dvc.yaml").read_text())
+    pipeline["stages"]["decode"]["cmd"] = "sleep 987"
+    (project.folder / "dvc.yaml").write_text(yaml.safe_dump(pipeline, sort_keys=False))
+    status, output = submit(project, "echo $1 > trained-$1", "--wait")
+    assert status == 1
+    assert "launch.decode.hours" in output.splitlines()[-1]
+    assert project.states()["report"] == "not run"
+    assert project.processes() == []
