@@ -9,12 +9,14 @@ from pathlib import Path
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "munged", "runuser")
 NODES = {"n1": 17011, "n2": 17012}
-# Lost nodes and processes that do not end are noticed in seconds, not minutes. A GPU is a name without a device.
+# What Slurm waits for takes seconds, not minutes: lost nodes, processes that do not end, jobs that start again.
+# A GPU is a name without a device.
 CONFIGURATION = """\
 ClusterName=loopback
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort=16818
 AuthType=auth/munge
+AuthInfo=cred_expire=5
 CryptoType=crypto/munge
 MpiDefault=none
 ProctrackType=proctrack/linuxproc

@@ -51,6 +51,8 @@ NEEDS = {
     "python -m benchmarks.gpu": "GPU",
     "python -m nltk.downloader averaged_perceptron_tagger_eng": "internet",
     f"context-nmt export {RUN} exported": "package ctranslate2",
+    "context-nmt repro --on slurm": "Slurm",
+    "dvc config core.hardlink_lock true": "file system",
     "python -m nltk.downloader averaged_perceptron_tagger_eng wordnet": "internet",
 }
 # The file that the YAML of a page goes into, which then runs; that of other pages is only checked.
@@ -175,7 +177,9 @@ def edited(values, snippet):
 
 def merged(values, changes):
     return values | {
-        key: merged(values.get(key) or {}, value) if isinstance(value, dict) else value
+        key: merged(old if isinstance(old := values.get(key), dict) else {}, value)
+        if isinstance(value, dict)
+        else value
         for key, value in changes.items()
     }
 

@@ -207,12 +207,12 @@ echo $1 > $1
 def test_two_trainings_never_share_a_gpu(project, monkeypatch, gpus, together):
     """GPUs are counted by CUDA_VISIBLE_DEVICES where it is set, so none is needed here."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", gpus)
-    (project / "launch.yaml").write_text("train: {gpus: 1}")
+    (project / "launch.yaml").write_text("launch: {train: {gpus: 1}}")
     status, lines = finish(start(project, NEEDING, "--jobs", "2"))
     assert status == 0, lines
     used = [(project / f"gpus-{name}").read_text().strip() for name in ("one", "two")]
     assert sorted(used) == (["0", "1"] if together else ["1", "1"])
-    (project / "launch.yaml").write_text("train: {gpus: 3}")
+    (project / "launch.yaml").write_text("launch: {train: {gpus: 3}}")
     status, lines = finish(start(project, NEEDING))
     assert (status, len(lines)) == (1, 1)
     assert lines[0].startswith("error: launch.train.gpus is 3")
@@ -220,7 +220,7 @@ def test_two_trainings_never_share_a_gpu(project, monkeypatch, gpus, together):
 
 def test_cores_of_launch_are_counted(project):
     cores = usable_cores()
-    (project / "launch.yaml").write_text(f"train: {{cores: {cores}}}")
+    (project / "launch.yaml").write_text(f"launch: {{train: {{cores: {cores}}}}}")
     alone = "mkdir busy && echo $1 has $OMP_NUM_THREADS && sleep 0.5 && rmdir busy && echo $1 > $1"
     status, lines = finish(start(project, alone, "--jobs", "2"))
     assert status == 0, lines

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 from loopback_slurm import LoopbackSlurm, missing
+from test_pipeline import PARAMETERS as TOY_PARAMETERS
+from test_pipeline import make_project
 
 from context_nmt.progress import INTERVAL
 
@@ -54,11 +57,12 @@ test -e began-one && test -e began-two && echo $1 > trained-$1
 """
 FAILING = "test $1 = two && echo bad luck && exit 3; echo $1 > trained-$1"
 ENDLESS = "echo $1 > began-$1; sleep 987"
-# It saves its state when it is told to end, and goes on.
+# It ends only when it is started a second time.
 RESUMED = """
-trap 'echo half > half-$1; kill $!; exit 75' TERM
-test -e half-$1 || { echo begun > began-$1; sleep 987 & wait; }
-echo $1 > trained-$1
+test -e began-$1 && { echo $1 > trained-$1; exit; }
+echo begun > began-$1
+sleep 987
+exit 75
 """
 
 
@@ -115,13 +119,14 @@ class Commands:
     def wait_for(self, *files):
         self.slurm.wait(lambda: all((self.folder / file).is_file() for file in files), f"{files} are there")
 
-    def processes(self):
-        """The processes of this project that still run."""
+    def processes(self, *words):
+        """The numbers of this project's processes that still run, of those that have these words in their command."""
         mark, found = f"MARK={self.folder}\0".encode(), []
         for path in Path("/proc").glob("[0-9]*"):
             try:
-                if mark in (path / "environ").read_bytes() and "State:\tZ" not in (path / "status").read_text():
-                    found.append((path / "cmdline").read_text())
+                is_ours = mark in (path / "environ").read_bytes() and "State:\tZ" not in (path / "status").read_text()
+                if is_ours and set(words) <= set((path / "cmdline").read_text().split("\0")):
+                    found.append(int(path.name))
             except OSError:
                 continue
         return found
@@ -192,7 +197,7 @@ def test_a_stage_that_fails_stops_what_depends_on_it_and_nothing_else(project):
 @pytest.mark.parametrize("how", ["requeued", "out of time"])
 def test_a_training_goes_on_in_its_job(project, slurm, how):
     if how == "out of time":
-        (project.folder / "launch.yaml").write_text("train: {hours: 0.01}")  # Slurm counts in minutes
+        (project.folder / "launch.yaml").write_text("launch: {train: {hours: 0.01}}")  # Slurm counts in minutes
     (project.folder / "train.sh").write_text(RESUMED)
     process = project.start("repro", "--on", "slurm", "--wait")
     project.wait_for("began-one", "began-two")
@@ -201,12 +206,11 @@ def test_a_training_goes_on_in_its_job(project, slurm, how):
             slurm.call("scontrol", "requeue", slurm.call("squeue", "-h", "-o", "%i", "-n", f"train@{name}").strip())
     output, _ = process.communicate(timeout=500)
     assert process.returncode == 0, output
-    assert all((project.folder / f"half-{name}").is_file() for name in ("one", "two"))
     assert (project.folder / "report").read_text() == "one\ntwo\n"
 
 
 def test_another_stage_that_is_out_of_time_fails(project):
-    (project.folder / "launch.yaml").write_text("decode: {hours: 0.01}")
+    (project.folder / "launch.yaml").write_text("launch: {decode: {hours: 0.01}}")
     pipeline = yaml.safe_load((project.folder / "dvc.yaml").read_text())
     pipeline["stages"]["decode"]["cmd"] = "sleep 987"
     (project.folder / "dvc.yaml").write_text(yaml.safe_dump(pipeline, sort_keys=False))
@@ -215,3 +219,82 @@ def test_another_stage_that_is_out_of_time_fails(project):
     assert "launch.decode.hours" in output.splitlines()[-1]
     assert project.states()["report"] == "not run"
     assert project.processes() == []
+
+
+TOY = yaml.safe_load(TOY_PARAMETERS)
+TOY["variants"] = {name: TOY["variants"][name] for name in ("plain", "small")}
+TOY["train"] |= {"teachers": [], "distilled": [], "document": []}
+TOY["training"] |= {"accumulation": 2, "maximum_updates": 240, "validate_every": 20}
+TOY |= {"download": [], "rescored": []}
+TOY["probing"] |= {"sentences": [], "words": []}
+# As docs/guides has it, with the nodes noted.
+ON_TWO_NODES = """\
+launch:
+  train:
+    nodes: 2
+    command: >-
+      srun --ntasks-per-node 1 bash -c 'touch node-$SLURMD_NODENAME; exec torchrun --nnodes $SLURM_NNODES
+      --nproc-per-node 1 --rdzv-backend c10d --rdzv-endpoint localhost:$((29500 + SLURM_JOB_ID % 1000)) "$@"' torchrun
+"""
+
+
+@pytest.fixture
+def toy(tmp_path_factory, slurm):
+    """Make a project with the real stages and a toy language."""
+
+    def make():
+        folder = tmp_path_factory.mktemp("toy")
+        made = make_project(folder)
+        (made.folder / "params.yaml").write_text(yaml.safe_dump(TOY))
+        commands = Commands(made.folder, slurm, folder / "home")
+        commands.environment |= {"OMP_NUM_THREADS": "1", "DVC_SITE_CACHE_DIR": str(folder / "site")}
+        commands.environment["PYTHONPATH"] = ""
+        return commands
+
+    return make
+
+
+def outputs(project):
+    """The hash of what each stage has written, but for the curves, which name speeds."""
+    stages = yaml.safe_load((project.folder / "dvc.lock").read_text())["stages"]
+    files = {out["path"]: out["md5"] for stage in stages.values() for out in stage["outs"]}
+    return {path: digest for path, digest in files.items() if not path.startswith(("metrics/curves", "reports"))}
+
+
+def job_of(slurm, stage):
+    return slurm.call("squeue", "-h", "-o", "%i", "-n", stage).strip()
+
+
+def test_a_requeued_training_and_one_whose_node_dies_end_with_the_same_bytes(toy, slurm):
+    undisturbed, project = toy(), toy()
+    undisturbed.succeed("repro")
+    process = project.start("repro", "--on", "slurm", "--wait")
+    jobs = project.folder / "runs/scratch/jobs"
+
+    def trains(stage):
+        log = jobs / f"{stage}.log"
+        return log.is_file() and "update      40" in log.read_text()
+
+    slurm.wait(lambda: trains("train@plain-1"), "the first training has begun")
+    slurm.call("scontrol", "requeue", job_of(slurm, "train@plain-1"))
+    slurm.wait(lambda: trains("train@small-1"), "the second training has begun")
+    (training,) = project.processes("stages.train", "small")
+    os.kill(training, signal.SIGSTOP)  # until Slurm has lost the node and started the job again
+    node = slurm.call("squeue", "-h", "-o", "%N", "-n", "train@small-1").strip()
+    slurm.kill_node(node)
+    slurm.wait(lambda: "waiting: an earlier start" in (jobs / "train@small-1.log").read_text(), "a second start")
+    os.kill(training, signal.SIGCONT)
+    output, _ = process.communicate(timeout=500)
+    slurm.start_node(node)
+    assert process.returncode == 0, output
+    assert (jobs / "train@plain-1.log").read_text().count("train@plain-1 | started") == 2
+    assert outputs(project) == outputs(undisturbed)
+    assert project.processes() == []
+
+
+def test_two_nodes_train_one_run(toy):
+    project = toy()
+    (project.folder / "launch.yaml").write_text(ON_TWO_NODES)
+    output = project.succeed("repro", "--on", "slurm", "--wait")
+    assert {path.name for path in project.folder.glob("node-*")} == {"node-n1", "node-n2"}, output
+    assert "up to date" in output

@@ -9,7 +9,7 @@ import yaml
 from context_nmt.files import UserError
 from context_nmt.settings import Checked, NonNegativeInteger, PositiveInteger, PositiveNumber, require
 
-CLUSTER = "launch.yaml"  # in the project's folder, not in git: the keys of launch for the machines of this copy
+CLUSTER = "launch.yaml"  # in the project's folder, not in git: its `launch` is for the machines of this copy
 KEYS = {"train": "train", "probe": "probe"} | dict.fromkeys(
     ("decode", "distill", "rescore", "contrast", "analyse"), "decode"
 )
@@ -30,7 +30,7 @@ class JobSettings(Checked):
     memory: str | None = None  # on each node, such as 64G; only for Slurm, as all that follow
     hours: PositiveNumber | None = None  # time limit; a training goes on in a new job, any other stage fails
     partition: str | None = None  # by default the cluster's
-    nodes: PositiveInteger = 1
+    nodes: PositiveInteger = 1  # for torchrun under srun
     options: str = ""  # more options of sbatch, such as --account nmt --constraint a100
 
     @property
@@ -71,9 +71,9 @@ def launch_values(parameters: Path, project: Path) -> dict[str, Any]:
 
     They are not checked, and pydantic is not loaded: trainings run on machines that have only PyTorch.
     """
-    values, own_values = (with_commands(given) for given in (_read(parameters).get("launch"), _read(project / CLUSTER)))
-    values = values if isinstance(values, dict) else {}  # the plan stage says what is wrong
-    for key, own in own_values.items():
+    given, own_given = (_read(path).get("launch") for path in (parameters, project / CLUSTER))
+    values = dict(with_commands(given)) if isinstance(given, dict) else {}  # the plan stage says what is wrong
+    for key, own in (with_commands(own_given) if isinstance(own_given, dict) else {}).items():
         both = isinstance(own, dict) and isinstance(values.get(key), dict)
         values[key] = values[key] | own if both else own
     return values
@@ -85,7 +85,10 @@ def read_launch(parameters: Path, project: Path) -> LaunchSettings:
 
     cluster = project / CLUSTER
     if cluster.is_file():
-        check(LaunchSettings, with_commands(read_yaml(cluster) or {}), where=str(cluster))
+        values = read_yaml(cluster)
+        if not isinstance(values, dict) or set(values) != {"launch"}:
+            raise UserError(f"{cluster}: must have the key launch and no other")
+        check(LaunchSettings, with_commands(values["launch"]), where=str(cluster), key="launch")
     return check(LaunchSettings, launch_values(parameters, project), where=str(parameters), key="launch")
 
 
