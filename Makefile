@@ -51,7 +51,7 @@ repro-new: $(INSTALLED)  ## the same in a clone without the cache, but only for 
 	context-nmt repro $(EXPERIMENT) --allow-missing $(foreach variant,$(ONLY),--only "$(variant)") $(if $(JOBS),--jobs $(JOBS))
 
 pull: $(INSTALLED)  ## get the models and other large files of the results in git from the DVC remote (NAME=…)
-	@dvc --cd $(EXPERIMENT) config core.remote > /dev/null 2>&1 || { echo '$(NO_REMOTE)' >&2; exit 1; }
+	@test -n "$$(dvc --cd $(EXPERIMENT) config core.remote)" || { echo '$(NO_REMOTE)' >&2; exit 1; }
 	dvc --cd $(EXPERIMENT) pull
 
 report: $(INSTALLED)  ## write reports/ again (NAME=…); that of the default experiment with the latest results of the others

@@ -8,9 +8,9 @@ import typer
 def merge() -> None:
     """Resolve conflicts of `git merge` in dvc.lock and results.
 
-    For two clones that ran stages of one experiment. Each dvc.lock is merged by stages: what one side has run stays, and
-    of what both have run, that of this side. Other files that stages write are kept as on this side. Conflicts in all
-    other files, such as params.yaml, are left to you.
+    For two clones that ran stages of one experiment. Each dvc.lock is merged by stages: what one side has run stays,
+    and of what both have run, that of this side. Other files that stages write are kept as on this side. Conflicts in
+    all other files, such as params.yaml, are left to you.
 
     Then get the models of the other side, and let DVC run what is not up to date: plans, tests and tables, but no
     training that a side has done.

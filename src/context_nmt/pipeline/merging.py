@@ -1,8 +1,8 @@
 """Resolve the conflicts of `git merge` in the files that stages write.
 
-When two clones have run stages of one experiment, both have changed its dvc.lock. Git merges it by lines, which can lose
-stages or join halves of two. Here it is merged by stages, and DVC, which compares hashes, runs what does not fit together.
-The lock is needed: DVC's run cache restores no stage with outputs in git, as trainings have.
+When two clones have run stages of one experiment, both have changed its dvc.lock. Git merges it by lines, which can
+lose stages or join halves of two. Here it is merged by stages, and DVC, which compares hashes, runs what does not fit
+together. The lock is needed: DVC's run cache restores no stage with outputs in git, as trainings have.
 """
 
 import re
@@ -72,15 +72,13 @@ def _what_happened(name: str, base: Entries, ours: Entries, theirs: Entries) -> 
         {stage for stage in side if side[stage] != base.get(stage)} for side in (ours, theirs)
     )
     both = {stage for stage in ours_changed & theirs_changed if ours[stage] != theirs[stage]}
-    lines = [
-        f"{name}: {len(theirs_changed - ours_changed)} stages are those of the other side; {len(both)} that both sides have"
-        " changed are those of this side"
-    ]
+    taken = len(theirs_changed - ours_changed)
+    lines = [f"{name}: {taken} stages as on the other side; {len(both)} that both sides have changed as on this one"]
     for stage in sorted(both):
         if _inputs(ours[stage]) == _inputs(theirs[stage]):
             lines.append(
                 f"{name}: {stage} ran on both sides with different results; those of this side are kept, and what the"
-                " other side made of its own runs again"
+                " other side made from its own runs again"
             )
     return lines
 
