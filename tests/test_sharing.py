@@ -71,7 +71,7 @@ def run_stages(stages):
 
 def met(clone, other, values):
     """What `context-nmt merge` says after a git merge that stops, and the stages that run then."""
-    with pytest.raises(AssertionError, match="CONFLICT"):
+    with pytest.raises(AssertionError, match=r"dvc\.lock"):
         clone.run("git", "pull", "--quiet", "--no-rebase", "--no-edit", str(other.folder), "main")
     said = clone.run(sys.executable, "-m", "context_nmt", "merge")
     write(clone, values)
@@ -213,7 +213,7 @@ def test_translations_of_other_weights_are_not_taken_for_those_of_this_clone(clo
 
 @pytest.mark.heavy
 def test_without_conflicts_there_is_nothing_to_resolve(first):
-    with pytest.raises(AssertionError, match="no conflicts"):
+    with pytest.raises(AssertionError, match="error:"):
         first.run(sys.executable, "-m", "context_nmt", "merge")
 
 
