@@ -24,7 +24,9 @@ EXPERIMENT := $(if $(NAME),experiments/$(NAME),.)
 INSTALLED := .venv/requirements.installed
 PYTEST := OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help repro repro-new report quick test test-all check docs speed experiment clean
+NO_REMOTE := no DVC remote is set; set one, for all experiments: dvc remote add --global --default storage URL
+
+.PHONY: help repro repro-new pull report quick test test-all check docs speed experiment clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -47,6 +49,10 @@ repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or
 repro-new: $(INSTALLED)  ## the same in a clone without the cache, but only for changes since the results in git (NAME=…, JOBS=…, ONLY=…)
 	context-nmt check --only $(EXPERIMENT)
 	context-nmt repro $(EXPERIMENT) --allow-missing $(foreach variant,$(ONLY),--only "$(variant)") $(if $(JOBS),--jobs $(JOBS))
+
+pull: $(INSTALLED)  ## get the models and other large files of the results in git from the DVC remote (NAME=…)
+	@test -n "$$(dvc --cd $(EXPERIMENT) config core.remote)" || { echo '$(NO_REMOTE)' >&2; exit 1; }
+	dvc --cd $(EXPERIMENT) pull
 
 report: $(INSTALLED)  ## write reports/ again (NAME=…); that of the default experiment with the latest results of the others
 	dvc --cd $(EXPERIMENT) repro --force --single-item report

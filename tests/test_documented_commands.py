@@ -53,6 +53,10 @@ NEEDS = {
     f"context-nmt export {RUN} exported": "package ctranslate2",
     "context-nmt repro --on slurm": "Slurm",
     "dvc config core.hardlink_lock true": "file system",
+    "git pull --no-rebase": "conflicts",
+    "context-nmt merge": "conflicts",
+    "git add params.yaml": "merge",
+    'git commit --all --message "Results of both"': "merge",
     "python -m nltk.downloader averaged_perceptron_tagger_eng wordnet": "internet",
 }
 # The file that the YAML of a page goes into, which then runs; that of other pages is only checked.
@@ -72,13 +76,14 @@ BEFORE = {
         "echo It . | tee out.en test.en; echo 0-0 1-1 | tee source-reference.align source-out.align"
     ),
     "dvc exp show --only-changed": "while dvc queue status | grep -E 'Queued|Running'; do sleep 1; done",
-    "dvc remote add --default storage /path/to/storage": "cp -r .dvc/cache /path/to/storage; rm -r runs/models/cmlm-1",
+    "make pull": "rm -r runs .dvc/cache",
 }
 # What a page says that a command prints, and what it says that the command does not do.
 FOUR = "dvc exp run --name four-iterations -S variants.cmlm.decoding.iterations=4"
 WIDER = "dvc exp run --name wider-window -S variants.ccan.slots.cross_attention.window=3"
 PRINTS = {
     "make check": "[0-9]+ experiments checked",
+    "make pull": "runs/models/cmlm-1",
     "context-nmt describe params.yaml --vocabulary 3000": "transformer_narrow",
     FOUR: "Running stage 'decode@ccan-1'",
     WIDER: "Running stage 'train_distilled@ccan-1'",
@@ -315,6 +320,7 @@ class Reader:
             "OMP_NUM_THREADS": "1",
             "DATA_MIRROR": str(folder / "mirror"),
             "DVC_SITE_CACHE_DIR": str(folder / "site"),
+            "DVC_GLOBAL_CONFIG_DIR": str(folder / "settings"),
             "DVC_NO_ANALYTICS": "1",
             **{f"GIT_{who}_{what}": "a@b.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
         }
@@ -346,6 +352,7 @@ class Reader:
 
     def start_page(self):
         """Go back to the commit that pages start from, and make what stands for the environment."""
+        shutil.rmtree(self.place / "settings", ignore_errors=True)
         self.run("git reset --hard --quiet start; git clean -fdq; dvc checkout --quiet")
         for folder in self.folder.glob("experiments/*"):
             if not (folder / "params.yaml").is_file():  # the rest is ignored by git

@@ -266,7 +266,12 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("pipeline")
 
 
-def make_project(folder):
+@pytest.fixture(scope="module")
+def project(folder):
+    return start_project(folder, PARAMETERS)
+
+
+def start_project(folder, parameters):
     """The project's code and dvc.yaml with the toy corpus, committed, nothing run."""
     environment = {
         **{key: value for key, value in os.environ.items() if not key.startswith(("GIT_", "DVC_"))},
@@ -274,6 +279,7 @@ def make_project(folder):
         "HOME": str(folder / "home"),
         "OMP_NUM_THREADS": "1",
         "DVC_SITE_CACHE_DIR": str(folder / "site"),
+        "DVC_GLOBAL_CONFIG_DIR": str(folder / "home"),
         "DVC_NO_ANALYTICS": "1",
         "GIT_AUTHOR_NAME": "a",
         "GIT_AUTHOR_EMAIL": "a@example.org",
@@ -293,17 +299,12 @@ def make_project(folder):
         shutil.copy(ROOT / name, made / name)
     (made / "data").mkdir()
     (made / "data/params.yaml").write_text(CATALOGUE)
-    (made / "params.yaml").write_text(PARAMETERS)
+    (made / "params.yaml").write_text(parameters)
     write_corpus(made / "data" / "toy")
     project = Project(made, environment)
     project.run("git", "init", "--quiet", "--initial-branch", "main")
     project.commit("start")
     return project
-
-
-@pytest.fixture(scope="module")
-def project(folder):
-    return make_project(folder)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from loopback_slurm import LoopbackSlurm, missing
 from test_pipeline import PARAMETERS as TOY_PARAMETERS
-from test_pipeline import make_project
+from test_pipeline import start_project
 
 from context_nmt.progress import INTERVAL
 
@@ -244,8 +244,7 @@ def toy(tmp_path_factory, slurm):
 
     def make():
         folder = tmp_path_factory.mktemp("toy")
-        made = make_project(folder)
-        (made.folder / "params.yaml").write_text(yaml.safe_dump(TOY))
+        made = start_project(folder, yaml.safe_dump(TOY))
         commands = Commands(made.folder, slurm, folder / "home")
         commands.environment |= {"OMP_NUM_THREADS": "1", "DVC_SITE_CACHE_DIR": str(folder / "site")}
         commands.environment["PYTHONPATH"] = ""

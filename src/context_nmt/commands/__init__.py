@@ -8,6 +8,7 @@ from context_nmt.commands.compare import compare
 from context_nmt.commands.corpus import corpus
 from context_nmt.commands.describe import describe
 from context_nmt.commands.export import export
+from context_nmt.commands.merge import merge
 from context_nmt.commands.new import new
 from context_nmt.commands.repro import repro
 from context_nmt.commands.score import score
@@ -21,6 +22,7 @@ app = application(
     repro,
     status,
     cancel,
+    merge,
     translate,
     score,
     compare,

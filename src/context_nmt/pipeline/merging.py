@@ -1,0 +1,99 @@
+"""Resolve the conflicts of `git merge` in the files that stages write.
+
+When two clones have run stages of one experiment, both have changed its dvc.lock. Git merges it by lines, which can
+lose stages or join halves of two. Here it is merged by stages, and DVC, which compares hashes, runs what does not fit
+together. The lock is needed: DVC's run cache restores no stage with outputs in git, as trainings have.
+"""
+
+import re
+import subprocess
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from context_nmt.files import UserError
+from context_nmt.pipeline.dvc import modify_quickly
+
+WRITTEN = re.compile(r"(experiments/[^/]+/)?(metrics|reports)/|src/code/")
+BASE, OURS, THEIRS = "123"  # git's names of the versions of a file in conflict
+
+Entries = Mapping[str, Mapping[str, Any]]  # the stages of a dvc.lock
+
+
+def resolve(folder: Path) -> list[str]:
+    """Resolve the conflicts in a folder as far as stages wrote the files; return what the user should know, as lines.
+
+    A dvc.lock is merged by stages; other files are kept as they are on this side, and stages write them again. Raise
+    UserError if nothing is in conflict.
+    """
+    conflicts = defaultdict[str, dict[str, str]](dict)  # file -> version -> its blob
+    for line in filter(None, _git(folder, "ls-files", "--unmerged", "-z").split("\0")):
+        attributes, _, name = line.partition("\t")
+        _, blob, version = attributes.split()
+        conflicts[name][version] = blob
+    if not conflicts:
+        raise UserError(f"{folder.resolve()}: no conflicts here; call this after a git merge that stopped at conflicts")
+    lines, kept, left = list[str](), list[str](), list[str]()
+    for name, blobs in conflicts.items():
+        is_lock = Path(name).name == "dvc.lock"
+        if not is_lock and not WRITTEN.match(name):
+            left.append(name)
+            continue
+        if OURS not in blobs:
+            _git(folder, "rm", "--quiet", "--", name)
+            continue
+        _git(folder, "checkout", "--ours", "--", name)
+        if is_lock and THEIRS in blobs:
+            versions = [_stages(folder, blobs[version]) if version in blobs else {} for version in (BASE, OURS, THEIRS)]
+            with modify_quickly(folder / name) as lock:
+                lock["stages"] = merged(*versions)
+            lines += _what_happened(name, *versions)
+        else:
+            kept.append(name)
+        _git(folder, "add", "--", name)
+    if kept:
+        others = f" and {len(kept) - 1} others" if len(kept) > 1 else ""
+        lines.append(f"{kept[0]}{others}: kept as on this side; stages write them again")
+    return [*lines, *(f"{name}: left to you" for name in left)]
+
+
+def merged(base: Entries, ours: Entries, theirs: Entries) -> dict[str, Any]:
+    """Merge the stages of two locks: one that a single side has changed is that side's, one that both have, ours."""
+    names = dict.fromkeys([*ours, *theirs])
+    chosen = {name: (theirs if ours.get(name) == base.get(name) else ours).get(name) for name in names}
+    return {name: entry for name, entry in chosen.items() if entry is not None}
+
+
+def _what_happened(name: str, base: Entries, ours: Entries, theirs: Entries) -> list[str]:
+    ours_changed, theirs_changed = (
+        {stage for stage in side if side[stage] != base.get(stage)} for side in (ours, theirs)
+    )
+    both = {stage for stage in ours_changed & theirs_changed if ours[stage] != theirs[stage]}
+    taken = len(theirs_changed - ours_changed)
+    lines = [f"{name}: {taken} stages as on the other side; {len(both)} that both sides have changed as on this one"]
+    for stage in sorted(both):
+        if _inputs(ours[stage]) == _inputs(theirs[stage]):
+            lines.append(
+                f"{name}: {stage} ran on both sides with different results; those of this side are kept, and what the"
+                " other side made from its own runs again"
+            )
+    return lines
+
+
+def _inputs(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key != "outs"}
+
+
+def _stages(folder: Path, blob: str) -> Entries:
+    lock = yaml.load(_git(folder, "cat-file", "blob", blob), Loader=yaml.CSafeLoader) or {}
+    return dict(lock.get("stages", {}))
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, encoding="utf-8", check=False)  # noqa: S607
+    if done.returncode:
+        raise UserError(f"git {arguments[0]}: {done.stderr.strip()}")
+    return done.stdout
