@@ -1,5 +1,7 @@
 """Show the jobs of an experiment."""
 
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -20,19 +22,22 @@ def status(
     """
     from collections import Counter
 
-    from rich.console import Console
-    from rich.table import Table
-
-    from context_nmt.files import read_lines
     from context_nmt.pipeline.slurm import Slurm
     from context_nmt.settings.folder import Experiment, experiment_folder
 
     slurm = Slurm(Experiment(experiment_folder(experiment)))
     states = slurm.states()
-    table = Table("job", "stages", "state", "last line", box=None, pad_edge=False)
-    for job, state in states.items():
-        last = read_lines(log)[-1:] if (log := slurm.log(job)).is_file() else []
-        table.add_row(job.number, "\n".join(job.stages), state.word, state.detail or "".join(last))
-    Console(soft_wrap=not Console().is_terminal).print(table)
-    counts = Counter(state.word for state in states.values())
-    print(", ".join(f"{count} {word}" for word, count in counts.items()) or "no jobs have been submitted")
+    rows = [("job", "stage", "state", "last line")]
+    for stage, (job, state) in states.items():
+        said = [line.partition(" | ")[2] for line in _lines(slurm.log(job)) if line.startswith(f"{stage} | ")]
+        rows.append((job.number, stage, state.word, state.detail or "".join(said[-1:])))
+    columns = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for row in rows if states else []:
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, columns, strict=True)).rstrip()[:room])
+    counts = Counter(state.word for _, state in states.values())
+    typer.echo(", ".join(f"{count} {word}" for word, count in counts.items()) or "no jobs have been submitted")
+
+
+def _lines(log: Path) -> list[str]:
+    return log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []

@@ -98,8 +98,8 @@ class Children:
             errors="replace",
             start_new_session=True,
         )
-        for target, arguments in ((self._pass_on, (name, self.running[name])), (_tidy, (self.running[name],))):
-            threading.Thread(target=target, args=arguments, daemon=True).start()
+        threading.Thread(target=self._pass_on, args=(name, self.running[name]), daemon=True).start()
+        threading.Thread(target=_tidy, args=(self.running[name],), daemon=True).start()
 
     def wait(self) -> Ended:
         """Wait until one process has ended."""

@@ -41,6 +41,11 @@ class Display:
         with lenient(sys.stdout):
             self._bars.stop()
 
+    @property
+    def latest(self) -> str | None:
+        """The stage that started last, of those that run."""
+        return next(reversed(self._tasks), None)
+
     def begin(self, stage: str) -> None:
         """Show a line for a stage that starts."""
         self._tasks[stage] = self._bars.add_task(stage, total=None, text="")

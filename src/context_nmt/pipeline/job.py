@@ -4,6 +4,7 @@ import fcntl
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,38 +13,90 @@ from typing import NoReturn
 from context_nmt.command_line import Unfinished, one_line_errors
 from context_nmt.files import UserError
 from context_nmt.pipeline.children import Children
-from context_nmt.pipeline.slurm import Slurm, State
+from context_nmt.pipeline.slurm import Job, Slurm, State
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.launch import launch_key
+
+WAIT = 30  # seconds
 
 
 class OutOfTime(Unfinished):
     """The job's time limit is near."""
 
 
-def run_job(arguments: list[str]) -> None:
-    """Run stages with DVC, and note how they ended; a training whose time is over is put back into the queue."""
+def run_job(options: list[str], stages: list[str]) -> None:
+    """Run stages with DVC but for those that depend on one that has failed, and note how each ended.
+
+    If the time limit is near, put a training back into the queue. Raise UserError if a stage has failed.
+    """
     signal.signal(signal.SIGUSR1, _out_of_time)
-    stages = [argument for argument in arguments if not argument.startswith("--")]
     slurm, number = Slurm(Experiment(Path())), os.environ["SLURM_JOB_ID"]
-    cores, gpus = (int(os.environ.get(f"SLURM_{name}") or 1) for name in ("CPUS_ON_NODE", "GPUS_ON_NODE"))
-    environment = {"OMP_NUM_THREADS": str(max(1, cores // gpus))} | os.environ
-    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])
+    (job,) = (job for job in slurm.jobs if [*job.stages] == stages)
+    states = dict[str, State]()
     try:
+        with _alone(slurm, stages) as lock, Children(_environment(), inherited=[lock]) as children:
+            _run_stages(job, options, states, _earlier(slurm, job), children)
+    except OutOfTime:
+        print("the time limit is near; the training goes on when this job is started again", flush=True)
+        slurm.requeue(number)
+        signal.pause()  # until Slurm ends this process
+    slurm.end(number, states)
+    if failures := [f"{stage}: {state.detail}" for stage, state in states.items() if state.word == "failed"]:
+        raise UserError("; ".join(failures))
+
+
+def _run_stages(
+    job: Job, options: list[str], states: dict[str, State], earlier: dict[str, State], children: Children
+) -> None:
+    while left := _left(job, states, earlier):
+        children.start(left[0], Path(), "repro", "--single-item", *options, *left)
         try:
-            with _alone(slurm, stages) as lock, Children(environment, inherited=[lock]) as children:
-                children.run(stages[0], Path(), "repro", "--single-item", *arguments)
+            ended = children.wait()
         except OutOfTime:
-            if launch_key(stages[0]) != "train":
-                raise UserError(f"over its time limit, launch.{launch_key(stages[0])}.hours") from None
-            print("the time limit is near; the training goes on when this job is started again", flush=True)
-            slurm.requeue(number)
-            signal.pause()  # until Slurm ends this process
-    except UserError as error:
-        reason = str(error).removesuffix("; its output is above").removeprefix(f"{stages[0]}: ")
-        slurm.end(number, State("failed", reason))
-        raise
-    slurm.end(number, State("done"))
+            key = launch_key(stage := children.display.latest or left[0])
+            if key == "train":
+                raise
+            states |= dict.fromkeys(left, State("not run"))
+            states[stage] = State("failed", f"over its time limit, launch.{key}.hours")
+            return
+        at = left.index(ended.failed_stage) if ended.failed_stage in left else 0
+        done = left[:at] if ended.failure else left
+        states |= dict.fromkeys(done, State("done"))
+        if ended.failure:
+            failed = [left[at]] if ended.failed_stage in left else left  # or DVC itself failed
+            states |= dict.fromkeys(failed, State("failed", ended.failure.removeprefix(f"{ended.failed_stage}: ")))
+
+
+def _environment() -> dict[str, str]:
+    cores, gpus = (int(os.environ.get(f"SLURM_{name}") or 1) for name in ("CPUS_ON_NODE", "GPUS_ON_NODE"))
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return {"OMP_NUM_THREADS": str(max(1, cores // gpus))} | os.environ | {"PATH": path}
+
+
+def _left(job: Job, states: dict[str, State], earlier: dict[str, State]) -> list[str]:
+    """Return the stages of a job that are left; note those that depend on one that is not done."""
+    left = []
+    for stage, upstream in job.stages.items():
+        if stage in states:
+            continue
+        known = [(states | earlier).get(name) for name in upstream if name not in left]
+        if all(state is not None and state.word == "done" for state in known):
+            left.append(stage)
+        else:
+            states[stage] = State("not run")
+    return left
+
+
+def _earlier(slurm: Slurm, job: Job) -> dict[str, State]:
+    """Return how the stages of the jobs before have ended; on some file systems their word takes a while to appear."""
+    needed = {name for upstream in job.stages.values() for name in upstream} - job.stages.keys()
+    known = dict[str, State]()
+    for _ in range(WAIT):
+        known = {stage: state for other in slurm.jobs for stage, state in (slurm.ended(other) or {}).items()}
+        if needed <= known.keys():
+            break
+        time.sleep(1)
+    return known
 
 
 @contextmanager
@@ -76,4 +129,8 @@ def _out_of_time(*_: object) -> NoReturn:
 
 if __name__ == "__main__":
     with one_line_errors():
-        run_job(sys.argv[1:])
+        arguments = sys.argv[1:]
+        run_job(
+            [argument for argument in arguments if argument.startswith("--")],
+            [argument for argument in arguments if not argument.startswith("--")],
+        )

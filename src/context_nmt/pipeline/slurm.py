@@ -11,40 +11,46 @@ import shlex
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from context_nmt.files import UserError, read_json, replacing, write_json
+from context_nmt.files import UserError, read_json, write_json
 from context_nmt.pipeline.display import Display
 from context_nmt.pipeline.graph import Scheduler
 from context_nmt.settings.folder import Experiment
-from context_nmt.settings.launch import JobSettings, launch_key
+from context_nmt.settings.launch import launch_key
 
 GRACE = 120  # seconds before the time limit at which a job is told to end
 POLL = 2.0  # seconds between two looks at the queue
 PATIENCE = 3  # looks after which a job that is neither in the queue nor has left a word is lost
+BAD = ("failed", "cancelled", "lost")
 SAID = re.compile(r"(\S+) \| (.*)")  # a line of a job's log
 
 
 @dataclass(frozen=True)
 class Job:
-    """A submitted job; `after` are the numbers of the jobs that it depends on."""
+    """A submitted job, with the submitted stages that each of its stages depends on."""
 
     number: str
-    stages: tuple[str, ...]
-    after: tuple[str, ...]
+    stages: dict[str, list[str]]
+
+    @property
+    def name(self) -> str:
+        """The name of its first stage, which names its log, too."""
+        return next(iter(self.stages))
 
 
 class State(NamedTuple):
-    """What has become of a job: waiting, queued, running, done, failed, cancelled, lost or not run."""
+    """What has become of a stage: waiting, queued, running, done, failed, cancelled, lost or not run."""
 
     word: str
     detail: str = ""
 
     @property
     def ended(self) -> bool:
-        """Return whether the job has left the queue."""
+        """Return whether its job has left the queue."""
         return self.word not in ("waiting", "queued", "running")
 
 
@@ -58,43 +64,48 @@ class Slurm:
     def jobs(self) -> list[Job]:
         """The jobs that were submitted last, each after those it depends on."""
         path = self.folder / "jobs.json"
-        if not path.is_file():
-            return []
-        return [Job(job["number"], tuple(job["stages"]), tuple(job["after"])) for job in read_json(path)]
+        return [Job(number, dict(stages)) for number, stages in read_json(path)] if path.is_file() else []
 
     def log(self, job: Job) -> Path:
         """Return the file that a job's output is appended to."""
-        return self.folder / f"{job.stages[0]}.log"
+        return self.folder / f"{job.name}.log"
 
-    def end(self, number: str, state: State) -> None:
-        """Note how a job has ended."""
-        write_json(self.folder / f"{number}.end", state._asdict())
+    def end(self, number: str, states: Mapping[str, State]) -> None:
+        """Note how the stages of a job have ended."""
+        write_json(self.folder / f"{number}.end", states)
+
+    def ended(self, job: Job) -> dict[str, State] | None:
+        """Return how the stages of a job have ended, or None if it has not left a word."""
+        path = self.folder / f"{job.number}.end"
+        return {stage: State(*state) for stage, state in read_json(path).items()} if path.is_file() else None
 
     def submit(self, scheduler: Scheduler) -> None:
         """Submit what must run and what depends on it; nothing starts before all is submitted."""
         for path in [*self.folder.glob("*.log"), *self.folder.glob("*.end")]:
             path.unlink()
         self.folder.mkdir(parents=True, exist_ok=True)
-        jobs: list[Job] = []
+        jobs, roots = list[Job](), list[str]()
         try:
+            possible = set(scheduler.possible)
             for stages, after in plan_jobs(scheduler):
-                settings = scheduler.launch.of(stages[0])
-                before = tuple(jobs[number].number for number in after)
-                missing = stages[0] in scheduler.missing
-                jobs.append(Job(self._sbatch(stages, before, settings, missing=missing), stages, before))
-                print(jobs[-1].number, ", ".join(stages), f"(after {', '.join(before)})" if before else "", flush=True)
+                before = [jobs[number].number for number in after]
+                number = self._sbatch(stages, before, scheduler)
+                roots += [] if before else [number]
+                upstream = {name: sorted(scheduler.stages[name].upstream & possible) for name in stages}
+                jobs.append(Job(number, upstream))
+                print(number, ", ".join(stages), f"(after {', '.join(before)})" if before else "", flush=True)
         except BaseException:
             if jobs:
                 _call("scancel", *(job.number for job in jobs))
             raise
-        with replacing(self.folder / "jobs.json") as path:
-            write_json(path, [asdict(job) for job in jobs])
+        write_json(self.folder / "jobs.json", [(job.number, [*job.stages.items()]) for job in jobs])
         if jobs:
-            _call("scontrol", "release", ",".join(job.number for job in jobs if not job.after))
+            _call("scontrol", "release", ",".join(roots))
             print(f"{len(jobs)} jobs submitted; see context-nmt status and context-nmt cancel")
 
-    def _sbatch(self, stages: tuple[str, ...], before: tuple[str, ...], settings: JobSettings, *, missing: bool) -> str:
-        option = [] if missing else ["--allow-missing"]
+    def _sbatch(self, stages: list[str], before: list[str], scheduler: Scheduler) -> str:
+        settings = scheduler.launch.of(stages[0])
+        option = [] if stages[0] in scheduler.missing else ["--allow-missing"]
         command = [sys.executable, "-m", "context_nmt.pipeline.job", *option, *stages]
         minutes = None if settings.hours is None else max(1, math.ceil(60 * settings.hours))
         grace = GRACE if minutes is None else min(GRACE, 15 * minutes)
@@ -110,8 +121,7 @@ class Slurm:
             "mem": settings.memory,
             "time": minutes,
             "partition": settings.partition,
-            "dependency": f"afterok:{':'.join(before)}" if before else None,
-            "kill-on-invalid-dep": "yes",
+            "dependency": f"afterany:{':'.join(before)}" if before else None,
         }
         given = [f"--{name}={value}" for name, value in options.items() if value is not None]
         hold = [] if before else ["--hold"]
@@ -121,32 +131,36 @@ class Slurm:
 
     def require_idle(self) -> None:
         """Raise UserError if a job is queued or running."""
-        left = [job.number for job, state in self.states().items() if not state.ended]
+        left = [job.number for job, state in self.states().values() if not state.ended]
         if left:
             raise UserError(
-                f"{self.experiment.folder}: {len(left)} jobs are still in Slurm's queue, the first is {left[0]};"
+                f"{self.experiment.folder}: {len(set(left))} jobs are still in Slurm's queue, the first is {left[0]};"
                 " wait for them (context-nmt status), or stop them (context-nmt cancel)"
             )
 
-    def states(self) -> dict[Job, State]:
-        """Return what has become of each job; the queue is asked only if some have not left a word."""
-        jobs, states = self.jobs, dict[Job, State]()
-        queue = self._queue() if not all(self._ended(job) for job in jobs) else {}
+    def states(self) -> dict[str, tuple[Job, State]]:
+        """Return the job and the state of each stage; the queue is asked only if some job has not left a word."""
+        jobs = self.jobs
+        queue = self._queue() if any(self.ended(job) is None for job in jobs) else {}
+        lost = State("lost", "it has left the queue without a word; its log may say more")
+        states = dict[str, tuple[Job, State]]()
         for job in jobs:
-            before = [states[other] for other in states if other.number in job.after]
-            if ended := self._ended(job):
-                states[job] = ended
-            elif job.number in queue:
-                states[job] = queue[job.number]
-            elif any(state.ended and state.word != "done" for state in before):
-                states[job] = State("not run")
-            else:
-                states[job] = State("lost", "it has left the queue without a word; its log may say more")
+            state = queue.get(job.number, lost)
+            known = self.ended(job) or (
+                self._said(job) if state.word == "running" else dict.fromkeys(job.stages, state)
+            )
+            states |= {stage: (job, known[stage]) for stage in job.stages}
         return states
 
-    def _ended(self, job: Job) -> State | None:
-        path = self.folder / f"{job.number}.end"
-        return State(**read_json(path)) if path.is_file() else None
+    def _said(self, job: Job) -> dict[str, State]:
+        """Return the states of a running job's stages by what its log says."""
+        states = dict.fromkeys(job.stages, State("waiting")) | {job.name: State("running")}
+        log = self.log(job)
+        for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []:
+            stage, _, text = line.partition(" | ")
+            if stage in states and (text == "started" or text.startswith("done in ")):
+                states[stage] = State("running" if text == "started" else "done")
+        return states
 
     def _queue(self) -> dict[str, State]:
         """Return the state of each job of this user that is in the queue."""
@@ -158,21 +172,20 @@ class Slurm:
         return states
 
     def follow(self, display: Display) -> None:
-        """Show what the jobs say until all have ended; raise UserError if any has failed."""
-        seen, looks = dict.fromkeys(self.jobs, 0), dict.fromkeys(self.jobs, 0)
-        while True:
-            states = self.states()
-            for job in seen:
-                looks[job] = looks[job] + 1 if states[job].word == "lost" else 0
-                seen[job] = self._show(job, seen[job], display)
-            done = [stage for job, state in states.items() if state.word == "done" for stage in job.stages]
-            display.count(done, {stage for job in states for stage in job.stages})
-            if all(state.ended and (looks[job] == 0 or looks[job] >= PATIENCE) for job, state in states.items()):
-                break
-            time.sleep(POLL)
-        failures = [f"{job.stages[0]}: {state.detail}" for job, state in states.items() if state.word in FAILED]
+        """Show what the jobs say until all have ended; raise UserError if any stage has failed."""
+        seen, looks = {job.number: 0 for job in self.jobs}, 0
+        while looks < PATIENCE:
+            states = {stage: state for stage, (_, state) in self.states().items()}
+            for job in self.jobs:
+                seen[job.number] = self._show(job, seen[job.number], display)
+            display.count([stage for stage, state in states.items() if state.word == "done"], set(states))
+            is_over = all(state.ended for state in states.values())
+            is_sure = all(state.word != "lost" for state in states.values())
+            looks = (PATIENCE if is_sure else looks + 1) if is_over else 0
+            time.sleep(0 if looks == PATIENCE else POLL)
+        failures = [f"{stage}: {state.detail or state.word}" for stage, state in states.items() if state.word in BAD]
         if failures:
-            left = sum(len(job.stages) for job, state in states.items() if state.word == "not run")
+            left = sum(state.word == "not run" for state in states.values())
             also = f"; {left} stages that depend on it were not run" if left else ""
             raise UserError(f"{'; '.join(failures)}{also}; the output is above, and in {self.folder}")
 
@@ -190,7 +203,7 @@ class Slurm:
                     display.end(stage, done=text.startswith("done"))
                 display.say(stage, text)
             else:
-                display.say(job.stages[0], line)
+                display.say(job.name, line)
         return start + end
 
     def requeue(self, number: str) -> None:
@@ -199,41 +212,44 @@ class Slurm:
 
     def cancel(self) -> int:
         """Cancel the jobs that have not ended, wait until Slurm has ended them, and return how many there were."""
-        left = [job for job, state in self.states().items() if not state.ended]
+        left = {job.number: job for job, state in self.states().values() if not state.ended}
         if left:
-            _call("scancel", *(job.number for job in left))
-        while any(job.number in self._queue() for job in left):
+            _call("scancel", *left)
+        while left.keys() & self._queue().keys():
             time.sleep(POLL / 4)
-        for job in left:
-            if not self._ended(job):
-                self.end(job.number, State("cancelled"))
+        for number, job in left.items():
+            if self.ended(job) is None:
+                self.end(number, dict.fromkeys(job.stages, State("cancelled")))
         return len(left)
 
 
-FAILED = ("failed", "cancelled", "lost")
-
-
-def plan_jobs(scheduler: Scheduler) -> list[tuple[tuple[str, ...], tuple[int, ...]]]:
+def plan_jobs(scheduler: Scheduler) -> list[tuple[list[str], list[int]]]:
     """Divide the stages into jobs: the stages of each, and the numbers of the jobs that it depends on.
 
-    A stage joins a job of its run, with the same needs, that already waits for all that the stage depends on.
+    A stage joins a job of its run that already waits for all that it depends on, if it has the same needs or those of
+    `text`: then its checkpoints have just been hashed on that node, and are removed before another training begins.
     """
     jobs: list[list[str]] = []
     after: list[set[int]] = []
     job_of: dict[str, int] = {}
-    kinds: list[tuple[str, str, bool]] = []
+
+    def joins(name: str, number: int, needed: set[int]) -> bool:
+        first = jobs[number][0]
+        same_run = name.partition("@")[2] == first.partition("@")[2]
+        same_option = (name in scheduler.missing) == (first in scheduler.missing)
+        room = launch_key(name) == "text" or scheduler.launch.of(name).needs == scheduler.launch.of(first).needs
+        return same_run and same_option and room and needed <= {number} | after[number]
+
     for name in scheduler.possible:
-        kind = launch_key(name), name.partition("@")[2], name in scheduler.missing
         needed = {job_of[upstream] for upstream in scheduler.stages[name].upstream if upstream in job_of}
-        number = next((n for n in range(len(jobs)) if kinds[n] == kind and needed <= {n} | after[n]), len(jobs))
+        number = next((number for number in range(len(jobs)) if joins(name, number, needed)), len(jobs))
         if number == len(jobs):
             jobs.append([])
-            after.append(needed.union(*(after[n] for n in needed)))
-            kinds.append(kind)
+            after.append(needed.union(*(after[other] for other in needed)))
         jobs[number].append(name)
         job_of[name] = number
-    direct = [numbers - set().union(*(after[n] for n in numbers)) for numbers in after]
-    return [(tuple(stages), tuple(sorted(numbers))) for stages, numbers in zip(jobs, direct, strict=True)]
+    direct = [numbers - set().union(*(after[other] for other in numbers)) for numbers in after]
+    return [(stages, sorted(numbers)) for stages, numbers in zip(jobs, direct, strict=True)]
 
 
 def _call(*command: str) -> str:
