@@ -52,7 +52,6 @@ NEEDS = {
     "python -m nltk.downloader averaged_perceptron_tagger_eng": "internet",
     f"context-nmt export {RUN} exported": "package ctranslate2",
     "context-nmt repro --on slurm": "Slurm",
-    "dvc config core.hardlink_lock true": "file system",
     "git pull --no-rebase": "conflicts",
     "context-nmt merge": "conflicts",
     "git add params.yaml": "merge",

@@ -30,7 +30,8 @@ from context_nmt.training.batches import EXAMPLES, Pairs
 from context_nmt.training.updating import Updater
 
 SECONDS = 5.0  # of updates of each model, after one that does not count
-BATCHES = 20  # that the sentences fill
+BATCHES = 20  # that are measured
+POOL = 500  # batches that the sentences fill, so that those of a batch are as alike in length as in a training
 DOCUMENT = 10  # sentences, for models that look back
 SECONDS_PER_HOUR = 3600
 NOTE = """\
@@ -116,7 +117,7 @@ def _batch(
     fitting = lengths[:, lengths.max(0) <= settings.maximum_sentence_length]
     if not fitting.size:
         raise UserError(f"no sentence pair of at most {settings.maximum_sentence_length} units")
-    count = max(2, int(BATCHES * settings.batch_tokens / fitting.max(0).mean()))
+    count = max(2, int(POOL * settings.batch_tokens / fitting.max(0).mean()))
     drawn = fitting[:, random.integers(0, fitting.shape[1], count)]
     pairs = Pairs(
         *(_RandomSentences(side, size, random) for side, size in zip(drawn, sizes, strict=True)),
@@ -132,7 +133,7 @@ def _batch(
     examples = EXAMPLES[training_plan.model.model.kind]
     batches = [
         examples(pairs.load(indices), settings, random).to(device)
-        for indices in pairs.batches(tokens=settings.batch_tokens, random=random)
+        for indices in itertools.islice(pairs.batches(tokens=settings.batch_tokens, random=random), BATCHES)
     ]
     updater = Updater(training_plan, model, seed=1)
     updater.update(1, batches[:1])

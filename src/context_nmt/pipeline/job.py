@@ -32,12 +32,13 @@ def run_job(options: list[str], stages: list[str]) -> None:
     signal.signal(signal.SIGUSR1, _out_of_time)
     slurm, number = Slurm(Experiment(Path())), os.environ["SLURM_JOB_ID"]
     (job,) = (job for job in slurm.jobs if [*job.stages] == stages)
+    slurm.forget(number)  # of a start before this one
     states = dict[str, State]()
     try:
         with _alone(slurm, stages) as lock, Children(_environment(), inherited=[lock]) as children:
             _run_stages(job, options, states, _earlier(slurm, job), children)
     except OutOfTime:
-        print("the time limit is near; the training goes on when this job is started again", flush=True)
+        print("the time limit is near; what is left goes on when this job is started again", flush=True)
         slurm.requeue(number)
         signal.pause()  # until Slurm ends this process
     slurm.end(number, states)
@@ -53,12 +54,12 @@ def _run_stages(
         try:
             ended = children.wait()
         except OutOfTime:
-            key = launch_key(stage := children.display.latest or left[0])
-            if key == "train":
-                raise
-            states |= dict.fromkeys(left, State("not run"))
-            states[stage] = State("failed", f"over its time limit, launch.{key}.hours")
-            return
+            stage = children.display.latest or left[0]
+            if stage == job.name and launch_key(stage) != "train":
+                states |= dict.fromkeys(left, State("not run"))
+                states[stage] = State("failed", f"over its time limit, launch.{launch_key(stage)}.hours")
+                return
+            raise  # a training goes on, and what follows the first stage gets the whole time in the next start
         at = left.index(ended.failed_stage) if ended.failed_stage in left else 0
         done = left[:at] if ended.failure else left
         states |= dict.fromkeys(done, State("done"))

@@ -79,11 +79,14 @@ class Slurm:
         path = self.folder / f"{job.number}.end"
         return {stage: State(*state) for stage, state in read_json(path).items()} if path.is_file() else None
 
+    def forget(self, number: str) -> None:
+        """Remove the note of how a job ended, as it has been started again."""
+        (self.folder / f"{number}.end").unlink(missing_ok=True)
+
     def submit(self, scheduler: Scheduler) -> None:
         """Submit what must run and what depends on it; nothing starts before all is submitted."""
-        for path in [*self.folder.glob("*.log"), *self.folder.glob("*.end")]:
-            path.unlink()
         self.folder.mkdir(parents=True, exist_ok=True)
+        earlier = [*self.folder.glob("*.log"), *self.folder.glob("*.end")]
         jobs, roots = list[Job](), list[str]()
         try:
             possible = set(scheduler.possible)
@@ -93,14 +96,17 @@ class Slurm:
                 roots += [] if before else [number]
                 upstream = {name: sorted(scheduler.stages[name].upstream & possible) for name in stages}
                 jobs.append(Job(number, upstream))
-                print(number, ", ".join(stages), f"(after {', '.join(before)})" if before else "", flush=True)
+                print(number, ", ".join(stages) + (f" (after {', '.join(before)})" if before else ""), flush=True)
+            for path in earlier:
+                path.unlink()
+            write_json(self.folder / "jobs.json", [(job.number, [*job.stages.items()]) for job in jobs])
+            if roots:
+                _call("scontrol", "release", ",".join(roots))
         except BaseException:
             if jobs:
                 _call("scancel", *(job.number for job in jobs))
             raise
-        write_json(self.folder / "jobs.json", [(job.number, [*job.stages.items()]) for job in jobs])
         if jobs:
-            _call("scontrol", "release", ",".join(roots))
             print(f"{len(jobs)} jobs submitted; see context-nmt status and context-nmt cancel")
 
     def _sbatch(self, stages: list[str], before: list[str], scheduler: Scheduler) -> str:

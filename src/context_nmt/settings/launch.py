@@ -1,5 +1,6 @@
 """How stages are started, and what each needs of a machine or cluster; results do not depend on it."""
 
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,10 @@ class JobSettings(Checked):
     def __post_init__(self) -> None:
         named = f"command is {self.command!r}; it must be a command"
         require(self.command.strip() != "" and "\n" not in self.command, named)
+        try:
+            shlex.split(self.options)
+        except ValueError as error:
+            raise ValueError(f"options is {self.options!r}; they must be options of sbatch ({error})") from None
 
 
 @dataclass(frozen=True, kw_only=True)
