@@ -65,7 +65,6 @@ def repro(
     For example
 
         context-nmt repro multi30k-en-de --jobs 4
-        context-nmt repro wmt14-en-de-dual-contextual --on slurm
     """
     from context_nmt.pipeline.repro import reproduce
     from context_nmt.settings.folder import experiment_folder
