@@ -105,7 +105,7 @@ def reproduced(monkeypatch):
     folders = []
     monkeypatch.setattr(
         "context_nmt.pipeline.repro.reproduce",
-        lambda folder, jobs, *, allow_missing, only: folders.append((folder, jobs, allow_missing, only)),
+        lambda folder, jobs, *, allow_missing, only, slurm, wait: folders.append((folder, jobs, allow_missing, only)),
     )
     return folders
 

@@ -15,6 +15,18 @@ def cancel(
     """Cancel the jobs that `context-nmt repro --on slurm` has submitted, and wait until they have ended.
 
     Trainings save their state first; the same `context-nmt repro` continues them.
+
+    Reads
+
+        EXPERIMENT/runs/scratch/jobs/    the jobs that were submitted last
+
+    Writes
+
+        EXPERIMENT/runs/scratch/jobs/    that they were cancelled
+
+    For example
+
+        context-nmt cancel multi30k-en-de
     """
     from context_nmt.pipeline.slurm import Slurm
     from context_nmt.settings.folder import Experiment, experiment_folder

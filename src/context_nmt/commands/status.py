@@ -17,8 +17,19 @@ def status(
     """Show the jobs that `context-nmt repro --on slurm` has submitted last: their states and the last line of each log.
 
     A job waits for those that it depends on, is queued, is running, is done or has failed; it is lost if it has left
-    Slurm's queue without a word, and was not run if one that it depends on has failed. The logs are in
-    EXPERIMENT/runs/scratch/jobs/.
+    Slurm's queue without a word, and was not run if one that it depends on has failed.
+
+    Reads
+
+        EXPERIMENT/runs/scratch/jobs/    the jobs that were submitted last, with their logs
+
+    Writes
+
+        standard output                  a line for each stage
+
+    For example
+
+        context-nmt status multi30k-en-de
     """
     from collections import Counter
 
