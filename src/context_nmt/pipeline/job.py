@@ -55,11 +55,12 @@ def _run_stages(
             ended = children.wait()
         except OutOfTime:
             stage = children.display.latest or left[0]
-            if stage == job.name and launch_key(stage) != "train":
-                states |= dict.fromkeys(left, State("not run"))
-                states[stage] = State("failed", f"over its time limit, launch.{launch_key(stage)}.hours")
+            if launch_key(job.name) != "train":
+                at = left.index(stage) if stage in left else 0
+                states |= dict.fromkeys(left[:at], State("done")) | dict.fromkeys(left[at:], State("not run"))
+                states[left[at]] = State("failed", f"over its time limit, launch.{launch_key(job.name)}.hours")
                 return
-            raise  # a training goes on, and what follows the first stage gets the whole time in the next start
+            raise  # a training goes on, and what follows it gets the whole time in the next start
         at = left.index(ended.failed_stage) if ended.failed_stage in left else 0
         done = left[:at] if ended.failure else left
         states |= dict.fromkeys(done, State("done"))
