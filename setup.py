@@ -7,7 +7,16 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 PROJECT = (
-    *("dvc.yaml", "params.yaml", ".dvcignore", ".gitignore", ".dvc/config", ".dvc/.gitignore", ".dvc/plots/*"),
+    *(
+        "dvc.yaml",
+        "params.yaml",
+        ".dvcignore",
+        ".gitignore",
+        ".gitattributes",
+        ".dvc/config",
+        ".dvc/.gitignore",
+        ".dvc/plots/*",
+    ),
     *("data/params.yaml", "data/.gitignore", "benchmarks/variants.json", "experiments/*/params.yaml"),
     *("stages/*.py", "src/dvc.yaml", "src/dvc.lock", "src/code/*.json"),
 )

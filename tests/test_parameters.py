@@ -173,6 +173,8 @@ def test_a_wrong_value_is_named_with_its_key_and_what_is_allowed(tmp_path, key, 
         ("variants.first.slots", {"self_attention": {}}, ["variants.first.slots.self_attention", "'decoder_output'"]),
         ("variants.first.training", {"schedule": {"warmup": 0}}, ["variants.first.training.schedule.warmup", "not 0"]),
         ("launch.train", " ", ["launch.train", "command is ' '", "command"]),
+        ("launch.train", {"options": "--comment 'x"}, ["launch.train", "options is", "sbatch"]),
+        ("launch.decode", {"options": "--array=1-3"}, ["launch.decode", "options is", "--array"]),
         # keys that exclude each other
         ("units", {"kind": "words", "joint": "transliterated"}, ["units", "joint is transliterated", "bpe", "words"]),
         ("corpus.target", "en", ["corpus", "source and target are both 'en'"]),

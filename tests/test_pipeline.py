@@ -294,7 +294,7 @@ def start_project(folder, parameters):
     skip = shutil.ignore_patterns("__pycache__", "cache", "tmp", "config.local", "code", "dvc.lock")
     for name in ("src", "stages", ".dvc"):
         shutil.copytree(ROOT / name, made / name, ignore=skip)
-    for name in ("dvc.yaml", ".dvcignore", ".gitignore", "benchmarks/variants.json"):
+    for name in ("dvc.yaml", ".dvcignore", ".gitignore", ".gitattributes", "benchmarks/variants.json"):
         (made / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, made / name)
     (made / "data").mkdir()

@@ -218,6 +218,14 @@ def test_two_trainings_never_share_a_gpu(project, monkeypatch, gpus, together):
     assert lines[0].startswith("error: launch.train.gpus is 3")
 
 
+@pytest.mark.parametrize("options", [("--wait",), ("--on", "slurm", "--jobs", "2")])
+def test_options_that_would_do_nothing_are_refused(project, options):
+    status, lines = finish(start(project, "", *options))
+    assert (status, len(lines)) == (1, 1)
+    assert options[-1] in lines[0]
+    assert not (project / "log").exists()
+
+
 def test_cores_of_launch_are_counted(project):
     cores = usable_cores()
     (project / "launch.yaml").write_text(f"launch: {{train: {{cores: {cores}}}}}")

@@ -231,3 +231,27 @@ def test_without_conflicts_there_is_nothing_to_resolve(first):
 )
 def test_a_stage_is_as_on_the_side_that_changed_it(base, ours, theirs, expected):
     assert merged(base, ours, theirs) == expected
+
+
+def test_git_leaves_a_lock_that_both_sides_changed_to_the_command(tmp_path):
+    """Lines far apart would be merged to a stage with the inputs of both, which nobody has run."""
+
+    def git(*arguments):
+        done = subprocess.run(["git", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+    def commit(first, second):
+        lines = [f"first: {first}", *map(str, range(20)), f"second: {second}", ""]
+        (tmp_path / "dvc.lock").write_text("\n".join(lines))
+        git("add", "--all")
+        assert git("-c", "user.name=a", "-c", "user.email=a@b.org", "commit", "-qm", "x")[0] == 0
+
+    shutil.copy(ROOT / ".gitattributes", tmp_path)
+    git("init", "-q", "-b", "ours")
+    commit(0, 0)
+    git("checkout", "-qb", "theirs")
+    commit(0, 1)
+    git("checkout", "-q", "ours")
+    commit(1, 0)
+    assert git("merge", "-q", "theirs")[0] != 0
+    assert "dvc.lock" in git("ls-files", "--unmerged")[1]

@@ -12,6 +12,7 @@ import yaml
 from loopback_slurm import LoopbackSlurm, missing
 from test_pipeline import PARAMETERS as TOY_PARAMETERS
 from test_pipeline import start_project
+from test_repro import PARAMETERS
 
 from context_nmt.progress import INTERVAL
 
@@ -19,14 +20,6 @@ ROOT = Path(__file__).parents[1]
 
 pytestmark = [pytest.mark.heavy, pytest.mark.skipif(missing() is not None, reason=str(missing()))]
 
-PARAMETERS = {
-    "root": ".",
-    "corpus": {"name": "none", "source": "xx", "target": "yy", "tests": ["test"]},
-    "variants": {"one": {}, "two": {}},
-    "train": {"bitext": ["one", "two"]},
-    "seeds": [1],
-    "focus": "one",
-}
 PIPELINE = {
     "stages": {
         "first": {"cmd": "echo 1 > first", "outs": ["first"]},

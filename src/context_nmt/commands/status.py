@@ -14,10 +14,10 @@ def status(
         typer.Argument(metavar="EXPERIMENT", help="Its folder, or its name in experiments/."),
     ] = Path(),
 ) -> None:
-    """Show the jobs that `context-nmt repro --on slurm` has submitted last: their states and the last line of each log.
+    """Show the jobs that `context-nmt repro --on slurm` has submitted last: the state and the last line of each stage.
 
-    A job waits for those that it depends on, is queued, is running, is done or has failed; it is lost if it has left
-    Slurm's queue without a word, and was not run if one that it depends on has failed.
+    A stage waits for those that it depends on, is queued, running or done, or has failed. It is lost if its job left
+    Slurm's queue without reporting how it ended, and was not run if a stage that it depends on has failed.
 
     Reads
 

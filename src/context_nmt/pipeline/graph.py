@@ -187,9 +187,7 @@ class Scheduler:
         for name, stage in self.stages.items():
             follows = self.serial or (run and name.endswith(f"@{run}"))
             may_run = name in self.unfinished or any(name in self._downstream[member] for member in chain)
-            same_option = (name in self.missing) == (first in self.missing)  # --allow-missing
-            room = launch_key(name) == "text" or self.launch.of(name).needs == self.launch.of(first).needs
-            if follows and may_run and name != first and same_option and room and name not in given_up:
+            if follows and may_run and name != first and self._fits(name, first) and name not in given_up:
                 chain_outputs = [path for member in chain for path in self.stages[member].outputs]
                 dependencies_exist = all(
                     os.path.exists(path) or _overlap([path], chain_outputs) for path in stage.dependencies
@@ -197,6 +195,36 @@ class Scheduler:
                 if dependencies_exist and stage.upstream & unfinished <= set(chain):
                     chain.append(name)
         return tuple(chain)
+
+    def jobs(self) -> list[tuple[list[str], list[int]]]:
+        """Divide all possible stages into jobs: the stages of each, and the indices of the jobs that it depends on.
+
+        A stage joins a job of its run that already waits for all that it depends on. So `average` hashes checkpoints
+        where they were made, and removes the training's state before another training begins.
+        """
+        jobs: list[list[str]] = []
+        after: list[set[int]] = []
+        job_of: dict[str, int] = {}
+        for name in self.possible:
+            run = name.partition("@")[2]
+            needed = {job_of[upstream] for upstream in self.stages[name].upstream if upstream in job_of}
+            for index, stages in enumerate(jobs):
+                same_run = run == stages[0].partition("@")[2]
+                if same_run and self._fits(name, stages[0]) and needed <= {index} | after[index]:
+                    break
+            else:
+                index = len(jobs)
+                jobs.append([])
+                after.append(needed.union(*(after[other] for other in needed)))
+            jobs[index].append(name)
+            job_of[name] = index
+        direct = [indices - set().union(*(after[other] for other in indices)) for indices in after]
+        return [(stages, sorted(indices)) for stages, indices in zip(jobs, direct, strict=True)]
+
+    def _fits(self, name: str, first: str) -> bool:
+        """Return whether a stage can run in the process of another, with its --allow-missing and what it needs."""
+        same_option = (name in self.missing) == (first in self.missing)
+        return same_option and (launch_key(name) == "text" or self.launch.of(name).needs == self.launch.of(first).needs)
 
     def _output_hashes(self) -> dict[str, dict[str, str]]:
         """Return the hash of each output of each stage in dvc.lock, by its absolute path."""

@@ -13,11 +13,9 @@ from typing import NoReturn
 from context_nmt.command_line import Unfinished, one_line_errors
 from context_nmt.files import UserError
 from context_nmt.pipeline.children import Children
-from context_nmt.pipeline.slurm import Job, Slurm, State
+from context_nmt.pipeline.slurm import SHOWN, Job, Slurm, State
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.launch import launch_key
-
-WAIT = 30  # seconds
 
 
 class OutOfTime(Unfinished):
@@ -39,8 +37,11 @@ def run_job(options: list[str], stages: list[str]) -> None:
             _run_stages(job, options, states, _earlier(slurm, job), children)
     except OutOfTime:
         print("the time limit is near; what is left goes on when this job is started again", flush=True)
-        slurm.requeue(number)
-        signal.pause()  # until Slurm ends this process
+        try:
+            slurm.requeue(number)
+            signal.pause()  # until Slurm ends this process
+        except UserError as error:
+            states |= dict.fromkeys(job.stages.keys() - states.keys(), State("failed", str(error)))
     slurm.end(number, states)
     if failures := [f"{stage}: {state.detail}" for stage, state in states.items() if state.word == "failed"]:
         raise UserError("; ".join(failures))
@@ -72,7 +73,10 @@ def _run_stages(
 def _environment() -> dict[str, str]:
     cores, gpus = (int(os.environ.get(f"SLURM_{name}") or 1) for name in ("CPUS_ON_NODE", "GPUS_ON_NODE"))
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return {"OMP_NUM_THREADS": str(max(1, cores // gpus))} | os.environ | {"PATH": path}
+    environment = {"OMP_NUM_THREADS": str(max(1, cores // gpus))} | os.environ | {"PATH": path}
+    if "SLURM_CPUS_PER_TASK" in environment:  # which srun does not take from the job
+        environment["SRUN_CPUS_PER_TASK"] = environment["SLURM_CPUS_PER_TASK"]
+    return environment
 
 
 def _left(job: Job, states: dict[str, State], earlier: dict[str, State]) -> list[str]:
@@ -90,10 +94,10 @@ def _left(job: Job, states: dict[str, State], earlier: dict[str, State]) -> list
 
 
 def _earlier(slurm: Slurm, job: Job) -> dict[str, State]:
-    """Return how the stages of the jobs before have ended; on some file systems their word takes a while to appear."""
+    """Return how the stages of the jobs before have ended; on some file systems, that appears late."""
     needed = {name for upstream in job.stages.values() for name in upstream} - job.stages.keys()
     known = dict[str, State]()
-    for _ in range(WAIT):
+    for _ in range(SHOWN):
         known = {stage: state for other in slurm.jobs for stage, state in (slurm.ended(other) or {}).items()}
         if needed <= known.keys():
             break

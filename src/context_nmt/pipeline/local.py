@@ -54,8 +54,7 @@ def usable_gpus() -> list[str]:
     """Return the names of the GPUs of NVIDIA, of those in CUDA_VISIBLE_DEVICES if it is set."""
     if (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
         return [name for name in visible.split(",") if name.strip() not in ("", "-1")]
-    numbers = (path.name.removeprefix("nvidia") for path in Path("/dev").glob("nvidia[0-9]*"))
-    return sorted(numbers, key=int)
+    return [str(number) for number, _ in enumerate(Path("/dev").glob("nvidia[0-9]*"))]  # CUDA counts from 0
 
 
 def run_here(scheduler: Scheduler, machine: Machine, children: Children, folder: Path) -> None:

@@ -37,6 +37,10 @@ def reproduce(
         if name not in settings.variants:
             known = some_names(name, settings.variants)
             raise UserError(f"--only {name!r}: no such variant in {experiment.parameters}; there are {known}")
+    if wait and not slurm:
+        raise UserError("--wait needs --on slurm; on this machine, the command always waits")
+    if jobs and slurm:
+        raise UserError(f"--jobs is {jobs}; with --on slurm, Slurm decides how many jobs run at a time")
     if slurm and only and not wait:
         raise UserError("--only with --on slurm needs --wait: the last step marks what is out of date in the tables")
     launch = read_launch(experiment.parameters, folder / settings.root)

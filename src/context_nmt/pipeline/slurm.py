@@ -20,11 +20,11 @@ from context_nmt.files import UserError, read_json, write_json
 from context_nmt.pipeline.display import Display
 from context_nmt.pipeline.graph import Scheduler
 from context_nmt.settings.folder import Experiment
-from context_nmt.settings.launch import launch_key
 
 GRACE = 120  # seconds before the time limit at which a job is told to end
-POLL = 2.0  # seconds between two looks at the queue
-PATIENCE = 3  # looks after which a job that is neither in the queue nor has left a word is lost
+POLL = 5.0  # seconds between two looks at the queue
+SHOWN = 75  # seconds after which a file that one node has written is there for all; NFS takes up to 60
+PATIENCE = int(SHOWN / POLL)  # looks after which a job that has not reported how it ended is lost
 BAD = ("failed", "cancelled", "lost")
 SAID = re.compile(r"(\S+) \| (.*)")  # a line of a job's log
 
@@ -75,7 +75,7 @@ class Slurm:
         write_json(self.folder / f"{number}.end", states)
 
     def ended(self, job: Job) -> dict[str, State] | None:
-        """Return how the stages of a job have ended, or None if it has not left a word."""
+        """Return how the stages of a job have ended, or None if it has not reported that."""
         path = self.folder / f"{job.number}.end"
         return {stage: State(*state) for stage, state in read_json(path).items()} if path.is_file() else None
 
@@ -90,7 +90,7 @@ class Slurm:
         jobs, roots = list[Job](), list[str]()
         try:
             possible = set(scheduler.possible)
-            for stages, after in plan_jobs(scheduler):
+            for stages, after in scheduler.jobs():
                 before = [jobs[number].number for number in after]
                 number = self._sbatch(stages, before, scheduler)
                 roots += [] if before else [number]
@@ -145,10 +145,10 @@ class Slurm:
             )
 
     def states(self) -> dict[str, tuple[Job, State]]:
-        """Return the job and the state of each stage; the queue is asked only if some job has not left a word."""
+        """Return the job and the state of each stage; the queue is asked only if some job has not reported its end."""
         jobs = self.jobs
         queue = self._queue() if any(self.ended(job) is None for job in jobs) else {}
-        lost = State("lost", "it has left the queue without a word; its log may say more")
+        lost = State("lost", "it left the queue without reporting how it ended; its log may say more")
         states = dict[str, tuple[Job, State]]()
         for job in jobs:
             state = queue.get(job.number, lost)
@@ -227,35 +227,6 @@ class Slurm:
             if self.ended(job) is None:
                 self.end(number, dict.fromkeys(job.stages, State("cancelled")))
         return len(left)
-
-
-def plan_jobs(scheduler: Scheduler) -> list[tuple[list[str], list[int]]]:
-    """Divide the stages into jobs: the stages of each, and the numbers of the jobs that it depends on.
-
-    A stage joins a job of its run that already waits for all that it depends on, if it has the same needs or those of
-    `text`: then its checkpoints have just been hashed on that node, and are removed before another training begins.
-    """
-    jobs: list[list[str]] = []
-    after: list[set[int]] = []
-    job_of: dict[str, int] = {}
-
-    def joins(name: str, number: int, needed: set[int]) -> bool:
-        first = jobs[number][0]
-        same_run = name.partition("@")[2] == first.partition("@")[2]
-        same_option = (name in scheduler.missing) == (first in scheduler.missing)
-        room = launch_key(name) == "text" or scheduler.launch.of(name).needs == scheduler.launch.of(first).needs
-        return same_run and same_option and room and needed <= {number} | after[number]
-
-    for name in scheduler.possible:
-        needed = {job_of[upstream] for upstream in scheduler.stages[name].upstream if upstream in job_of}
-        number = next((number for number in range(len(jobs)) if joins(name, number, needed)), len(jobs))
-        if number == len(jobs):
-            jobs.append([])
-            after.append(needed.union(*(after[other] for other in needed)))
-        jobs[number].append(name)
-        job_of[name] = number
-    direct = [numbers - set().union(*(after[other] for other in numbers)) for numbers in after]
-    return [(stages, sorted(numbers)) for stages, numbers in zip(jobs, direct, strict=True)]
 
 
 def _call(*command: str) -> str:

@@ -21,6 +21,10 @@ def launch_key(stage: str) -> str:
     return KEYS.get(stage.partition("@")[0].partition("_")[0], "text")
 
 
+# Options of sbatch that would break the order of jobs, or what is noted of them.
+OWN = {"--array", "-a", "--dependency", "-d", "--job-name", "-J", "--output", "-o", "--chdir", "-D", "--signal"}
+
+
 @dataclass(frozen=True, kw_only=True)
 class JobSettings(Checked):
     """The command that starts stages, and what they need; `command` alone may be written without its key."""
@@ -43,9 +47,11 @@ class JobSettings(Checked):
         named = f"command is {self.command!r}; it must be a command"
         require(self.command.strip() != "" and "\n" not in self.command, named)
         try:
-            shlex.split(self.options)
+            words = [word.partition("=")[0] for word in shlex.split(self.options)]
         except ValueError as error:
             raise ValueError(f"options is {self.options!r}; they must be options of sbatch ({error})") from None
+        kept = sorted(OWN.intersection(words))
+        require(not kept, f"options is {self.options!r}; {', '.join(kept)} cannot be set, as jobs depend on each other")
 
 
 @dataclass(frozen=True, kw_only=True)
