@@ -99,7 +99,7 @@ class Children:
             start_new_session=True,
         )
         threading.Thread(target=self._pass_on, args=(name, self.running[name]), daemon=True).start()
-        threading.Thread(target=_tidy, args=(self.running[name],), daemon=True).start()
+        threading.Thread(target=self._tidy, args=(self.running[name],), daemon=True).start()
 
     def wait(self) -> Ended:
         """Wait until one process has ended."""
@@ -130,6 +130,13 @@ class Children:
             self._say(stage, f"failed: {failure.removeprefix(f'{stage}: ')}")
         self._finished.put(Ended(name, failure if status else "", failed_stage))
 
+    def _tidy(self, process: subprocess.Popen[str]) -> None:
+        """End what a stage has left when DVC has ended; it could keep the output open for ever."""
+        process.wait()
+        if not self._quiet:  # otherwise trainings are saving their state, and `_end` waits for them
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
     def _done(self, stage: str, began: float) -> None:
         self.display.end(stage, done=began > 0)
         if began:
@@ -142,13 +149,6 @@ class Children:
 
 def _stop(*_: object) -> NoReturn:
     raise Unfinished("SIGTERM; the same command continues")
-
-
-def _tidy(process: subprocess.Popen[str]) -> None:
-    """End what a stage has left when DVC has ended; it could keep the output open for ever."""
-    process.wait()
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _is_alive(group: int) -> bool:
