@@ -221,7 +221,7 @@ class Slurm:
         left = {job.number: job for job, state in self.states().values() if not state.ended}
         if left:
             _call("scancel", *left)
-        while left.keys() & self._queue().keys():
+        while left and left.keys() & self._queue().keys():
             time.sleep(POLL / 4)
         for number, job in left.items():
             if self.ended(job) is None:
