@@ -68,6 +68,14 @@ class LoopbackSlurm:
         }
 
     def __enter__(self):
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _start(self):
         host = self.call("hostname", "-s").strip()
         (self.folder / "state").mkdir(parents=True)
         nodes = "\n".join(NODE.format(name=name, host=host, port=port) for name, port in NODES.items())
@@ -78,7 +86,6 @@ class LoopbackSlurm:
         for name in NODES:
             self.start_node(name)
         self.wait(lambda: self.call("sinfo", "-h", "-o", "%T").split() == ["idle"], "the nodes come up")
-        return self
 
     def __exit__(self, *_):
         for path in self.folder.glob("*.pid"):
@@ -101,14 +108,14 @@ class LoopbackSlurm:
     def kill_node(self, name):
         """Kill a node's daemon and its steps; the processes of its jobs live on."""
         os.kill(int((self.folder / f"slurmd.{name}.pid").read_text()), signal.SIGKILL)
+        log = os.path.realpath(self.folder / f"slurmd.{name}.log")  # which they write, too
         for path in Path("/proc").glob("[0-9]*"):
             try:
-                words = (path / "cmdline").read_bytes()
-                spool = (path / "environ").read_bytes()
+                is_step = (path / "cmdline").read_bytes().startswith(b"slurmstepd")
+                if is_step and log in map(os.path.realpath, (path / "fd").iterdir()):
+                    os.kill(int(path.name), signal.SIGKILL)
             except OSError:
                 continue
-            if words.startswith(b"slurmstepd") and f"SLURM_CONF={self.configuration}".encode() in spool:
-                os.kill(int(path.name), signal.SIGKILL)
 
     def call(self, *command):
         """What a program prints."""

@@ -1,17 +1,11 @@
 """Cancel the jobs of an experiment."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from context_nmt.commands.repro import ExperimentFolder
 
 
-def cancel(
-    experiment: Annotated[
-        Path,
-        typer.Argument(metavar="EXPERIMENT", help="Its folder, or its name in experiments/."),
-    ] = Path(),
-) -> None:
+def cancel(experiment: ExperimentFolder = Path()) -> None:
     """Cancel the jobs that `context-nmt repro --on slurm` has submitted, and wait until they have ended.
 
     Trainings save their state first; the same `context-nmt repro` continues them.

@@ -5,12 +5,13 @@ from typing import Annotated, Literal
 
 import typer
 
+ExperimentFolder = Annotated[
+    Path, typer.Argument(metavar="EXPERIMENT", help="Its folder, or its name in experiments/.")
+]
+
 
 def repro(
-    experiment: Annotated[
-        Path,
-        typer.Argument(metavar="EXPERIMENT", help="Its folder, or its name in experiments/."),
-    ] = Path(),
+    experiment: ExperimentFolder = Path(),
     on: Annotated[
         Literal["local", "slurm"], typer.Option(help="Run stages on this machine, or submit them to Slurm and return.")
     ] = "local",
@@ -72,7 +73,6 @@ def repro(
     try:
         folder = experiment_folder(experiment)
         reproduce(folder, jobs, allow_missing=allow_missing, only=only or (), slurm=on == "slurm", wait=wait)
-    except KeyboardInterrupt:
-        left = "jobs that were submitted go on" if on == "slurm" else "the same command continues"
-        typer.echo(f"interrupted; {left}", err=True)
+    except KeyboardInterrupt as reason:
+        typer.echo(f"interrupted; {reason if reason.args else 'the same command continues'}", err=True)
         raise typer.Exit(130) from None

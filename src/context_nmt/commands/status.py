@@ -3,17 +3,13 @@
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
+from context_nmt.commands.repro import ExperimentFolder
 
-def status(
-    experiment: Annotated[
-        Path,
-        typer.Argument(metavar="EXPERIMENT", help="Its folder, or its name in experiments/."),
-    ] = Path(),
-) -> None:
+
+def status(experiment: ExperimentFolder = Path()) -> None:
     """Show the jobs that `context-nmt repro --on slurm` has submitted last: the state and the last line of each stage.
 
     A stage waits for those that it depends on, is queued, running or done, or has failed. It is lost if its job left
@@ -46,6 +42,9 @@ def status(
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for row in rows if states else []:
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, columns, strict=True)).rstrip()[:room])
+    changed = slurm.experiment.parameters
+    if not all(state.ended for _, state in states.values()) and changed.stat().st_mtime > slurm.note.stat().st_mtime:
+        typer.echo(f"{changed} has changed since the jobs were submitted; rerun context-nmt repro when they have ended")
     counts = Counter(state.word for _, state in states.values())
     typer.echo(", ".join(f"{count} {word}" for word, count in counts.items()) or "no jobs have been submitted")
 

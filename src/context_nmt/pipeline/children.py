@@ -35,7 +35,7 @@ class Ended(NamedTuple):
 
     name: str
     failure: str  # its reason, or nothing
-    failed_stage: str | None  # None if DVC itself failed
+    failed_stage: str | None  # the one that DVC named or had begun
 
 
 class Children:
@@ -109,7 +109,7 @@ class Children:
 
     def _pass_on(self, name: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        stage, began, follows_running, failure, failed_stage = name, 0.0, False, "", None
+        stage, began, follows_running, failure = name, 0.0, False, ""
         self.display.begin(name)
         for line in process.stdout:
             is_command, follows_running = follows_running and line.startswith("> "), False  # the line after RUNNING
@@ -120,15 +120,18 @@ class Children:
                 self._say(stage, "started")
                 follows_running = True
             elif match := FAILED.match(line):
-                failed_stage, failure = match[1], f"{match[1]}: {match[2]}"
+                if stage != match[1]:
+                    self._done(stage, began)
+                stage, began, failure = match[1], 0.0, f"{match[1]}: {match[2]}"
             elif line.strip() and not is_command and not ROUTINE.match(line):
                 self._say(stage, line.rstrip())
         status = process.wait()
         self._done(stage, 0.0 if status else began)
         if status:
-            failure = failure or f"{stage}: failed with exit status {status}"
+            how = f"was killed by signal {-status}" if status < 0 else f"ended with exit status {status}"
+            failure = failure or f"{stage}: DVC {how}"
             self._say(stage, f"failed: {failure.removeprefix(f'{stage}: ')}")
-        self._finished.put(Ended(name, failure if status else "", failed_stage))
+        self._finished.put(Ended(name, failure, stage) if status else Ended(name, "", None))
 
     def _tidy(self, process: subprocess.Popen[str]) -> None:
         """End what a stage has left when DVC has ended; it could keep the output open for ever."""

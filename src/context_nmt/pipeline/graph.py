@@ -129,12 +129,6 @@ class Scheduler:
         """The stages that depend on one that failed."""
         return set().union(*(self._downstream[name] for name in self.failed))
 
-    @property
-    def possible(self) -> list[str]:
-        """The stages that must run, or must if one upstream comes out differently, in their order."""
-        below = set().union(*(self._downstream[name] for name in self.needed))
-        return [name for name in self.stages if name in self.needed or name in below]
-
     def next_chains(self, fits: Callable[[tuple[str, ...]], bool]) -> Iterator[tuple[str, ...]]:
         """Yield chains of stages that can start now and that fit; those with the most stages downstream first."""
         busy = {name for chain in self.running.values() for name in chain}
@@ -153,6 +147,7 @@ class Scheduler:
         """
         chain = self.running.pop(name)
         if failed is not None:
+            failed = failed if failed in chain else name
             self.failed.add(failed)
             chain = chain[: chain.index(failed)]
         hashes = self._output_hashes()
@@ -169,8 +164,12 @@ class Scheduler:
 
     def _need(self, name: str) -> None:
         self.needed.add(name)
+        self._need_missing(name, self.needed)
+
+    def _need_missing(self, name: str, made: set[str]) -> None:
+        """Let those make what a stage lacks that it depends on, but for those that are `made` anyway."""
         missing_paths = [path for path in self.stages[name].dependencies if not os.path.exists(path)]
-        for upstream_name in self.stages[name].upstream - self.needed:
+        for upstream_name in self.stages[name].upstream - made:
             if _overlap(self.stages[upstream_name].outputs, missing_paths):
                 self.missing.add(upstream_name)
                 self._need(upstream_name)
@@ -197,15 +196,21 @@ class Scheduler:
         return tuple(chain)
 
     def jobs(self) -> list[tuple[list[str], list[int]]]:
-        """Divide all possible stages into jobs: the stages of each, and the indices of the jobs that it depends on.
+        """Divide stages into jobs: the stages of each, and the indices of the jobs that it depends on.
 
-        A stage joins a job of its run that already waits for all that it depends on. So `average` hashes checkpoints
-        where they were made, and removes the training's state before another training begins.
+        These are the stages that must run, or must if one upstream comes out differently. A stage joins a job of its
+        run that already waits for all that it depends on. So `average` hashes checkpoints where they were made, and
+        removes the training's state before another training begins.
         """
         jobs: list[list[str]] = []
         after: list[set[int]] = []
         job_of: dict[str, int] = {}
-        for name in self.possible:
+        possible = set[str]()
+        while self.needed - possible:
+            possible = self.needed.union(*(self._downstream[name] for name in self.needed))
+            for name in possible:
+                self._need_missing(name, possible)
+        for name in filter(possible.__contains__, self.stages):
             run = name.partition("@")[2]
             needed = {job_of[upstream] for upstream in self.stages[name].upstream if upstream in job_of}
             for index, stages in enumerate(jobs):

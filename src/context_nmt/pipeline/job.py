@@ -1,4 +1,4 @@
-"""A job of Slurm: `python -m context_nmt.pipeline.job [--allow-missing] STAGE …` in an experiment's folder."""
+"""A job of Slurm: `python -m context_nmt.pipeline.job [--allow-missing]` in an experiment's folder."""
 
 import fcntl
 import os
@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
 
 from context_nmt.command_line import Unfinished, one_line_errors
 from context_nmt.files import UserError
@@ -19,29 +18,26 @@ from context_nmt.settings.launch import launch_key
 
 
 class OutOfTime(Unfinished):
-    """The job's time limit is near."""
+    """The job's time limit is near, and it cannot go back into the queue."""
 
 
-def run_job(options: list[str], stages: list[str]) -> None:
-    """Run stages with DVC but for those that depend on one that has failed, and note how each ended.
+def run_job(options: list[str]) -> None:
+    """Run a job's stages with DVC but for those that depend on one that has failed, and note how each ended.
 
     If the time limit is near, put a training back into the queue. Raise UserError if a stage has failed.
     """
-    signal.signal(signal.SIGUSR1, _out_of_time)
     slurm, number = Slurm(Experiment(Path())), os.environ["SLURM_JOB_ID"]
-    (job,) = (job for job in slurm.jobs if [*job.stages] == stages)
+    job = next((job for job in slurm.jobs if job.number == number), None)
+    if job is None:
+        raise UserError(f"{slurm.note} does not name job {number}; context-nmt repro submits it again")
+    signal.signal(signal.SIGUSR1, lambda *_: _out_of_time(slurm, job))
     slurm.forget(number)  # of a start before this one
     states = dict[str, State]()
     try:
-        with _alone(slurm, stages) as lock, Children(_environment(), inherited=[lock]) as children:
+        with _alone(slurm, [*job.stages]) as lock, Children(_environment(), inherited=[lock]) as children:
             _run_stages(job, options, states, _earlier(slurm, job), children)
-    except OutOfTime:
-        print("the time limit is near; what is left goes on when this job is started again", flush=True)
-        try:
-            slurm.requeue(number)
-            signal.pause()  # until Slurm ends this process
-        except UserError as error:
-            states |= dict.fromkeys(job.stages.keys() - states.keys(), State("failed", str(error)))
+    except OutOfTime as reason:
+        states |= dict.fromkeys(job.stages.keys() - states.keys(), State("failed", str(reason)))
     slurm.end(number, states)
     if failures := [f"{stage}: {state.detail}" for stage, state in states.items() if state.word == "failed"]:
         raise UserError("; ".join(failures))
@@ -55,19 +51,29 @@ def _run_stages(
         try:
             ended = children.wait()
         except OutOfTime:
-            stage = children.display.latest or left[0]
-            if launch_key(job.name) != "train":
-                at = left.index(stage) if stage in left else 0
-                states |= dict.fromkeys(left[:at], State("done")) | dict.fromkeys(left[at:], State("not run"))
-                states[left[at]] = State("failed", f"over its time limit, launch.{launch_key(job.name)}.hours")
-                return
-            raise  # a training goes on, and what follows it gets the whole time in the next start
-        at = left.index(ended.failed_stage) if ended.failed_stage in left else 0
-        done = left[:at] if ended.failure else left
-        states |= dict.fromkeys(done, State("done"))
+            at = _index(left, children.display.latest)
+            states |= dict.fromkeys(left[:at], State("done")) | dict.fromkeys(left[at + 1 :], State("not run"))
+            raise
+        at = _index(left, ended.failed_stage) if ended.failure else len(left)
+        states |= dict.fromkeys(left[:at], State("done"))
         if ended.failure:
-            failed = [left[at]] if ended.failed_stage in left else left  # or DVC itself failed
-            states |= dict.fromkeys(failed, State("failed", ended.failure.removeprefix(f"{ended.failed_stage}: ")))
+            states[left[at]] = State("failed", ended.failure.removeprefix(f"{ended.failed_stage}: "))
+
+
+def _index(stages: list[str], stage: str | None) -> int:
+    return stages.index(stage) if stage in stages else 0
+
+
+def _out_of_time(slurm: Slurm, job: Job) -> None:
+    key = launch_key(job.name)
+    if key != "train":
+        raise OutOfTime(f"over its time limit, launch.{key}.hours")
+    print("the time limit is near; what is left goes on when this job is started again", flush=True)
+    try:
+        # Then Slurm sends SIGTERM to all processes of the job. A SIGTERM from here would not do: srun kills its tasks.
+        slurm.requeue(job.number)
+    except UserError as error:
+        raise OutOfTime(str(error)) from None
 
 
 def _environment() -> dict[str, str]:
@@ -129,14 +135,6 @@ def _lock(file: int) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
 
 
-def _out_of_time(*_: object) -> NoReturn:
-    raise OutOfTime("the time limit is near")
-
-
 if __name__ == "__main__":
     with one_line_errors():
-        arguments = sys.argv[1:]
-        run_job(
-            [argument for argument in arguments if argument.startswith("--")],
-            [argument for argument in arguments if not argument.startswith("--")],
-        )
+        run_job(sys.argv[1:])

@@ -93,7 +93,10 @@ def _stages(folder: Path, blob: str) -> Entries:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, encoding="utf-8", check=False)  # noqa: S607
+    try:
+        done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, encoding="utf-8", check=False)  # noqa: S607
+    except FileNotFoundError:
+        raise UserError("no program git: conflicts of git merge are read from its index") from None
     if done.returncode:
-        raise UserError(f"git {arguments[0]}: {done.stderr.strip()}")
+        raise UserError(f"git {arguments[0]}: {' '.join(done.stderr.split())}")
     return done.stdout

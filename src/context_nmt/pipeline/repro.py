@@ -65,7 +65,10 @@ def reproduce(
         else:
             cluster.submit(scheduler)
             if wait:
-                cluster.follow(children.display)
+                try:
+                    cluster.follow(children.display)
+                except KeyboardInterrupt:
+                    raise KeyboardInterrupt("the jobs go on; see context-nmt status and context-nmt cancel") from None
     if slurm and not wait and scheduler.unfinished:
         return
     old = _old_results(experiment) if only else []

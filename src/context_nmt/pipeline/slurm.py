@@ -8,6 +8,7 @@ not every cluster has.
 import math
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from context_nmt.command_line import noticing
 from context_nmt.files import UserError, read_json, write_json
 from context_nmt.pipeline.display import Display
 from context_nmt.pipeline.graph import Scheduler
@@ -23,6 +25,7 @@ from context_nmt.settings.folder import Experiment
 
 GRACE = 120  # seconds before the time limit at which a job is told to end
 POLL = 5.0  # seconds between two looks at the queue
+BUSY = 60  # seconds for which Slurm is asked again if it does not answer
 SHOWN = 75  # seconds after which a file that one node has written is there for all; NFS takes up to 60
 PATIENCE = int(SHOWN / POLL)  # looks after which a job that has not reported how it ended is lost
 BAD = ("failed", "cancelled", "lost")
@@ -59,12 +62,13 @@ class Slurm:
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment, self.folder = experiment, experiment.scratch("jobs")
+        self.note = self.folder / "jobs.json"
 
     @property
     def jobs(self) -> list[Job]:
         """The jobs that were submitted last, each after those it depends on."""
-        path = self.folder / "jobs.json"
-        return [Job(number, dict(stages)) for number, stages in read_json(path)] if path.is_file() else []
+        noted = read_json(self.note) if self.note.is_file() else []
+        return [Job(number, dict(stages)) for number, stages in noted]
 
     def log(self, job: Job) -> Path:
         """Return the file that a job's output is appended to."""
@@ -86,33 +90,37 @@ class Slurm:
     def submit(self, scheduler: Scheduler) -> None:
         """Submit what must run and what depends on it; nothing starts before all is submitted."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        earlier = [*self.folder.glob("*.log"), *self.folder.glob("*.end")]
         jobs, roots = list[Job](), list[str]()
         try:
-            possible = set(scheduler.possible)
-            for stages, after in scheduler.jobs():
-                before = [jobs[number].number for number in after]
-                number = self._sbatch(stages, before, scheduler)
-                roots += [] if before else [number]
-                upstream = {name: sorted(scheduler.stages[name].upstream & possible) for name in stages}
-                jobs.append(Job(number, upstream))
-                print(number, ", ".join(stages) + (f" (after {', '.join(before)})" if before else ""), flush=True)
-            for path in earlier:
-                path.unlink()
-            write_json(self.folder / "jobs.json", [(job.number, [*job.stages.items()]) for job in jobs])
-            if roots:
-                _call("scontrol", "release", ",".join(roots))
-        except BaseException:
+            with noticing(signal.SIGINT, signal.SIGTERM) as signals:  # else a job could exist whose number is not known
+                divided = scheduler.jobs()
+                possible = {name for stages, _ in divided for name in stages}
+                for stages, after in divided:
+                    before = [jobs[number].number for number in after]
+                    number = self._sbatch(stages, before, scheduler)
+                    roots += [] if before else [number]
+                    upstream = {name: sorted(scheduler.stages[name].upstream & possible) for name in stages}
+                    jobs.append(Job(number, upstream))
+                    print(number, ", ".join(stages) + (f" (after {', '.join(before)})" if before else ""), flush=True)
+                    if signals:
+                        raise KeyboardInterrupt
+            for path in (*self.folder.glob("*.log"), *self.folder.glob("*.end")):
+                path.unlink()  # of jobs before
+            write_json(self.note, [(job.number, [*job.stages.items()]) for job in jobs])
             if jobs:
-                _call("scancel", *(job.number for job in jobs))
+                _call("scontrol", "release", ",".join(roots))
+                print(f"{len(jobs)} jobs submitted; see context-nmt status and context-nmt cancel")
+        except BaseException:
+            self.note.unlink(missing_ok=True)
+            if jobs:
+                _call("scancel", *(job.number for job in jobs), patience=BUSY)
+                print(f"{len(jobs)} jobs cancelled, as not all could be submitted", flush=True)
             raise
-        if jobs:
-            print(f"{len(jobs)} jobs submitted; see context-nmt status and context-nmt cancel")
 
     def _sbatch(self, stages: list[str], before: list[str], scheduler: Scheduler) -> str:
         settings = scheduler.launch.of(stages[0])
         option = [] if stages[0] in scheduler.missing else ["--allow-missing"]
-        command = [sys.executable, "-m", "context_nmt.pipeline.job", *option, *stages]
+        command = [sys.executable, "-m", "context_nmt.pipeline.job", *option]
         minutes = None if settings.hours is None else max(1, math.ceil(60 * settings.hours))
         grace = GRACE if minutes is None else min(GRACE, 15 * minutes)
         options = {
@@ -130,10 +138,9 @@ class Slurm:
             "dependency": f"afterany:{':'.join(before)}" if before else None,
         }
         given = [f"--{name}={value}" for name, value in options.items() if value is not None]
-        hold = [] if before else ["--hold"]
-        own = shlex.split(settings.options)
+        given += ([] if before else ["--hold"]) + shlex.split(settings.options)
         wrap = f"--wrap=exec {shlex.join(command)}"
-        return _call("sbatch", "--parsable", "--requeue", *hold, *given, *own, wrap).split(";")[0].strip()
+        return _call("sbatch", "--parsable", "--requeue", *given, wrap).split(";")[0].strip()
 
     def require_idle(self) -> None:
         """Raise UserError if a job is queued or running."""
@@ -171,18 +178,21 @@ class Slurm:
     def _queue(self) -> dict[str, State]:
         """Return the state of each job of this user that is in the queue."""
         states = {}
-        for line in _call("squeue", "--me", "--noheader", "--format=%i|%T|%r").splitlines():
-            number, word, reason = line.strip().split("|")
+        for line in _call("squeue", "--me", "--all", "--noheader", "--format=%i|%T|%r", patience=BUSY).splitlines():
+            number, word, reason = line.strip().split("|", 2)
             pending = State("waiting") if reason == "Dependency" else State("queued", reason)
             states[number] = pending if word == "PENDING" else State("running")
         return states
 
     def follow(self, display: Display) -> None:
         """Show what the jobs say until all have ended; raise UserError if any stage has failed."""
-        seen, looks = {job.number: 0 for job in self.jobs}, 0
+        jobs, looks = self.jobs, 0
+        seen = {job.number: 0 for job in jobs}
         while looks < PATIENCE:
+            if self.jobs != jobs:
+                raise UserError(f"{self.note} was removed or replaced; context-nmt repro runs what is left")
             states = {stage: state for stage, (_, state) in self.states().items()}
-            for job in self.jobs:
+            for job in jobs:
                 seen[job.number] = self._show(job, seen[job.number], display)
             display.count([stage for stage, state in states.items() if state.word == "done"], set(states))
             is_over = all(state.ended for state in states.values())
@@ -201,26 +211,23 @@ class Slurm:
         new = log.read_bytes()[start:] if log.is_file() else b""
         end = new.rfind(b"\n") + 1
         for line in new[:end].decode("utf-8", "replace").splitlines():
-            if match := SAID.fullmatch(line):
-                stage, text = match.groups()
-                if text == "started":
-                    display.begin(stage)
-                if text.startswith(("done in", "failed: ")):
-                    display.end(stage, done=text.startswith("done"))
-                display.say(stage, text)
-            else:
-                display.say(job.name, line)
+            stage, text = match.groups() if (match := SAID.fullmatch(line)) else (job.name, line)
+            if text == "started":
+                display.begin(stage)
+            if text.startswith(("done in", "failed: ")):
+                display.end(stage, done=text.startswith("done"))
+            display.say(stage, text)
         return start + end
 
     def requeue(self, number: str) -> None:
-        """Put a running job back into the queue; Slurm ends its processes."""
-        _call("scontrol", "requeue", number)
+        """Put a running job back into the queue; Slurm sends SIGTERM to its processes on all nodes."""
+        _call("scontrol", "requeue", number, patience=BUSY)
 
     def cancel(self) -> int:
         """Cancel the jobs that have not ended, wait until Slurm has ended them, and return how many there were."""
         left = {job.number: job for job, state in self.states().values() if not state.ended}
         if left:
-            _call("scancel", *left)
+            _call("scancel", *left, patience=BUSY)
         while left and left.keys() & self._queue().keys():
             time.sleep(POLL / 4)
         for number, job in left.items():
@@ -229,11 +236,15 @@ class Slurm:
         return len(left)
 
 
-def _call(*command: str) -> str:
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+def _call(*command: str, patience: float = 0) -> str:
+    """Return what a program of Slurm prints; if it fails, call it again for `patience` seconds."""
+    try:  # in a session of its own, where Ctrl-C does not reach it
+        return subprocess.run(command, capture_output=True, text=True, check=True, start_new_session=True).stdout
     except FileNotFoundError:
         raise UserError(f"no program {command[0]}: this machine has no Slurm") from None
     except subprocess.CalledProcessError as error:
-        reason = " ".join(error.stderr.split()) or f"exit status {error.returncode}"
-        raise UserError(f"{command[0]}: {reason}") from None
+        if patience <= 0:
+            reason = " ".join(error.stderr.split()) or f"exit status {error.returncode}"
+            raise UserError(f"{command[0]}: {reason}") from None
+    time.sleep(POLL)
+    return _call(*command, patience=patience - POLL)
