@@ -18,7 +18,9 @@ from context_nmt.command_line import GO_ON
 from context_nmt.corpus.workers import usable_cores
 from context_nmt.files import write_json
 from context_nmt.pipeline.dvc import modify_quickly
+from context_nmt.pipeline.local import Machine
 from context_nmt.progress import INTERVAL, read_line
+from context_nmt.settings.launch import JobSettings, LaunchSettings
 
 ROOT = Path(__file__).parents[1]
 
@@ -193,6 +195,14 @@ def test_a_stage_that_fails_stops_what_depends_on_it_and_nothing_else(project, j
     assert log(project) == ["first", "two", "one", "last"]
 
 
+def test_if_dvc_is_killed_its_stage_fails_and_what_does_not_depend_on_it_runs(project):
+    status, lines = finish(start(project, "test $1 = one && kill -KILL 0; echo $1 >> log; echo > $1", "--jobs", "2"))
+    assert status == 1
+    assert lines[-1].startswith("error: train@one: ")
+    assert "signal 9" in lines[-1]
+    assert log(project) == ["first", "two"]
+
+
 NEEDING = """
 echo "$CUDA_VISIBLE_DEVICES" > gpus-$1
 mkdir busy-$CUDA_VISIBLE_DEVICES || exit 1
@@ -233,6 +243,22 @@ def test_cores_of_launch_are_counted(project):
     status, lines = finish(start(project, alone, "--jobs", "2"))
     assert status == 0, lines
     assert {f"train@{name} | {name} has {cores}" for name in ("one", "two")} <= set(lines)
+
+
+def test_a_stage_without_cores_counts_for_its_share(monkeypatch):
+    monkeypatch.setattr("context_nmt.pipeline.local.usable_cores", lambda: 8)
+    monkeypatch.setattr("context_nmt.pipeline.local.usable_gpus", list)
+    machine = Machine(LaunchSettings(train=JobSettings(cores=6)), jobs=4, runs=9)
+    machine.take(("train@one",))
+    assert not machine.fits(("train@two",))
+    assert machine.fits(("tokenize",))
+    machine.take(("tokenize",))
+    assert not machine.fits(("report",))
+    more_than_cores = Machine(LaunchSettings(), jobs=9, runs=9)
+    for number in range(9):
+        assert more_than_cores.fits((f"report@{number}",))
+        more_than_cores.take((f"report@{number}",))
+    assert not more_than_cores.fits(("report",))
 
 
 @pytest.mark.usefixtures("ctrl_c")

@@ -1,0 +1,240 @@
+"""Stages as jobs, noted and followed; sbatch, squeue, scontrol and scancel are small scripts here."""
+
+import os
+import subprocess
+import sys
+from itertools import count
+
+import pytest
+import yaml
+from test_repro import PARAMETERS, environment
+
+from context_nmt.files import UserError
+from context_nmt.pipeline import slurm as slurm_module
+from context_nmt.pipeline.display import Display
+from context_nmt.pipeline.graph import Scheduler, Stage
+from context_nmt.pipeline.job import run_job
+from context_nmt.pipeline.slurm import Slurm, State
+from context_nmt.settings.folder import Experiment
+from context_nmt.settings.launch import JobSettings, LaunchSettings
+
+# The queue is a folder with a file for each job: its state and the reason.
+PROGRAMS = {
+    "sbatch": """
+        n=$(($(cat number) + 1)); echo $n > number
+        test -e refused-$n && echo "sbatch: error: no such account" >&2 && exit 1
+        echo "PENDING|Dependency" > queue/$n
+        test -e interrupted-$n && kill -INT $PPID
+        echo "$n;cluster"
+    """,
+    "squeue": """
+        test -s busy && truncate -s -1 busy && echo "no controller" >&2 && exit 1
+        case "$*" in *--all*) cd queue; for n in $(ls); do echo "$n|$(cat $n)"; done;; esac
+    """,
+    "scontrol": """
+        test -e impossible && echo "not available now" >&2 && exit 1
+        echo "$@" > controlled
+    """,
+    "scancel": "cd queue; rm -f $*",
+}
+
+
+@pytest.fixture
+def cluster(tmp_path, monkeypatch):
+    """The folder of what pretends to be Slurm."""
+    folder = tmp_path / "cluster"
+    (folder / "queue").mkdir(parents=True)
+    (folder / "number").write_text("0")
+    for name, lines in PROGRAMS.items():
+        (folder / name).write_text(f"#!/bin/sh\ncd {folder}\n{lines}")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(slurm_module, "POLL", 0.01)
+    monkeypatch.setattr(slurm_module, "BUSY", 0.1)
+    return folder
+
+
+@pytest.fixture
+def experiment(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(PARAMETERS))
+    return Experiment(tmp_path)
+
+
+def scheduled(experiment, upstream, *, changed=None, made=(), allow_missing=False, **launch):
+    """The scheduler of stages by what they depend on; each writes a file of its name, and `made` exist."""
+    folder = experiment.folder
+    path = {name: str(folder / name) for name in upstream}
+    changed = upstream if changed is None else changed
+    stages = {
+        name: Stage(name, name in changed, tuple(path[other] for other in others), (path[name],), frozenset(others))
+        for name, others in upstream.items()
+    }
+    for name in made:
+        (folder / name).touch()
+    experiment.lock.write_text(yaml.safe_dump({"stages": {name: {} for name in upstream}}))
+    return Scheduler(stages, experiment, LaunchSettings(**launch), allow_missing=allow_missing, serial=False)
+
+
+RUNS = {
+    "text": [],
+    **{f"train@{run}": ["text"] for run in "xy"},
+    **{f"average@{run}": [f"train@{run}"] for run in "xy"},
+    **{f"decode@{run}": [f"average@{run}"] for run in "xy"},
+    "report": ["decode@x", "decode@y"],
+}
+
+
+def test_stages_of_a_run_are_one_job_and_each_waits_for_those_before(experiment):
+    assert scheduled(experiment, RUNS).jobs() == [
+        (["text"], []),
+        (["train@x", "average@x", "decode@x"], [0]),
+        (["train@y", "average@y", "decode@y"], [0]),
+        (["report"], [1, 2]),
+    ]
+
+
+def test_a_stage_that_needs_something_else_of_the_cluster_is_a_job_of_its_own(experiment):
+    jobs = scheduled(experiment, RUNS, train=JobSettings(gpus=4)).jobs()
+    assert [stages for stages, _ in jobs if stages[0].endswith("@x")] == [["train@x", "average@x"], ["decode@x"]]
+
+
+def test_what_depends_on_a_changed_stage_is_submitted_and_nothing_else(experiment):
+    made = scheduled(experiment, RUNS, changed=["average@x"], made=RUNS)
+    assert made.jobs() == [(["average@x", "decode@x"], []), (["report"], [0])]
+    assert scheduled(experiment, RUNS, changed=[], made=RUNS).jobs() == []
+
+
+def test_a_missing_file_is_made_if_a_stage_may_need_it(experiment):
+    """The report must run if the decoding comes out differently, and then it needs the other decoding."""
+    made = set(RUNS) - {"decode@y"}
+    scheduler = scheduled(experiment, RUNS, changed=["decode@x"], made=made, allow_missing=True)
+    assert [stages for stages, _ in scheduler.jobs()] == [["decode@x"], ["decode@y"], ["report"]]
+
+
+def submitted(experiment, **launch):
+    slurm = Slurm(experiment)
+    slurm.submit(scheduled(experiment, RUNS, **launch))
+    return slurm
+
+
+def words(slurm):
+    return {stage: state.word for stage, (_, state) in slurm.states().items()}
+
+
+def test_the_state_of_each_stage(experiment, cluster):
+    slurm = submitted(experiment)
+    assert (cluster / "controlled").read_text() == "release 1\n"
+    assert set(words(slurm)) == set(RUNS)
+    assert set(words(slurm).values()) == {"waiting"}
+    with pytest.raises(UserError, match="cancel"):
+        slurm.require_idle()
+    (cluster / "queue/1").unlink()
+    slurm.end("1", {"text": State("done")})
+    (cluster / "queue/2").write_text("RUNNING|None")
+    (experiment.scratch("jobs") / "train@x.log").write_text(
+        "train@x | started\ntrain@x | done in 3 s\naverage@x | started\na line\n"
+    )
+    (cluster / "queue/3").write_text("PENDING|PartitionConfig")
+    (cluster / "queue/4").unlink()
+    expected = {"text": "done", "train@x": "done", "average@x": "running", "decode@x": "waiting", "report": "lost"}
+    assert words(slurm) == expected | dict.fromkeys(["train@y", "average@y", "decode@y"], "queued")
+    assert slurm.states()["train@y"][1].detail == "PartitionConfig"
+    assert slurm.cancel() == 2
+    assert words(slurm)["decode@x"] == words(slurm)["train@y"] == "cancelled"
+    assert list((cluster / "queue").iterdir()) == []
+    slurm.require_idle()
+
+
+@pytest.mark.parametrize("what", ["refused-1", "refused-3", "impossible"])
+def test_all_jobs_are_cancelled_if_slurm_refuses_one(experiment, cluster, what):
+    (cluster / what).touch()
+    with pytest.raises(UserError, match=r"account|available"):
+        submitted(experiment)
+    assert list((cluster / "queue").iterdir()) == []
+    assert Slurm(experiment).states() == {}
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_all_jobs_are_cancelled_if_ctrl_c_comes_between_them(experiment, cluster):
+    (cluster / "interrupted-2").touch()
+    with pytest.raises(KeyboardInterrupt):
+        submitted(experiment)
+    assert (cluster / "number").read_text().strip() == "2"
+    assert list((cluster / "queue").iterdir()) == []
+
+
+def test_a_busy_controller_is_asked_again_but_not_for_ever(experiment, cluster):
+    slurm = submitted(experiment)
+    (cluster / "busy").write_text("xx")
+    assert set(words(slurm).values()) == {"waiting"}
+    (cluster / "busy").write_text("x" * 1000)
+    with pytest.raises(UserError, match="no controller"):
+        slurm.states()
+
+
+def test_a_machine_without_slurm_is_an_error(experiment, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="sbatch"):
+        submitted(experiment)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_removed_notes_are_an_error(experiment, monkeypatch):
+    """And neither a job that runs everything nor an experiment that is taken as up to date."""
+    slurm = submitted(experiment)
+    looks = count()
+
+    def remove(_):
+        assert next(looks) < 9
+        slurm.note.unlink(missing_ok=True)
+
+    monkeypatch.setattr(slurm_module.time, "sleep", remove)
+    with Display() as display, pytest.raises(UserError, match="removed"):
+        slurm.follow(display)
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    with pytest.raises(UserError, match="job 1"):
+        run_job([])
+
+
+@pytest.mark.usefixtures("cluster")
+def test_settings_that_changed_while_jobs_wait_are_shown(experiment):
+    slurm = submitted(experiment)
+
+    def lines():
+        command = [sys.executable, "-m", "context_nmt", "status"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    submitted_at = slurm.note.stat().st_mtime
+    os.utime("params.yaml", (submitted_at - 9, submitted_at - 9))
+    before = lines()
+    os.utime("params.yaml", (submitted_at + 9, submitted_at + 9))
+    (new,) = set(lines()) - set(before)
+    assert "params.yaml" in new
+
+
+PIPELINE = {
+    "first": {"cmd": "echo 1 > first", "outs": ["first"]},
+    "second": {"cmd": "echo 2 > second; kill -KILL 0", "deps": ["first"], "outs": ["second"]},
+    "third": {"cmd": "echo 3 > third", "deps": ["second"], "outs": ["third"]},
+    "fourth": {"cmd": "echo 4 > fourth", "deps": ["first"], "outs": ["fourth"]},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("cluster")
+def test_in_a_job_only_what_was_running_fails_when_dvc_is_killed(experiment):
+    folder = experiment.folder
+    (folder / "dvc.yaml").write_text(yaml.safe_dump({"stages": PIPELINE}, sort_keys=False))
+    subprocess.run(["dvc", "init", "--no-scm", "--quiet"], env=environment(folder), check=True)
+    command = [sys.executable, "-m", "context_nmt", "repro", "--on", "slurm"]
+    subprocess.run(command, env=environment(folder), check=True)
+    slurm = Slurm(experiment)
+    (job,) = slurm.jobs
+    command = [sys.executable, "-m", "context_nmt.pipeline.job"]
+    done = subprocess.run(command, env=environment(folder) | {"SLURM_JOB_ID": job.number}, check=False)
+    states = slurm.ended(job)
+    assert done.returncode == 1
+    expected = {"first": "done", "second": "failed", "third": "not run", "fourth": "done"}
+    assert {stage: state.word for stage, state in states.items()} == expected
+    assert "signal 9" in states["second"].detail
