@@ -63,6 +63,13 @@ echo begun > began-$1
 sleep 987
 exit 75
 """
+# The first one runs on two nodes until SIGTERM has reached both, and each has had time to save its part.
+SAVING = """
+test $1 = one && ! { test -e saved-n1 && test -e saved-n2; } && exec srun --ntasks-per-node 1 sh -c '
+    trap "sleep 2; touch saved-$SLURMD_NODENAME; exit 75" TERM
+    sleep 987 & wait'
+echo $1 > trained-$1
+"""
 
 
 @pytest.fixture(scope="module")
@@ -194,18 +201,21 @@ def test_a_stage_that_fails_stops_what_depends_on_it_and_nothing_else(project):
     assert not (project.folder / "began-one").exists()  # only what had not run
 
 
-@pytest.mark.parametrize("how", ["requeued", "out of time"])
-def test_a_training_goes_on_in_its_job(project, slurm, how):
-    if how == "out of time":
-        (project.folder / "launch.yaml").write_text("launch: {train: {hours: 0.01}}")  # Slurm counts in minutes
+def test_a_training_goes_on_in_its_job_when_it_is_requeued(project, slurm):
     (project.folder / "train.sh").write_text(RESUMED)
     process = project.start("repro", "--on", "slurm", "--wait")
     project.wait_for("began-one", "began-two")
-    if how == "requeued":
-        for name in ("one", "two"):
-            slurm.call("scontrol", "requeue", slurm.call("squeue", "-h", "-o", "%i", "-n", f"train@{name}").strip())
+    for name in ("one", "two"):
+        slurm.call("scontrol", "requeue", slurm.call("squeue", "-h", "-o", "%i", "-n", f"train@{name}").strip())
     output, _ = process.communicate(timeout=500)
     assert process.returncode == 0, output
+    assert (project.folder / "report").read_text() == "one\ntwo\n"
+
+
+def test_a_training_goes_on_in_its_job_when_it_is_out_of_time_and_has_saved_on_all_nodes(project):
+    (project.folder / "launch.yaml").write_text("launch: {train: {nodes: 2, hours: 0.01}}")  # Slurm counts in minutes
+    status, output = submit(project, SAVING, "--wait")
+    assert status == 0, output
     assert (project.folder / "report").read_text() == "one\ntwo\n"
 
 
