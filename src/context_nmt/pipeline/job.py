@@ -70,8 +70,7 @@ def _out_of_time(slurm: Slurm, job: Job) -> None:
         raise OutOfTime(f"over its time limit, launch.{key}.hours")
     print("the time limit is near; what is left goes on when this job is started again", flush=True)
     try:
-        # Then Slurm sends SIGTERM to all processes of the job. A SIGTERM from here would not do: srun kills its tasks.
-        slurm.requeue(job.number)
+        slurm.requeue(job.number)  # a SIGTERM from here would not do: srun would kill its tasks
     except UserError as error:
         raise OutOfTime(str(error)) from None
 
