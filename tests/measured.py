@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from context_nmt.measures.rows import CHANCE, HUMAN, TEXT, Measure, read_rows, row, write_rows
-from context_nmt.results.table import name_of
+from context_nmt.results.metrics import name_of
 
 PARTS = (  # of a name, the first that fits
     r"(?P<metric>items|probe_deviation|probe|apt_\w+_words|p_[a-z]+)_(?P<tag>.+)",

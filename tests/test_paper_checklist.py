@@ -8,9 +8,10 @@ import pytest
 from paper_checklist import CLAIMS, TABLES
 
 from context_nmt.report.cells import DASH
+from context_nmt.report.papers.columns import COSTS
 from context_nmt.report.papers.comparison import BLANK, CITED, SPEED, WITH_ANY, comparisons_of
 from context_nmt.report.papers.filling import NO_EXPERIMENT
-from context_nmt.report.papers.published import COSTS, read_papers
+from context_nmt.report.papers.published import read_papers
 from context_nmt.results.reading import read_all
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.parameters import read_parameters

@@ -9,7 +9,8 @@ import torch
 
 from context_nmt.models.building import build
 from context_nmt.pipeline.planning import plan
-from context_nmt.report.papers.published import is_score, read_papers
+from context_nmt.report.papers.published import read_papers
+from context_nmt.results.metrics import is_score
 from context_nmt.settings.parameters import read_parameters
 
 ROOT = Path(__file__).parents[1]

@@ -34,9 +34,10 @@ from context_nmt.report.pages.results import BEST, results_page
 from context_nmt.report.writing import write_readme, write_tables
 from context_nmt.results.estimates import t_interval
 from context_nmt.results.evaluation import evaluate_variant
+from context_nmt.results.metrics import is_score
 from context_nmt.results.reading import read_all, read_results
 from context_nmt.results.significance import compare
-from context_nmt.results.table import is_score, places
+from context_nmt.results.table import places
 from context_nmt.results.writing import write_focus
 from context_nmt.settings.evaluation import SignificanceSettings
 from context_nmt.settings.folder import Experiment

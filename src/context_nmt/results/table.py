@@ -8,20 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from context_nmt.measures.contrastive import NORMALIZED, SUMMED
 from context_nmt.measures.rows import TESTS, Measure, Row, in_order
 from context_nmt.results.estimates import Difference, Estimate, t_interval
+from context_nmt.results.metrics import COUNTS, METRICS, P_VALUES, of_any_set
 from context_nmt.results.speeds import Speeds
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.parameters import ExperimentSettings
 
-METRICS = (  # the order in tables
-    *("sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased", "d_bleu"),
-    *("chrf", "chrf_plus_plus", "ter"),
-)
-COUNTS = ("apt_pronouns_words", "apt_nouns_words")  # numbers of words, which no table shows
 RESCORED = ".rescored"  # suffix of a system's name, see settings.layout.rescored_name
-P_VALUES = tuple(f"p_{test}" for test in TESTS)
 
 
 @dataclass(frozen=True)
@@ -213,7 +207,7 @@ class Results:
 
     def signatures(self, measure: Measure) -> list[str]:
         """Return all signatures of a measure on any set; values with different signatures cannot be compared."""
-        return sorted(self._signatures.get(_of_any_set(measure), ()))
+        return sorted(self._signatures.get(of_any_set(measure), ()))
 
     @cached_property
     def _signatures(self) -> dict[Measure, set[str]]:
@@ -223,7 +217,7 @@ class Results:
                 if row.subject or row.measure.metric in P_VALUES or row.measure.test_set in self.settings.corpus.groups:
                     continue
                 if row.signature:
-                    signatures.setdefault(_of_any_set(row.measure), set()).add(row.signature)
+                    signatures.setdefault(of_any_set(row.measure), set()).add(row.signature)
         return signatures
 
 
@@ -240,22 +234,3 @@ def places(results: Results, test_set: str, metrics: Sequence[str], by: str) -> 
         key=lambda measure: in_order(measure)[1:],
     )
     return list(dict.fromkeys(measure.tag for measure in tagged))
-
-
-def is_score(metric: str) -> bool:
-    """Return whether a metric scores translations, and so belongs in results.json."""
-    return metric in (*METRICS, "sacrebleu_of_bound", SUMMED, NORMALIZED)
-
-
-def name_of(measure: Measure) -> str:
-    """Return a readable name of a measure without its test set, e.g. pronouns_cross_normalized, gate_key_2."""
-    metric, tag = measure.metric, measure.tag
-    if metric in (SUMMED, NORMALIZED):
-        return f"{measure.test_set}_{tag}{metric.removeprefix(SUMMED)}"
-    layer = "" if measure.layer is None else str(measure.layer)
-    return "_".join(part for part in (metric.replace("_by_", "_"), tag, layer) if part)
-
-
-def _of_any_set(measure: Measure) -> Measure:
-    """Return the key of a signature: contrastive accuracies differ by set and category, other metrics do not."""
-    return measure if measure.metric in (SUMMED, NORMALIZED) else Measure("", measure.metric)

@@ -6,7 +6,8 @@ import pandas as pd
 
 from context_nmt.files import read_json, replacing, write_json
 from context_nmt.measures.rows import Measure
-from context_nmt.results.table import Results, is_score, name_of
+from context_nmt.results.metrics import is_score, name_of
+from context_nmt.results.table import Results
 from context_nmt.settings.folder import Experiment
 
 COLUMNS = (

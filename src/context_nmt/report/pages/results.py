@@ -7,8 +7,9 @@ from context_nmt.measures.rows import BOUND, TEXT, Measure
 from context_nmt.report.cells import NOTHING, Cell, estimate_cell, gain_cells, value_cell
 from context_nmt.report.grid import Grid, grid_of
 from context_nmt.report.pages.page import Page, Section, about_old, heading, introduction, rows_of
+from context_nmt.results.metrics import is_score, name_of
 from context_nmt.results.number_text import p_text
-from context_nmt.results.table import RESCORED, Results, is_score, name_of
+from context_nmt.results.table import RESCORED, Results
 
 COSTS = ("Parameters", "MFLOPs", "FLOPs / baseline", "Training speed", "Decoding speed")
 TESTS = {"bootstrap": "p, compare-mt", "sacrebleu": "p, sacrebleu", "sign": "p, sign test"}

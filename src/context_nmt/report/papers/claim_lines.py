@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from context_nmt.report.cells import DASH, TIMES
 from context_nmt.report.papers.claims import Claim
+from context_nmt.report.papers.columns import PaperColumn
 from context_nmt.report.papers.judging import columns_of, outcomes_of, table_of
 from context_nmt.report.papers.outcomes import Outcome
-from context_nmt.report.papers.published import Paper, PaperColumn, PaperTable
+from context_nmt.report.papers.published import Paper, PaperTable
 from context_nmt.report.papers.training_costs import System
 from context_nmt.report.papers.verdicts import FEWEST, SEEDS, Verdict, verdicts_of
 from context_nmt.results.number_text import signed

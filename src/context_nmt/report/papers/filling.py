@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from context_nmt.measures.probes.tasks import UNIT_METRICS
-from context_nmt.report.papers.published import ANY, COSTS, PaperColumn, PaperRow, PaperTable
+from context_nmt.report.papers.columns import ANY, COSTS, PaperColumn
+from context_nmt.report.papers.published import PaperRow, PaperTable
 from context_nmt.results.table import Results
 
 NO_EXPERIMENT = "make experiment (none has this text and this system)"

@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.claims import Claim, PrimaryMeasure
+from context_nmt.report.papers.columns import COSTS, PaperColumn
 from context_nmt.report.papers.outcomes import Outcome, Side, numbers_of
-from context_nmt.report.papers.published import COSTS, Paper, PaperColumn, PaperTable
+from context_nmt.report.papers.published import Paper, PaperTable
 from context_nmt.report.papers.reproduction import with_most_seeds
-from context_nmt.results.table import Results, is_score
+from context_nmt.results.metrics import is_score
+from context_nmt.results.table import Results
 
 
 def table_of(paper: Paper, claim: Claim) -> PaperTable | None:

@@ -6,10 +6,11 @@ from statistics import fmean
 
 from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.claims import Claim
-from context_nmt.report.papers.published import COSTS
+from context_nmt.report.papers.columns import COSTS
 from context_nmt.results.estimates import t_interval
+from context_nmt.results.metrics import name_of
 from context_nmt.results.number_text import signed
-from context_nmt.results.table import Results, name_of
+from context_nmt.results.table import Results
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from context_nmt.measures.rows import TEXT, Measure
-from context_nmt.report.papers.published import COSTS, ITERATIONS, Paper, PaperColumn, PaperRow, PaperTable, Wanted
+from context_nmt.report.papers.columns import COSTS, ITERATIONS, PaperColumn, Wanted
+from context_nmt.report.papers.published import Paper, PaperRow, PaperTable
 from context_nmt.results.estimates import Difference, Estimate
 from context_nmt.results.table import Results
 

@@ -10,8 +10,8 @@ from scipy.stats import t as student
 from scipy.stats import ttest_1samp
 
 from context_nmt.report.papers.claims import Claim
+from context_nmt.report.papers.columns import COSTS
 from context_nmt.report.papers.outcomes import Outcome
-from context_nmt.report.papers.published import COSTS
 from context_nmt.results.number_text import SIGNIFICANT, interval_text, p_text
 
 SEEDS = 5  # for a verdict

@@ -22,7 +22,7 @@ MARKS: dict[str, dict[str, Any]] = {
 PUBLISHED: dict[str, Any] = {"marker": "D", "markerfacecolor": "white", "color": "black", "markersize": 4}
 PERCENTAGES = ("accuracy", "bleu", "sacrebleu", "d_bleu", "chrf", "ter", "lexical", "ngram", "probe")
 ACROSS = (
-    "difference in the claimed direction, grey: margin; bars: 95% interval over seeds, not corrected;\n"
+    "difference in the claimed direction; bars: 95% interval over seeds, not corrected;\n"
     "BLEU and percentages in points, other measures in hundredths; the axis is logarithmic beyond 1"
 )
 LETTERS = 46  # of a claim on one line
@@ -53,11 +53,10 @@ def draw_claims(lines: dict[str, Sequence[ClaimLine]], path: Path) -> bool:
         panel.set_xticks([-10, -1, 0, 1, 10], ["−10", "−1", "0", "1", "10"], fontsize=8)  # noqa: RUF001
         panel.tick_params(axis="x", which="both", top=True, labeltop=True)
         panel.tick_params(axis="x", which="minor", bottom=False, top=False)
-        figure.suptitle(ACROSS, fontsize=8)
         handles = {word: Line2D([], [], linestyle="none", **marks) for word, marks in MARKS.items()}
         handles |= {"published": Line2D([], [], linestyle="none", **PUBLISHED)}
         handles |= {"margin": Line2D([], [], color="0.85", linewidth=5)}
-        draw_legend(figure, handles, columns=3)
+        draw_legend(figure, handles, columns=3, title=ACROSS)
     return True
 
 

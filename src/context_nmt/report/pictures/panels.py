@@ -39,9 +39,11 @@ def legend(figure: Figure, panels: Sequence[Axes], columns: int = 4) -> None:
     draw_legend(figure, handles_by_label, columns)
 
 
-def draw_legend(figure: Figure, handles: dict[str, Any], columns: int = 4) -> None:
-    """Draw a legend below the panels from its handles by label."""
-    figure.legend(handles.values(), handles, loc="outside lower center", ncols=columns, fontsize=8)
+def draw_legend(figure: Figure, handles: dict[str, Any], columns: int = 4, title: str = "") -> None:
+    """Draw a legend from its handles by label: below the panels or, with a title, above them."""
+    place = "outside upper center" if title else "outside lower center"
+    legend = figure.legend(handles.values(), handles, loc=place, ncols=columns, fontsize=8)
+    legend.set_title(title, {"size": 8})
 
 
 def label_axes(panel: Axes, title: str, across: str, up: str) -> None:
