@@ -1,5 +1,6 @@
 """Results that travel: a DVC remote in a folder, `make pull` in fresh clones, and clones that meet in git."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,8 @@ import pytest
 import yaml
 from test_pipeline import LAST, PARAMETERS, Project, ran, start_project
 
-from context_nmt.pipeline.merging import merged
+from context_nmt.files import UserError
+from context_nmt.pipeline.merging import merged, resolve
 
 ROOT = Path(__file__).parents[1]
 PLAIN = yaml.safe_load(PARAMETERS) | {"download": [], "rescored": [], "probing": {"sentences": [], "words": []}}
@@ -215,6 +217,14 @@ def test_translations_of_other_weights_are_not_taken_for_those_of_this_clone(clo
 def test_without_conflicts_there_is_nothing_to_resolve(first):
     with pytest.raises(AssertionError, match="error:"):
         first.run(sys.executable, "-m", "context_nmt", "merge")
+
+
+@pytest.mark.parametrize("programs", [None, "/nowhere"], ids=["no repository", "no git"])
+def test_a_merge_needs_git(tmp_path, monkeypatch, programs):
+    monkeypatch.setenv("PATH", programs or os.environ["PATH"])
+    with pytest.raises(UserError, match=r"git") as error:
+        resolve(tmp_path)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
