@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -41,9 +41,9 @@ def legend(figure: Figure, panels: Sequence[Axes], columns: int = 4) -> None:
 
 def draw_legend(figure: Figure, handles: dict[str, Any], columns: int = 4, title: str = "") -> None:
     """Draw a legend from its handles by label: below the panels or, with a title, above them."""
+    place: Literal["outside upper center", "outside lower center"]
     place = "outside upper center" if title else "outside lower center"
-    legend = figure.legend(handles.values(), handles, loc=place, ncols=columns, fontsize=8)
-    legend.set_title(title, {"size": 8})
+    figure.legend(handles.values(), handles, loc=place, ncols=columns, fontsize=8, title=title, title_fontsize=8)
 
 
 def label_axes(panel: Axes, title: str, across: str, up: str) -> None:
