@@ -21,6 +21,7 @@ from context_nmt.corpus.vocabulary import BEGIN, END, SPECIALS, UNKNOWN, Vocabul
 from context_nmt.decoding import masked_search
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.explorer import explore as exploring
+from context_nmt.explorer.axes import masked_axes
 from context_nmt.explorer.data import Earlier, Explored, Run, Sentence, Translated, to_json
 from context_nmt.explorer.documents import Wanted, find, selected, show
 from context_nmt.explorer.explore import System, Text, explore, load_systems
@@ -244,6 +245,12 @@ def test_a_masked_model_is_watched_in_its_last_iteration(cross):
                 np.testing.assert_allclose(of_cross.weights[layer, head], by_word(rows, spans, memory), atol=1e-9)
         for view in sentence.views:
             np.testing.assert_allclose(view.weights.sum(-1), 1)
+
+
+def test_a_word_of_a_masked_model_may_have_an_end_within():
+    axes = masked_axes(SOURCES[0], np.array([7, END, 8, 6]), {"source": UNITS, "target": UNITS})
+    assert [token.positions for token in axes.outputs] == [[0, 2], [3]]
+    assert [token.key.get("word", token.key.get("text")) for token in axes.inputs] == [0, "</s>", 1]
 
 
 @pytest.mark.usefixtures("translated")
@@ -493,10 +500,13 @@ def test_sentences_are_those_of_a_document_or_up_to_one(experiment, wanted, titl
 
 
 def test_a_word_chooses_the_first_sentence_with_it(experiment):
-    references = read_lines(experiment.subwords / "valid.yy")
-    word = references[7].split()[0]
-    first = next(number for number, line in enumerate(references, start=1) if word in line.split())
-    assert text_of(experiment, word=word).title == f"valid, sentence {first}"
+    lines = {
+        side: [line.split() for line in read_lines(experiment.subwords / f"valid.{side}")] for side in ("xx", "yy")
+    }
+    firsts = [[next(i for i, words in enumerate(lines[side]) if word in words) for side in lines] for word in "012345"]
+    assert any(first > of_reference for first, of_reference in firsts)
+    for word, (_, of_reference) in zip("012345", firsts, strict=True):
+        assert text_of(experiment, word=word).title == f"valid, sentence {of_reference + 1}"
     item = text_of(experiment, test="choices", word="2")
     assert (item.title, len(item.sources)) == ("choices, item 2", 3)
 
@@ -549,7 +559,12 @@ def test_candidates_have_the_scores_of_the_contrastive_stage(experiment, variant
         right, *wrong = found.runs[0].sentences[-1].scores
         assert right - max(wrong) == pytest.approx(float(row.split("\t")[2]), rel=1e-4)
         assert [" ".join(one.reference) for one in found.sentences] == [*item["context"]["target"], item["right"]]
-        assert [one.scores for one in found.runs[0].sentences[:-1]] == [None] * len(item["context"]["source"])
+        before = found.runs[0].sentences[:-1]
+        assert [one.scores for one in before] == [None] * len(item["context"]["source"])
+        given = [
+            target.split() if variant in ("joint", "cache", "joined") else None for target in item["context"]["target"]
+        ]
+        assert [one.seen_target for one in before] == given  # as in scoring
 
 
 def a_page(*targets, reference=("a", "b", "c"), source=("s", "t")):
