@@ -3,6 +3,7 @@
 // The panel beside the text: what each system's attention, gates and iterations say of the selected word.
 
 const TOP = 3; // words that are named, as in table 1 of Ding et al.
+const SHOWN = 0.01; // the smallest weight that is marked
 let latest = 0; // the number of the latest selection; an older one is not shown if its numbers arrive late
 
 /** Show the selected word in the panel, and mark in the text what one of the systems looks at. */
@@ -11,6 +12,7 @@ async function showPanel() {
   const ticket = latest;
   byId("selected").replaceChildren(...selectedTitle());
   byId("panel").classList.toggle("empty", !page.selected);
+  byId("run").value = page.run;
   if (!page.selected) {
     byId("cards").replaceChildren();
     markText({ words: [], sentences: [], aligned: [] });
@@ -22,7 +24,9 @@ async function showPanel() {
     page.explored.runs.map((run, index) => (words[index] < 0 ? null : lookThrough(run.sentences[line.sentence], line.side, words[index]))),
   );
   if (ticket !== latest) return;
-  byId("cards").replaceChildren(...looks.map(card));
+  const cards = looks.map(card);
+  const [marked] = cards.splice(page.run, 1);
+  byId("cards").replaceChildren(marked, ...cards);
   markText(marksOf(looks, words));
   byId("said").textContent = spoken(looks[page.run]);
 }
@@ -45,30 +49,36 @@ async function lookThrough(entry, side, word) {
 
 /** Return the panel's part of one run. */
 function card(looks, index) {
-  const { runs } = page.explored;
   const { sentence, side } = page.selected.line;
-  const entry = runs[index].sentences[sentence];
-  const isMarked = index === page.run && runs.length > 1;
-  const made = element("article", { class: isMarked ? "marked" : null }, cardTitle(looks, index));
+  const entry = page.explored.runs[index].sentences[sentence];
+  const made = element("article", {}, cardTitle(looks, index));
   if (![entry.views, entry.gates, entry.earlier].some((shown) => shown.length)) {
     made.append(element("p", { class: "quiet" }, "This system shows nothing of its attention."));
   } else if (!looks) {
     made.append(element("p", { class: "quiet" }, "Its translation has no such word."));
   } else if (side === "source") {
-    made.append(...encoderParts(looks.own, index));
+    made.append(...earlier(looks.own, index), ...views(looks.own, index, "encoder"), ...gates(looks.own));
   } else {
-    made.append(...views(looks.own, index, "cross"), ...gates(looks.own), ...earlier(looks.own, index));
-    if (looks.main) {
-      const { word, weight } = looks.main;
-      const text = page.explored.sentences[sentence].source[word];
-      const title = element("h4", {}, "and its main source word, ", element("b", {}, `“${text}”`), ` (${percent(weight)})`);
-      made.append(element("div", { class: "through" }, title, ...encoderParts(looks.through, index)));
-    }
-    const others = views(looks.own, index, "decoder");
-    if (others.length) made.append(folded("decoder", "Attention to its own translation", others));
+    made.append(...views(looks.own, index, "cross"), ...earlier(looks.own, index), ...gates(looks.own));
+    if (looks.main) made.append(inTheEncoder(looks, index));
+    made.append(...simpleFolded("decoder", looks.own, index));
   }
   if (entry.iterations) made.append(iterations(entry.iterations));
   return made;
+}
+
+/** Return what the encoder does with the main source word of a target word. */
+function inTheEncoder({ main, through }, index) {
+  const text = page.explored.sentences[page.selected.line.sentence].source[main.word];
+  const title = element("h4", {}, "in the encoder, its main source word ", element("b", {}, `“${text}”`), ` (${percent(main.weight)})`);
+  const attentions = simpleFolded("encoder", through, index);
+  return element("div", { class: "through" }, title, ...earlier(through, index), ...attentions, ...gates(through));
+}
+
+/** Return the attentions at a place, folded if there is a single one: only more of them are worth a look at every word. */
+function simpleFolded(place, looks, index) {
+  const found = looks.views.filter(({ view }) => view.place === place);
+  return found.length === 1 ? [folded(place, found[0].view.title, views(looks, index, place))] : views(looks, index, place);
 }
 
 function cardTitle(looks, index) {
@@ -76,19 +86,10 @@ function cardTitle(looks, index) {
   const { sentence, side } = page.selected.line;
   const { target } = runs[index].sentences[sentence];
   const title = element("h3", {}, runs[index].label);
-  const words = side === "target" ? (looks ? [target[looks.own.word]] : []) : (looks?.translations ?? []).map((word) => target[word]);
-  if (words.length) title.append(": ", element("b", { lang: languages.target }, `“${words.join(" ")}”`));
-  if (runs.length === 1) return title;
-  const radio = element("input", { type: "radio", name: "marked", checked: index === page.run ? "" : null });
-  radio.addEventListener("change", () => {
-    page.run = index;
-    showPanel();
-  });
-  return element("header", {}, title, element("label", {}, radio, " mark in the text"));
-}
-
-function encoderParts(looks, index) {
-  return [...earlier(looks, index), ...views(looks, index, "encoder"), ...gates(looks)];
+  const words = side === "target" ? (looks ? [looks.own.word] : []) : (looks?.translations ?? []);
+  const texts = words.map((word) => target[word]).join(" ");
+  if (texts) title.append(": ", element("b", { lang: languages.target }, `“${texts}”`));
+  return title;
 }
 
 /** Return the words of a view's key: of the source, of the run's translation, or a unit such as </s>. */
@@ -116,7 +117,9 @@ function views(looks, index, place) {
       return part;
     }
     const texts = view.keys.map((key) => keyText(key, index));
-    part.append(topWords(texts.map((text, key) => ({ text: withDistance(text, view.keys[key]), weight: weights[key] }))));
+    const isItself = (key) => view.place !== "cross" && key.sentence === 0 && key.word === looks.word;
+    const named = view.keys.map((key, place) => (isItself(key) ? "itself" : withDistance(texts[place], key)));
+    part.append(topWords(named.map((text, place) => ({ text, weight: weights[place] }))));
     part.append(...strips(view, texts, weights));
     if (window) part.append(windowNote(window, texts));
     return part;
@@ -130,7 +133,8 @@ function withDistance(text, key) {
 
 /** Return the words with the largest weights, with their shares. */
 function topWords(words) {
-  const top = [...words].sort((one, other) => other.weight - one.weight).slice(0, TOP);
+  const seen = words.filter(({ weight }) => weight >= SHOWN);
+  const top = seen.sort((one, other) => other.weight - one.weight).slice(0, TOP);
   const items = top.map(({ text, weight }) => element("li", {}, element("b", {}, text), ` ${percent(weight)}`));
   return element("ol", { class: "top" }, ...items);
 }
@@ -156,8 +160,9 @@ function strips(view, texts, weights) {
 function strip(words, side) {
   const made = element("p", { class: "strip", lang: page.explored.languages[side] });
   for (const { text, weight } of words) {
-    const shaded = element("span", { class: "seen", title: `${text}: ${(100 * weight).toFixed(1)}%` }, text);
-    shaded.style.setProperty("--weight", weight.toFixed(3));
+    const isSeen = weight >= SHOWN;
+    const shaded = element("span", { class: isSeen && "seen", title: `${text}: ${(100 * weight).toFixed(1)}%` }, text);
+    if (isSeen) shaded.style.setProperty("--weight", weight.toFixed(3));
     made.append(shaded, " ");
   }
   return made;
@@ -200,8 +205,8 @@ function earlier(looks, index) {
     const main = one.sentences[largest(one.sentences.map(({ weight }) => weight))];
     const words = seenWords(main.sentence, one.seen, index, false);
     const word = largest(main.words);
-    const summary = element("p", {}, "most of sentence ", element("b", {}, `${main.sentence + 1}`), ` (${percent(main.weight)})`);
-    if (word >= 0) summary.append(", there of ", element("b", {}, `“${words[word]}”`), ` (${percent(main.words[word])})`);
+    const summary = element("p", {}, "mostly sentence ", element("b", {}, `${main.sentence + 1}`), ` (${percent(main.weight)})`);
+    if (word >= 0) summary.append(", in it ", element("b", {}, `“${words[word]}”`), ` (${percent(main.words[word])})`);
     part.append(summary);
     for (const { sentence, weight, words: shares } of one.sentences) {
       const texts = seenWords(sentence, one.seen, index, false);

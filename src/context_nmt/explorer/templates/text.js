@@ -32,8 +32,7 @@ function percent(share) {
 /** Show an explored text in place of the one before. */
 function showText(explored) {
   Object.assign(page, { explored, lines: [], selected: null, isPinned: false, run: explored.runs.length - 1 });
-  document.title = explored.title;
-  byId("title").textContent = explored.title;
+  byId("panel").hidden = false;
   byId("text").replaceChildren(...explored.sentences.map(sentenceBlock));
   if (page.lines.length) page.lines[0].spans[0]?.setAttribute("tabindex", "0");
   showChoices();
