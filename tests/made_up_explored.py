@@ -26,7 +26,7 @@ TRANSLATIONS = {
 
 
 def view(place, title, queries, keys, *, turn=0, window=None):
-    """Two layers of two heads: head 1 looks at the same place, head 2 at the next, in layer 2 at those `turn` further."""
+    """Two layers of two heads: head 1 looks at the same place, head 2 at the next one, layer 2 `turn` further."""
     words, count = len(queries), len(keys) + 1
     weights = np.zeros((2, 2, words, count))
     for layer in range(2):
@@ -56,9 +56,7 @@ def earlier(number, source):
     words = [np.zeros((len(source), len(text.split()))) for text in SOURCES[:number]]
     for matrix in words:
         matrix[:, -2], matrix[:, 0] = 0.9, 0.1
-    return [
-        Earlier(title="After the encoder", own="source", seen="source", first=0, sentences=shares, words=words)
-    ]
+    return [Earlier(title="After the encoder", own="source", seen="source", first=0, sentences=shares, words=words)]
 
 
 def translated(name, number):
@@ -68,7 +66,10 @@ def translated(name, number):
     if name == "silent-1":
         return Translated(target=target)
     if name == "plain-1":
-        views = [view("encoder", "Encoder, self-attention", source, source), view("cross", "Cross-attention", target, source)]
+        views = [
+            view("encoder", "Encoder, self-attention", source, source),
+            view("cross", "Cross-attention", target, source),
+        ]
         return Translated(target=target, scores=scores, views=views)
     if name == "masked-1":
         views = [view("cross", "Cross-attention", target, source, window=1)]
@@ -95,7 +96,9 @@ def explored(**changes):
         Sentence(line=number + 7, source=source.split(), reference=reference.split())
         for number, (source, reference) in enumerate(zip(SOURCES, REFERENCES, strict=True))
     ]
-    candidates = [Candidate(text=text.split(), correct=number == 0) for number, text in enumerate(("es sank", "er sank"))]
+    candidates = [
+        Candidate(text=text.split(), correct=number == 0) for number, text in enumerate(("es sank", "er sank"))
+    ]
     last = sentences[-1]
     sentences[-1] = Sentence(line=last.line, source=last.source, reference=last.reference, candidates=candidates)
     values = {

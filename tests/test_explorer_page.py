@@ -4,6 +4,7 @@ import pytest
 from made_up_explored import SELECTED, SOURCES, explored
 
 from context_nmt.explorer.page import write_explorer
+from context_nmt.report.cells import DASH
 
 pytestmark = pytest.mark.slow
 WIDE, NARROW = {"width": 1300, "height": 900}, {"width": 600, "height": 900}
@@ -115,8 +116,8 @@ def test_differences_and_outcomes_are_marked(opened):
     assert labels == ["source", "reference", "✗ Plain", "✓ Aware", "✓ Masked", "Silent"]
     rows = page.locator("#sentence-3 .candidates tr").all_inner_texts()
     assert [row.split("\t") for row in rows[1:]] == [
-        ["✓ es sank", "-4.50", "chosen -1.50", "chosen -1.00", "–"],
-        ["✗ er sank", "chosen -3.25", "-2.75", "-2.00", "–"],
+        ["✓ es sank", "-4.50", "chosen -1.50", "chosen -1.00", DASH],
+        ["✗ er sank", "chosen -3.25", "-2.75", "-2.00", DASH],
     ]
 
 

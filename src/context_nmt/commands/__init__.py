@@ -1,7 +1,6 @@
 """The commands of `context-nmt`, one file each; a command loads the libraries it needs when it is called."""
 
 from context_nmt.command_line import application
-from context_nmt.commands.attention import attention
 from context_nmt.commands.cancel import cancel
 from context_nmt.commands.check import check
 from context_nmt.commands.compare import compare
@@ -30,7 +29,6 @@ app = application(
     describe,
     show,
     serve,
-    attention,
     export,
     help="""Run experiments in machine translation with context, and use the trained models.
 

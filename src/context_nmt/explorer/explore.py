@@ -54,6 +54,11 @@ class Text:
     lines: Sequence[int] | None = None  # of each sentence, from 1; None = 1, 2, …
     candidates: Sequence[Ids] = ()  # translations of the last sentence to score, the right one first
 
+    def last_sentence(self) -> "Text":
+        """Return the text without the sentences before the last."""
+        references, lines = self.references and self.references[-1:], self.lines and self.lines[-1:]
+        return replace(self, sources=self.sources[-1:], references=references, lines=lines, documents=None)
+
 
 def load_systems(experiment: Experiment, runs: Sequence[str], corpus: BinarizedCorpus, device: str) -> list[System]:
     """Load runs, named VARIANT-SEED; raise UserError for unknown ones, and for vocabularies unlike the corpus's."""
