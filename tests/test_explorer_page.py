@@ -72,7 +72,7 @@ def test_layers_and_heads_can_be_chosen(opened):
     word(page, 3, 0, 1).hover()
     page.select_option("#layer", "2")
     page.select_option("#head", "2")
-    page.wait_for_function("document.querySelector('article .top')?.textContent.includes('100%')")
+    card(page, "Plain").get_by_text("100%").wait_for()
     assert "local interaction . 100%" in shown(page, "Aware")
     assert "global interaction today 100%" in shown(page, "Aware")
 
@@ -94,7 +94,7 @@ def test_a_word_of_a_translation_leads_to_its_main_source_word(opened):
     assert "seen" in boat.get_attribute("class")
     assert boat.get_attribute("aria-label") == "boat, 72%"
     page.select_option("#run", "0")  # another system's attention in the text
-    page.wait_for_function("document.querySelector('article h3').textContent.startsWith('Plain')")
+    page.locator("article:first-child h3", has_text="Plain").wait_for()
     assert page.locator("#sentence-1 .share").inner_text() == ""
 
 

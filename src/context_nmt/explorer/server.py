@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import os
 import socket
+import traceback
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-import anyio.to_thread
 import numpy as np
 import uvicorn
 from starlette.applications import Starlette
@@ -41,24 +43,24 @@ HEADERS = {
 def serve(experiment: Experiment, runs: Sequence[str], *, port: int, device: str) -> None:
     """Serve the page of these runs, named VARIANT-SEED, until Ctrl-C; port 0 takes a free one.
 
-    Raise UserError for unknown runs and for a port that cannot be had.
+    This ends the process. Raise UserError for unknown runs and for a port that cannot be had.
     """
     with _listener(port) as listener:  # first: loading takes time
         for run in runs:
             weights_of_run(experiment.model(run))
         chain = TextChain(experiment.model(runs[0]) / "text")
         systems = load_systems(experiment, runs, chain.corpus, device)
-        server = uvicorn.Server(
-            uvicorn.Config(
-                application(systems, chain),
-                log_level="warning",
-                server_header=False,
-                timeout_graceful_shutdown=1,  # seconds; a translation that is under way is not waited for
-            )
+        settings = uvicorn.Config(
+            application(systems, chain),
+            log_config=None,
+            log_level="critical",  # _failure says what went wrong
+            server_header=False,
+            timeout_graceful_shutdown=1,  # seconds
         )
         say(f"http://{HOST}:{listener.getsockname()[1]} shows {', '.join(runs)}; Ctrl-C ends it")
         with suppress(KeyboardInterrupt):
-            server.run(sockets=[listener])
+            uvicorn.Server(settings).run(sockets=[listener])
+    os._exit(0)  # without waiting for the thread of a translation that nobody reads any more
 
 
 def _listener(port: int) -> socket.socket:
@@ -66,6 +68,7 @@ def _listener(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
+        listener.listen()
     except OSError as error:
         listener.close()
         raise UserError(f"--port is {port}: {error.strerror}; choose another, or 0 for a free one") from None
@@ -75,7 +78,7 @@ def _listener(port: int) -> socket.socket:
 def application(systems: Sequence[System], chain: TextChain) -> Starlette:
     """Return the page at /, and at /explore the data of a text that it sends; the models serve one text at a time."""
     page = page_text(None, title="What the systems look at", limits=LIMITS)
-    models = asyncio.Lock()
+    models = ThreadPoolExecutor(1, "models")  # one text at a time, while the event loop answers others
 
     async def show_page(_: Request) -> Response:
         return HTMLResponse(page, headers=HEADERS)
@@ -83,8 +86,7 @@ def application(systems: Sequence[System], chain: TextChain) -> Starlette:
     async def explore_text(request: Request) -> Response:
         typed = await _typed(request)
         try:
-            async with models:
-                answer = await anyio.to_thread.run_sync(explored, typed, abandon_on_cancel=True)
+            answer = await asyncio.get_running_loop().run_in_executor(models, explored, typed)
         except UserError as error:
             raise HTTPException(400, str(error)) from None
         return Response(answer, media_type="application/json", headers=HEADERS)
@@ -110,7 +112,7 @@ async def _typed(request: Request) -> str:
             raise HTTPException(413, _too_much())
     try:
         text = json.loads(body)["text"]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         text = None
     if not isinstance(text, str):
         raise HTTPException(400, 'the text must be sent as {"text": "…"}')
@@ -126,6 +128,7 @@ def _error(_: Request, error: Any) -> Response:
 
 
 def _failure(_: Request, error: Exception) -> Response:
+    traceback.print_exception(error)
     return JSONResponse({"error": "this is a bug; the terminal of the server shows it"}, 500, headers=HEADERS)
 
 
