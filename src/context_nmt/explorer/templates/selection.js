@@ -109,22 +109,22 @@ function marksOf(looks, words) {
   const views = shown.own.views.filter(({ view, weights }) => view.place === place && weights);
   const found = views.flatMap(({ view, weights }) =>
     view.keys.map((key, index) => ({
-      span: key.text === undefined ? spanOf(line.sentence + key.sentence, key.side, page.run, key.word) : null,
+      span: isToken(key) ? null : spanOf(line.sentence + key.sentence, key.side, page.run, key.word),
       weight: weights[index] / views.length,
     })),
   );
   const earlier = [shown.own, shown.through].flatMap((one) => one?.earlier ?? []);
   const sentences = earlier.flatMap((one) => one.sentences.map((seen) => ({ ...seen, side: one.seen })));
   for (const { sentence, side, weight, words: shares } of sentences) {
-    shares.forEach((share, word) => found.push({ span: spanOf(sentence, side, page.run, word), weight: share * weight }));
+    shares.forEach((share, word) => {
+      found.push({ span: spanOf(sentence, side, page.run, word), weight: share * weight });
+    });
   }
   return { words: found.filter(({ span, weight }) => span && weight >= SHOWN), sentences, aligned };
 }
 
 function spanOf(sentence, side, run, word) {
-  const wanted = side === "source" ? null : run;
-  const line = page.lines.find((one) => one.sentence === sentence && one.side === side && one.run === wanted);
-  return line?.spans[word];
+  return lineAt(sentence, side, side === "source" ? null : run)?.spans[word];
 }
 
 /** Mark in the text how much each word is looked at; `marks` has lines' shares by word, and sentences' shares. */
