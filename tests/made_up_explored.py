@@ -26,7 +26,7 @@ TRANSLATIONS = {
 
 
 def view(place, title, queries, keys, *, turn=0, window=None):
-    """Two layers of two heads: head 1 looks at the same place, head 2 at the next, in layer 2 at those `turn` further."""
+    """Two layers of two heads: head 1 looks at the same place, head 2 at the next one, layer 2 `turn` further."""
     words, count = len(queries), len(keys) + 1
     weights = np.zeros((2, 2, words, count))
     for layer in range(2):

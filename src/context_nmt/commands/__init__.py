@@ -11,6 +11,7 @@ from context_nmt.commands.merge import merge
 from context_nmt.commands.new import new
 from context_nmt.commands.repro import repro
 from context_nmt.commands.score import score
+from context_nmt.commands.serve import serve
 from context_nmt.commands.show import show
 from context_nmt.commands.status import status
 from context_nmt.commands.translate import translate
@@ -27,6 +28,7 @@ app = application(
     compare,
     describe,
     show,
+    serve,
     export,
     help="""Run experiments in machine translation with context, and use the trained models.
 

@@ -108,7 +108,8 @@ async function look(entry, side, word, choice) {
 function mainSourceWord(looks) {
   const cross = looks.views.find(({ view, weights }) => view.place === "cross" && weights);
   if (!cross) return null;
-  const own = cross.view.keys.map((key, index) => (key.side === "source" && key.sentence === 0 ? cross.weights[index] : -1));
+  const isOwn = (key) => key.side === "source" && key.sentence === 0;
+  const own = cross.view.keys.map((key, index) => (isOwn(key) ? cross.weights[index] : -1));
   const best = largest(own);
   return best < 0 || own[best] < 0 ? null : { word: cross.view.keys[best].word, weight: own[best] };
 }
@@ -117,10 +118,9 @@ function mainSourceWord(looks) {
 async function translationsOf(entry, word, choice) {
   const view = entry.views.find(({ place }) => place === "cross");
   if (!view) return [];
-  const looks = await Promise.all(
-    upTo(entry.target.length).map(async (query) => ({ views: [{ view, weights: await attention(view, query, choice) }] })),
-  );
-  return upTo(looks.length).filter((query) => mainSourceWord(looks[query])?.word === word);
+  const weights = await Promise.all(entry.target.map((_, query) => attention(view, query, choice)));
+  const isTranslation = (query) => mainSourceWord({ views: [{ view, weights: weights[query] }] })?.word === word;
+  return upTo(weights.length).filter(isTranslation);
 }
 
 /** Return the pairs of indices of equal words in two sentences, as many as keep their order. */

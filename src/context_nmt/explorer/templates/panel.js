@@ -2,7 +2,7 @@
 
 // The panel beside the text: what each system's attention, gates and iterations say of the selected word.
 
-const TOP = 3; // words that are named, as in table 1 of Ding et al.
+const MASK = "␣";
 let latest = 0; // the number of the latest selection; an older one is not shown if its numbers arrive late
 
 /** Show the selected word in the panel, and mark in the text what one of the systems looks at. */
@@ -11,6 +11,7 @@ async function showPanel() {
   const ticket = latest;
   byId("selected").replaceChildren(...selectedTitle());
   byId("panel").classList.toggle("empty", !page.selected);
+  byId("run").value = page.run;
   if (!page.selected) {
     byId("cards").replaceChildren();
     markText({ words: [], sentences: [], aligned: [] });
@@ -19,10 +20,12 @@ async function showPanel() {
   const { line } = page.selected;
   const words = counterparts();
   const looks = await Promise.all(
-    page.explored.runs.map((run, index) => (words[index] < 0 ? null : lookThrough(run.sentences[line.sentence], line.side, words[index]))),
+    page.explored.runs.map((run, index) => lookThrough(run.sentences[line.sentence], line.side, words[index])),
   );
   if (ticket !== latest) return;
-  byId("cards").replaceChildren(...looks.map(card));
+  const cards = looks.map(card);
+  const [marked] = cards.splice(page.run, 1);
+  byId("cards").replaceChildren(marked, ...cards);
   markText(marksOf(looks, words));
   byId("said").textContent = spoken(looks[page.run]);
 }
@@ -30,45 +33,55 @@ async function showPanel() {
 function selectedTitle() {
   if (!page.selected) return ["Point at a word"];
   const { line, word } = page.selected;
-  const where = line.side === "source" ? "source" : line.run === null ? "reference" : page.explored.runs[line.run].label;
-  const rest = `${where}, sentence ${line.sentence + 1}${page.isPinned ? ", pinned" : ""}`;
-  return [element("b", { lang: page.explored.languages[line.side] }, `“${line.words[word]}”`), ` ${rest}`];
+  const text = line.side === "source" ? "source" : "reference";
+  const where = line.run === null ? text : page.explored.runs[line.run].label;
+  const rest = ` ${where}, sentence ${line.sentence + 1}${page.isPinned ? ", pinned" : ""}`;
+  return [bold(`“${line.words[word]}”`, { lang: page.explored.languages[line.side] }), rest];
 }
 
-/** Return what a run shows for a word; for a target word, also for the source word that it looks at most. */
+/** Return what a run shows for a word and, for a target word, for its main source word; null if there is no word. */
 async function lookThrough(entry, side, word) {
+  if (word < 0) return null;
   const own = await look(entry, side, word, page.choice);
-  if (side === "source") return { own, main: null, through: null, translations: await translationsOf(entry, word, page.choice) };
-  const main = mainSourceWord(own);
-  return { own, main, through: main && (await look(entry, "source", main.word, page.choice)), translations: [] };
+  const main = side === "target" ? mainSourceWord(own) : null;
+  const through = main && (await look(entry, "source", main.word, page.choice));
+  return { own, main, through, translations: side === "source" ? await translationsOf(entry, word, page.choice) : [] };
 }
 
 /** Return the panel's part of one run. */
 function card(looks, index) {
-  const { runs } = page.explored;
   const { sentence, side } = page.selected.line;
-  const entry = runs[index].sentences[sentence];
-  const isMarked = index === page.run && runs.length > 1;
-  const made = element("article", { class: isMarked ? "marked" : null }, cardTitle(looks, index));
+  const entry = page.explored.runs[index].sentences[sentence];
+  const made = element("article", {}, cardTitle(looks, index));
   if (![entry.views, entry.gates, entry.earlier].some((shown) => shown.length)) {
     made.append(element("p", { class: "quiet" }, "This system shows nothing of its attention."));
   } else if (!looks) {
     made.append(element("p", { class: "quiet" }, "Its translation has no such word."));
   } else if (side === "source") {
-    made.append(...encoderParts(looks.own, index));
+    made.append(...earlier(looks.own, index), ...views(looks.own, index, "encoder"), ...gates(looks.own));
   } else {
-    made.append(...views(looks.own, index, "cross"), ...gates(looks.own), ...earlier(looks.own, index));
-    if (looks.main) {
-      const { word, weight } = looks.main;
-      const text = page.explored.sentences[sentence].source[word];
-      const title = element("h4", {}, "and its main source word, ", element("b", {}, `“${text}”`), ` (${percent(weight)})`);
-      made.append(element("div", { class: "through" }, title, ...encoderParts(looks.through, index)));
-    }
-    const others = views(looks.own, index, "decoder");
-    if (others.length) made.append(folded("decoder", "Attention to its own translation", others));
+    made.append(...views(looks.own, index, "cross"), ...earlier(looks.own, index), ...gates(looks.own));
+    if (looks.main) made.append(inTheEncoder(looks, index));
+    made.append(...simpleFolded("decoder", looks.own, index));
   }
   if (entry.iterations) made.append(iterations(entry.iterations));
   return made;
+}
+
+/** Return what the encoder does with the main source word of a target word. */
+function inTheEncoder({ main, through }, index) {
+  const text = page.explored.sentences[page.selected.line.sentence].source[main.word];
+  const share = ` (${percent(main.weight)})`;
+  const title = element("h4", {}, "in the encoder, its main source word ", bold(`“${text}”`), share);
+  const attentions = simpleFolded("encoder", through, index);
+  return element("div", { class: "through" }, title, ...earlier(through, index), ...attentions, ...gates(through));
+}
+
+/** Return the attentions at a place; a single one is folded, since it is seldom what a reader looks for. */
+function simpleFolded(place, looks, index) {
+  const found = looks.views.filter(({ view }) => view.place === place);
+  const parts = views(looks, index, place);
+  return found.length === 1 ? [folded(place, found[0].view.title, parts)] : parts;
 }
 
 function cardTitle(looks, index) {
@@ -76,24 +89,15 @@ function cardTitle(looks, index) {
   const { sentence, side } = page.selected.line;
   const { target } = runs[index].sentences[sentence];
   const title = element("h3", {}, runs[index].label);
-  const words = side === "target" ? (looks ? [target[looks.own.word]] : []) : (looks?.translations ?? []).map((word) => target[word]);
-  if (words.length) title.append(": ", element("b", { lang: languages.target }, `“${words.join(" ")}”`));
-  if (runs.length === 1) return title;
-  const radio = element("input", { type: "radio", name: "marked", checked: index === page.run ? "" : null });
-  radio.addEventListener("change", () => {
-    page.run = index;
-    showPanel();
-  });
-  return element("header", {}, title, element("label", {}, radio, " mark in the text"));
-}
-
-function encoderParts(looks, index) {
-  return [...earlier(looks, index), ...views(looks, index, "encoder"), ...gates(looks)];
+  const words = side === "target" ? (looks ? [looks.own.word] : []) : (looks?.translations ?? []);
+  const texts = words.map((word) => target[word]).join(" ");
+  if (texts) title.append(": ", bold(`“${texts}”`, { lang: languages.target }));
+  return title;
 }
 
 /** Return the words of a view's key: of the source, of the run's translation, or a unit such as </s>. */
 function keyText(key, index) {
-  if (key.text !== undefined) return key.text;
+  if (isToken(key)) return key.text;
   const number = page.selected.line.sentence + key.sentence;
   return seenWords(number, key.side, index, key.sentence === 0)[key.word] ?? "?";
 }
@@ -116,7 +120,9 @@ function views(looks, index, place) {
       return part;
     }
     const texts = view.keys.map((key) => keyText(key, index));
-    part.append(topWords(texts.map((text, key) => ({ text: withDistance(text, view.keys[key]), weight: weights[key] }))));
+    const isItself = (key) => view.place !== "cross" && key.sentence === 0 && key.word === looks.word;
+    const named = view.keys.map((key, place) => (isItself(key) ? "itself" : withDistance(texts[place], key)));
+    part.append(topWords(named.map((text, place) => ({ text, weight: weights[place] }))));
     part.append(...strips(view, texts, weights));
     if (window) part.append(windowNote(window, texts));
     return part;
@@ -128,39 +134,27 @@ function withDistance(text, key) {
   return key.sentence ? `${text} (${-key.sentence} back)` : text;
 }
 
-/** Return the words with the largest weights, with their shares. */
-function topWords(words) {
-  const top = [...words].sort((one, other) => other.weight - one.weight).slice(0, TOP);
-  const items = top.map(({ text, weight }) => element("li", {}, element("b", {}, text), ` ${percent(weight)}`));
-  return element("ol", { class: "top" }, ...items);
-}
-
 /** Return the sentences that a view attends to, shaded by weight; earlier ones have their share in front. */
 function strips(view, texts, weights) {
   const groups = [];
   view.keys.forEach((key, index) => {
     const last = groups[groups.length - 1];
-    const isSame = last && (key.text !== undefined || (last.key.sentence === key.sentence && last.key.side === key.side));
-    if (isSame) last.words.push(index);
-    else groups.push({ key, words: [index] });
+    const isSame = last && last.key.sentence === key.sentence && last.key.side === key.side;
+    if (!last || !(isSame || isToken(key) || isToken(last.key))) {
+      groups.push({ key, words: [index] });
+      return;
+    }
+    last.words.push(index);
+    if (isToken(last.key)) last.key = key;
   });
   return groups.map(({ key, words }) => {
-    const made = strip(words.map((index) => ({ text: texts[index], weight: weights[index] })), key.side ?? view.queries);
+    const shaded = words.map((index) => ({ text: texts[index], weight: weights[index] }));
+    const made = strip(shaded, key.side ?? view.queries);
     if (!key.sentence) return made;
     const share = percent(sum(words.map((index) => weights[index])));
     made.prepend(element("span", { class: "quiet" }, `${-key.sentence} back, ${share}: `));
     return made;
   });
-}
-
-function strip(words, side) {
-  const made = element("p", { class: "strip", lang: page.explored.languages[side] });
-  for (const { text, weight } of words) {
-    const shaded = element("span", { class: "seen", title: `${text}: ${(100 * weight).toFixed(1)}%` }, text);
-    shaded.style.setProperty("--weight", weight.toFixed(3));
-    made.append(shaded, " ");
-  }
-  return made;
 }
 
 function windowNote({ size, center, count, of }, texts) {
@@ -172,7 +166,7 @@ function windowNote({ size, center, count, of }, texts) {
 function gates(looks) {
   if (!looks.gates.length) return [];
   const layers = [...new Set(looks.gates.flatMap((gate) => gate.layers))].sort((one, other) => one - other);
-  const head = element("tr", {}, element("th", {}, "gates"), ...layers.map((layer) => element("th", {}, `layer ${layer}`)));
+  const head = headRow("gates", ...layers.map((layer) => `layer ${layer}`));
   const rows = looks.gates.map((gate) => {
     const cells = layers.map((layer) => {
       const place = gate.layers.indexOf(layer);
@@ -181,12 +175,6 @@ function gates(looks) {
     return element("tr", {}, element("td", {}, gate.title), ...cells);
   });
   return [element("div", { class: "scroll" }, element("table", { class: "gates" }, head, ...rows))];
-}
-
-function bar(share) {
-  const made = element("i", { class: "bar" });
-  made.style.setProperty("--weight", share.toFixed(3));
-  return [made, percent(share)];
 }
 
 /** Return the previous sentences that a word looked at, with a summary of the most important one. */
@@ -200,8 +188,8 @@ function earlier(looks, index) {
     const main = one.sentences[largest(one.sentences.map(({ weight }) => weight))];
     const words = seenWords(main.sentence, one.seen, index, false);
     const word = largest(main.words);
-    const summary = element("p", {}, "most of sentence ", element("b", {}, `${main.sentence + 1}`), ` (${percent(main.weight)})`);
-    if (word >= 0) summary.append(", there of ", element("b", {}, `“${words[word]}”`), ` (${percent(main.words[word])})`);
+    const summary = element("p", {}, "mostly sentence ", bold(`${main.sentence + 1}`), ` (${percent(main.weight)})`);
+    if (word >= 0) summary.append(", in it ", bold(`“${words[word]}”`), ` (${percent(main.words[word])})`);
     part.append(summary);
     for (const { sentence, weight, words: shares } of one.sentences) {
       const texts = seenWords(sentence, one.seen, index, false);
@@ -213,24 +201,17 @@ function earlier(looks, index) {
   });
 }
 
-/** Return the translations of a masked model's iterations, with the words that changed; iterations without one are left out. */
+/** Return what a masked model had after each iteration, with the words that changed; where none did, it is left out. */
 function iterations(texts) {
   const items = texts.flatMap((words, number) => {
-    const before = number ? texts[number - 1] : [];
+    const before = number ? texts[number - 1] : words;
     const counterparts = align(words, before);
-    const changed = words.map((word, index) => before[counterparts[index]] !== word);
-    if (number && !changed.includes(true) && before.length === words.length) return [];
-    const text = words.flatMap((word, index) => [number && changed[index] ? element("mark", {}, word) : word, " "]);
-    return [element("li", { value: number + 1, lang: page.explored.languages.target }, ...text)];
+    const isNew = words.map((word, index) => before[counterparts[index]] !== word);
+    if (number && !isNew.includes(true) && before.length === words.length) return [];
+    const marked = words.map((word, index) => (isNew[index] && word !== MASK ? element("mark", {}, word) : word));
+    const text = marked.flatMap((word) => [word, " "]);
+    return [element("li", { value: number, lang: page.explored.languages.target }, ...text)];
   });
-  const rest = items.length < texts.length ? `; ${items.length - 1} of them changed a word` : "";
-  return folded("iterations", `${texts.length} iterations${rest}`, [element("ol", { class: "iterations" }, ...items)]);
-}
-
-const unfolded = new Set(); // kinds of details that the reader has opened; they stay open for the next word
-
-function folded(kind, title, children) {
-  const made = element("details", { open: unfolded.has(kind) ? "" : null }, element("summary", {}, title), ...children);
-  made.addEventListener("toggle", () => (made.open ? unfolded.add(kind) : unfolded.delete(kind)));
-  return made;
+  const title = `${texts.length - 1} iterations, ${items.length - 1} with a change; ${MASK} is predicted again`;
+  return folded("iterations", title, [element("ol", { class: "iterations" }, ...items)]);
 }

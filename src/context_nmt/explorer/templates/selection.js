@@ -109,22 +109,22 @@ function marksOf(looks, words) {
   const views = shown.own.views.filter(({ view, weights }) => view.place === place && weights);
   const found = views.flatMap(({ view, weights }) =>
     view.keys.map((key, index) => ({
-      span: key.text === undefined ? spanOf(line.sentence + key.sentence, key.side, page.run, key.word) : null,
+      span: isToken(key) ? null : spanOf(line.sentence + key.sentence, key.side, page.run, key.word),
       weight: weights[index] / views.length,
     })),
   );
   const earlier = [shown.own, shown.through].flatMap((one) => one?.earlier ?? []);
   const sentences = earlier.flatMap((one) => one.sentences.map((seen) => ({ ...seen, side: one.seen })));
   for (const { sentence, side, weight, words: shares } of sentences) {
-    shares.forEach((share, word) => found.push({ span: spanOf(sentence, side, page.run, word), weight: share * weight }));
+    shares.forEach((share, word) => {
+      found.push({ span: spanOf(sentence, side, page.run, word), weight: share * weight });
+    });
   }
-  return { words: found.filter(({ span }) => span), sentences, aligned };
+  return { words: found.filter(({ span, weight }) => span && weight >= SHOWN), sentences, aligned };
 }
 
 function spanOf(sentence, side, run, word) {
-  const wanted = side === "source" ? null : run;
-  const line = page.lines.find((one) => one.sentence === sentence && one.side === side && one.run === wanted);
-  return line?.spans[word];
+  return lineAt(sentence, side, side === "source" ? null : run)?.spans[word];
 }
 
 /** Mark in the text how much each word is looked at; `marks` has lines' shares by word, and sentences' shares. */
@@ -159,17 +159,30 @@ function spoken(looks) {
   return order.slice(0, TOP).map((key) => `${texts[key]} ${percent(shown.weights[key])}`).join(", ");
 }
 
-/** Fill the choices of layer and head with those that any system has. */
+/** Fill the choices of layer, head and system with those that there are. */
 function showChoices() {
-  const views = page.explored.runs.flatMap((run) => run.sentences.flatMap((entry) => entry.views));
-  const counts = { layer: Math.max(0, ...views.flatMap((view) => view.layers)), head: Math.max(0, ...views.map((view) => view.heads)) };
-  for (const [name, count] of Object.entries(counts)) {
-    const options = upTo(count).map((number) => element("option", { value: number + 1 }, `${name} ${number + 1}`));
-    byId(name).replaceChildren(element("option", { value: "" }, `all ${name}s`), ...options);
+  const { runs } = page.explored;
+  const views = runs.flatMap((run) => run.sentences.flatMap((entry) => entry.views));
+  page.choice = { layer: null, head: null };
+  for (const [name, numbers] of [
+    ["layer", views.flatMap((view) => view.layers)],
+    ["head", views.map((view) => view.heads)],
+  ]) {
+    const options = upTo(Math.max(0, ...numbers)).map((number) => option(number + 1, `${name} ${number + 1}`));
+    byId(name).replaceChildren(option("", `mean of ${name}s`), ...options);
     byId(name).onchange = () => {
       page.choice[name] = byId(name).value ? Number(byId(name).value) : null;
       showPanel();
     };
   }
-  page.choice = { layer: null, head: null };
+  byId("run").replaceChildren(...runs.map((run, index) => option(index, `in the text: ${run.label}`)));
+  byId("run").hidden = runs.length < 2;
+  byId("run").onchange = () => {
+    page.run = Number(byId("run").value);
+    showPanel();
+  };
+}
+
+function option(value, text) {
+  return element("option", { value }, text);
 }

@@ -4,7 +4,7 @@
 
 const page = {
   explored: null, // the data; explorer/data.py describes it
-  lines: [], // of the text, from top to bottom: {sentence, side, run, words, spans}; run is null for source and reference
+  lines: [], // from top to bottom: {sentence, side, run, words, spans}; run is null for source and reference
   selected: null, // {line, word}
   isPinned: false, // whether the selection stays while the pointer moves on
   run: 0, // whose attention is marked in the text
@@ -29,11 +29,24 @@ function percent(share) {
   return share > 0 && share < 0.01 ? "<1%" : `${Math.round(100 * share)}%`;
 }
 
+/** Return a row of headings. */
+function headRow(...texts) {
+  return element("tr", {}, ...texts.map((text) => element("th", {}, text)));
+}
+
+function bold(text, attributes = {}) {
+  return element("b", attributes, text);
+}
+
+/** Return the line of a sentence; the source and the reference have the run null. */
+function lineAt(sentence, side, run) {
+  return page.lines.find((line) => line.sentence === sentence && line.side === side && line.run === run);
+}
+
 /** Show an explored text in place of the one before. */
 function showText(explored) {
   Object.assign(page, { explored, lines: [], selected: null, isPinned: false, run: explored.runs.length - 1 });
-  document.title = explored.title;
-  byId("title").textContent = explored.title;
+  byId("panel").hidden = false;
   byId("text").replaceChildren(...explored.sentences.map(sentenceBlock));
   if (page.lines.length) page.lines[0].spans[0]?.setAttribute("tabindex", "0");
   showChoices();
@@ -41,7 +54,7 @@ function showText(explored) {
   const start = explored.select;
   if (start) {
     const run = start.side === "source" ? null : start.run;
-    const line = page.lines.find((one) => one.sentence === start.sentence && one.side === start.side && one.run === run);
+    const line = lineAt(start.sentence, start.side, run);
     page.run = start.run;
     if (line) select(line, start.word, { pin: true });
   }
@@ -50,10 +63,11 @@ function showText(explored) {
 function sentenceBlock(sentence, number) {
   const { runs } = page.explored;
   const translations = runs.map((run) => run.sentences[number].target);
+  const place = sentence.line === number + 1 ? null : element("small", {}, `line ${sentence.line}`);
   const block = element(
     "section",
     { id: `sentence-${number + 1}` },
-    element("h2", {}, `${number + 1} `, element("small", {}, `line ${sentence.line}`), element("span", { class: "share" })),
+    element("h2", {}, `${number + 1} `, place, element("span", { class: "share" })),
     lineOf({ sentence: number, side: "source", run: null, words: sentence.source }, "source"),
   );
   if (sentence.reference) {
@@ -121,12 +135,14 @@ function verdict(number, run) {
   const { scores } = page.explored.runs[run].sentences[number];
   if (!candidates || !scores) return null;
   const isRight = candidates[largest(scores)].correct;
-  return element("b", { class: isRight ? "right" : "wrong", title: isRight ? "chooses the correct one" : "chooses a wrong one" }, isRight ? "✓ " : "✗ ");
+  return isRight
+    ? element("b", { class: "right", title: "chooses the correct candidate" }, "✓ ")
+    : element("b", { class: "wrong", title: "chooses a wrong candidate" }, "✗ ");
 }
 
 function candidatesTable(candidates, number) {
   const { runs, languages } = page.explored;
-  const head = element("tr", {}, element("th", {}, "candidates"), ...runs.map((run) => element("th", {}, run.label)));
+  const head = headRow("candidates, with their log-probabilities", ...runs.map((run) => run.label));
   const rows = candidates.map((candidate, index) => {
     const scores = runs.map(({ sentences }) => {
       const { scores } = sentences[number];
