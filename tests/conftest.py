@@ -24,7 +24,7 @@ def ctrl_c():
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # playwright keeps an event loop running in this thread, where others then cannot
 def chromium():
     """A browser without a window, with a method `new_page`; a test that needs one skips where it is not installed."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -1,5 +1,11 @@
 """The explorer's page in a browser: what a word selected by pointer or keyboard shows, and that nothing is fetched."""
 
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from made_up_explored import SELECTED, SOURCES, explored
 
@@ -7,6 +13,8 @@ from context_nmt.explorer.page import write_explorer
 from context_nmt.report.cells import DASH
 
 pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[1]
+PICTURES = os.environ.get("PICTURES")  # the folder for those of the guide
 WIDE, NARROW = {"width": 1300, "height": 900}, {"width": 600, "height": 900}
 
 
@@ -193,3 +201,68 @@ def test_a_long_document_opens(opened, tmp_path):
     page.wait_for_selector("article")
     assert page.locator("section").count() == 60
     assert SOURCES[0].split()[1] in page.locator("#selected").inner_text()
+
+
+taking_pictures = pytest.mark.skipif(not PICTURES, reason="`make pictures` takes them, from the default experiment")
+
+
+def show(path, *arguments):
+    command = [sys.executable, "-m", "context_nmt", "show", *arguments, "--device", "cpu", "--output", str(path)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return path.as_uri()
+
+
+def take(page, name):
+    path = Path(PICTURES, f"{name}.png")
+    page.screenshot(path=path)
+    assert path.stat().st_size < 150_000
+
+
+@taking_pictures
+def test_pictures_of_a_pronoun(opened, tmp_path):
+    url = show(tmp_path / "page.html", "transformer-1", "han_encoder-1", "--document", "22")
+    page = opened(url, viewport=WIDE | {"height": 760})
+    page.locator("#sentence-4 .translation").nth(1).locator(".pronoun").first.click()
+    page.wait_for_selector("article")
+    take(page, "explorer-pronoun")
+
+
+@taking_pictures
+def test_pictures_of_a_sense(opened, tmp_path):
+    url = show(tmp_path / "page.html", "transformer-1", "dual_context_encoder-1", "--test", "senses", "--sentence", "1")
+    page = opened(url, viewport=WIDE | {"height": 540})
+    page.locator(".translation .aligned:not(.selected)").click()
+    page.locator("article:first-child h3", has_text="Enc-DC").wait_for()
+    take(page, "explorer-sense")
+
+
+@taking_pictures
+def test_pictures_of_iterations(opened, tmp_path):
+    url = show(tmp_path / "page.html", "ccan-1", "--document", "3", "--sentences", "2")
+    page = opened(url, viewport=WIDE | {"height": 760})
+    word(page, 2, 2, 2).click()
+    page.locator("details", has_text="iterations").last.locator("summary").click()
+    take(page, "explorer-iterations")
+
+
+@taking_pictures
+def test_pictures_of_a_typed_text(opened):
+    command = [sys.executable, "-m", "context_nmt", "serve", "transformer-1", "han_encoder-1", "--port", "0"]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as served:
+        page = opened(re.search(r"http://[\d.:]+", served.stderr.readline())[0], viewport=NARROW | {"height": 1040})
+        page.fill("#typed", "The farmer sold the old boat.\nIt was beautiful.")
+        page.click("button")
+        page.locator("#sentence-2 .translation").nth(1).locator(".word").first.click()
+        page.wait_for_selector("article")
+        page.evaluate("scrollTo(0, 0)")
+        take(page, "explorer-serve")
+        served.terminate()
+
+
+@taking_pictures
+def test_pictures_of_plots(opened, tmp_path):
+    subprocess.run(["dvc", "plots", "show", "--out", str(tmp_path)], cwd=ROOT, check=True)
+    page = opened((tmp_path / "index.html").as_uri(), viewport={"width": 1000, "height": 780})
+    page.locator("canvas").nth(3).wait_for()
+    page.failures.clear()  # vega says its versions
+    take(page, "plots")

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
 
@@ -83,8 +84,14 @@ async def ask(application, path, text=None, *, body=None, **headers):
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:]).decode()
 
 
+def run(coroutine):
+    """Run it in a thread of its own, since the browser has an event loop in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
+
+
 def asked(application, path, *arguments, **options):
-    return asyncio.run(ask(application, path, *arguments, **options))
+    return run(ask(application, path, *arguments, **options))
 
 
 def test_a_text_is_translated_by_all_systems_document_by_document(application):
@@ -167,7 +174,7 @@ def test_a_second_reader_waits_while_the_page_can_be_had(application, monkeypatc
         released.set()
         return await asyncio.gather(first, second)
 
-    assert [json.loads(answer)["title"] for _, answer in asyncio.run(both())] == ["1", "2"]
+    assert [json.loads(answer)["title"] for _, answer in run(both())] == ["1", "2"]
 
 
 def test_a_bug_is_said_on_the_page_and_in_the_terminal(application, monkeypatch, capsys):

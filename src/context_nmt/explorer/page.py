@@ -8,7 +8,14 @@ from markupsafe import Markup
 from context_nmt.explorer.data import Explored, to_json
 from context_nmt.files import replacing
 
-SCRIPTS = ("numbers.js", "text.js", "selection.js", "pieces.js", "panel.js", "start.js")  # each uses names of those before it
+SCRIPTS = (
+    "numbers.js",
+    "text.js",
+    "selection.js",
+    "pieces.js",
+    "panel.js",
+    "start.js",
+)  # in one scope
 
 
 def write_explorer(path: Path, explored: Explored) -> None:
