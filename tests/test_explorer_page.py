@@ -4,8 +4,10 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from made_up_explored import SELECTED, SOURCES, explored
 
@@ -114,6 +116,32 @@ def test_words_that_have_no_counterpart_say_so(opened):
     assert "has no such word" in shown(page, "Plain")
 
 
+def test_a_system_that_joins_sentences_shows_those_before(opened, tmp_path):
+    page = explored()
+    run = page.runs[0]
+    cross = run.sentences[2].views[1]
+    before = [{"sentence": -1, "side": "source", "word": number} for number in range(5)]
+    keys = [*before, {"text": "<break>"}, *cross.keys]
+    weights = np.zeros((2, 2, 4, len(keys)))
+    weights[..., 1], weights[..., 6] = 0.25, 0.75
+    joined = replace(run.sentences[2], views=[replace(cross, keys=keys, weights=weights)])
+    runs = [replace(run, sentences=[*run.sentences[:2], joined]), page.runs[1]]
+    write_explorer(tmp_path / "page.html", replace(page, runs=runs))
+    page = opened((tmp_path / "page.html").as_uri())
+    word(page, 3, 2, 1).hover()
+    page.wait_for_selector("article")
+    assert "it 75% cat (1 back) 25% 1 back, 25%: the cat is old . <break> it sank" in shown(page, "Plain")
+    assert word(page, 2, 0, 1).get_attribute("aria-label") == "cat, 25%"
+
+
+def test_seeds_of_a_variant_have_names_of_their_own(opened, tmp_path):
+    page = explored()
+    runs = [replace(run, label="Same") for run in page.runs[:2]]
+    write_explorer(tmp_path / "page.html", replace(page, runs=runs))
+    labels = opened((tmp_path / "page.html").as_uri()).locator("#sentence-1 .label").all_inner_texts()
+    assert labels == ["source", "reference", "plain-1", "aware-1"]
+
+
 def test_differences_and_outcomes_are_marked(opened):
     page = opened()
     assert page.locator("#sentence-3 .unlike-reference").all_inner_texts() == ["er", "sie"]
@@ -193,7 +221,7 @@ def test_a_long_document_opens(opened, tmp_path):
     texts = explored()
     long = explored(
         sentences=texts.sentences[:1] * 60,
-        runs=[type(run)(name=run.name, label=run.label, sentences=run.sentences[:1] * 60) for run in texts.runs[:2]],
+        runs=[replace(run, sentences=run.sentences[:1] * 60) for run in texts.runs[:2]],
     )
     write_explorer(tmp_path / "page.html", long)
     page = opened((tmp_path / "page.html").as_uri())

@@ -45,6 +45,11 @@ function lineAt(sentence, side, run) {
 
 /** Show an explored text in place of the one before. */
 function showText(explored) {
+  const labels = explored.runs.map((run) => run.label);
+  explored.runs.forEach((run) => {
+    const isAlone = labels.indexOf(run.label) === labels.lastIndexOf(run.label);
+    if (!isAlone) run.label = run.name; // other seeds of the variant have the same label
+  });
   Object.assign(page, { explored, lines: [], selected: null, isPinned: false, run: explored.runs.length - 1 });
   byId("panel").hidden = false;
   byId("text").replaceChildren(...explored.sentences.map(sentenceBlock));
