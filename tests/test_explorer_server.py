@@ -153,11 +153,11 @@ def test_only_the_names_of_this_machine_are_answered(application, host):
 
 
 def test_a_second_reader_waits_while_the_page_can_be_had(application, monkeypatch):
-    started, released, running = threading.Event(), threading.Event(), []
+    started, both_started, released, running = threading.Event(), threading.Event(), threading.Event(), []
 
     def slow(systems, text, corpus):
         running.append(len(text.sources))
-        started.set()
+        (both_started if started.is_set() else started).set()
         assert released.wait(60)
         assert running.pop() == len(text.sources)
         assert not running
@@ -170,6 +170,7 @@ def test_a_second_reader_waits_while_the_page_can_be_had(application, monkeypatc
         await asyncio.to_thread(started.wait, 60)
         second = asyncio.create_task(ask(application, "/explore", "1\n2"))
         status, _ = await ask(application, "/")
+        assert not await asyncio.to_thread(both_started.wait, 1)
         assert (status, first.done(), second.done(), running) == (200, False, False, [1])
         released.set()
         return await asyncio.gather(first, second)
