@@ -438,6 +438,7 @@ CONTEXT = {"source": ["1", "2"], "target": ["1 2", "2 1"]}
 ITEMS = [
     {"source": "3", "right": "3 3", "wrong": ["3 1", "3 2"], "context": {"source": [], "target": []}},
     {"source": "4", "right": "3 2", "wrong": ["3 3"], "context": CONTEXT},
+    {"source": "5", "right": "4 4", "wrong": ["4 5"], "context": {"source": [], "target": []}},
 ]
 
 
@@ -500,15 +501,14 @@ def test_sentences_are_those_of_a_document_or_up_to_one(experiment, wanted, titl
 
 
 def test_a_word_chooses_the_first_sentence_with_it(experiment):
-    lines = {
-        side: [line.split() for line in read_lines(experiment.subwords / f"valid.{side}")] for side in ("xx", "yy")
-    }
-    firsts = [[next(i for i, words in enumerate(lines[side]) if word in words) for side in lines] for word in "012345"]
-    assert any(first > of_reference for first, of_reference in firsts)
-    for word, (_, of_reference) in zip("012345", firsts, strict=True):
-        assert text_of(experiment, word=word).title == f"valid, sentence {of_reference + 1}"
+    references = read_lines(experiment.subwords / "valid.yy")
+    word = references[7].split()[0]
+    first = next(number for number, line in enumerate(references, start=1) if word in line.split())
+    assert text_of(experiment, word=word).title == f"valid, sentence {first}"
     item = text_of(experiment, test="choices", word="2")
     assert (item.title, len(item.sources)) == ("choices, item 2", 3)
+    assert text_of(experiment, test="choices", word="4").title == "choices, item 3"  # 4 is the source of item 2
+    assert text_of(experiment, test="choices", word="5").title == "choices, item 3"  # no reference has it
 
 
 def test_a_page_of_every_kind_of_system_has_its_document(experiment, tmp_path):
@@ -603,7 +603,7 @@ def test_the_wanted_word_is_selected(targets, word, expected):
         (["plain-1"], {"document": 15}, "--document is 15; valid has the documents 1 to 14"),
         (["plain-1"], {"document": 0}, "--document is 0; valid has the documents 1 to 14"),
         (["plain-1"], {"sentence": 41}, "--sentence is 41; valid has the sentences 1 to 40"),
-        (["plain-1"], {"test": "choices", "sentence": 3}, "--sentence is 3; choices has the items 1 to 2"),
+        (["plain-1"], {"test": "choices", "sentence": 4}, "--sentence is 4; choices has the items 1 to 3"),
         (["plain-1"], {"document": 1, "sentence": 1}, "--document is 1 and --sentence 1; choose one"),
         (["plain-1"], {"word": "w"}, "--word is w, which no reference or source of valid has"),
         (["plain-1"], {"word": "w", "sentence": 3}, "--word is w, which valid, sentence 3 has neither"),
