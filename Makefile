@@ -26,7 +26,7 @@ PYTEST := OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile --no-loadsco
 
 NO_REMOTE := no DVC remote is set; set one, for all experiments: dvc remote add --global --default storage URL
 
-.PHONY: help repro repro-new pull report quick test test-all check docs speed experiment clean
+.PHONY: help repro repro-new pull report quick test test-all check docs pictures speed experiment clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -74,6 +74,9 @@ check: $(INSTALLED)  ## lint, formatting, types, the copies of dvc.yaml and ever
 
 docs: $(INSTALLED)  ## build the documentation into site/; it needs no network
 	NO_MKDOCS_2_WARNING=1 mkdocs build --strict
+
+pictures: $(INSTALLED)  ## after repro: take the pictures of docs/guides/explorer.md again; needs chromium
+	PICTURES=docs/pictures $(PYTEST) --numprocesses 0 tests/test_explorer_page.py -k pictures
 
 speed: .venv/speed.installed  ## after repro: compare speed and memory with other programs, about 40 minutes (ROUNDS=…)
 	python -m benchmarks $(if $(ROUNDS),--rounds $(ROUNDS))

@@ -1,6 +1,7 @@
 """The longest file first, progress only where a test asks for it, no time limits, and a Ctrl-C that is not ignored."""
 
 import os
+import shutil
 import signal
 
 import pytest
@@ -21,3 +22,18 @@ def ctrl_c():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="module")  # playwright keeps an event loop running in this thread, where others then cannot
+def chromium():
+    """A browser without a window, with a method `new_page`; a test that needs one skips where it is not installed."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        pytest.skip("no chromium is installed")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        sandbox = [] if os.geteuid() else ["--no-sandbox"]  # root cannot have it
+        browser = playwright.chromium.launch(executable_path=program, args=sandbox)
+        yield browser
+        browser.close()

@@ -18,7 +18,6 @@ from context_nmt.decoding.decoding_run import paragraphs
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError
-from context_nmt.measures.attention.earlier_sentences import modules_that_show
 from context_nmt.measures.attention.gates import gates
 from context_nmt.measures.attention.recording import Analysed, recorded
 from context_nmt.models.averaging import average_run
@@ -271,11 +270,6 @@ def test_in_analyses_a_sentence_is_alone(corpus):
     lengths = corpus.side("valid", "xx").lengths
     for batch in recorded(analysed, ["encoder.final_norm"]):
         assert batch.source.sum(1).tolist() == (lengths[batch.sentences] + 1).tolist()
-
-
-def test_it_has_no_mechanism_that_shows_where_it_looks(model):
-    with pytest.raises(UserError, match="does not show where it looks"):
-        modules_that_show(model)
 
 
 def test_empty_lines_separate_documents():

@@ -39,7 +39,7 @@ ALL = [OWN_CORPUS, "README.md", *sorted(str(path.relative_to(ROOT)) for path in 
 PAGES = list(dict.fromkeys(ALL))
 
 # Targets that test, build or measure this project.
-WHOLE = re.compile("make (quick|test|test-all|docs|speed)")
+WHOLE = re.compile("make (quick|test|test-all|docs|pictures|speed)")
 RUN = "experiments/mine-en-cs/runs/models/transformer-1"
 # Commands that do not run here, either, and what the paragraph before each, or a comment, says that they need.
 NEEDS = {
@@ -52,6 +52,7 @@ NEEDS = {
     "python -m nltk.downloader averaged_perceptron_tagger_eng": "internet",
     f"context-nmt export {RUN} exported": "package ctranslate2",
     "context-nmt repro --on slurm": "Slurm",
+    "context-nmt serve transformer-1 han_encoder-1": "Ctrl-C",
     "git pull --no-rebase": "conflicts",
     "context-nmt merge": "conflicts",
     "git add params.yaml": "merge",
@@ -418,7 +419,9 @@ def reader(tmp_path_factory):
             reader.write(reader.place / "mirror" / name / file, text)
     reader.write("data/params.yaml", {"generated": {"miniature": MINIATURE}, "corpora": corpora})
     shutil.copy(ROOT / "data/.gitignore", reader.folder / "data")
-    reader.write("params.yaml", tiny("params.yaml", ("transformer", "cmlm", "ccan", "han_encoder")))
+    reader.write(
+        "params.yaml", tiny("params.yaml", ("transformer", "dual_context_encoder", "cmlm", "ccan", "han_encoder"))
+    )
     corpus = {"name": "multi30k", "source": "en", "target": "de", "tests": ["valid", "test"]}
     for name, variants in {"multi30k-en-de": ["transformer"], "multi30k-en-de-masked": ["transformer", "cmlm"]}.items():
         parameters = f"experiments/{name}/params.yaml"

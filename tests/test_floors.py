@@ -13,7 +13,7 @@ LIBRARY = ROOT / "src/context_nmt"
 FLOORS = [  # from the lowest
     {"files", "command_line", "progress", "code_closure"},
     *({name} for name in ("settings", "corpus", "miniature", "transformer", "mechanisms", "models", "decoding")),
-    *({name} for name in ("training", "measures", "results", "report", "pipeline")),
+    *({name} for name in ("training", "measures", "results", "report", "explorer", "pipeline")),
     {"commands", "stages"},
     {"__main__"},
 ]

@@ -23,13 +23,13 @@ from context_nmt.corpus.subwords import Segmenter, learn_pieces, segment_corpus
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.corpus.vocabulary import SPECIALS
 from context_nmt.decoding.decoding_run import translate_text
+from context_nmt.explorer.documents import Wanted, show
 from context_nmt.files import UserError, read_json, read_lines, write_lines
 from context_nmt.measures.discourse.scoring import DocumentScorer
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import read_rows
 from context_nmt.measures.scores import score_rows
-from context_nmt.report.attention_page import show_document
-from context_nmt.settings.layout import Layout
+from context_nmt.settings.folder import Experiment
 from context_nmt.settings.text import SideSettings, UnitSettings
 
 ROOT = Path(__file__).parents[1]
@@ -345,9 +345,9 @@ def test_items_analyses_and_probes_know_words(project):
 @pytest.mark.slow
 def test_a_page_shows_words_without_marks(project, tmp_path):
     page = tmp_path / "page.html"
-    show_document(Layout(project), "han", 1, test="valid", document=1, most=3, output=page, device="cpu")
+    show(Experiment(project), ["han-1"], Wanted(test="valid", most=3), output=page, device="cpu")
     assert "\u2581" not in page.read_text(encoding="utf-8")
-    assert ">owl<" in "".join(page.read_text(encoding="utf-8").split())
+    assert '"owl"' in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

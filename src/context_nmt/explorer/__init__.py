@@ -1,0 +1,1 @@
+"""A page that shows what several systems attended to when they translated a document."""

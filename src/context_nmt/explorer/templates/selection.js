@@ -1,0 +1,188 @@
+"use strict";
+
+// The selected word: by pointer and keyboard, and the marks in the text that show what one system looks at.
+
+/** Select a word; `pin` keeps it selected while the pointer moves. */
+function select(line, word, { pin = false } = {}) {
+  const before = page.selected?.line.spans[page.selected.word];
+  before?.classList.remove("selected");
+  before?.removeAttribute("aria-pressed");
+  byId("text").querySelector("[tabindex='0']")?.setAttribute("tabindex", "-1");
+  page.selected = { line, word };
+  page.isPinned = pin;
+  if (line.run !== null) page.run = line.run;
+  const span = line.spans[word];
+  span.classList.add("selected");
+  span.setAttribute("tabindex", "0");
+  if (pin) span.setAttribute("aria-pressed", "true");
+  showPanel();
+}
+
+function unselect() {
+  const span = page.selected?.line.spans[page.selected.word];
+  span?.classList.remove("selected");
+  span?.removeAttribute("aria-pressed");
+  Object.assign(page, { selected: null, isPinned: false });
+  showPanel();
+}
+
+/** Return the index of the word in each run's translation, or of the source, that the selected word corresponds to. */
+function counterparts() {
+  const { line, word } = page.selected;
+  return page.explored.runs.map((run, index) => {
+    if (line.side === "source" || line.run === index) return word;
+    return align(line.words, run.sentences[line.sentence].target)[word];
+  });
+}
+
+/** Return the word that an event happened on, as {line, word}; null elsewhere. */
+function wordOf(event) {
+  const span = event.target.closest(".word");
+  return span && { line: page.lines[span.dataset.line], word: Number(span.dataset.word) };
+}
+
+/** Return the word that an arrow key leads to: along the line, or in the next line that has words. */
+function neighbour({ line, word }, key) {
+  if (key === "ArrowRight") return { line, word: Math.min(word + 1, line.words.length - 1) };
+  if (key === "ArrowLeft") return { line, word: Math.max(word - 1, 0) };
+  const lines = page.lines.filter((one) => one.words.length);
+  const next = lines[lines.indexOf(line) + (key === "ArrowDown" ? 1 : -1)];
+  if (!next) return { line, word };
+  const isSameText = next.sentence === line.sentence && next.side === line.side;
+  const place = isSameText ? align(line.words, next.words)[word] : word;
+  return { line: next, word: Math.min(Math.max(place, 0), next.words.length - 1) };
+}
+
+function pressed(event) {
+  if (event.key === "Escape" && page.selected) {
+    if (page.isPinned) select(page.selected.line, page.selected.word);
+    else unselect();
+    return;
+  }
+  const found = wordOf(event);
+  if (!found || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key === "Enter" || event.key === " ") {
+    pinOrLetGo(found);
+  } else if (["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].includes(event.key)) {
+    const next = neighbour(found, event.key);
+    select(next.line, next.word);
+    next.line.spans[next.word].focus();
+  } else {
+    return;
+  }
+  event.preventDefault();
+}
+
+function pinOrLetGo({ line, word }) {
+  const isSame = page.selected?.line === line && page.selected.word === word;
+  select(line, word, { pin: !(isSame && page.isPinned) });
+}
+
+function listen() {
+  const text = byId("text");
+  text.addEventListener("pointerover", (event) => {
+    const found = wordOf(event);
+    if (found && !page.isPinned && event.pointerType === "mouse") select(found.line, found.word);
+  });
+  text.addEventListener("focusin", (event) => {
+    const found = wordOf(event);
+    const isSame = found && page.selected?.line === found.line && page.selected.word === found.word;
+    if (found && !page.isPinned && !isSame) select(found.line, found.word);
+  });
+  text.addEventListener("click", (event) => {
+    const found = wordOf(event);
+    if (found) pinOrLetGo(found);
+  });
+  document.addEventListener("keydown", pressed);
+}
+
+/** Return what to mark in the text: what the marked run looks at, and the selected word's counterparts everywhere. */
+function marksOf(looks, words) {
+  const { line } = page.selected;
+  const shown = looks[page.run];
+  const aligned = looks.flatMap((look, run) => {
+    const targets = line.side === "source" ? look.translations : words[run] < 0 ? [] : [words[run]];
+    return targets.map((word) => spanOf(line.sentence, "target", run, word));
+  });
+  if (!shown) return { words: [], sentences: [], aligned };
+  const place = line.side === "source" ? "encoder" : "cross";
+  const views = shown.own.views.filter(({ view, weights }) => view.place === place && weights);
+  const found = views.flatMap(({ view, weights }) =>
+    view.keys.map((key, index) => ({
+      span: isToken(key) ? null : spanOf(line.sentence + key.sentence, key.side, page.run, key.word),
+      weight: weights[index] / views.length,
+    })),
+  );
+  const earlier = [shown.own, shown.through].flatMap((one) => one?.earlier ?? []);
+  const sentences = earlier.flatMap((one) => one.sentences.map((seen) => ({ ...seen, side: one.seen })));
+  for (const { sentence, side, weight, words: shares } of sentences) {
+    shares.forEach((share, word) => {
+      found.push({ span: spanOf(sentence, side, page.run, word), weight: share * weight });
+    });
+  }
+  return { words: found.filter(({ span, weight }) => span && weight >= SHOWN), sentences, aligned };
+}
+
+function spanOf(sentence, side, run, word) {
+  return lineAt(sentence, side, side === "source" ? null : run)?.spans[word];
+}
+
+/** Mark in the text how much each word is looked at; `marks` has lines' shares by word, and sentences' shares. */
+function markText({ words, sentences, aligned }) {
+  for (const span of byId("text").querySelectorAll(".seen")) {
+    span.classList.remove("seen");
+    span.style.removeProperty("--weight");
+    describe(span, span.textContent, span.dataset.note);
+  }
+  byId("text").querySelectorAll(".aligned").forEach((span) => span.classList.remove("aligned"));
+  byId("text").querySelectorAll(".share").forEach((share) => share.replaceChildren());
+  for (const { span, weight } of words) {
+    span.classList.add("seen");
+    span.style.setProperty("--weight", weight.toFixed(3));
+    describe(span, span.textContent, [percent(weight), span.dataset.note].filter(Boolean).join("; "));
+  }
+  for (const { sentence, weight } of sentences) {
+    const bar = element("i", { class: "bar" });
+    bar.style.setProperty("--weight", weight.toFixed(3));
+    byId(`sentence-${sentence + 1}`).querySelector(".share").replaceChildren(bar, percent(weight));
+  }
+  aligned.forEach((span) => span.classList.add("aligned"));
+}
+
+/** Return what a screen reader says of the selected word. */
+function spoken(looks) {
+  const place = page.selected.line.side === "source" ? "encoder" : "cross";
+  const shown = looks?.own.views.find(({ view, weights }) => view.place === place && weights);
+  if (!shown) return "";
+  const texts = shown.view.keys.map((key) => keyText(key, page.run));
+  const order = upTo(texts.length).sort((one, other) => shown.weights[other] - shown.weights[one]);
+  return order.slice(0, TOP).map((key) => `${texts[key]} ${percent(shown.weights[key])}`).join(", ");
+}
+
+/** Fill the choices of layer, head and system with those that there are. */
+function showChoices() {
+  const { runs } = page.explored;
+  const views = runs.flatMap((run) => run.sentences.flatMap((entry) => entry.views));
+  page.choice = { layer: null, head: null };
+  for (const [name, numbers] of [
+    ["layer", views.flatMap((view) => view.layers)],
+    ["head", views.map((view) => view.heads)],
+  ]) {
+    const options = upTo(Math.max(0, ...numbers)).map((number) => option(number + 1, `${name} ${number + 1}`));
+    byId(name).replaceChildren(option("", `mean of ${name}s`), ...options);
+    byId(name).onchange = () => {
+      page.choice[name] = byId(name).value ? Number(byId(name).value) : null;
+      showPanel();
+    };
+  }
+  byId("run").replaceChildren(...runs.map((run, index) => option(index, `in the text: ${run.label}`)));
+  byId("run").hidden = runs.length < 2;
+  byId("run").onchange = () => {
+    page.run = Number(byId("run").value);
+    showPanel();
+  };
+}
+
+function option(value, text) {
+  return element("option", { value }, text);
+}

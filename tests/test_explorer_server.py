@@ -1,0 +1,251 @@
+"""The explorer's server: texts that readers type, one at a time, and requests that it refuses."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, replace
+
+import pytest
+import torch
+from made_up_explored import explored
+from small_models import shake
+from tiny_training import make_experiment
+
+from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.text_chain import TextChain, copy_text_files
+from context_nmt.explorer import server
+from context_nmt.explorer.explore import load_systems
+from context_nmt.files import write_json
+from context_nmt.models.building import build
+from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
+from context_nmt.models.plans import TrainingPlan
+from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.text import SideSettings, UnitSettings
+
+pytestmark = pytest.mark.slow
+VARIANTS = {"plain": {}, "han": {"slots": {"encoder_output": {"mechanism": "hierarchical_attention"}}}}
+RUNS = [f"{variant}-1" for variant in VARIANTS]
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory):
+    """Two systems with shaken weights, and the text processing of words that are digits."""
+    experiment = make_experiment(tmp_path_factory.mktemp("served"), task="previous", pairs=30, variants=VARIANTS)
+    side = asdict(SideSettings(pretokenized=True, truecase=False))
+    sides = {role: {"language": language, **side} for role, language in (("source", "xx"), ("target", "yy"))}
+    write_json(experiment.tokenized / "moses.json", sides)
+    write_json(experiment.subwords / "units.json", asdict(UnitSettings(kind="words")))
+    size = len(BinarizedCorpus(experiment.binarized).source_vocabulary)
+    for variant, run in zip(VARIANTS, RUNS, strict=True):
+        plan = TrainingPlan.read(experiment.plan(variant, "training")).model
+        torch.manual_seed(2)
+        model = shake(build(plan, source_vocabulary=size, target_vocabulary=size))
+        save(experiment.model(run) / RUN_WEIGHTS, weights_of(model), model_metadata(plan, size, size))
+        copy_text_files(experiment.tokenized, experiment.subwords, experiment.binarized, experiment.model(run) / "text")
+        write_json(experiment.plan(variant, "decoding"), asdict(DecodingSettings(maximum_length_offset=4)))
+    return experiment
+
+
+@pytest.fixture
+def application(experiment):
+    chain = TextChain(experiment.model(RUNS[0]) / "text")
+    return server.application(load_systems(experiment, RUNS, chain.corpus, "cpu"), chain)
+
+
+async def ask(application, path, text=None, *, body=None, **headers):
+    """Return the status and body of an answer; a text, or a body of bytes, is sent with POST."""
+    if text is not None:
+        body = json.dumps({"text": text}).encode()
+    headers = {"host": "127.0.0.1:8000", "content-type": "application/json"} | headers
+    scope = {
+        "type": "http",
+        "method": "GET" if body is None else "POST",
+        "path": path,
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+    sent = []
+
+    async def receive():
+        return {"type": "http.request", "body": body or b""}
+
+    async def send(message):
+        sent.append(message)
+
+    with suppress(ZeroDivisionError):  # a bug of these tests; the answer has been sent
+        await application(scope, receive, send)
+    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:]).decode()
+
+
+def run(coroutine):
+    """Run it in a thread of its own, since the browser has an event loop in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
+
+
+def asked(application, path, *arguments, **options):
+    return run(ask(application, path, *arguments, **options))
+
+
+def test_a_text_is_translated_by_all_systems_document_by_document(application):
+    status, answer = asked(application, "/explore", "1 2\n3\n\n \n4\n")
+    data = json.loads(answer)
+    assert status == 200
+    assert [run["name"] for run in data["runs"]] == RUNS
+    assert [(one["line"], one["source"], one["reference"]) for one in data["sentences"]] == [
+        (1, ["1", "2"], None),
+        (2, ["3"], None),
+        (5, ["4"], None),
+    ]
+    assert [len(one["earlier"]) for one in data["runs"][1]["sentences"]] == [0, 1, 0]
+    assert all(one["views"] for run in data["runs"] for one in run["sentences"])
+
+
+def test_words_without_a_unit_of_their_own_are_translated(application):
+    status, answer = asked(application, "/explore", "</script> 1\n\N{PILE OF POO}\n\x00 1\N{LINE SEPARATOR}2\n\ud800")
+    assert status == 200
+    assert "<" not in answer
+    assert len(json.loads(answer)["sentences"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        ({"text": ""}, 400),
+        ({"text": " \n\r\n\t"}, 400),
+        ({"text": "1\n" * (server.LIMITS["sentences"] + 1)}, 400),
+        ({"text": "1" * (server.LIMITS["characters"] + 1)}, 400),
+        ({"text": "1" * server.LONGEST_BODY}, 413),
+        ({"body": b"1"}, 400),
+        ({"body": b"\xff"}, 400),
+        ({"body": b'{"text": 1}'}, 400),
+        ({"body": b"{}"}, 400),
+        ({"body": b"[" * 10_000}, 400),
+        ({"text": "1", "content-type": "text/plain"}, 415),
+        ({"path": "/elsewhere"}, 404),
+        ({"path": "/explore"}, 405),
+        ({"path": "/", "body": b""}, 405),
+    ],
+)
+def test_wrong_requests_get_an_error_of_one_line(application, request_, status):
+    found, answer = asked(application, **{"path": "/explore"} | request_)
+    (error,) = json.loads(answer).values()
+    assert (found, "\n" in error, bool(error)) == (status, False, True)
+
+
+def test_as_much_as_the_page_allows_is_translated(application):
+    longest = " ".join("1" * (server.LIMITS["characters"] // 2))
+    status, answer = asked(application, "/explore", "\n".join([longest, *"1" * (server.LIMITS["sentences"] - 1)]))
+    assert (status, len(json.loads(answer)["sentences"])) == (200, server.LIMITS["sentences"])
+
+
+@pytest.mark.parametrize("host", ["example.org", "127.0.0.1.example.org", "", "192.168.0.1:8000"])
+def test_only_the_names_of_this_machine_are_answered(application, host):
+    assert asked(application, "/", host=host)[0] == 400
+    assert asked(application, "/explore", "1", host=host)[0] == 400
+
+
+def test_a_second_reader_waits_while_the_page_can_be_had(application, monkeypatch):
+    started, both_started, released, running = threading.Event(), threading.Event(), threading.Event(), []
+
+    def slow(systems, text, corpus):
+        running.append(len(text.sources))
+        (both_started if started.is_set() else started).set()
+        assert released.wait(60)
+        assert running.pop() == len(text.sources)
+        assert not running
+        return replace(explored(), title=str(len(text.sources)))
+
+    monkeypatch.setattr(server, "explore", slow)
+
+    async def both():
+        first = asyncio.create_task(ask(application, "/explore", "1"))
+        await asyncio.to_thread(started.wait, 60)
+        second = asyncio.create_task(ask(application, "/explore", "1\n2"))
+        status, _ = await ask(application, "/")
+        assert not await asyncio.to_thread(both_started.wait, 1)
+        assert (status, first.done(), second.done(), running) == (200, False, False, [1])
+        released.set()
+        return await asyncio.gather(first, second)
+
+    assert [json.loads(answer)["title"] for _, answer in run(both())] == ["1", "2"]
+
+
+def test_a_bug_is_said_on_the_page_and_in_the_terminal(application, monkeypatch, capsys):
+    def broken(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(server, "explore", broken)
+    status, answer = asked(application, "/explore", "1")
+    assert (status, list(json.loads(answer))) == (500, ["error"])
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+class Served:
+    """The command in a process of its own."""
+
+    def __init__(self, folder, *options):
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits it ignored
+        command = [sys.executable, "-m", "context_nmt", "serve", *RUNS, "--device", "cpu", *options]
+        self.process = subprocess.Popen(command, cwd=folder, env=dict(os.environ), stderr=subprocess.PIPE, text=True)
+        signal.signal(signal.SIGINT, before)
+        self.said = self.process.stderr.readline()
+
+    def interrupted(self):
+        """Press Ctrl-C and return the exit status, and what was said after the first line."""
+        self.process.send_signal(signal.SIGINT)
+        _, said = self.process.communicate(timeout=120)
+        return self.process.returncode, said
+
+
+@pytest.fixture(scope="module")
+def served(experiment):
+    one = Served(experiment.folder, "--port", "0")
+    yield one
+    assert one.interrupted() == (0, "")
+
+
+def test_the_page_translates_and_says_what_is_wrong(served, chromium):
+    from playwright.sync_api import expect
+
+    url = re.search(r"http://127\.0\.0\.1:\d+", served.said)[0]
+    pages = [chromium.new_page(), chromium.new_page()]
+    requests = []
+    for page in pages:
+        page.set_default_timeout(60_000)
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(url)
+        for limit in server.LIMITS.values():
+            assert str(limit) in page.locator("form label").inner_text()
+    for page, text in zip(pages, ("1 2\n3", "4"), strict=True):
+        page.fill("#typed", text)
+        page.click("button")
+    for page, text in zip(pages, (["1 2", "3"], ["4"]), strict=True):
+        page.wait_for_selector("section")
+        sources = page.locator(".line .words[lang='xx']").all_inner_texts()
+        assert [" ".join(source.split()) for source in sources] == text
+        page.locator(".line.translation").nth(1).locator(".word").first.hover()
+        page.wait_for_selector("article")
+        assert page.locator("article").count() == 2
+    page.fill("#typed", "1\n" * (server.LIMITS["sentences"] + 1))
+    page.click("button")
+    expect(page.locator("#error")).to_contain_text("sentences")
+    assert page.locator("section").count() == 1  # of the text before
+    assert set(requests) <= {f"{url}/", f"{url}/explore"}
+    for page in pages:
+        page.close()
+
+
+def test_a_port_in_use_is_one_line(served, experiment):
+    port = re.search(r":(\d+)", served.said.split("//")[1])[1]
+    second = Served(experiment.folder, "--port", port)
+    _, rest = second.process.communicate(timeout=120)
+    assert (second.process.returncode, rest) == (1, "")
+    assert port in second.said
