@@ -1,8 +1,10 @@
 """Stages as jobs, noted and followed; sbatch, squeue, scontrol and scancel are small scripts here."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from itertools import count
 
 import pytest
@@ -10,6 +12,7 @@ import yaml
 from test_repro import PARAMETERS, environment
 
 from context_nmt.files import UserError
+from context_nmt.pipeline import job as job_module
 from context_nmt.pipeline import slurm as slurm_module
 from context_nmt.pipeline.display import Display
 from context_nmt.pipeline.graph import Scheduler, Stage
@@ -24,7 +27,7 @@ PROGRAMS = {
         n=$(($(cat number) + 1)); echo $n > number
         test -e refused-$n && echo "sbatch: error: no such account" >&2 && exit 1
         echo "PENDING|Dependency" > queue/$n
-        test -e interrupted-$n && kill -INT $PPID
+        test -e interrupted-$n && kill -$(cat interrupted-$n) $PPID
         echo "$n;cluster"
     """,
     "squeue": """
@@ -112,6 +115,14 @@ def test_a_missing_file_is_made_if_a_stage_may_need_it(experiment):
     assert [stages for stages, _ in scheduler.jobs()] == [["decode@x"], ["decode@y"], ["report"]]
 
 
+def test_what_a_clone_without_the_cache_lacks_is_made_where_a_changed_stage_may_need_it(experiment):
+    """If the text changes, the decoding must run; only the text is certain to change, and DVC may skip the training."""
+    made = {"text", "decode@x", "decode@y", "report"}
+    scheduler = scheduled(experiment, RUNS, changed=["text"], made=made, allow_missing=True)
+    scheduler.jobs()
+    assert {"train@x", "train@y", "average@x", "average@y"} <= scheduler.missing
+
+
 def submitted(experiment, **launch):
     slurm = Slurm(experiment)
     slurm.submit(scheduled(experiment, RUNS, **launch))
@@ -155,13 +166,26 @@ def test_all_jobs_are_cancelled_if_slurm_refuses_one(experiment, cluster, what):
     assert Slurm(experiment).states() == {}
 
 
+@pytest.mark.parametrize("name", ["INT", "HUP"])
 @pytest.mark.usefixtures("ctrl_c")
-def test_all_jobs_are_cancelled_if_ctrl_c_comes_between_them(experiment, cluster):
-    (cluster / "interrupted-2").touch()
-    with pytest.raises(KeyboardInterrupt):
-        submitted(experiment)
+def test_all_jobs_are_cancelled_if_a_signal_comes_between_them(experiment, cluster, name):
+    (cluster / "interrupted-2").write_text(name)
+    earlier = signal.signal(signal.SIGHUP, signal.default_int_handler)  # as context-nmt repro sets it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            submitted(experiment)
+    finally:
+        signal.signal(signal.SIGHUP, earlier)
     assert (cluster / "number").read_text().strip() == "2"
     assert list((cluster / "queue").iterdir()) == []
+
+
+def test_jobs_that_cannot_be_cancelled_stay_known(experiment, cluster):
+    (cluster / "refused-3").touch()
+    (cluster / "scancel").write_text("#!/bin/sh\nexit 1")
+    with pytest.raises(UserError, match="scancel"):
+        submitted(experiment)
+    assert set(words(Slurm(experiment)).values()) == {"waiting"}
 
 
 def test_a_busy_controller_is_asked_again_but_not_for_ever(experiment, cluster):
@@ -193,6 +217,8 @@ def test_removed_notes_are_an_error(experiment, monkeypatch):
     with Display() as display, pytest.raises(UserError, match="removed"):
         slurm.follow(display)
     monkeypatch.setenv("SLURM_JOB_ID", "1")
+    monkeypatch.setattr(job_module, "SHOWN", 1)
+    monkeypatch.setattr(job_module.time, "sleep", lambda _: None)
     with pytest.raises(UserError, match="job 1"):
         run_job([])
 
@@ -238,3 +264,44 @@ def test_in_a_job_only_what_was_running_fails_when_dvc_is_killed(experiment):
     expected = {"first": "done", "second": "failed", "third": "not run", "fourth": "done"}
     assert {stage: state.word for stage, state in states.items()} == expected
     assert "signal 9" in states["second"].detail
+
+
+@pytest.mark.slow
+def test_only_a_start_of_a_job_in_which_a_training_ran_goes_back_into_the_queue_at_a_time_limit(experiment, cluster):
+    """Else a decoding that takes longer than the limit would begin again for ever."""
+    folder = experiment.folder
+    stages = {
+        "train": {"matrix": {"run": ["x"]}, "cmd": "echo 1 > trained", "outs": ["trained"]},
+        "decode": {
+            "matrix": {"run": ["x"]},
+            "cmd": "touch began; sleep 600; echo 1 > decoded",
+            "deps": ["trained"],
+            "outs": ["decoded"],
+        },
+    }
+    (folder / "dvc.yaml").write_text(yaml.safe_dump({"stages": stages}, sort_keys=False))
+    subprocess.run(["dvc", "init", "--no-scm", "--quiet"], env=environment(folder), check=True)
+    command = [sys.executable, "-m", "context_nmt", "repro", "--on", "slurm"]
+    subprocess.run(command, env=environment(folder), check=True)
+    slurm = Slurm(experiment)
+    (job,) = slurm.jobs
+
+    def start():
+        (folder / "began").unlink(missing_ok=True)
+        command = [sys.executable, "-m", "context_nmt.pipeline.job"]
+        started = subprocess.Popen(command, env=environment(folder) | {"SLURM_JOB_ID": job.number})
+        while not (folder / "began").exists():
+            assert started.poll() is None
+            time.sleep(0.05)
+        started.send_signal(signal.SIGUSR1)
+        return started
+
+    first = start()
+    while "requeue" not in (cluster / "controlled").read_text():
+        assert first.poll() is None
+        time.sleep(0.05)
+    first.terminate()  # as Slurm does then
+    assert first.wait() != 0
+    assert slurm.ended(job) is None
+    assert start().wait() == 1
+    assert {stage: state.word for stage, state in slurm.ended(job).items()} == {"train@x": "done", "decode@x": "failed"}

@@ -17,6 +17,7 @@ def status(experiment: ExperimentFolder = Path()) -> None:
 
     Reads
 
+        EXPERIMENT/params.yaml           whether it has changed since then
         EXPERIMENT/runs/scratch/jobs/    the jobs that were submitted last, with their logs
 
     Writes

@@ -46,6 +46,11 @@ class Display:
         """The stage that started last, of those that run."""
         return next(reversed(self._tasks), None)
 
+    @property
+    def ran(self) -> set[str]:
+        """The stages that are done, and the one that started last."""
+        return self._ended | ({self.latest} if self.latest else set())
+
     def begin(self, stage: str) -> None:
         """Show a line for a stage that starts."""
         self._tasks[stage] = self._bars.add_task(stage, total=None, text="")

@@ -164,12 +164,12 @@ class Scheduler:
 
     def _need(self, name: str) -> None:
         self.needed.add(name)
-        self._need_missing(name, self.needed)
+        self._need_inputs(name)
 
-    def _need_missing(self, name: str, made: set[str]) -> None:
-        """Let those make what a stage lacks that it depends on, but for those that are `made` anyway."""
+    def _need_inputs(self, name: str) -> None:
+        """Let the stages upstream make what a stage lacks."""
         missing_paths = [path for path in self.stages[name].dependencies if not os.path.exists(path)]
-        for upstream_name in self.stages[name].upstream - made:
+        for upstream_name in self.stages[name].upstream - self.needed:
             if _overlap(self.stages[upstream_name].outputs, missing_paths):
                 self.missing.add(upstream_name)
                 self._need(upstream_name)
@@ -209,7 +209,7 @@ class Scheduler:
         while self.needed - possible:
             possible = self.needed.union(*(self._downstream[name] for name in self.needed))
             for name in possible:
-                self._need_missing(name, possible)
+                self._need_inputs(name)
         for name in filter(possible.__contains__, self.stages):
             run = name.partition("@")[2]
             needed = {job_of[upstream] for upstream in self.stages[name].upstream if upstream in job_of}

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,20 +27,28 @@ def run_job(options: list[str]) -> None:
     If the time limit is near, put a training back into the queue. Raise UserError if a stage has failed.
     """
     slurm, number = Slurm(Experiment(Path())), os.environ["SLURM_JOB_ID"]
-    job = next((job for job in slurm.jobs if job.number == number), None)
-    if job is None:
-        raise UserError(f"{slurm.note} does not name job {number}; context-nmt repro submits it again")
-    signal.signal(signal.SIGUSR1, lambda *_: _out_of_time(slurm, job))
+    job = _noted(slurm, number)
+    signal.signal(signal.SIGUSR1, lambda *_: _out_of_time(slurm, job, [job.name]))
     slurm.forget(number)  # of a start before this one
     states = dict[str, State]()
     try:
         with _alone(slurm, [*job.stages]) as lock, Children(_environment(), inherited=[lock]) as children:
+            signal.signal(signal.SIGUSR1, lambda *_: _out_of_time(slurm, job, children.display.ran))
             _run_stages(job, options, states, _earlier(slurm, job), children)
     except OutOfTime as reason:
         states |= dict.fromkeys(job.stages.keys() - states.keys(), State("failed", str(reason)))
     slurm.end(number, states)
     if failures := [f"{stage}: {state.detail}" for stage, state in states.items() if state.word == "failed"]:
         raise UserError("; ".join(failures))
+
+
+def _noted(slurm: Slurm, number: str) -> Job:
+    """Return a job by its number; on some file systems, the note of it appears late."""
+    for _ in range(SHOWN):
+        if job := next((job for job in slurm.jobs if job.number == number), None):
+            return job
+        time.sleep(1)
+    raise UserError(f"{slurm.note} does not name job {number}; context-nmt repro submits it again")
 
 
 def _run_stages(
@@ -64,10 +72,13 @@ def _index(stages: list[str], stage: str | None) -> int:
     return stages.index(stage) if stage in stages else 0
 
 
-def _out_of_time(slurm: Slurm, job: Job) -> None:
-    key = launch_key(job.name)
-    if key != "train":
-        raise OutOfTime(f"over its time limit, launch.{key}.hours")
+def _out_of_time(slurm: Slurm, job: Job, ran: Iterable[str]) -> None:
+    """Put the job back into the queue if one of the stages that ran in this start of it is a training.
+
+    A training resumes, and what follows it then has the whole time. Raise OutOfTime for other stages.
+    """
+    if "train" not in map(launch_key, ran):
+        raise OutOfTime(f"over its time limit, launch.{launch_key(job.name)}.hours")
     print("the time limit is near; what is left goes on when this job is started again", flush=True)
     try:
         slurm.requeue(job.number)  # a SIGTERM from here would not do: srun would kill its tasks

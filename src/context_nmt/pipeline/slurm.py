@@ -92,8 +92,10 @@ class Slurm:
         self.folder.mkdir(parents=True, exist_ok=True)
         jobs, roots = list[Job](), list[str]()
         try:
-            with noticing(signal.SIGINT, signal.SIGTERM) as signals:  # else a job could exist whose number is not known
-                divided = scheduler.jobs()
+            with noticing(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:  # else a number could be lost
+                if not (divided := scheduler.jobs()):
+                    write_json(self.note, [])
+                    return
                 possible = {name for stages, _ in divided for name in stages}
                 for stages, after in divided:
                     before = [jobs[number].number for number in after]
@@ -101,28 +103,26 @@ class Slurm:
                     roots += [] if before else [number]
                     upstream = {name: sorted(scheduler.stages[name].upstream & possible) for name in stages}
                     jobs.append(Job(number, upstream))
+                    write_json(self.note, [(job.number, [*job.stages.items()]) for job in jobs])
                     print(number, ", ".join(stages) + (f" (after {', '.join(before)})" if before else ""), flush=True)
                     if signals:
                         raise KeyboardInterrupt
             for path in (*self.folder.glob("*.log"), *self.folder.glob("*.end")):
                 path.unlink()  # of jobs before
-            write_json(self.note, [(job.number, [*job.stages.items()]) for job in jobs])
-            if jobs:
-                _call("scontrol", "release", ",".join(roots))
-                print(f"{len(jobs)} jobs submitted; see context-nmt status and context-nmt cancel")
+            _call("scontrol", "release", ",".join(roots))
+            print(f"{len(jobs)} jobs submitted; see context-nmt status and context-nmt cancel")
         except BaseException:
-            self.note.unlink(missing_ok=True)
             if jobs:
                 _call("scancel", *(job.number for job in jobs), patience=BUSY)
+                self.note.unlink()
                 print(f"{len(jobs)} jobs cancelled, as not all could be submitted", flush=True)
             raise
 
     def _sbatch(self, stages: list[str], before: list[str], scheduler: Scheduler) -> str:
         settings = scheduler.launch.of(stages[0])
         option = [] if stages[0] in scheduler.missing else ["--allow-missing"]
-        command = [sys.executable, "-m", "context_nmt.pipeline.job", *option]
-        minutes = None if settings.hours is None else max(1, math.ceil(60 * settings.hours))
-        grace = GRACE if minutes is None else min(GRACE, 15 * minutes)
+        minutes = settings.hours and max(1, math.ceil(60 * settings.hours))
+        grace = min(GRACE, 15 * minutes) if minutes else GRACE
         options = {
             "job-name": stages[0],
             "chdir": self.experiment.folder.resolve(),
@@ -138,8 +138,8 @@ class Slurm:
             "dependency": f"afterany:{':'.join(before)}" if before else None,
         }
         given = [f"--{name}={value}" for name, value in options.items() if value is not None]
-        given += ([] if before else ["--hold"]) + shlex.split(settings.options)
-        wrap = f"--wrap=exec {shlex.join(command)}"
+        given += [*([] if before else ["--hold"]), *shlex.split(settings.options)]
+        wrap = f"--wrap=exec {shlex.join([sys.executable, '-m', 'context_nmt.pipeline.job', *option])}"
         return _call("sbatch", "--parsable", "--requeue", *given, wrap).split(";")[0].strip()
 
     def require_idle(self) -> None:
