@@ -73,7 +73,8 @@ def translated(name, number):
         return Translated(target=target, scores=scores, views=views)
     if name == "masked-1":
         views = [view("cross", "Cross-attention", target, source, window=1)]
-        steps = [["␣"] * len(target), [*target[:-1], "␣"], target, target]
+        # the last iteration predicts the first word again
+        steps = [["␣"] * len(target), [*target[:-1], "␣"], ["␣", *target[1:]], target]
         return Translated(target=target, scores=scores, views=views, iterations=steps)
     shares = np.linspace(0, 1, 2 * len(source)).reshape(2, len(source))
     return Translated(

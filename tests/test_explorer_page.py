@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_up_explored import SELECTED, SOURCES, explored
+from made_up_explored import REFERENCES, SELECTED, SOURCES, TRANSLATIONS, explored
 
+from context_nmt.explorer.data import Earlier
 from context_nmt.explorer.page import write_explorer
 from context_nmt.report.cells import DASH
 
@@ -74,7 +75,10 @@ def test_a_word_under_the_pointer_shows_what_it_looks_at(opened):
     assert "sentence 2 20%" in shown(page, "Aware")
     assert "layer 1 layer 2" in shown(page, "Aware")
     assert "share of the context 14% 71%" in shown(page, "Aware")  # the second and the sixth of eight shares
-    assert "shows nothing of its attention" in shown(page, "Silent")
+    assert "does not show its attention" in shown(page, "Silent")
+    page.select_option("#run", "1")  # the text has the means of both interactions
+    page.locator("article:first-child h3", has_text="Aware").wait_for()
+    assert [word(page, 3, 0, number).get_attribute("aria-label") for number in (1, 2)] == ["sank, 38%", "today, 50%"]
 
 
 def test_layers_and_heads_can_be_chosen(opened):
@@ -97,8 +101,8 @@ def test_a_word_of_a_translation_leads_to_its_main_source_word(opened):
     assert "its main source word “it” (50%)" in text
     assert "mostly sentence 1 (80%)" in text.split("main source word")[1]
     assert "Plain: “er”" in shown(page, "Plain")
-    assert "window: 1 positions on each side of “it” (in 4 of 4 layers and heads)" in shown(page, "Masked")
-    assert "3 iterations, 2 with a change" in shown(page, "Masked")
+    assert "window: 1 position on each side of “it” (in 4 of 4 layers and heads)" in shown(page, "Masked")
+    assert "3 iterations, 2 with new words" in shown(page, "Masked")
     assert page.locator("#sentence-1 .share").inner_text() == "80%"
     boat = word(page, 1, 0, 3)
     assert "seen" in boat.get_attribute("class")
@@ -134,6 +138,48 @@ def test_a_system_that_joins_sentences_shows_those_before(opened, tmp_path):
     assert word(page, 2, 0, 1).get_attribute("aria-label") == "cat, 25%"
 
 
+@pytest.mark.parametrize("line", [1, 3], ids=["reference", "translation"])
+def test_a_decoder_that_looks_at_earlier_sentences_is_marked_in_what_it_saw(opened, tmp_path, line):
+    """Rather than what the encoder looked at."""
+    page = explored()
+    run = page.runs[1]
+    seen = [text.split() for text in (REFERENCES if line == 1 else TRANSLATIONS["aware-1"])]
+    words = [np.tile([*[0] * (len(text) - 2), 1, 0], (len(seen[2]), 1)) * 1.0 for text in seen[:2]]
+    shares = np.tile([0.1, 0.9], (len(seen[2]), 1))
+    decoder = Earlier(title="After the decoder", own="target", seen="target", first=0, sentences=shares, words=words)
+    sentences = [
+        replace(one, seen_target=text if line == 1 else None) for one, text in zip(run.sentences, seen, strict=True)
+    ]
+    sentences[2] = replace(sentences[2], earlier=[*sentences[2].earlier, decoder])
+    runs = [page.runs[0], replace(run, sentences=sentences)]
+    write_explorer(tmp_path / "page.html", replace(page, runs=runs))
+    page = opened((tmp_path / "page.html").as_uri())
+    word(page, 3, 3, 0).hover()
+    page.wait_for_selector("article")
+    assert page.locator(".share").all_inner_texts() == ["10%", "90%", ""]
+    marked = page.locator("#sentence-1 .seen, #sentence-2 .seen")
+    assert [one.get_attribute("aria-label") for one in marked.all()] == ["Boot, 10%", "alt, 90%"]
+    assert word(page, 2, line, seen[1].index("alt")).get_attribute("aria-label") == "alt, 90%"
+
+
+def test_a_word_that_is_predicted_again_is_not_new(opened):
+    page = opened()
+    word(page, 3, 4, 0).hover()
+    page.wait_for_selector("article")
+    steps = card(page, "Masked").locator(".iterations li")
+    assert [step.text_content().split() for step in steps.all()][1:] == [
+        ["es", "sank", "heute", "␣"],
+        ["␣", "sank", "heute", "."],
+        ["es", "sank", "heute", "."],
+    ]
+    assert [step.locator("mark").all_text_contents() for step in steps.all()] == [
+        [],
+        ["es", "sank", "heute"],
+        ["."],
+        [],
+    ]
+
+
 def test_seeds_of_a_variant_have_names_of_their_own(opened, tmp_path):
     page = explored()
     runs = [replace(run, label="Same") for run in page.runs[:2]]
@@ -155,6 +201,35 @@ def test_differences_and_outcomes_are_marked(opened):
         ["✓ es sank", "-4.50", "chosen -1.50", "chosen -1.00", DASH],
         ["✗ er sank", "chosen -3.25", "-2.75", "-2.00", DASH],
     ]
+
+
+def test_a_tie_is_neither_right_nor_wrong(opened, tmp_path):
+    page = explored()
+    run = page.runs[0]
+    tied = replace(run, sentences=[*run.sentences[:2], replace(run.sentences[2], scores=[-3.0, -3.0])])
+    write_explorer(tmp_path / "page.html", replace(page, runs=[tied, page.runs[1]]))
+    page = opened((tmp_path / "page.html").as_uri())
+    assert page.locator("#sentence-3 .translation .label").all_inner_texts() == ["= Plain", "✓ Aware"]
+    rows = page.locator("#sentence-3 .candidates tr").all_inner_texts()
+    assert [row.split("\t")[1] for row in rows[1:]] == ["tied -3.00", "tied -3.00"]
+
+
+def test_a_pointer_that_rests_selects_nothing_when_the_text_scrolls(opened):
+    page = opened(viewport={"width": 1300, "height": 300})
+    page.keyboard.press("Tab")  # the help
+    page.keyboard.press("Tab")
+    pointer = word(page, 1, 0, 0).bounding_box()
+    page.mouse.move(pointer["x"] + 5, pointer["y"] + 5)
+    page.keyboard.press("ArrowRight")
+    title = page.locator("#selected")
+    assert "“bought”" in title.inner_text()
+    page.evaluate(
+        "document.addEventListener('pointerover', ({ target }) => (document.body.dataset.over = target.dataset.line))"
+    )
+    way = word(page, 1, 2, 0).bounding_box()["y"] - pointer["y"]
+    page.evaluate(f"scrollBy(0, {way})")
+    page.wait_for_selector("body[data-over='2']")  # the browser says that the pointer is over another word
+    assert "“bought”" in title.inner_text()
 
 
 def test_the_keyboard_selects_pins_and_lets_go(opened):
@@ -218,10 +293,17 @@ def test_text_stays_text_and_nothing_is_fetched(opened, url):
 
 
 def test_a_long_document_opens(opened, tmp_path):
-    texts = explored()
+    texts, random = explored(), np.random.default_rng(1)
+
+    def unlike_others(entry):
+        views = [
+            replace(one, weights=random.dirichlet(np.ones(len(one.keys)), one.weights.shape[:3])) for one in entry.views
+        ]
+        return replace(entry, views=views)
+
     long = explored(
         sentences=texts.sentences[:1] * 60,
-        runs=[replace(run, sentences=run.sentences[:1] * 60) for run in texts.runs[:2]],
+        runs=[replace(run, sentences=[unlike_others(run.sentences[0]) for _ in range(60)]) for run in texts.runs[:2]],
     )
     write_explorer(tmp_path / "page.html", long)
     page = opened((tmp_path / "page.html").as_uri())

@@ -2,17 +2,17 @@
 
 // The numbers of the page: unpacked, averaged and aligned. Nothing in this file touches the document.
 
-const PARTS = 255; // a weight of 1, in bytes
+const PARTS = 65535; // a weight of 1
 const unpacked = new Map();
 
 /** Return the numbers in a base64 text of deflated bytes; a text is unpacked the first time that it is needed. */
-async function unpack(text, Numbers = Uint8Array) {
+async function unpack(text) {
   if (!unpacked.has(text)) {
     const packed = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
     unpacked.set(text, new Response(stream).arrayBuffer());
   }
-  return new Numbers(await unpacked.get(text));
+  return new Uint16Array(await unpacked.get(text));
 }
 
 function upTo(count) {
@@ -38,10 +38,10 @@ function chosen(view, choice) {
 
 /** Return the attention of one query to every key, means over the chosen layers and heads; null if there are none. */
 async function attention(view, query, choice) {
-  const [bytes, maps, keys] = [await unpack(view.weights), chosen(view, choice), view.keys.length];
+  const [shares, maps, keys] = [await unpack(view.weights), chosen(view, choice), view.keys.length];
   if (!maps.length || !keys) return null;
-  const queries = bytes.length / (view.layers.length * view.heads * keys);
-  const mean = (key) => sum(maps.map((map) => bytes[(map * queries + query) * keys + key])) / maps.length;
+  const queries = shares.length / (view.layers.length * view.heads * keys);
+  const mean = (key) => sum(maps.map((map) => shares[(map * queries + query) * keys + key])) / maps.length;
   return upTo(keys).map((key) => mean(key) / PARTS);
 }
 
@@ -49,7 +49,7 @@ async function attention(view, query, choice) {
 async function windowOf(view, query, choice) {
   const maps = chosen(view, choice);
   if (!view.window || !maps.length) return null;
-  const centers = await unpack(view.window.centers, Uint16Array);
+  const centers = await unpack(view.window.centers);
   const queries = centers.length / (view.layers.length * view.heads);
   const counts = new Map();
   for (const map of maps) {
@@ -64,9 +64,9 @@ async function windowOf(view, query, choice) {
 async function gatesOf(gates, word) {
   return Promise.all(
     gates.map(async (gate) => {
-      const bytes = await unpack(gate.values);
-      const words = bytes.length / gate.layers.length;
-      return { ...gate, shares: gate.layers.map((_, layer) => bytes[layer * words + word] / PARTS) };
+      const values = await unpack(gate.values);
+      const words = values.length / gate.layers.length;
+      return { ...gate, shares: gate.layers.map((_, layer) => values[layer * words + word] / PARTS) };
     }),
   );
 }
@@ -77,9 +77,9 @@ async function earlierOf(earlier, word) {
   const weights = await unpack(earlier.sentences);
   return Promise.all(
     earlier.words.map(async (text, index) => {
-      const bytes = await unpack(text);
-      const length = weights.length ? bytes.length / (weights.length / count) : 0;
-      const words = Array.from(bytes.slice(word * length, (word + 1) * length), (byte) => byte / PARTS);
+      const shares = await unpack(text);
+      const length = weights.length ? shares.length / (weights.length / count) : 0;
+      const words = Array.from(shares.slice(word * length, (word + 1) * length), (share) => share / PARTS);
       return { sentence: earlier.first + index, weight: weights[word * count + index] / PARTS, words };
     }),
   );

@@ -18,15 +18,15 @@ async function showPanel() {
     return;
   }
   const { line } = page.selected;
-  const words = counterparts();
+  const counterparts = counterpartWords();
   const looks = await Promise.all(
-    page.explored.runs.map((run, index) => lookThrough(run.sentences[line.sentence], line.side, words[index])),
+    page.explored.runs.map((run, index) => lookThrough(run.sentences[line.sentence], line.side, counterparts[index])),
   );
   if (ticket !== latest) return;
   const cards = looks.map(card);
   const [marked] = cards.splice(page.run, 1);
   byId("cards").replaceChildren(marked, ...cards);
-  markText(marksOf(looks, words));
+  markText(marksOf(looks, counterparts));
   byId("said").textContent = spoken(looks[page.run]);
 }
 
@@ -54,17 +54,19 @@ function card(looks, index) {
   const entry = page.explored.runs[index].sentences[sentence];
   const made = element("article", {}, cardTitle(looks, index));
   if (![entry.views, entry.gates, entry.earlier].some((shown) => shown.length)) {
-    made.append(element("p", { class: "quiet" }, "This system shows nothing of its attention."));
+    made.append(element("p", { class: "quiet" }, "This system does not show its attention."));
   } else if (!looks) {
     made.append(element("p", { class: "quiet" }, "Its translation has no such word."));
   } else if (side === "source") {
-    made.append(...earlier(looks.own, index), ...views(looks.own, index, "encoder"), ...gates(looks.own));
+    made.append(...earlierParts(looks.own, index), ...attentionParts(looks.own, index, "encoder"));
+    made.append(...gateTable(looks.own));
   } else {
-    made.append(...views(looks.own, index, "cross"), ...earlier(looks.own, index), ...gates(looks.own));
+    made.append(...attentionParts(looks.own, index, "cross"), ...earlierParts(looks.own, index));
+    made.append(...gateTable(looks.own));
     if (looks.main) made.append(inTheEncoder(looks, index));
     made.append(...simpleFolded("decoder", looks.own, index));
   }
-  if (entry.iterations) made.append(iterations(entry.iterations));
+  if (entry.iterations) made.append(iterationList(entry.iterations));
   return made;
 }
 
@@ -74,13 +76,14 @@ function inTheEncoder({ main, through }, index) {
   const share = ` (${percent(main.weight)})`;
   const title = element("h4", {}, "in the encoder, its main source word ", bold(`“${text}”`), share);
   const attentions = simpleFolded("encoder", through, index);
-  return element("div", { class: "through" }, title, ...earlier(through, index), ...attentions, ...gates(through));
+  const parts = [...earlierParts(through, index), ...attentions, ...gateTable(through)];
+  return element("div", { class: "through" }, title, ...parts);
 }
 
 /** Return the attentions at a place; a single one is folded, since it is seldom what a reader looks for. */
 function simpleFolded(place, looks, index) {
   const found = looks.views.filter(({ view }) => view.place === place);
-  const parts = views(looks, index, place);
+  const parts = attentionParts(looks, index, place);
   return found.length === 1 ? [folded(place, found[0].view.title, parts)] : parts;
 }
 
@@ -110,7 +113,7 @@ function seenWords(number, side, index, isOwn) {
 }
 
 /** Return the attentions at a place, side by side if the mechanism has more than one. */
-function views(looks, index, place) {
+function attentionParts(looks, index, place) {
   const found = looks.views.filter(({ view }) => view.place === place);
   if (!found.length) return [];
   const parts = found.map(({ view, weights, window }) => {
@@ -159,11 +162,12 @@ function strips(view, texts, weights) {
 
 function windowNote({ size, center, count, of }, texts) {
   const many = of > 1 ? ` (in ${count} of ${of} layers and heads)` : "";
-  return element("p", { class: "quiet" }, `window: ${size} positions on each side of “${texts[center]}”${many}`);
+  const positions = size === 1 ? "1 position" : `${size} positions`;
+  return element("p", { class: "quiet" }, `window: ${positions} on each side of “${texts[center]}”${many}`);
 }
 
 /** Return the gates as a table with a column per layer. */
-function gates(looks) {
+function gateTable(looks) {
   if (!looks.gates.length) return [];
   const layers = [...new Set(looks.gates.flatMap((gate) => gate.layers))].sort((one, other) => one - other);
   const head = headRow("gates", ...layers.map((layer) => `layer ${layer}`));
@@ -178,13 +182,9 @@ function gates(looks) {
 }
 
 /** Return the previous sentences that a word looked at, with a summary of the most important one. */
-function earlier(looks, index) {
+function earlierParts(looks, index) {
   return looks.earlier.map((one) => {
     const part = element("div", { class: "view" }, element("h4", {}, `${one.title}: earlier sentences`));
-    if (!one.sentences.length) {
-      part.append(element("p", { class: "quiet" }, "There is no earlier sentence."));
-      return part;
-    }
     const main = one.sentences[largest(one.sentences.map(({ weight }) => weight))];
     const words = seenWords(main.sentence, one.seen, index, false);
     const word = largest(main.words);
@@ -201,17 +201,19 @@ function earlier(looks, index) {
   });
 }
 
-/** Return what a masked model had after each iteration, with the words that changed; where none did, it is left out. */
-function iterations(texts) {
+/** Return what a masked model had after each iteration, with the new words; where nothing changed, it is left out. */
+function iterationList(texts) {
+  let known = []; // the last word at each place; a mask where there was none
+  let changes = 0;
   const items = texts.flatMap((words, number) => {
-    const before = number ? texts[number - 1] : words;
-    const counterparts = align(words, before);
-    const isNew = words.map((word, index) => before[counterparts[index]] !== word);
-    if (number && !isNew.includes(true) && before.length === words.length) return [];
-    const marked = words.map((word, index) => (isNew[index] && word !== MASK ? element("mark", {}, word) : word));
-    const text = marked.flatMap((word) => [word, " "]);
+    const counterparts = align(words.map((word) => (word === MASK ? "" : word)), known); // a mask is equal to no word
+    const isNew = words.map((word, index) => word !== MASK && known[counterparts[index]] !== word);
+    known = words.map((word, index) => (word === MASK ? (known[counterparts[index]] ?? MASK) : word));
+    if (number && isNew.includes(true)) changes += 1;
+    if (number && words.join(" ") === texts[number - 1].join(" ")) return [];
+    const text = words.flatMap((word, index) => [number && isNew[index] ? element("mark", {}, word) : word, " "]);
     return [element("li", { value: number, lang: page.explored.languages.target }, ...text)];
   });
-  const title = `${texts.length - 1} iterations, ${items.length - 1} with a change; ${MASK} is predicted again`;
+  const title = `${texts.length - 1} iterations, ${changes} with new words; ${MASK} is predicted again`;
   return folded("iterations", title, [element("ol", { class: "iterations" }, ...items)]);
 }

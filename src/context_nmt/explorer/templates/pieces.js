@@ -3,11 +3,11 @@
 // The pieces that the panel is made of: named words, shaded sentences, bars, and details that stay open.
 
 const TOP = 3; // words that are named, as in table 1 of Ding et al.
-const SHOWN = 0.01; // the smallest weight that is marked
+const SMALLEST = 0.01; // the smallest weight that is marked
 
 /** Return the words with the largest weights, with their shares. */
 function topWords(words) {
-  const seen = words.filter(({ weight }) => weight >= SHOWN);
+  const seen = words.filter(({ weight }) => weight >= SMALLEST);
   const top = seen.sort((one, other) => other.weight - one.weight).slice(0, TOP);
   const items = top.map(({ text, weight }) => element("li", {}, bold(text), ` ${percent(weight)}`));
   return element("ol", { class: "top" }, ...items);
@@ -21,7 +21,7 @@ function isToken(key) {
 function strip(words, side) {
   const made = element("p", { class: "strip", lang: page.explored.languages[side] });
   for (const { text, weight } of words) {
-    const isSeen = weight >= SHOWN;
+    const isSeen = weight >= SMALLEST;
     const shaded = element("span", { class: isSeen && "seen", title: `${text}: ${(100 * weight).toFixed(1)}%` }, text);
     if (isSeen) shaded.style.setProperty("--weight", weight.toFixed(3));
     made.append(shaded, " ");

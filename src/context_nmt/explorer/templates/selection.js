@@ -27,7 +27,7 @@ function unselect() {
 }
 
 /** Return the index of the word in each run's translation, or of the source, that the selected word corresponds to. */
-function counterparts() {
+function counterpartWords() {
   const { line, word } = page.selected;
   return page.explored.runs.map((run, index) => {
     if (line.side === "source" || line.run === index) return word;
@@ -73,21 +73,24 @@ function pressed(event) {
   event.preventDefault();
 }
 
-function pinOrLetGo({ line, word }) {
-  const isSame = page.selected?.line === line && page.selected.word === word;
-  select(line, word, { pin: !(isSame && page.isPinned) });
+function isSelected({ line, word }) {
+  return page.selected?.line === line && page.selected.word === word;
+}
+
+function pinOrLetGo(found) {
+  select(found.line, found.word, { pin: !(isSelected(found) && page.isPinned) });
 }
 
 function listen() {
   const text = byId("text");
-  text.addEventListener("pointerover", (event) => {
+  // not pointerover, which also happens when the text scrolls under a pointer that rests
+  text.addEventListener("pointermove", (event) => {
     const found = wordOf(event);
-    if (found && !page.isPinned && event.pointerType === "mouse") select(found.line, found.word);
+    if (found && !isSelected(found) && !page.isPinned && event.pointerType === "mouse") select(found.line, found.word);
   });
   text.addEventListener("focusin", (event) => {
     const found = wordOf(event);
-    const isSame = found && page.selected?.line === found.line && page.selected.word === found.word;
-    if (found && !page.isPinned && !isSame) select(found.line, found.word);
+    if (found && !page.isPinned && !isSelected(found)) select(found.line, found.word);
   });
   text.addEventListener("click", (event) => {
     const found = wordOf(event);
@@ -97,37 +100,54 @@ function listen() {
 }
 
 /** Return what to mark in the text: what the marked run looks at, and the selected word's counterparts everywhere. */
-function marksOf(looks, words) {
+function marksOf(looks, counterparts) {
   const { line } = page.selected;
   const shown = looks[page.run];
   const aligned = looks.flatMap((look, run) => {
-    const targets = line.side === "source" ? look.translations : words[run] < 0 ? [] : [words[run]];
+    const targets = line.side === "source" ? look.translations : counterparts[run] < 0 ? [] : [counterparts[run]];
     return targets.map((word) => spanOf(line.sentence, "target", run, word));
   });
   if (!shown) return { words: [], sentences: [], aligned };
   const place = line.side === "source" ? "encoder" : "cross";
-  const views = shown.own.views.filter(({ view, weights }) => view.place === place && weights);
-  const found = views.flatMap(({ view, weights }) =>
-    view.keys.map((key, index) => ({
-      span: isToken(key) ? null : spanOf(line.sentence + key.sentence, key.side, page.run, key.word),
-      weight: weights[index] / views.length,
-    })),
-  );
-  const earlier = [shown.own, shown.through].flatMap((one) => one?.earlier ?? []);
-  const sentences = earlier.flatMap((one) => one.sentences.map((seen) => ({ ...seen, side: one.seen })));
-  for (const { sentence, side, weight, words: shares } of sentences) {
-    shares.forEach((share, word) => {
-      found.push({ span: spanOf(sentence, side, page.run, word), weight: share * weight });
+  const attentions = shown.own.views.filter(({ view, weights }) => view.place === place && weights);
+  const words = new Map(); // from spans to weights
+  const sentences = new Map(); // from numbers to weights
+  for (const { view, weights } of attentions) {
+    view.keys.forEach((key, index) => {
+      const span = isToken(key) ? null : spanSeen(line.sentence + key.sentence, key, page.run, key.sentence === 0);
+      add(words, span, weights[index] / attentions.length);
     });
   }
-  return { words: found.filter(({ span, weight }) => span && weight >= SHOWN), sentences, aligned };
+  // a decoder that looks at earlier sentences itself comes before the encoder, as in the panel
+  const modules = [shown.own, shown.through].map((one) => one?.earlier ?? []).find((found) => found.length) ?? [];
+  for (const module of modules) {
+    for (const { sentence, weight, words: shares } of module.sentences) {
+      add(sentences, sentence, weight / modules.length);
+      shares.forEach((share, word) => {
+        const span = spanSeen(sentence, { side: module.seen, word }, page.run, false);
+        add(words, span, (share * weight) / modules.length);
+      });
+    }
+  }
+  const marked = [...words].filter(([span, weight]) => span && weight >= SMALLEST);
+  return { words: marked, sentences: [...sentences], aligned };
+}
+
+function add(sums, key, value) {
+  sums.set(key, (sums.get(key) ?? 0) + value);
 }
 
 function spanOf(sentence, side, run, word) {
   return lineAt(sentence, side, side === "source" ? null : run)?.spans[word];
 }
 
-/** Mark in the text how much each word is looked at; `marks` has lines' shares by word, and sentences' shares. */
+/** Return the word that a run saw; earlier ones of the target may be the reference's. */
+function spanSeen(sentence, { side, word }, run, isOwn) {
+  const { seen_target: given } = page.explored.runs[run].sentences[sentence];
+  return spanOf(sentence, side, given && !isOwn ? null : run, word);
+}
+
+/** Mark in the text how much each word is looked at; `marks` has pairs of spans, and of sentences, with weights. */
 function markText({ words, sentences, aligned }) {
   for (const span of byId("text").querySelectorAll(".seen")) {
     span.classList.remove("seen");
@@ -136,12 +156,12 @@ function markText({ words, sentences, aligned }) {
   }
   byId("text").querySelectorAll(".aligned").forEach((span) => span.classList.remove("aligned"));
   byId("text").querySelectorAll(".share").forEach((share) => share.replaceChildren());
-  for (const { span, weight } of words) {
+  for (const [span, weight] of words) {
     span.classList.add("seen");
     span.style.setProperty("--weight", weight.toFixed(3));
     describe(span, span.textContent, [percent(weight), span.dataset.note].filter(Boolean).join("; "));
   }
-  for (const { sentence, weight } of sentences) {
+  for (const [sentence, weight] of sentences) {
     const bar = element("i", { class: "bar" });
     bar.style.setProperty("--weight", weight.toFixed(3));
     byId(`sentence-${sentence + 1}`).querySelector(".share").replaceChildren(bar, percent(weight));
@@ -162,11 +182,11 @@ function spoken(looks) {
 /** Fill the choices of layer, head and system with those that there are. */
 function showChoices() {
   const { runs } = page.explored;
-  const views = runs.flatMap((run) => run.sentences.flatMap((entry) => entry.views));
+  const attentions = runs.flatMap((run) => run.sentences.flatMap((entry) => entry.views));
   page.choice = { layer: null, head: null };
   for (const [name, numbers] of [
-    ["layer", views.flatMap((view) => view.layers)],
-    ["head", views.map((view) => view.heads)],
+    ["layer", attentions.flatMap((view) => view.layers)],
+    ["head", attentions.map((view) => view.heads)],
   ]) {
     const options = upTo(Math.max(0, ...numbers)).map((number) => option(number + 1, `${name} ${number + 1}`));
     byId(name).replaceChildren(option("", `mean of ${name}s`), ...options);

@@ -45,6 +45,7 @@ function lineAt(sentence, side, run) {
 
 /** Show an explored text in place of the one before. */
 function showText(explored) {
+  unpacked.clear();
   const labels = explored.runs.map((run) => run.label);
   explored.runs.forEach((run) => {
     const isAlone = labels.indexOf(run.label) === labels.lastIndexOf(run.label);
@@ -134,13 +135,15 @@ function describe(span, word, note) {
   span.setAttribute("aria-label", note ? `${word}, ${note}` : word);
 }
 
-/** Return the outcome of a contrastive item: whether the correct candidate has the best score. */
+/** Return the outcome of a contrastive item: whether the correct candidate has a better score than every wrong one. */
 function verdict(number, run) {
   const { candidates } = page.explored.sentences[number];
   const { scores } = page.explored.runs[run].sentences[number];
   if (!candidates || !scores) return null;
-  const isRight = candidates[largest(scores)].correct;
-  return isRight
+  const best = (isCorrect) => Math.max(...scores.filter((_, index) => candidates[index].correct === isCorrect));
+  const [right, wrong] = [best(true), best(false)];
+  if (right === wrong) return element("b", { title: "scores a wrong candidate like the correct one" }, "= ");
+  return right > wrong
     ? element("b", { class: "right", title: "chooses the correct candidate" }, "✓ ")
     : element("b", { class: "wrong", title: "chooses a wrong candidate" }, "✗ ");
 }
@@ -152,9 +155,11 @@ function candidatesTable(candidates, number) {
     const scores = runs.map(({ sentences }) => {
       const { scores } = sentences[number];
       if (!scores) return element("td", {}, "–");
-      const isChosen = largest(scores) === index;
       const text = scores[index].toFixed(2);
-      return element("td", { class: isChosen && "chosen" }, isChosen ? `chosen ${text}` : text);
+      const best = Math.max(...scores);
+      if (scores[index] < best) return element("td", {}, text);
+      const isAlone = scores.filter((score) => score === best).length === 1;
+      return element("td", { class: "chosen" }, `${isAlone ? "chosen" : "tied"} ${text}`);
     });
     const text = `${candidate.correct ? "✓" : "✗"} ${candidate.text.join(" ")}`;
     return element("tr", {}, element("td", { lang: languages.target }, text), ...scores);
