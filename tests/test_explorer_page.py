@@ -101,7 +101,7 @@ def test_a_word_of_a_translation_leads_to_its_main_source_word(opened):
     assert "its main source word “it” (50%)" in text
     assert "mostly sentence 1 (80%)" in text.split("main source word")[1]
     assert "Plain: “er”" in shown(page, "Plain")
-    assert "window: 1 position on each side of “it” (in 4 of 4 layers and heads)" in shown(page, "Masked")
+    assert "window: 1 unit on each side of “it”" in shown(page, "Masked")
     assert "3 iterations, 2 with new words" in shown(page, "Masked")
     assert page.locator("#sentence-1 .share").inner_text() == "80%"
     boat = word(page, 1, 0, 3)
@@ -192,7 +192,7 @@ def test_differences_and_outcomes_are_marked(opened):
     page = opened()
     assert page.locator("#sentence-3 .unlike-reference").all_inner_texts() == ["er", "sie"]
     assert page.locator("#sentence-3 .unlike-systems").all_inner_texts() == ["er", "es", "es", "sie"]
-    assert word(page, 3, 2, 0).get_attribute("title") == "not in the reference; the systems differ"
+    assert word(page, 3, 2, 0).get_attribute("title") == "unlike the reference; the systems differ"
     assert page.locator("#sentence-3 .pronoun").all_inner_texts() == ["it", "es", "er", "es", "es", "sie"]
     labels = page.locator("#sentence-3 .label").all_inner_texts()
     assert labels == ["source", "reference", "✗ Plain", "✓ Aware", "✓ Masked", "Silent"]

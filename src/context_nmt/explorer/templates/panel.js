@@ -161,9 +161,10 @@ function strips(view, texts, weights) {
 }
 
 function windowNote({ size, center, count, of }, texts) {
-  const many = of > 1 ? ` (in ${count} of ${of} layers and heads)` : "";
-  const positions = size === 1 ? "1 position" : `${size} positions`;
-  return element("p", { class: "quiet" }, `window: ${positions} on each side of “${texts[center]}”${many}`);
+  const units = size === 1 ? "1 unit" : `${size} units`;
+  const word = `“${texts[center]}”`;
+  const middle = count < of ? `its centre, most often ${word} (${count} of ${of} layers and heads)` : word;
+  return element("p", { class: "quiet" }, `window: ${units} on each side of ${middle}`);
 }
 
 /** Return the gates as a table with a column per layer. */

@@ -62,7 +62,9 @@ function showText(explored) {
     const run = start.side === "source" ? null : start.run;
     const line = lineAt(start.sentence, start.side, run);
     page.run = start.run;
-    if (line) select(line, start.word, { pin: true });
+    if (!line) return;
+    select(line, start.word, { pin: true });
+    line.spans[start.word].scrollIntoView({ block: "nearest" }); // on a narrow screen, not below the panel
   }
 }
 
@@ -113,7 +115,7 @@ function lineOf(line, label, marks = [], outcome = null) {
       mark?.reference && "unlike-reference",
       mark?.systems && "unlike-systems",
     ];
-    const notes = [mark?.reference && "not in the reference", mark?.systems && "the systems differ"];
+    const notes = [mark?.reference && "unlike the reference", mark?.systems && "the systems differ"];
     const note = notes.filter(Boolean).join("; ");
     const made = element("span", { class: classes.filter(Boolean).join(" "), role: "button", tabindex: "-1" }, word);
     made.dataset.line = page.lines.length;
