@@ -22,7 +22,7 @@ from context_nmt.decoding import masked_search
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.explorer import explore as exploring
 from context_nmt.explorer.axes import masked_axes
-from context_nmt.explorer.data import Earlier, Explored, Run, Sentence, Translated, to_json
+from context_nmt.explorer.data import Earlier, Explored, Run, Sentence, Translated, View, to_json
 from context_nmt.explorer.documents import Wanted, find, selected, show
 from context_nmt.explorer.explore import System, Text, explore, load_systems
 from context_nmt.explorer.picture import write_picture
@@ -365,7 +365,7 @@ def decoded(text, dtype):
 
 
 @pytest.mark.usefixtures("translated")
-def test_json_has_all_of_it_in_255ths():
+def test_json_has_all_of_it_in_65535ths():
     slots = filled("cross_attention", "context_aware_cross_attention") | CONFIGURATIONS["joint"]
     system = System(name="run-1", label="</script>", model=small_model(slots), settings=SETTINGS)
     found = explore([system], Text(title="text", sources=SOURCES, references=TARGETS), CORPUS)
@@ -380,14 +380,25 @@ def test_json_has_all_of_it_in_255ths():
     of_json, of_python = run["sentences"][3], found.runs[0].sentences[3]
     assert of_json["target"] == ["c", "da"]
     for view, expected in zip(of_json["views"], of_python.views, strict=True):
-        weights = decoded(view["weights"], np.uint8).reshape(expected.weights.shape)
-        np.testing.assert_allclose(weights / 255, expected.weights, atol=0.51 / 255)
+        weights = decoded(view["weights"], "<u2").reshape(expected.weights.shape)
+        np.testing.assert_allclose(weights / 65535, expected.weights, atol=0.51 / 65535)
     centers = decoded(of_json["views"][2]["window"]["centers"], "<u2")
     assert centers.tolist() == of_python.views[2].window.centers.flatten().tolist()
     (earlier,) = of_json["earlier"]
     assert (earlier["own"], earlier["seen"], earlier["first"]) == ("target", "target", 1)
-    assert decoded(earlier["sentences"], np.uint8).reshape(2, 2).sum(1) == pytest.approx(255, abs=1)
-    assert [len(decoded(words, np.uint8)) for words in earlier["words"]] == [2 * 1, 2 * 2]
+    assert decoded(earlier["sentences"], "<u2").reshape(2, 2).sum(1) == pytest.approx(65535, abs=1)
+    assert [len(decoded(words, "<u2")) for words in earlier["words"]] == [2 * 1, 2 * 2]
+
+
+def test_rows_of_many_small_weights_keep_their_sums_in_json():
+    rows = np.array([[1 / 300] * 300, [0.0015] * 299 + [1 - 299 * 0.0015]])
+    keys = [{"sentence": 0, "side": "source", "word": word} for word in range(300)]
+    view = View(place="cross", title="", queries="target", keys=keys, layers=[1], heads=1, weights=rows[None, None])
+    page = a_page("ab")
+    run = replace(page.runs[0], sentences=[replace(page.runs[0].sentences[0], views=[view])])
+    (of_json,) = json.loads(to_json(replace(page, runs=[run])))["runs"][0]["sentences"][0]["views"]
+    sums = decoded(of_json["weights"], "<u2").reshape(2, 300).sum(1, dtype=np.int64) / 65535
+    assert sums == pytest.approx([1, 1], abs=0.005)
 
 
 def test_the_picture_is_of_one_word_of_the_last_sentence(tmp_path):

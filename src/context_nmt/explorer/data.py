@@ -1,7 +1,7 @@
 """What the page shows, and its JSON.
 
 Letters for shapes: L layers, H heads, Q words that attend, K words and other tokens that are attended to, W words.
-In JSON, arrays are base64 of their bytes, compressed as raw deflate: shares as uint8, in 255ths, indices as uint16.
+In JSON, arrays are base64 of their bytes, compressed as raw deflate: shares as uint16, in 65535ths, indices as uint16.
 """
 
 import base64
@@ -135,7 +135,7 @@ def _encoded(value: Any) -> Any:
     if not isinstance(value, np.ndarray):
         return vars(value)
     if value.dtype.kind == "f":
-        value = np.rint(255 * value).astype(np.uint8)
+        value = np.rint(65535 * value).astype(np.uint16)
     deflated = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     content = deflated.compress(value.astype(value.dtype.newbyteorder("<")).tobytes()) + deflated.flush()
     return base64.b64encode(content).decode("ascii")
