@@ -17,9 +17,10 @@ from torch import nn
 
 from context_nmt.corpus.binarized import BinarizedCorpus, binarize
 from context_nmt.corpus.contrastive import read_contrastive_set
-from context_nmt.corpus.vocabulary import BEGIN, END, SPECIALS, UNKNOWN, Vocabulary
+from context_nmt.corpus.vocabulary import BEGIN, END, MASK, SPECIALS, UNKNOWN, Vocabulary
 from context_nmt.decoding import masked_search
 from context_nmt.decoding.search import Hypothesis
+from context_nmt.decoding.translating import translate_ids
 from context_nmt.explorer import explore as exploring
 from context_nmt.explorer.axes import masked_axes
 from context_nmt.explorer.data import Earlier, Explored, Run, Sentence, Translated, View, to_json
@@ -237,7 +238,9 @@ def test_a_masked_model_is_watched_in_its_last_iteration(cross):
         spans = UNITS.word_spans([UNITS.units[units[place]] for place in places])
         encoder, decoder, of_cross = sentence.views
         assert encoder.keys[0] == {"text": "<length>"}
-        assert len(decoder.keys) == len(spans) + units.count(END)
+        masks = decoder.keys.count({"text": "␣"})
+        assert masks == max(1, len(units) // SETTINGS.iterations)  # in the last iteration
+        assert len(decoder.keys) <= len(spans) + units.count(END) + masks
         memory = [*SOURCE_SPANS[number], (len(SOURCES[number]), len(SOURCES[number]) + 1)]
         for layer, name in enumerate(kept):
             for head in range(HEADS):
@@ -248,9 +251,38 @@ def test_a_masked_model_is_watched_in_its_last_iteration(cross):
 
 
 def test_a_word_of_a_masked_model_may_have_an_end_within():
-    axes = masked_axes(SOURCES[0], np.array([7, END, 8, 6]), {"source": UNITS, "target": UNITS})
+    units = np.array([7, END, 8, 6])
+    axes = masked_axes(SOURCES[0], units, units, {"source": UNITS, "target": UNITS})
     assert [token.positions for token in axes.outputs] == [[0, 2], [3]]
     assert [token.key.get("word", token.key.get("text")) for token in axes.inputs] == [0, "</s>", 1]
+
+
+@pytest.mark.parametrize(
+    ("read", "keys"),
+    [
+        ([MASK, MASK, MASK, MASK], [("␣", 0), ("␣", 1), ("␣", 2), ("␣", 3)]),
+        ([7, MASK, 8, MASK], [(0, 0), (0, 2), ("␣", 1), ("␣", 3)]),
+        ([7, END, MASK, 6], [(0, 0), ("</s>", 1), ("␣", 2), (1, 3)]),  # one of the units of a word
+    ],
+)
+def test_a_mask_that_was_read_is_not_named_by_the_word_in_its_place(read, keys):
+    axes = masked_axes(SOURCES[0], np.array(read), np.array([7, END, 8, 6]), {"source": UNITS, "target": UNITS})
+    found = [
+        (token.key.get("word", token.key.get("text")), place) for token in axes.inputs for place in token.positions
+    ]
+    assert found == keys
+    assert [token.positions for token in axes.outputs] == [[0, 2], [3]]
+
+
+def test_a_masked_model_translates_in_the_precision_of_decoding():
+    model = small_model(**MASKED)
+    sources = [np.array(ids) for ids in np.random.default_rng(1).integers(4, len(UNITS), (40, 8))]
+    # shapes that are the same in both: a sentence and a length at a time
+    alone = replace(SETTINGS, precision="bf16", length_beam=1, batch_tokens=1)
+    decoded_alone = translate_ids(model, sources, alone, device=torch.device("cpu"))
+    expected = [UNITS.words(best.tokens) for (best,) in decoded_alone]
+    assert [one.target for one in explored(model, alone, sources)] == expected
+    assert [one.target for one in explored(model, replace(alone, precision="fp32"), sources)] != expected
 
 
 @pytest.mark.usefixtures("translated")

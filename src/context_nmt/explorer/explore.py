@@ -15,8 +15,9 @@ from context_nmt.corpus.vocabulary import BEGIN, END, MASK, Vocabulary
 from context_nmt.decoding import masked_search
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.in_batches import check_positions, evaluating, lengths_of
+from context_nmt.decoding.linear_maps import prepared
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.explorer.axes import autoregressive_axes, masked_axes
+from context_nmt.explorer.axes import MASK_TEXT, autoregressive_axes, masked_axes
 from context_nmt.explorer.data import Candidate, Explored, Run, Sentence, Side, Translated
 from context_nmt.explorer.views import earlier, gates, names_shown, views
 from context_nmt.measures.attention.recording import recording
@@ -29,8 +30,6 @@ from context_nmt.progress import tracked
 from context_nmt.settings import read_settings
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.folder import Experiment
-
-MASK_TEXT = "␣"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +187,11 @@ def _masked(
     assert isinstance(model, MaskedLanguageModel)
     check_positions(model.source_embedding.positions, lengths_of(text.sources), "sentence")
     read: list[Tensor] = []
-    with evaluating(model), recording(model, names_shown(model)) as outputs:
+    with (
+        evaluating(model),
+        prepared(model, settings.precision),  # as translate_ids
+        recording(model, names_shown(model)) as outputs,
+    ):
         for ids in tracked(text.sources, progress, len(text.sources), "sentences"):
             source = torch.from_numpy(pad([ids], last=END)).to(model.output.weight.device)
             lengths = masked_search.best_lengths(model, source, settings)  # so that the last outputs are of the best
@@ -198,7 +201,7 @@ def _masked(
                 produced, _ = masked_search.predict(model, model.encode(source), lengths, settings.iterations)
             finally:
                 hook.remove()
-            axes = masked_axes(ids, produced[0].cpu().numpy(), vocabularies)
+            axes = masked_axes(ids, read[-1].cpu().numpy(), produced[0].cpu().numpy(), vocabularies)
             iterations = [_words_and_masks(step.tolist(), vocabularies["target"]) for step in [*read, produced[0]]]
             yield Translated(
                 target=iterations[-1],
