@@ -135,8 +135,9 @@ def test_keys_name_words_and_other_tokens():
 
 
 class OfAUser(nn.Module):
-    """A cross-attention with given weights [T, S] of each head, a gate and a window."""
+    """A cross-attention with given weights [T, S] of each head, a gate, and attributes of a meaning of its own."""
 
+    lexical = 0.5
     shows = Shows(weights=("looking_around.weights",), gates={"value": "share"})
 
     def __init__(self, heads):
@@ -152,7 +153,22 @@ class OfAUser(nn.Module):
         return queries
 
 
-def test_a_mechanism_of_a_users_own_appears_by_what_it_shows(monkeypatch):
+class OfAUserWithWindows(OfAUser):
+    """It declares what share of the attention is outside the window, too."""
+
+    shows = replace(OfAUser.shows, global_share="opened")
+
+    def __init__(self, heads):
+        super().__init__(heads)
+        self.opened = nn.Identity()
+
+    def forward(self, queries, context):
+        self.opened(torch.full((len(queries), HEADS, queries.size(1), 1), 0.5))
+        return super().forward(queries, context)
+
+
+@pytest.mark.parametrize("mechanism", [OfAUser, OfAUserWithWindows])
+def test_a_mechanism_of_a_users_own_appears_by_what_it_shows(monkeypatch, mechanism):
     """Means over heads and layers are those that the table of a word's source words had."""
     target = np.array([7, 8, 6, 7, 8])  # d@@ e | c | d@@ e
     monkeypatch.setattr(exploring, "translate_ids", lambda *_, **__: [[Hypothesis(tuple(target.tolist()), 0.0, 0.0)]])
@@ -161,16 +177,19 @@ def test_a_mechanism_of_a_users_own_appears_by_what_it_shows(monkeypatch):
     even = [[0.20, 0.20, 0.20, 0.20, 0.20]] * 6
     first = [[0.10, 0.40, 0.40, 0.10, 0.00], [0.50, 0.10, 0.10, 0.20, 0.10], *even[2:]]
     second = [[0.10, 0.40, 0.40, 0.10, 0.00], [0.30, 0.10, 0.10, 0.20, 0.30], *even[2:]]
-    model.decoder.layers[0].cross_attention = OfAUser([first] * HEADS)
-    model.decoder.layers[1].cross_attention = OfAUser([first, second])
+    model.decoder.layers[0].cross_attention = mechanism([first] * HEADS)
+    model.decoder.layers[1].cross_attention = mechanism([first, second])
     (sentence,) = explored(model, sources=[np.array([4, 5, 6, 8])])
     (view,) = (view for view in sentence.views if view.place == "cross")
     assert view.title == "Cross-attention, looking around"
     words = [(0.3 + 0.3 + 0.3 + 0.2) / 4, 0.5, 0.15, (0.05 * 3 + 0.15) / 4]  # a, bc, e, </s>
     np.testing.assert_allclose(view.weights.mean((0, 1))[:2], [words, [0.2, 0.4, 0.2, 0.2]])
-    assert view.window.size == 1
-    assert view.window.centers[:, :, 0].tolist() == [[1, 1], [1, 1]]  # b@@ of bc
-    (gate,) = sentence.gates
+    gate, *others = sentence.gates
+    if mechanism is OfAUser:
+        assert (view.window, others) == (None, [])
+    else:
+        assert (view.window.size, len(others)) == (1, 1)
+        assert view.window.centers[:, :, 0].tolist() == [[1, 1], [1, 1]]  # b@@ of bc
     assert (gate.side, gate.layers, gate.title) == ("source", [1, 2], "Cross-attention, value: share of the context")
     np.testing.assert_allclose(gate.values, [[0.1, 0.4, 0.0]] * 2, atol=1e-7)
 
@@ -647,6 +666,7 @@ def test_the_wanted_word_is_selected(targets, word, expected):
         (["plain-1"], {"document": 0}, "--document is 0; valid has the documents 1 to 14"),
         (["plain-1"], {"sentence": 41}, "--sentence is 41; valid has the sentences 1 to 40"),
         (["plain-1"], {"test": "choices", "sentence": 4}, "--sentence is 4; choices has the items 1 to 3"),
+        (["plain-1"], {"test": "choices", "document": 2, "most": 2}, "--sentences is 2; item 2 of choices has 3"),
         (["plain-1"], {"document": 1, "sentence": 1}, "--document is 1 and --sentence 1; choose one"),
         (["plain-1"], {"word": "w"}, "--word is w, which no reference or source of valid has"),
         (["plain-1"], {"word": "w", "sentence": 3}, "--word is w, which valid, sentence 3 has neither"),

@@ -23,7 +23,7 @@ class Wanted:
     document: int | None = None  # of a contrastive set: an item with its context, which --sentence is, too
     sentence: int | None = None  # with those before it in its document, if a system looks at them
     word: str | None = None  # the first sentence whose reference has it, else whose source has it
-    most: int = 50  # sentences: the first ones of a document, or the last ones up to a sentence
+    most: int = 50  # sentences: the first ones of a document, or the last ones up to a sentence; an item is not cut
 
     def __post_init__(self) -> None:
         if self.document is not None and self.sentence is not None:
@@ -107,6 +107,10 @@ def _item(experiment: Experiment, corpus: BinarizedCorpus, wanted: Wanted) -> Te
         of_items = [right for (_, right), *_ in items]
         number = of_items.index(_first_with(wanted, corpus, of_items, targets, sources))
     context, right = items[number][0]
+    if (count := len(context) + 1) > wanted.most:
+        raise UserError(
+            f"--sentences is {wanted.most}; item {number + 1} of {wanted.test} has {count}, which its scores depend on"
+        )
     return Text(
         title=f"{wanted.test}, item {number + 1}",
         sources=[sources[line] for line in (*context, right)],

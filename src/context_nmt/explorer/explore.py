@@ -22,7 +22,7 @@ from context_nmt.explorer.data import Candidate, Explored, Run, Sentence, Side, 
 from context_nmt.explorer.views import earlier, gates, names_shown, views
 from context_nmt.measures.attention.recording import recording
 from context_nmt.measures.discourse.word_accuracy import PRONOUNS
-from context_nmt.models.checkpoints import load_run, weights_of_run
+from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
@@ -60,11 +60,10 @@ class Text:
 
 
 def load_systems(experiment: Experiment, runs: Sequence[str], corpus: BinarizedCorpus, device: str) -> list[System]:
-    """Load runs, named VARIANT-SEED; raise UserError for unknown ones, and for vocabularies unlike the corpus's."""
+    """Load trained runs, named VARIANT-SEED; raise UserError for vocabularies unlike the corpus's."""
     torch_device = device_named(device)
     systems = []
     for run in runs:
-        weights_of_run(experiment.model(run))  # first: without a run, the other files are missing, too
         variant = run.rpartition("-")[0]
         plan = experiment.with_plan_of(variant).plan(variant, "decoding")
         systems.append(
