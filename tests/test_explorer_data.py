@@ -25,7 +25,7 @@ from context_nmt.explorer import explore as exploring
 from context_nmt.explorer.axes import masked_axes
 from context_nmt.explorer.data import Earlier, Explored, Run, Sentence, Translated, View, to_json
 from context_nmt.explorer.documents import Wanted, find, selected, show
-from context_nmt.explorer.explore import System, Text, explore, load_systems
+from context_nmt.explorer.explore import Passage, System, explore, load_systems
 from context_nmt.explorer.picture import write_picture
 from context_nmt.files import UserError, read_lines, write_json, write_lines
 from context_nmt.measures.contrastive import contrast_run
@@ -55,7 +55,7 @@ def filled(slot, mechanism, count=LAYERS, **settings):
 def explored(model, settings=SETTINGS, sources=SOURCES, **text):
     """The sentences of the one run."""
     system = System(name="run-1", label="Run", model=model, settings=settings)
-    found = explore([system], Text(title="text", sources=sources, **text), CORPUS)
+    found = explore([system], Passage(title="text", sources=sources, **text), CORPUS)
     return found.runs[0].sentences
 
 
@@ -419,7 +419,7 @@ def decoded(text, dtype):
 def test_json_has_all_of_it_in_65535ths():
     slots = filled("cross_attention", "context_aware_cross_attention") | CONFIGURATIONS["joint"]
     system = System(name="run-1", label="</script>", model=small_model(slots), settings=SETTINGS)
-    found = explore([system], Text(title="text", sources=SOURCES, references=TARGETS), CORPUS)
+    found = explore([system], Passage(title="text", sources=SOURCES, references=TARGETS), CORPUS)
     text = to_json(found)
     assert "<" not in text
     page = json.loads(text)

@@ -43,8 +43,8 @@ class System:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Text:
-    """Sentences to explore; `Text(title=…, sources=…)` is one document without references."""
+class Passage:
+    """Sentences to explore; `Passage(title=…, sources=…)` is one document without references."""
 
     title: str
     sources: Sequence[Ids]
@@ -53,7 +53,7 @@ class Text:
     lines: Sequence[int] | None = None  # of each sentence, from 1; None = 1, 2, …
     candidates: Sequence[Ids] = ()  # translations of the last sentence to score, the right one first
 
-    def last_sentence(self) -> "Text":
+    def last_sentence(self) -> "Passage":
         """Return the text without the sentences before the last."""
         references, lines = self.references and self.references[-1:], self.lines and self.lines[-1:]
         return replace(self, sources=self.sources[-1:], references=references, lines=lines, documents=None)
@@ -77,7 +77,7 @@ def load_systems(experiment: Experiment, runs: Sequence[str], corpus: BinarizedC
     return systems
 
 
-def explore(systems: Sequence[System], text: Text, corpus: BinarizedCorpus, *, progress: bool = False) -> Explored:
+def explore(systems: Sequence[System], text: Passage, corpus: BinarizedCorpus, *, progress: bool = False) -> Explored:
     """Translate a text with each system, and record attention, gates and iterations of each translation.
 
     The corpus gives languages and vocabularies; that of a run's text folder (`TextChain.corpus`) does, too. An
@@ -111,7 +111,9 @@ def explore(systems: Sequence[System], text: Text, corpus: BinarizedCorpus, *, p
     )
 
 
-def _translated(system: System, text: Text, vocabularies: dict[Side, Vocabulary], progress: bool) -> list[Translated]:
+def _translated(
+    system: System, text: Passage, vocabularies: dict[Side, Vocabulary], progress: bool
+) -> list[Translated]:
     translate = _masked if isinstance(system.model, MaskedLanguageModel) else _autoregressive
     translated = list(translate(system, text, vocabularies, system.name if progress else None))
     if text.candidates:
@@ -129,7 +131,7 @@ def _translated(system: System, text: Text, vocabularies: dict[Side, Vocabulary]
 
 
 def _autoregressive(
-    system: System, text: Text, vocabularies: dict[Side, Vocabulary], progress: str | None
+    system: System, text: Passage, vocabularies: dict[Side, Vocabulary], progress: str | None
 ) -> Iterator[Translated]:
     model, device, sources = system.model, system.model.output.weight.device, text.sources
     documents = text.documents or [range(len(sources))]
@@ -180,7 +182,7 @@ def _autoregressive(
 
 
 def _masked(
-    system: System, text: Text, vocabularies: dict[Side, Vocabulary], progress: str | None
+    system: System, text: Passage, vocabularies: dict[Side, Vocabulary], progress: str | None
 ) -> Iterator[Translated]:
     model, settings = system.model, system.settings
     assert isinstance(model, MaskedLanguageModel)

@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.explorer.data import to_json
-from context_nmt.explorer.explore import System, Text, explore, load_systems
+from context_nmt.explorer.explore import Passage, System, explore, load_systems
 from context_nmt.explorer.page import page_text
 from context_nmt.files import UserError
 from context_nmt.models.checkpoints import weights_of_run
@@ -137,7 +137,7 @@ def _failure(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": "this is a bug; the terminal of the server shows it"}, 500, headers=HEADERS)
 
 
-def read_text(typed: str, chain: TextChain) -> Text:
+def read_text(typed: str, chain: TextChain) -> Passage:
     """Turn lines into sentences of units; empty lines separate documents.
 
     Raise UserError for a text without words and for one that is too long.
@@ -156,7 +156,7 @@ def read_text(typed: str, chain: TextChain) -> Text:
         raise UserError("the text has no words; type a sentence")
     breaks = np.cumsum([not line for line in lines])[kept]  # a line without units is not an empty one
     starts = [0, *(np.flatnonzero(np.diff(breaks)) + 1).tolist()]
-    return Text(
+    return Passage(
         title="typed text",
         sources=[sentences[number] for number in kept],
         documents=[range(start, stop) for start, stop in zip(starts, [*starts[1:], len(kept)], strict=True)],
