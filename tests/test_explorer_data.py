@@ -17,14 +17,15 @@ from torch import nn
 
 from context_nmt.corpus.binarized import BinarizedCorpus, binarize
 from context_nmt.corpus.contrastive import read_contrastive_set
-from context_nmt.corpus.vocabulary import BEGIN, END, SPECIALS, UNKNOWN, Vocabulary
+from context_nmt.corpus.vocabulary import BEGIN, END, MASK, SPECIALS, UNKNOWN, Vocabulary
 from context_nmt.decoding import masked_search
 from context_nmt.decoding.search import Hypothesis
+from context_nmt.decoding.translating import translate_ids
 from context_nmt.explorer import explore as exploring
 from context_nmt.explorer.axes import masked_axes
-from context_nmt.explorer.data import Earlier, Explored, Run, Sentence, Translated, to_json
+from context_nmt.explorer.data import Earlier, Explored, Run, Sentence, Translated, View, to_json
 from context_nmt.explorer.documents import Wanted, find, selected, show
-from context_nmt.explorer.explore import System, Text, explore, load_systems
+from context_nmt.explorer.explore import Passage, System, explore, load_systems
 from context_nmt.explorer.picture import write_picture
 from context_nmt.files import UserError, read_lines, write_json, write_lines
 from context_nmt.measures.contrastive import contrast_run
@@ -54,7 +55,7 @@ def filled(slot, mechanism, count=LAYERS, **settings):
 def explored(model, settings=SETTINGS, sources=SOURCES, **text):
     """The sentences of the one run."""
     system = System(name="run-1", label="Run", model=model, settings=settings)
-    found = explore([system], Text(title="text", sources=sources, **text), CORPUS)
+    found = explore([system], Passage(title="text", sources=sources, **text), CORPUS)
     return found.runs[0].sentences
 
 
@@ -134,8 +135,9 @@ def test_keys_name_words_and_other_tokens():
 
 
 class OfAUser(nn.Module):
-    """A cross-attention with given weights [T, S] of each head, a gate and a window."""
+    """A cross-attention with given weights [T, S] of each head, a gate, and attributes of a meaning of its own."""
 
+    lexical = 0.5
     shows = Shows(weights=("looking_around.weights",), gates={"value": "share"})
 
     def __init__(self, heads):
@@ -151,7 +153,22 @@ class OfAUser(nn.Module):
         return queries
 
 
-def test_a_mechanism_of_a_users_own_appears_by_what_it_shows(monkeypatch):
+class OfAUserWithWindows(OfAUser):
+    """It declares what share of the attention is outside the window, too."""
+
+    shows = replace(OfAUser.shows, global_share="opened")
+
+    def __init__(self, heads):
+        super().__init__(heads)
+        self.opened = nn.Identity()
+
+    def forward(self, queries, context):
+        self.opened(torch.full((len(queries), HEADS, queries.size(1), 1), 0.5))
+        return super().forward(queries, context)
+
+
+@pytest.mark.parametrize("mechanism", [OfAUser, OfAUserWithWindows])
+def test_a_mechanism_of_a_users_own_appears_by_what_it_shows(monkeypatch, mechanism):
     """Means over heads and layers are those that the table of a word's source words had."""
     target = np.array([7, 8, 6, 7, 8])  # d@@ e | c | d@@ e
     monkeypatch.setattr(exploring, "translate_ids", lambda *_, **__: [[Hypothesis(tuple(target.tolist()), 0.0, 0.0)]])
@@ -160,16 +177,19 @@ def test_a_mechanism_of_a_users_own_appears_by_what_it_shows(monkeypatch):
     even = [[0.20, 0.20, 0.20, 0.20, 0.20]] * 6
     first = [[0.10, 0.40, 0.40, 0.10, 0.00], [0.50, 0.10, 0.10, 0.20, 0.10], *even[2:]]
     second = [[0.10, 0.40, 0.40, 0.10, 0.00], [0.30, 0.10, 0.10, 0.20, 0.30], *even[2:]]
-    model.decoder.layers[0].cross_attention = OfAUser([first] * HEADS)
-    model.decoder.layers[1].cross_attention = OfAUser([first, second])
+    model.decoder.layers[0].cross_attention = mechanism([first] * HEADS)
+    model.decoder.layers[1].cross_attention = mechanism([first, second])
     (sentence,) = explored(model, sources=[np.array([4, 5, 6, 8])])
     (view,) = (view for view in sentence.views if view.place == "cross")
     assert view.title == "Cross-attention, looking around"
     words = [(0.3 + 0.3 + 0.3 + 0.2) / 4, 0.5, 0.15, (0.05 * 3 + 0.15) / 4]  # a, bc, e, </s>
     np.testing.assert_allclose(view.weights.mean((0, 1))[:2], [words, [0.2, 0.4, 0.2, 0.2]])
-    assert view.window.size == 1
-    assert view.window.centers[:, :, 0].tolist() == [[1, 1], [1, 1]]  # b@@ of bc
-    (gate,) = sentence.gates
+    gate, *others = sentence.gates
+    if mechanism is OfAUser:
+        assert (view.window, others) == (None, [])
+    else:
+        assert (view.window.size, len(others)) == (1, 1)
+        assert view.window.centers[:, :, 0].tolist() == [[1, 1], [1, 1]]  # b@@ of bc
     assert (gate.side, gate.layers, gate.title) == ("source", [1, 2], "Cross-attention, value: share of the context")
     np.testing.assert_allclose(gate.values, [[0.1, 0.4, 0.0]] * 2, atol=1e-7)
 
@@ -237,7 +257,9 @@ def test_a_masked_model_is_watched_in_its_last_iteration(cross):
         spans = UNITS.word_spans([UNITS.units[units[place]] for place in places])
         encoder, decoder, of_cross = sentence.views
         assert encoder.keys[0] == {"text": "<length>"}
-        assert len(decoder.keys) == len(spans) + units.count(END)
+        masks = decoder.keys.count({"text": "␣"})
+        assert masks == max(1, len(units) // SETTINGS.iterations)  # in the last iteration
+        assert len(decoder.keys) <= len(spans) + units.count(END) + masks
         memory = [*SOURCE_SPANS[number], (len(SOURCES[number]), len(SOURCES[number]) + 1)]
         for layer, name in enumerate(kept):
             for head in range(HEADS):
@@ -248,9 +270,38 @@ def test_a_masked_model_is_watched_in_its_last_iteration(cross):
 
 
 def test_a_word_of_a_masked_model_may_have_an_end_within():
-    axes = masked_axes(SOURCES[0], np.array([7, END, 8, 6]), {"source": UNITS, "target": UNITS})
+    units = np.array([7, END, 8, 6])
+    axes = masked_axes(SOURCES[0], units, units, {"source": UNITS, "target": UNITS})
     assert [token.positions for token in axes.outputs] == [[0, 2], [3]]
     assert [token.key.get("word", token.key.get("text")) for token in axes.inputs] == [0, "</s>", 1]
+
+
+@pytest.mark.parametrize(
+    ("read", "keys"),
+    [
+        ([MASK, MASK, MASK, MASK], [("␣", 0), ("␣", 1), ("␣", 2), ("␣", 3)]),
+        ([7, MASK, 8, MASK], [(0, 0), (0, 2), ("␣", 1), ("␣", 3)]),
+        ([7, END, MASK, 6], [(0, 0), ("</s>", 1), ("␣", 2), (1, 3)]),  # one of the units of a word
+    ],
+)
+def test_a_mask_that_was_read_is_not_named_by_the_word_in_its_place(read, keys):
+    axes = masked_axes(SOURCES[0], np.array(read), np.array([7, END, 8, 6]), {"source": UNITS, "target": UNITS})
+    found = [
+        (token.key.get("word", token.key.get("text")), place) for token in axes.inputs for place in token.positions
+    ]
+    assert found == keys
+    assert [token.positions for token in axes.outputs] == [[0, 2], [3]]
+
+
+def test_a_masked_model_translates_in_the_precision_of_decoding():
+    model = small_model(**MASKED)
+    # shapes that are the same in both: a sentence and a length at a time
+    settings = replace(SETTINGS, precision="bf16", length_beam=1, batch_tokens=1)
+    found, exact = (explored(model, one) for one in (settings, replace(settings, precision="fp32")))
+    hypotheses = translate_ids(model, SOURCES, settings, device=torch.device("cpu"))
+    assert [one.target for one in found] == [UNITS.words(best.tokens) for (best,) in hypotheses]
+    for one, other in zip(found, exact, strict=True):
+        assert abs(one.views[0].weights - other.views[0].weights).max() > 1e-6  # of the encoder
 
 
 @pytest.mark.usefixtures("translated")
@@ -365,10 +416,10 @@ def decoded(text, dtype):
 
 
 @pytest.mark.usefixtures("translated")
-def test_json_has_all_of_it_in_255ths():
+def test_json_has_all_of_it_in_65535ths():
     slots = filled("cross_attention", "context_aware_cross_attention") | CONFIGURATIONS["joint"]
     system = System(name="run-1", label="</script>", model=small_model(slots), settings=SETTINGS)
-    found = explore([system], Text(title="text", sources=SOURCES, references=TARGETS), CORPUS)
+    found = explore([system], Passage(title="text", sources=SOURCES, references=TARGETS), CORPUS)
     text = to_json(found)
     assert "<" not in text
     page = json.loads(text)
@@ -380,14 +431,25 @@ def test_json_has_all_of_it_in_255ths():
     of_json, of_python = run["sentences"][3], found.runs[0].sentences[3]
     assert of_json["target"] == ["c", "da"]
     for view, expected in zip(of_json["views"], of_python.views, strict=True):
-        weights = decoded(view["weights"], np.uint8).reshape(expected.weights.shape)
-        np.testing.assert_allclose(weights / 255, expected.weights, atol=0.51 / 255)
+        weights = decoded(view["weights"], "<u2").reshape(expected.weights.shape)
+        np.testing.assert_allclose(weights / 65535, expected.weights, atol=0.51 / 65535)
     centers = decoded(of_json["views"][2]["window"]["centers"], "<u2")
     assert centers.tolist() == of_python.views[2].window.centers.flatten().tolist()
     (earlier,) = of_json["earlier"]
     assert (earlier["own"], earlier["seen"], earlier["first"]) == ("target", "target", 1)
-    assert decoded(earlier["sentences"], np.uint8).reshape(2, 2).sum(1) == pytest.approx(255, abs=1)
-    assert [len(decoded(words, np.uint8)) for words in earlier["words"]] == [2 * 1, 2 * 2]
+    assert decoded(earlier["sentences"], "<u2").reshape(2, 2).sum(1) == pytest.approx(65535, abs=1)
+    assert [len(decoded(words, "<u2")) for words in earlier["words"]] == [2 * 1, 2 * 2]
+
+
+def test_rows_of_many_small_weights_keep_their_sums_in_json():
+    rows = np.array([[1 / 300] * 300, [0.0015] * 299 + [1 - 299 * 0.0015]])
+    keys = [{"sentence": 0, "side": "source", "word": word} for word in range(300)]
+    view = View(place="cross", title="", queries="target", keys=keys, layers=[1], heads=1, weights=rows[None, None])
+    page = a_page("ab")
+    run = replace(page.runs[0], sentences=[replace(page.runs[0].sentences[0], views=[view])])
+    (of_json,) = json.loads(to_json(replace(page, runs=[run])))["runs"][0]["sentences"][0]["views"]
+    sums = decoded(of_json["weights"], "<u2").reshape(2, 300).sum(1, dtype=np.int64) / 65535
+    assert sums == pytest.approx([1, 1], abs=0.005)
 
 
 def test_the_picture_is_of_one_word_of_the_last_sentence(tmp_path):
@@ -604,6 +666,7 @@ def test_the_wanted_word_is_selected(targets, word, expected):
         (["plain-1"], {"document": 0}, "--document is 0; valid has the documents 1 to 14"),
         (["plain-1"], {"sentence": 41}, "--sentence is 41; valid has the sentences 1 to 40"),
         (["plain-1"], {"test": "choices", "sentence": 4}, "--sentence is 4; choices has the items 1 to 3"),
+        (["plain-1"], {"test": "choices", "document": 2, "most": 2}, "--sentences is 2; item 2 of choices has 3"),
         (["plain-1"], {"document": 1, "sentence": 1}, "--document is 1 and --sentence 1; choose one"),
         (["plain-1"], {"word": "w"}, "--word is w, which no reference or source of valid has"),
         (["plain-1"], {"word": "w", "sentence": 3}, "--word is w, which valid, sentence 3 has neither"),

@@ -59,8 +59,11 @@ def application(experiment):
     return server.application(load_systems(experiment, RUNS, chain.corpus, "cpu"), chain)
 
 
-async def ask(application, path, text=None, *, body=None, **headers):
-    """Return the status and body of an answer; a text, or a body of bytes, is sent with POST."""
+async def ask(application, path, text=None, *, body=None, left=None, **headers):
+    """Return the status and body of an answer; a text, or a body of bytes, is sent with POST.
+
+    The reader leaves when the event `left` is set.
+    """
     if text is not None:
         body = json.dumps({"text": text}).encode()
     headers = {"host": "127.0.0.1:8000", "content-type": "application/json"} | headers
@@ -74,6 +77,8 @@ async def ask(application, path, text=None, *, body=None, **headers):
     sent = []
 
     async def receive():
+        if left is not None and left.is_set():
+            return {"type": "http.disconnect"}
         return {"type": "http.request", "body": body or b""}
 
     async def send(message):
@@ -106,6 +111,16 @@ def test_a_text_is_translated_by_all_systems_document_by_document(application):
     ]
     assert [len(one["earlier"]) for one in data["runs"][1]["sentences"]] == [0, 1, 0]
     assert all(one["views"] for run in data["runs"] for one in run["sentences"])
+
+
+def test_only_an_empty_line_is_between_documents(experiment, monkeypatch):
+    """A line of control characters has no units either."""
+    chain = TextChain(experiment.model(RUNS[0]) / "text")
+    units = chain.source_subwords
+    monkeypatch.setattr(chain, "source_subwords", lambda lines: units(line.replace("\x00", "") for line in lines))
+    text = server.read_text("\x00\n1\n\x00\n2\n\x00\n\n3\n\n\n4\n5", chain)
+    assert text.lines == [2, 4, 7, 10, 11]
+    assert text.documents == [range(2), range(2, 3), range(3, 5)]
 
 
 def test_words_without_a_unit_of_their_own_are_translated(application):
@@ -176,6 +191,34 @@ def test_a_second_reader_waits_while_the_page_can_be_had(application, monkeypatc
         return await asyncio.gather(first, second)
 
     assert [json.loads(answer)["title"] for _, answer in run(both())] == ["1", "2"]
+
+
+def test_the_text_of_a_reader_who_left_is_not_translated(application, monkeypatch):
+    started, released, left, translated = threading.Event(), threading.Event(), threading.Event(), []
+
+    def slow(systems, text, corpus):
+        translated.append(len(text.sources))
+        started.set()
+        assert released.wait(60)
+        return explored()
+
+    monkeypatch.setattr(server, "explore", slow)
+
+    async def three():
+        first = asyncio.create_task(ask(application, "/explore", "1"))
+        await asyncio.to_thread(started.wait, 60)
+        others = [
+            asyncio.create_task(ask(application, "/explore", "1\n2", left=left)),
+            asyncio.create_task(ask(application, "/explore", "1\n2\n3")),
+        ]
+        for _ in range(100):
+            await asyncio.sleep(0)  # until both wait
+        left.set()
+        released.set()
+        return await asyncio.gather(first, *others)
+
+    (first, _), _, (third, _) = run(three())
+    assert (first, third, translated) == (200, 200, [1, 3])
 
 
 def test_a_bug_is_said_on_the_page_and_in_the_terminal(application, monkeypatch, capsys):

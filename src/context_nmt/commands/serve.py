@@ -13,11 +13,12 @@ def serve(
     """Serve a page that translates typed text and shows what the systems look at.
 
     The page is that of `context-nmt show`, with a field for a text: one sentence per line, with empty lines between
-    documents. Only this machine can open it, and it asks no other one. It translates one text at a time; further
-    readers wait. Run it in the experiment's folder; Ctrl-C ends it.
+    documents. Only this machine can open it, and it contacts no other machine. It translates one text at a time;
+    further readers wait. Run it in the experiment's folder; Ctrl-C ends it.
 
     Reads
 
+        params.yaml                            the systems' labels
         metrics/plans/VARIANT/decoding.json    search settings
         runs/models/VARIANT-SEED/              the trained models, with the text processing of the experiment
 

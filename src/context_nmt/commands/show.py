@@ -26,7 +26,11 @@ def show(
     ] = None,
     sentences: Annotated[
         int,
-        typer.Option(min=1, help="Maximum number of sentences: the first of a document, the last up to a sentence."),
+        typer.Option(
+            min=1,
+            help="Maximum number of sentences: the first of a document, the last up to a sentence. A contrastive item"
+            " with more is refused.",
+        ),
     ] = 50,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
 ) -> None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from context_nmt.corpus.binarized import Ids
-from context_nmt.corpus.vocabulary import BEGIN, END, SPECIALS, Vocabulary
+from context_nmt.corpus.vocabulary import BEGIN, END, MASK, SPECIALS, Vocabulary
 from context_nmt.explorer.data import Key, Shares, Side
 
-BREAK_TEXT, LENGTH_TEXT = "<break>", "<length>"
+BREAK_TEXT, LENGTH_TEXT, MASK_TEXT = "<break>", "<length>", "␣"
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,17 @@ def autoregressive_axes(sources: Sequence[Ids], targets: Sequence[Ids], vocabula
     return Axes(encoder=memory, memory=memory, inputs=inputs, outputs=outputs)
 
 
-def masked_axes(source: Ids, produced: Ids, vocabularies: dict[Side, Vocabulary]) -> Axes:
-    """Return the axes of a sentence; END may be anywhere among the units that are produced."""
-    kept, ends = np.flatnonzero(produced != END), np.flatnonzero(produced == END)
+def masked_axes(source: Ids, read: Ids, produced: Ids, vocabularies: dict[Side, Vocabulary]) -> Axes:
+    """Return the axes of the iteration that reads a target with masks; END may be anywhere among the produced units."""
+    kept, masks = np.flatnonzero(produced != END), np.flatnonzero(read == MASK)
     outputs = [
         Token({"sentence": 0, "side": "target", "word": word}, kept[list(positions)].tolist())
         for word, positions in enumerate(word_positions(produced[kept], vocabularies["target"]))
     ]
-    inputs = [*outputs, *(Token({"text": SPECIALS[END]}, [place]) for place in ends.tolist())]
+    known = [Token(token.key, [place for place in token.positions if read[place] != MASK]) for token in outputs]
+    inputs = [token for token in known if token.positions]
+    for text, places in ((SPECIALS[END], np.flatnonzero(read == END)), (MASK_TEXT, masks)):
+        inputs += [Token({"text": text}, [place]) for place in places.tolist()]
     memory = joined_tokens([source], vocabularies["source"], "source", after=SPECIALS[END])
     return Axes(
         encoder=joined_tokens([source], vocabularies["source"], "source", before=LENGTH_TEXT, after=SPECIALS[END]),

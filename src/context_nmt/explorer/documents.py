@@ -7,7 +7,7 @@ from pathlib import Path
 
 from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
 from context_nmt.explorer.data import Explored, Selected
-from context_nmt.explorer.explore import Text, explore, load_systems
+from context_nmt.explorer.explore import Passage, explore, load_systems
 from context_nmt.files import UserError
 from context_nmt.measures.contrastive import read_items
 from context_nmt.models.checkpoints import weights_of_run
@@ -23,7 +23,7 @@ class Wanted:
     document: int | None = None  # of a contrastive set: an item with its context, which --sentence is, too
     sentence: int | None = None  # with those before it in its document, if a system looks at them
     word: str | None = None  # the first sentence whose reference has it, else whose source has it
-    most: int = 50  # sentences: the first ones of a document, or the last ones up to a sentence
+    most: int = 50  # sentences: the first ones of a document, or the last ones up to a sentence; an item is not cut
 
     def __post_init__(self) -> None:
         if self.document is not None and self.sentence is not None:
@@ -65,7 +65,7 @@ def show(experiment: Experiment, runs: Sequence[str], wanted: Wanted, *, output:
     say(f"written: {output}")
 
 
-def find(experiment: Experiment, corpus: BinarizedCorpus, wanted: Wanted) -> Text:
+def find(experiment: Experiment, corpus: BinarizedCorpus, wanted: Wanted) -> Passage:
     """Return the sentences of a document, up to a sentence of a document, or of a contrastive item and its context."""
     test = wanted.test
     if test in corpus.contrastive:
@@ -90,7 +90,7 @@ def find(experiment: Experiment, corpus: BinarizedCorpus, wanted: Wanted) -> Tex
     else:
         number = _number("document", wanted.document, len(documents), test)
         lines, title = documents[number][: wanted.most], f"{test}, document {number + 1}"
-    return Text(
+    return Passage(
         title=title,
         sources=[sources[line] for line in lines],
         references=[references[line] for line in lines],
@@ -98,7 +98,7 @@ def find(experiment: Experiment, corpus: BinarizedCorpus, wanted: Wanted) -> Tex
     )
 
 
-def _item(experiment: Experiment, corpus: BinarizedCorpus, wanted: Wanted) -> Text:
+def _item(experiment: Experiment, corpus: BinarizedCorpus, wanted: Wanted) -> Passage:
     sources, targets = corpus.parallel(wanted.test)
     items = read_items(experiment.tokenized / f"{wanted.test}.items.json", len(sources)).candidates_of
     option = "document" if wanted.document is not None else "sentence"
@@ -107,7 +107,11 @@ def _item(experiment: Experiment, corpus: BinarizedCorpus, wanted: Wanted) -> Te
         of_items = [right for (_, right), *_ in items]
         number = of_items.index(_first_with(wanted, corpus, of_items, targets, sources))
     context, right = items[number][0]
-    return Text(
+    if (count := len(context) + 1) > wanted.most:
+        raise UserError(
+            f"--sentences is {wanted.most}; item {number + 1} of {wanted.test} has {count}, which its scores depend on"
+        )
+    return Passage(
         title=f"{wanted.test}, item {number + 1}",
         sources=[sources[line] for line in (*context, right)],
         references=[targets[line] for line in (*context, right)],

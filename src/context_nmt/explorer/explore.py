@@ -15,13 +15,14 @@ from context_nmt.corpus.vocabulary import BEGIN, END, MASK, Vocabulary
 from context_nmt.decoding import masked_search
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.in_batches import check_positions, evaluating, lengths_of
+from context_nmt.decoding.linear_maps import prepared
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.explorer.axes import autoregressive_axes, masked_axes
+from context_nmt.explorer.axes import MASK_TEXT, autoregressive_axes, masked_axes
 from context_nmt.explorer.data import Candidate, Explored, Run, Sentence, Side, Translated
 from context_nmt.explorer.views import earlier, gates, names_shown, views
 from context_nmt.measures.attention.recording import recording
 from context_nmt.measures.discourse.word_accuracy import PRONOUNS
-from context_nmt.models.checkpoints import load_run, weights_of_run
+from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
@@ -29,8 +30,6 @@ from context_nmt.progress import tracked
 from context_nmt.settings import read_settings
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.folder import Experiment
-
-MASK_TEXT = "␣"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +43,8 @@ class System:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Text:
-    """Sentences to explore; `Text(title=…, sources=…)` is one document without references."""
+class Passage:
+    """Sentences to explore; `Passage(title=…, sources=…)` is one document without references."""
 
     title: str
     sources: Sequence[Ids]
@@ -54,18 +53,17 @@ class Text:
     lines: Sequence[int] | None = None  # of each sentence, from 1; None = 1, 2, …
     candidates: Sequence[Ids] = ()  # translations of the last sentence to score, the right one first
 
-    def last_sentence(self) -> "Text":
+    def last_sentence(self) -> "Passage":
         """Return the text without the sentences before the last."""
         references, lines = self.references and self.references[-1:], self.lines and self.lines[-1:]
         return replace(self, sources=self.sources[-1:], references=references, lines=lines, documents=None)
 
 
 def load_systems(experiment: Experiment, runs: Sequence[str], corpus: BinarizedCorpus, device: str) -> list[System]:
-    """Load runs, named VARIANT-SEED; raise UserError for unknown ones, and for vocabularies unlike the corpus's."""
+    """Load trained runs, named VARIANT-SEED; raise UserError for vocabularies unlike the corpus's."""
     torch_device = device_named(device)
     systems = []
     for run in runs:
-        weights_of_run(experiment.model(run))  # first: without a run, the other files are missing, too
         variant = run.rpartition("-")[0]
         plan = experiment.with_plan_of(variant).plan(variant, "decoding")
         systems.append(
@@ -79,7 +77,7 @@ def load_systems(experiment: Experiment, runs: Sequence[str], corpus: BinarizedC
     return systems
 
 
-def explore(systems: Sequence[System], text: Text, corpus: BinarizedCorpus, *, progress: bool = False) -> Explored:
+def explore(systems: Sequence[System], text: Passage, corpus: BinarizedCorpus, *, progress: bool = False) -> Explored:
     """Translate a text with each system, and record attention, gates and iterations of each translation.
 
     The corpus gives languages and vocabularies; that of a run's text folder (`TextChain.corpus`) does, too. An
@@ -113,7 +111,9 @@ def explore(systems: Sequence[System], text: Text, corpus: BinarizedCorpus, *, p
     )
 
 
-def _translated(system: System, text: Text, vocabularies: dict[Side, Vocabulary], progress: bool) -> list[Translated]:
+def _translated(
+    system: System, text: Passage, vocabularies: dict[Side, Vocabulary], progress: bool
+) -> list[Translated]:
     translate = _masked if isinstance(system.model, MaskedLanguageModel) else _autoregressive
     translated = list(translate(system, text, vocabularies, system.name if progress else None))
     if text.candidates:
@@ -131,7 +131,7 @@ def _translated(system: System, text: Text, vocabularies: dict[Side, Vocabulary]
 
 
 def _autoregressive(
-    system: System, text: Text, vocabularies: dict[Side, Vocabulary], progress: str | None
+    system: System, text: Passage, vocabularies: dict[Side, Vocabulary], progress: str | None
 ) -> Iterator[Translated]:
     model, device, sources = system.model, system.model.output.weight.device, text.sources
     documents = text.documents or [range(len(sources))]
@@ -182,13 +182,17 @@ def _autoregressive(
 
 
 def _masked(
-    system: System, text: Text, vocabularies: dict[Side, Vocabulary], progress: str | None
+    system: System, text: Passage, vocabularies: dict[Side, Vocabulary], progress: str | None
 ) -> Iterator[Translated]:
     model, settings = system.model, system.settings
     assert isinstance(model, MaskedLanguageModel)
     check_positions(model.source_embedding.positions, lengths_of(text.sources), "sentence")
     read: list[Tensor] = []
-    with evaluating(model), recording(model, names_shown(model)) as outputs:
+    with (
+        evaluating(model),
+        prepared(model, settings.precision),  # as translate_ids
+        recording(model, names_shown(model)) as outputs,
+    ):
         for ids in tracked(text.sources, progress, len(text.sources), "sentences"):
             source = torch.from_numpy(pad([ids], last=END)).to(model.output.weight.device)
             lengths = masked_search.best_lengths(model, source, settings)  # so that the last outputs are of the best
@@ -198,7 +202,7 @@ def _masked(
                 produced, _ = masked_search.predict(model, model.encode(source), lengths, settings.iterations)
             finally:
                 hook.remove()
-            axes = masked_axes(ids, produced[0].cpu().numpy(), vocabularies)
+            axes = masked_axes(ids, read[-1].cpu().numpy(), produced[0].cpu().numpy(), vocabularies)
             iterations = [_words_and_masks(step.tolist(), vocabularies["target"]) for step in [*read, produced[0]]]
             yield Translated(
                 target=iterations[-1],

@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.explorer.data import to_json
-from context_nmt.explorer.explore import System, Text, explore, load_systems
+from context_nmt.explorer.explore import Passage, System, explore, load_systems
 from context_nmt.explorer.page import page_text
 from context_nmt.files import UserError
 from context_nmt.models.checkpoints import weights_of_run
@@ -32,6 +32,7 @@ from context_nmt.settings.folder import Experiment
 HOST = "127.0.0.1"
 LIMITS = {"sentences": 30, "characters": 500}  # of a text, and of a sentence
 LONGEST_BODY = 16 * LIMITS["sentences"] * LIMITS["characters"]  # bytes; JSON may write a character in 12
+CLOSED = 499  # nginx's status of a request whose client has left
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
@@ -43,7 +44,7 @@ HEADERS = {
 def serve(experiment: Experiment, runs: Sequence[str], *, port: int, device: str) -> None:
     """Serve the page of these runs, named VARIANT-SEED, until Ctrl-C; port 0 takes a free one.
 
-    This ends the process. Raise UserError for unknown runs and for a port that cannot be had.
+    This ends the process. Raise UserError for unknown runs and for a port that is not free.
     """
     with _listener(port) as listener:  # first: loading takes time
         for run in runs:
@@ -78,17 +79,21 @@ def _listener(port: int) -> socket.socket:
 def application(systems: Sequence[System], chain: TextChain) -> Starlette:
     """Return the page at /, and at /explore the data of a text that it sends; the models serve one text at a time."""
     page = page_text(None, title="What the systems look at", limits=LIMITS)
-    models = ThreadPoolExecutor(1, "models")  # one text at a time, while the event loop answers others
+    models = ThreadPoolExecutor(1, "models")  # not of asyncio, which would wait for its own at the end
+    turn = asyncio.Lock()
 
     async def show_page(_: Request) -> Response:
         return HTMLResponse(page, headers=HEADERS)
 
     async def explore_text(request: Request) -> Response:
         typed = await _typed(request)
-        try:
-            answer = await asyncio.get_running_loop().run_in_executor(models, explored, typed)
-        except UserError as error:
-            raise HTTPException(400, str(error)) from None
+        async with turn:
+            if await request.is_disconnected():  # the reader left while others' texts were translated
+                return Response(status_code=CLOSED)
+            try:
+                answer = await asyncio.get_running_loop().run_in_executor(models, explored, typed)
+            except UserError as error:
+                raise HTTPException(400, str(error)) from None
         return Response(answer, media_type="application/json", headers=HEADERS)
 
     def explored(typed: str) -> str:
@@ -132,7 +137,7 @@ def _failure(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": "this is a bug; the terminal of the server shows it"}, 500, headers=HEADERS)
 
 
-def read_text(typed: str, chain: TextChain) -> Text:
+def read_text(typed: str, chain: TextChain) -> Passage:
     """Turn lines into sentences of units; empty lines separate documents.
 
     Raise UserError for a text without words and for one that is too long.
@@ -149,8 +154,9 @@ def read_text(typed: str, chain: TextChain) -> Text:
     kept = [number for number, sentence in enumerate(sentences) if len(sentence)]
     if not kept:
         raise UserError("the text has no words; type a sentence")
-    starts = [place for place, number in enumerate(kept) if place == 0 or kept[place - 1] < number - 1]
-    return Text(
+    breaks = np.cumsum([not line for line in lines])[kept]  # a line without units is not an empty one
+    starts = [0, *(np.flatnonzero(np.diff(breaks)) + 1).tolist()]
+    return Passage(
         title="typed text",
         sources=[sentences[number] for number in kept],
         documents=[range(start, stop) for start, stop in zip(starts, [*starts[1:], len(kept)], strict=True)],

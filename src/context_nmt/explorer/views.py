@@ -79,7 +79,7 @@ def views(model: Model, outputs: Outputs, axes: Axes) -> list[View]:
     found: dict[tuple[Any, ...], list[tuple[int, Shares, NDArray[np.uint16] | None]]] = defaultdict(list)
     for layer in layers_of(model):
         keys, queries = axes.keys(layer.place), axes.queries(layer.place)
-        size = getattr(layer.module, "window", None)
+        size = getattr(layer.module, "window", None) if layer.shows.global_share else None
         for name in layer.shows.weights:
             weights = numbers(outputs[name][0])  # [H, T, S]
             own_name = [part for part in name.removeprefix(f"{layer.path}.").split(".") if part not in NO_NAMES]
@@ -126,7 +126,8 @@ def gates(model: Model, outputs: Outputs, axes: Axes) -> list[Gate]:
         of_queries: Side = "source" if layer.place == "encoder" else "target"
         of_keys: Side = "target" if layer.place == "decoder" else "source"
         for part, name in layer.shows.gates.items():
-            context = CONTEXTS[getattr(layer.module, "lexical", None)]
+            lexical = getattr(layer.module, "lexical", None)
+            context = CONTEXTS[lexical if isinstance(lexical, bool) else None]
             tokens = queries if part == "query" else own_words(axes.keys(layer.place))
             openness = numbers(outputs[name][0].flatten(1)).mean(1, keepdims=True)  # [T, 1]
             kind = f"{title}, {part}: share of {context}", of_queries if part == "query" else of_keys
@@ -167,7 +168,7 @@ def earlier(
         words, shares = words[: len(words) // rows], shares[: len(shares) // rows, 0]
         own: Side = "source" if name.startswith("encoder") else "target"
         seen: Side = "source" if getattr(model.get_submodule(name), "reads", None) == "source" else "target"
-        queries = own_words(axes.encoder) if own == "source" else axes.outputs
+        queries = axes.queries(name)
         sentences = before[seen][-len(words) :]
         known = [bool((ids >= len(SPECIALS)).any()) for ids in sentences]
         if not any(known):
