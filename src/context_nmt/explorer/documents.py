@@ -143,10 +143,10 @@ def _place(word: str | None, words: Sequence[str]) -> int | None:
 
 
 def selected(explored: Explored, wanted: Wanted) -> Selected | None:
-    """Return the wanted word of a translation or source, or where a contrastive item's candidates first differ.
+    """Return the wanted word of a translation or source, or of a contrastive item what distinguishes its candidates.
 
-    A word of the reference alone is the one in its place in the first translation. Raise UserError for a wanted word
-    that nothing has.
+    That is the last word of the first place where they differ: the noun after its article. A word of the reference
+    alone is the one in its place in the first translation. Raise UserError for a wanted word that nothing has.
     """
     last = len(explored.sentences) - 1
     candidates = explored.sentences[last].candidates
@@ -154,8 +154,9 @@ def selected(explored: Explored, wanted: Wanted) -> Selected | None:
         if candidates is None:
             return None
         right, wrong = (candidate.text for candidate in candidates[:2])
-        place = next((place for place, pair in enumerate(zip(right, wrong, strict=False)) if len(set(pair)) > 1), 0)
-        return _in_translation(explored, last, place)
+        blocks = SequenceMatcher(None, right, wrong, autojunk=False).get_opcodes()
+        place = next((stop - 1 for tag, _, stop, _, _ in blocks if tag != "equal"), 0)
+        return _in_translation(explored, last, max(place, 0))
     for number in [last] if wanted.of_one_sentence or candidates else range(last + 1):
         sentence = explored.sentences[number]
         for run, of_run in enumerate(explored.runs):

@@ -84,6 +84,8 @@ def explore(systems: Sequence[System], text: Passage, corpus: BinarizedCorpus, *
     autoregressive model reads its own translation. Of previous sentences it sees its translations or, with
     `decoding.reference_context` and for candidates, the references. Raise UserError for sentences that are too long.
     """
+    for system in systems:  # before any translates
+        check_positions(system.model.source_embedding.positions, lengths_of(text.sources), f"{system.name}: sentence")
     vocabularies: dict[Side, Vocabulary] = {"source": corpus.source_vocabulary, "target": corpus.target_vocabulary}
     languages: dict[Side, str] = {"source": corpus.source, "target": corpus.target}
     source_words, target_words = vocabularies["source"].words, vocabularies["target"].words
@@ -186,7 +188,6 @@ def _masked(
 ) -> Iterator[Translated]:
     model, settings = system.model, system.settings
     assert isinstance(model, MaskedLanguageModel)
-    check_positions(model.source_embedding.positions, lengths_of(text.sources), "sentence")
     read: list[Tensor] = []
     with (
         evaluating(model),
