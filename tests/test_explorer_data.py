@@ -23,7 +23,7 @@ from context_nmt.decoding.search import Hypothesis
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.explorer import explore as exploring
 from context_nmt.explorer.axes import masked_axes
-from context_nmt.explorer.data import Earlier, Explored, Run, Sentence, Translated, View, to_json
+from context_nmt.explorer.data import Candidate, Earlier, Explored, Run, Sentence, Translated, View, to_json
 from context_nmt.explorer.documents import Wanted, find, selected, show
 from context_nmt.explorer.explore import Passage, System, explore, load_systems
 from context_nmt.explorer.picture import write_picture
@@ -653,6 +653,17 @@ def a_page(*targets, reference=("a", "b", "c"), source=("s", "t")):
 def test_the_wanted_word_is_selected(targets, word, expected):
     found = selected(a_page(*targets), Wanted(test="valid", sentence=1, word=word))
     assert (found and (found.run, found.side, found.word)) == expected
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "expected"),
+    [("adnsx", "aemsx", 2), ("adx", "aex", 1), ("adnx", "aepqx", 2), ("axb", "axb", 0), ("abz", "ab", 2)],
+)
+def test_an_item_opens_where_its_candidates_differ_at_the_noun_after_its_article(right, wrong, expected):
+    page = a_page(right, reference=right)
+    candidates = [Candidate(text=[*right], correct=True), Candidate(text=[*wrong], correct=False)]
+    sentences = [replace(page.sentences[0], candidates=candidates)]
+    assert selected(replace(page, sentences=sentences), Wanted(test="choices", sentence=1)).word == expected
 
 
 @pytest.mark.parametrize(
