@@ -591,7 +591,7 @@ def test_a_page_of_every_kind_of_system_has_its_document(experiment, tmp_path):
 def test_only_systems_that_look_back_see_the_sentences_before(experiment, tmp_path, monkeypatch):
     counts = []
     monkeypatch.setattr(
-        "context_nmt.explorer.page.write_explorer",
+        "context_nmt.explorer.documents.write_explorer",
         lambda path, found: (counts.append(len(found.sentences)), path.touch()),
     )
     for runs in (["plain-1", "masked-1"], ["plain-1", "joined-1"], ["cache-1"]):

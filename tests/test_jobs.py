@@ -239,6 +239,18 @@ def test_settings_that_changed_while_jobs_wait_are_shown(experiment):
     assert "params.yaml" in new
 
 
+def job_of(experiment, stages):
+    """The only job of a pipeline that has been submitted, and a function that starts it."""
+    folder = experiment.folder
+    (folder / "dvc.yaml").write_text(yaml.safe_dump({"stages": stages}, sort_keys=False))
+    subprocess.run(["dvc", "init", "--no-scm", "--quiet"], env=environment(folder), check=True)
+    command = [sys.executable, "-m", "context_nmt", "repro", "--on", "slurm"]
+    subprocess.run(command, env=environment(folder), check=True)
+    (job,) = Slurm(experiment).jobs
+    command = [sys.executable, "-m", "context_nmt.pipeline.job"]
+    return job, lambda: subprocess.Popen(command, env=environment(folder) | {"SLURM_JOB_ID": job.number})
+
+
 PIPELINE = {
     "first": {"cmd": "echo 1 > first", "outs": ["first"]},
     "second": {"cmd": "echo 2 > second; kill -KILL 0", "deps": ["first"], "outs": ["second"]},
@@ -250,17 +262,9 @@ PIPELINE = {
 @pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_in_a_job_only_what_was_running_fails_when_dvc_is_killed(experiment):
-    folder = experiment.folder
-    (folder / "dvc.yaml").write_text(yaml.safe_dump({"stages": PIPELINE}, sort_keys=False))
-    subprocess.run(["dvc", "init", "--no-scm", "--quiet"], env=environment(folder), check=True)
-    command = [sys.executable, "-m", "context_nmt", "repro", "--on", "slurm"]
-    subprocess.run(command, env=environment(folder), check=True)
-    slurm = Slurm(experiment)
-    (job,) = slurm.jobs
-    command = [sys.executable, "-m", "context_nmt.pipeline.job"]
-    done = subprocess.run(command, env=environment(folder) | {"SLURM_JOB_ID": job.number}, check=False)
-    states = slurm.ended(job)
-    assert done.returncode == 1
+    job, start = job_of(experiment, PIPELINE)
+    assert start().wait() == 1
+    states = Slurm(experiment).ended(job)
     expected = {"first": "done", "second": "failed", "third": "not run", "fourth": "done"}
     assert {stage: state.word for stage, state in states.items()} == expected
     assert "signal 9" in states["second"].detail
@@ -269,7 +273,6 @@ def test_in_a_job_only_what_was_running_fails_when_dvc_is_killed(experiment):
 @pytest.mark.slow
 def test_only_a_start_of_a_job_in_which_a_training_ran_goes_back_into_the_queue_at_a_time_limit(experiment, cluster):
     """Else a decoding that takes longer than the limit would begin again for ever."""
-    folder = experiment.folder
     stages = {
         "train": {"matrix": {"run": ["x"]}, "cmd": "echo 1 > trained", "outs": ["trained"]},
         "decode": {
@@ -279,29 +282,24 @@ def test_only_a_start_of_a_job_in_which_a_training_ran_goes_back_into_the_queue_
             "outs": ["decoded"],
         },
     }
-    (folder / "dvc.yaml").write_text(yaml.safe_dump({"stages": stages}, sort_keys=False))
-    subprocess.run(["dvc", "init", "--no-scm", "--quiet"], env=environment(folder), check=True)
-    command = [sys.executable, "-m", "context_nmt", "repro", "--on", "slurm"]
-    subprocess.run(command, env=environment(folder), check=True)
-    slurm = Slurm(experiment)
-    (job,) = slurm.jobs
+    job, start = job_of(experiment, stages)
+    slurm, began = Slurm(experiment), experiment.folder / "began"
 
-    def start():
-        (folder / "began").unlink(missing_ok=True)
-        command = [sys.executable, "-m", "context_nmt.pipeline.job"]
-        started = subprocess.Popen(command, env=environment(folder) | {"SLURM_JOB_ID": job.number})
-        while not (folder / "began").exists():
+    def reach_the_limit():
+        began.unlink(missing_ok=True)
+        started = start()
+        while not began.exists():
             assert started.poll() is None
             time.sleep(0.05)
         started.send_signal(signal.SIGUSR1)
         return started
 
-    first = start()
+    first = reach_the_limit()
     while "requeue" not in (cluster / "controlled").read_text():
         assert first.poll() is None
         time.sleep(0.05)
     first.terminate()  # as Slurm does then
     assert first.wait() != 0
     assert slurm.ended(job) is None
-    assert start().wait() == 1
+    assert reach_the_limit().wait() == 1
     assert {stage: state.word for stage, state in slurm.ended(job).items()} == {"train@x": "done", "decode@x": "failed"}

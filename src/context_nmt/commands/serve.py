@@ -4,11 +4,13 @@ from typing import Annotated
 
 import typer
 
+from context_nmt.commands.show import Device, Runs
+
 
 def serve(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="The runs to compare: VARIANT-SEED.")],
+    runs: Runs,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port of the page; 0 takes a free one.")] = 8000,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Serve a page that translates typed text and shows what the systems look at.
 

@@ -5,9 +5,12 @@ from typing import Annotated
 
 import typer
 
+Runs = Annotated[list[str], typer.Argument(metavar="VARIANT-SEED", help="The runs to compare, such as cmlm-1.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")]
+
 
 def show(
-    runs: Annotated[list[str], typer.Argument(metavar="VARIANT-SEED", help="The runs to compare, such as cmlm-1.")],
+    runs: Runs,
     output: Annotated[Path, typer.Option(help="The page to write, FILE.html, or FILE.svg for a picture of one word.")],
     test: Annotated[str, typer.Option(help="A test set or a contrastive set.")] = "test",
     document: Annotated[
@@ -32,7 +35,7 @@ def show(
             " with more is refused.",
         ),
     ] = 50,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Show what systems looked at when they translated.
 

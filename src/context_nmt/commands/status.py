@@ -43,9 +43,11 @@ def status(experiment: ExperimentFolder = Path()) -> None:
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for row in rows if states else []:
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, columns, strict=True)).rstrip()[:room])
-    changed = slurm.experiment.parameters
-    if not all(state.ended for _, state in states.values()) and changed.stat().st_mtime > slurm.note.stat().st_mtime:
-        typer.echo(f"{changed} has changed since the jobs were submitted; rerun context-nmt repro when they have ended")
+    settings = slurm.experiment.parameters
+    if not all(state.ended for _, state in states.values()) and settings.stat().st_mtime > slurm.note.stat().st_mtime:
+        typer.echo(
+            f"{settings} has changed since the jobs were submitted; rerun context-nmt repro when they have ended"
+        )
     counts = Counter(state.word for _, state in states.values())
     typer.echo(", ".join(f"{count} {word}" for word, count in counts.items()) or "no jobs have been submitted")
 

@@ -45,7 +45,6 @@ class Gate:
     """Shares of something in a word's query, key or value: means over units, and over elements or heads."""
 
     title: str
-    kind: Literal["share"] = "share"
     side: Side  # of the words
     layers: list[int]  # from 1
     values: Shares  # [L, W]

@@ -8,6 +8,8 @@ from pathlib import Path
 from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
 from context_nmt.explorer.data import Explored, Selected
 from context_nmt.explorer.explore import Passage, explore, load_systems
+from context_nmt.explorer.page import write_explorer
+from context_nmt.explorer.picture import write_picture
 from context_nmt.files import UserError
 from context_nmt.measures.contrastive import read_items
 from context_nmt.models.checkpoints import weights_of_run
@@ -55,12 +57,8 @@ def show(experiment: Experiment, runs: Sequence[str], wanted: Wanted, *, output:
         text = text.last_sentence()
     explored = explore(systems, text, corpus, progress=True)
     if output.suffix == ".svg":
-        from context_nmt.explorer.picture import write_picture
-
         write_picture(output, explored, wanted.word)
     else:
-        from context_nmt.explorer.page import write_explorer
-
         write_explorer(output, replace(explored, select=selected(explored, wanted)))
     say(f"written: {output}")
 
