@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FormatStrFormatter, NullLocator
 
@@ -11,9 +13,9 @@ from context_nmt.report.papers.training_costs import System
 from context_nmt.report.pictures.panels import corpus_name, draw_legend, panels_of, style
 from context_nmt.results.estimates import t_interval
 
-ACROSS = {
-    "flops": "FLOPs of training / the plain Transformer's",
+ACROSS = {  # the second has every system, so names are beside it
     "seconds": "seconds of training / the plain Transformer's",
+    "flops": "FLOPs of training / the plain Transformer's",
 }
 NONE = "baselines and combinations"
 
@@ -21,8 +23,8 @@ NONE = "baselines and combinations"
 def draw_costs(systems: Sequence[System], path: Path) -> bool:
     """Draw the tested BLEU of systems of one recipe on held-out text; return whether there are two of them.
 
-    Each has the number of its row in the table of all systems; its bar is the 95% interval over seeds. Whatever a
-    system continues is part of its costs. Systems of another size are left out.
+    Each has its name and the number of its row in the table of all systems; its bar is the 95% interval over seeds.
+    Whatever a system continues is part of its costs. Systems of another size are left out.
     """
     if not systems:
         return False
@@ -31,34 +33,64 @@ def draw_costs(systems: Sequence[System], path: Path) -> bool:
     measure = next((one for one in measures if sum(system.estimate(one) is not None for system in systems) > 1), None)
     if measure is None:
         return False
-    papers = list(dict.fromkeys(system.paper or NONE for system in systems))
-    with panels_of(path, 2, height=4.2, as_text=True) as (figure, panels):
-        panels[1].sharey(panels[0])
+    drawn = {
+        number: system
+        for number, system in enumerate(systems, start=1)
+        if system.plain.variant == systems[0].variant and system.estimate(measure) is not None
+    }
+    papers = list(dict.fromkeys(system.paper or NONE for system in drawn.values()))
+    with panels_of(path, 2, height=max(4.2, 1.2 + 0.14 * len(drawn)), as_text=True) as (figure, panels):
+        panels[0].sharey(panels[1])
         for panel, (cost, across) in zip(panels, ACROSS.items(), strict=True):
-            for number, system in enumerate(systems, start=1):
-                estimate, own, plain = system.estimate(measure), getattr(system, cost), getattr(system.plain, cost)
-                if estimate is None or not own or not plain or system.plain.variant != systems[0].variant:
+            named: dict[str, tuple[float, float]] = {}
+            for number, system in drawn.items():
+                own, plain = getattr(system, cost), getattr(system.plain, cost)
+                if not own or not plain:
                     continue
-                values = system.results.by_seed(system.variant, measure) or ()
-                interval = t_interval(list(values))
+                values = list(system.results.by_seed(system.variant, measure) or ())
+                mean, interval = fmean(values), t_interval(values)
                 panel.errorbar(
                     [own / plain],
-                    [estimate.mean],
-                    yerr=[[estimate.mean - interval[0]], [interval[1] - estimate.mean]] if interval else None,
+                    [mean],
+                    yerr=[[mean - interval[0]], [interval[1] - mean]] if interval else None,
                     capsize=2,
                     **style(papers.index(system.paper or NONE), joined=False, linewidth=0.9),
                 )
-                panel.annotate(
-                    str(number), (own / plain, estimate.mean), (4, 2), textcoords="offset points", fontsize=6
-                )
+                named[f"{number} {system.results.settings.variants[system.variant].label}"] = (own / plain, mean)
             panel.set_xscale("log")
             panel.xaxis.set_major_formatter(FormatStrFormatter("%g"))
             panel.set_xticks([1, 1.5, 2, 3, 4, 6])
             panel.xaxis.set_minor_locator(NullLocator())
             panel.set_xlabel(across, fontsize=8)
             panel.grid(alpha=0.3)
+        _name_points(panels[1], named)
         panels[0].set_ylabel(f"{measure.metric}, {measure.test_set}", fontsize=8)
         handles = {paper: Line2D([], [], **style(number, joined=False)) for number, paper in enumerate(papers)}
         draw_legend(figure, handles, columns=3)
         figure.suptitle(f"What a gain costs, {corpus_name(settings)}", fontsize=10)
     return True
+
+
+def _name_points(panel: Axes, points: dict[str, tuple[float, float]]) -> None:
+    """Write the names of points to the right of a panel, the highest on top, with a line to each point."""
+    low, high = panel.get_ylim()
+    panel.set_ylim(low, high)
+    for row, (name, point) in enumerate(sorted(points.items(), key=lambda item: -item[1][1])):
+        place = 1 - (row + 0.5) / len(points)
+        panel.annotate(
+            name,
+            point,
+            (1.06, place),
+            textcoords="axes fraction",
+            fontsize=6.5,
+            verticalalignment="center",
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": "0.7",
+                "linewidth": 0.5,
+                "relpos": (0, 0.5),
+                "shrinkA": 1,
+                "shrinkB": 3,
+            },
+        )
