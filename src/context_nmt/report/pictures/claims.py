@@ -1,5 +1,6 @@
 """Draw the verdicts on claims as a forest plot: a row per claim, to the right what the paper claims."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
@@ -9,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from context_nmt.report.papers.claim_lines import ClaimLine
-from context_nmt.report.papers.verdicts import AS_CLAIMED, FEWEST, NO_VERDICT, NOT_DECIDED, OTHER_WAY
+from context_nmt.report.papers.verdicts import AS_CLAIMED, FEWEST, NO_VERDICT, NOT_DECIDED, OTHER_WAY, WORDS
 from context_nmt.report.pictures.panels import COLOURS, draw_legend, label_rows, panels_of
 
 # shape and filling tell the verdicts apart without colour
@@ -30,7 +31,10 @@ INCHES = 0.31  # per row
 
 
 def draw_claims(lines: dict[str, Sequence[ClaimLine]], path: Path) -> bool:
-    """Draw the claims that an experiment can test, by the name of their paper; return whether there are any."""
+    """Draw the claims that an experiment can test, by the name of their paper; return whether there are any.
+
+    The row with a paper's name counts all of its lines by verdict, those that have not run included.
+    """
     rows: list[str | ClaimLine] = []
     for name, of_paper in lines.items():
         ran = [line for line in of_paper if line.verdict.outcome]
@@ -41,6 +45,9 @@ def draw_claims(lines: dict[str, Sequence[ClaimLine]], path: Path) -> bool:
         for place, row in enumerate(rows):
             if isinstance(row, str):
                 panel.axhspan(place - 0.5, place + 0.5, color="0.93", zorder=0)
+                words = Counter(line.verdict.word for line in lines[row])
+                counts = " · ".join(f"{words[word]} {word}" for word in WORDS if words[word])
+                panel.text(0, place, counts, fontsize=6.5, ha="center", va="center", backgroundcolor="0.93")
             else:
                 _draw_line(panel, place, row)
         labels = [row if isinstance(row, str) else fill(row.texts[0], LETTERS) for row in rows]
