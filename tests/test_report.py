@@ -153,6 +153,7 @@ def test_the_forest_plot_has_a_row_for_each_claim_that_was_tested_and_a_mark_for
     shown = Counter(texts(tmp_path / "claims.svg"))
     assert [shown[f"{name} opens"] for name in ("dual_context_encoder", "han_joint", "never")] == [2, 2, 0]
     assert (shown["A paper"], shown["Another"]) == (1, 0)
+    assert shown["1 as claimed · 3 the other way · 2 not decided · 2 not run"] == 1
     _, (claimed, other_way, open_, none, published) = legend_of(tmp_path / "claims.svg")
     assert len({claimed, other_way, open_, none, published}) == 5
     rows, *_ = (tmp_path / "claims.svg").read_text(encoding="utf-8").split('id="legend_1"')
