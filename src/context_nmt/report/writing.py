@@ -1,7 +1,6 @@
 """Write the table of results, the pages, the pictures and the report of an experiment."""
 
 import shutil
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,11 +16,10 @@ from context_nmt.report.pages.documents import documents_page
 from context_nmt.report.pages.probes import probes_page
 from context_nmt.report.pages.results import front_page, results_page
 from context_nmt.report.papers.all_systems import all_systems_grid
-from context_nmt.report.papers.claim_lines import HEADS, LEGEND, ClaimLine, claim_lines
+from context_nmt.report.papers.claim_lines import HEADS, LEGEND, ClaimLine, claim_lines, counts_of
 from context_nmt.report.papers.comparison import REPLICA, Comparison, comparisons_of
 from context_nmt.report.papers.published import Paper, read_papers
 from context_nmt.report.papers.training_costs import System, systems_of_one_recipe
-from context_nmt.report.papers.verdicts import WORDS
 from context_nmt.report.pictures.analyses import draw_analyses
 from context_nmt.report.pictures.claims import draw_claims
 from context_nmt.report.pictures.costs import draw_costs
@@ -66,8 +64,8 @@ class Chapter:
     @property
     def counts(self) -> str:
         """The number of claims with each verdict."""
-        words = Counter(line.verdict.word for line in self.lines)
-        return f"Its claims and our questions: {', '.join(f'{words[word]} {word}' for word in WORDS)}."
+        counts = ", ".join(f"{count} {word}" for word, count in counts_of(self.lines).items())
+        return f"Its claims and our questions: {counts}."
 
 
 def write_tables(experiment: Experiment, old: Collection[str] = ()) -> None:

@@ -13,7 +13,7 @@ from context_nmt.report.papers.judging import columns_of, outcomes_of, table_of
 from context_nmt.report.papers.outcomes import Outcome
 from context_nmt.report.papers.published import Paper, PaperTable
 from context_nmt.report.papers.training_costs import System
-from context_nmt.report.papers.verdicts import FEWEST, SEEDS, Verdict, verdicts_of
+from context_nmt.report.papers.verdicts import FEWEST, SEEDS, WORDS, Verdict, verdicts_of
 from context_nmt.results.number_text import signed
 from context_nmt.results.table import Results
 
@@ -53,6 +53,12 @@ def claim_lines(paper: Paper, experiments: Sequence[Results]) -> list[ClaimLine]
     found = [outcomes_of(paper, claim, experiments) for claim in paper.claims]
     verdicts = verdicts_of(paper.claims, [outcomes[0] if outcomes else None for outcomes in found])
     return [_line(paper, verdict, outcomes[1:]) for verdict, outcomes in zip(verdicts, found, strict=True)]
+
+
+def counts_of(lines: Sequence[ClaimLine]) -> dict[str, int]:
+    """Return the number of lines with each of the WORDS for a verdict."""
+    counts = Counter(line.verdict.word for line in lines)
+    return {word: counts[word] for word in WORDS}
 
 
 def _line(paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -> ClaimLine:

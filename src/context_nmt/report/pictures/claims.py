@@ -1,6 +1,5 @@
 """Draw the verdicts on claims as a forest plot: a row per claim, to the right what the paper claims."""
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
@@ -9,8 +8,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from context_nmt.report.papers.claim_lines import ClaimLine
-from context_nmt.report.papers.verdicts import AS_CLAIMED, FEWEST, NO_VERDICT, NOT_DECIDED, OTHER_WAY, WORDS
+from context_nmt.report.papers.claim_lines import ClaimLine, counts_of
+from context_nmt.report.papers.verdicts import AS_CLAIMED, FEWEST, NO_VERDICT, NOT_DECIDED, OTHER_WAY
 from context_nmt.report.pictures.panels import COLOURS, draw_legend, label_rows, panels_of
 
 # shape and filling tell the verdicts apart without colour
@@ -45,8 +44,7 @@ def draw_claims(lines: dict[str, Sequence[ClaimLine]], path: Path) -> bool:
         for place, row in enumerate(rows):
             if isinstance(row, str):
                 panel.axhspan(place - 0.5, place + 0.5, color="0.93", zorder=0)
-                words = Counter(line.verdict.word for line in lines[row])
-                counts = " · ".join(f"{words[word]} {word}" for word in WORDS if words[word])
+                counts = " · ".join(f"{count} {word}" for word, count in counts_of(lines[row]).items() if count)
                 panel.text(0, place, counts, fontsize=6.5, ha="center", va="center", backgroundcolor="0.93")
             else:
                 _draw_line(panel, place, row)

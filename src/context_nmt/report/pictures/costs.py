@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -13,7 +12,7 @@ from context_nmt.report.papers.training_costs import System
 from context_nmt.report.pictures.panels import corpus_name, draw_legend, panels_of, style
 from context_nmt.results.estimates import t_interval
 
-ACROSS = {  # the second has every system, so names are beside it
+ACROSS = {  # every system has FLOPs, so they are last, next to the names
     "seconds": "seconds of training / the plain Transformer's",
     "flops": "FLOPs of training / the plain Transformer's",
 }
@@ -34,36 +33,38 @@ def draw_costs(systems: Sequence[System], path: Path) -> bool:
     if measure is None:
         return False
     drawn = {
-        number: system
+        number: (system, estimate)
         for number, system in enumerate(systems, start=1)
-        if system.plain.variant == systems[0].variant and system.estimate(measure) is not None
+        if system.plain.variant == systems[0].variant and (estimate := system.estimate(measure))
     }
-    papers = list(dict.fromkeys(system.paper or NONE for system in drawn.values()))
+    papers = list(dict.fromkeys(system.paper or NONE for system, _ in drawn.values()))
     with panels_of(path, 2, height=max(4.2, 1.2 + 0.14 * len(drawn)), as_text=True) as (figure, panels):
         panels[0].sharey(panels[1])
         for panel, (cost, across) in zip(panels, ACROSS.items(), strict=True):
             named: dict[str, tuple[float, float]] = {}
-            for number, system in drawn.items():
+            for number, (system, estimate) in drawn.items():
                 own, plain = getattr(system, cost), getattr(system.plain, cost)
                 if not own or not plain:
                     continue
-                values = list(system.results.by_seed(system.variant, measure) or ())
-                mean, interval = fmean(values), t_interval(values)
+                values = system.results.by_seed(system.variant, measure) or ()
+                interval = t_interval(list(values))
                 panel.errorbar(
                     [own / plain],
-                    [mean],
-                    yerr=[[mean - interval[0]], [interval[1] - mean]] if interval else None,
+                    [estimate.mean],
+                    yerr=[[estimate.mean - interval[0]], [interval[1] - estimate.mean]] if interval else None,
                     capsize=2,
                     **style(papers.index(system.paper or NONE), joined=False, linewidth=0.9),
                 )
-                named[f"{number} {system.results.settings.variants[system.variant].label}"] = (own / plain, mean)
+                label = system.results.settings.variants[system.variant].label
+                named[f"{number} {label}"] = (own / plain, estimate.mean)
             panel.set_xscale("log")
             panel.xaxis.set_major_formatter(FormatStrFormatter("%g"))
             panel.set_xticks([1, 1.5, 2, 3, 4, 6])
             panel.xaxis.set_minor_locator(NullLocator())
             panel.set_xlabel(across, fontsize=8)
             panel.grid(alpha=0.3)
-        _name_points(panels[1], named)
+            if panel is panels[-1]:
+                _name_points(panel, named)
         panels[0].set_ylabel(f"{measure.metric}, {measure.test_set}", fontsize=8)
         handles = {paper: Line2D([], [], **style(number, joined=False)) for number, paper in enumerate(papers)}
         draw_legend(figure, handles, columns=3)
@@ -73,8 +74,6 @@ def draw_costs(systems: Sequence[System], path: Path) -> bool:
 
 def _name_points(panel: Axes, points: dict[str, tuple[float, float]]) -> None:
     """Write the names of points to the right of a panel, the highest on top, with a line to each point."""
-    low, high = panel.get_ylim()
-    panel.set_ylim(low, high)
     for row, (name, point) in enumerate(sorted(points.items(), key=lambda item: -item[1][1])):
         place = 1 - (row + 0.5) / len(points)
         panel.annotate(
