@@ -604,6 +604,8 @@ def test_what_a_gain_costs(root):
     price = rows["dual_context_encoder"]["Cost of a point of gain", "FLOPs"]
     assert gain.interval[0] > 0
     assert price.value == pytest.approx(100 / gain.mean, abs=1e-4)  # twice the FLOPs of the Transformer
+    named = [text for text in texts(root.reports / "figures/costs.svg") if re.match(r"\d+ \D", text)]
+    assert sorted(named) == [row.label.replace(".", "", 1) for row in grid.rows]
 
 
 @given(st.text())

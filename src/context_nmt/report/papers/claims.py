@@ -5,6 +5,7 @@ from itertools import product
 from typing import Literal
 
 from context_nmt.measures.rows import Measure
+from context_nmt.report.papers.columns import COSTS
 from context_nmt.settings import Checked, require
 
 
@@ -33,6 +34,11 @@ class PrimaryMeasure(Checked):
         layers = self.layer if isinstance(self.layer, tuple) else (self.layer,)
         tags = self.tag if isinstance(self.tag, tuple) else (self.tag,)
         return list(product(metrics, layers, tags))
+
+    @property
+    def is_cost(self) -> bool:
+        """Whether it is a cost of a system, which does not depend on test set and seed."""
+        return any(metric in COSTS for metric, _, _ in self.members)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +70,11 @@ class Claim(Checked):
     def is_question(self) -> bool:
         """Whether it is our own question."""
         return not (self.table or self.where)
+
+    @property
+    def is_cost(self) -> bool:
+        """Whether it is about a cost."""
+        return self.measure is not None and self.measure.is_cost
 
     @property
     def place(self) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.claims import Claim, PrimaryMeasure
-from context_nmt.report.papers.columns import COSTS, PaperColumn
+from context_nmt.report.papers.columns import PaperColumn
 from context_nmt.report.papers.outcomes import Outcome, Side, numbers_of
 from context_nmt.report.papers.published import Paper, PaperTable
 from context_nmt.report.papers.reproduction import with_most_seeds
@@ -114,7 +114,7 @@ def _distance(claim: Claim, side: Side, other: Side) -> float:
 
 def _measured(claim: Claim, results: Results, variant: str, measure: PrimaryMeasure, test_set: str) -> list[Measure]:
     """Return the members of a measure that a system has, with gains only if its baseline has them."""
-    if set(COSTS) & {metric for metric, _, _ in measure.members}:
+    if measure.is_cost:
         members = [Measure("", metric) for metric, _, _ in measure.members]
     else:
         metrics = {metric for metric, _, _ in measure.members}

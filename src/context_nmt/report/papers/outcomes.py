@@ -94,11 +94,6 @@ class Outcome:
         """Whether one of its systems has results of other code, settings or text than those of now."""
         return not set(self.systems).isdisjoint(self.results.out_of_date)
 
-    @property
-    def is_cost(self) -> bool:
-        """Whether it is about a cost, which does not depend on the seed."""
-        return self.side.measures[0].metric in COSTS
-
     @cached_property
     def differences(self) -> tuple[float, ...]:
         """The system's number minus that of the best of the others, with each seed."""

@@ -10,7 +10,6 @@ from scipy.stats import t as student
 from scipy.stats import ttest_1samp
 
 from context_nmt.report.papers.claims import Claim
-from context_nmt.report.papers.columns import COSTS
 from context_nmt.report.papers.outcomes import Outcome
 from context_nmt.results.number_text import SIGNIFICANT, interval_text, p_text
 
@@ -49,7 +48,7 @@ def verdicts_of(claims: Sequence[Claim], outcomes: Sequence[Outcome | None]) -> 
     verdicts = []
     for claim, outcome, (claimed, other), p in zip(claims, outcomes, tails, corrected, strict=True):
         if outcome is None:
-            command = "make speed" if _is_cost(claim) else f"make repro NAME={claim.experiment}"
+            command = "make speed" if claim.is_cost else f"make repro NAME={claim.experiment}"
             verdicts.append(Verdict(claim, None, NOT_RUN, f"`{command}`"))
         elif obstacle := _obstacle(outcome):
             is_open = obstacle == FEW_SEEDS and len(outcome.differences) >= FEWEST
@@ -73,7 +72,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def _obstacle(outcome: Outcome) -> str:
     """Return why there is no verdict; empty if there is one."""
-    if outcome.is_cost:
+    if outcome.claim.is_cost:
         return "costs have no seeds"
     if not outcome.is_primary:
         return f"{outcome.claim.experiment} decides"
@@ -121,13 +120,9 @@ def _visible(outcome: Outcome, tests: int) -> float:
     return float(student.ppf(1 - SIGNIFICANT / 2 / tests, count - 1)) * stdev(outcome.differences) / sqrt(count)
 
 
-def _is_cost(claim: Claim) -> bool:
-    return claim.measure is not None and any(metric in COSTS for metric, _, _ in claim.measure.members)
-
-
 def _reason(outcome: Outcome, *parts: str) -> str:
     count = len(outcome.differences)
-    seeds = [] if outcome.is_cost else [f"{count} seeds" if count > 1 else "1 seed"]
+    seeds = [] if outcome.claim.is_cost else [f"{count} seeds" if count > 1 else "1 seed"]
     interval = outcome.interval if count >= FEWEST else None
     ends = [f"95% {interval_text(interval, outcome.decimals)}"] if interval else []
     return ", ".join([*parts, *seeds, *ends])

@@ -55,8 +55,7 @@ def draw_costs(systems: Sequence[System], path: Path) -> bool:
                     capsize=2,
                     **style(papers.index(system.paper or NONE), joined=False, linewidth=0.9),
                 )
-                label = system.results.settings.variants[system.variant].label
-                named[f"{number} {label}"] = (own / plain, estimate.mean)
+                named[f"{number} {system.results.settings.label(system.variant)}"] = (own / plain, estimate.mean)
             panel.set_xscale("log")
             panel.xaxis.set_major_formatter(FormatStrFormatter("%g"))
             panel.set_xticks([1, 1.5, 2, 3, 4, 6])
