@@ -39,7 +39,7 @@ PAPER = {
             "columns": [
                 {"id": "bleu", "label": "BLEU", "test_set": "test", "metric": "sacrebleu", "decimals": 1},
                 {"id": "other", "label": "En-Fi", "languages": "en-fi", "test_set": "test", "metric": "sacrebleu"},
-                {"id": "size", "label": "Size (M)", "metric": "parameters", "unit": "M", "decimals": 1},
+                {"id": "size", "label": "Size (M)", "metric": "parameters", "decimals": 1},
                 {"id": "speed", "label": "Steps/s", "metric": "training_speed"},
             ],
             "rows": [
@@ -356,7 +356,6 @@ def test_a_figure_on_other_text_has_its_measures_on_one_test_set(tmp_path, resul
         ({"columns_1": {"id": "bleu"}}, r"columns repeats a name"),
         ({"columns_3": {"test_set": "test"}}, r"test_set is 'test'; training_speed has none"),
         ({"columns_0": {"test_set": None}}, r"test_set is missing; sacrebleu is measured on one"),
-        ({"columns_0": {"unit": "K"}}, r"unit is 'K'; only parameters have one"),
         ({"across": "size"}, r"Table 1 has across: 'size'; a figure has it, and at in either"),
         ({"columns_0": {"at": 1}}, r"Table 1 has across: ''; a figure has it"),
         ({"across": "size", "columns_0": {"at": 1}, "rows_1": {"at": 1}}, r"at in either its columns or its rows"),

@@ -30,6 +30,7 @@ from context_nmt.report.papers.published import read_papers
 from context_nmt.report.papers.training_costs import System, systems_of_one_recipe
 from context_nmt.report.papers.verdicts import holm, verdicts_of
 from context_nmt.report.pictures.claims import draw_claims
+from context_nmt.report.pictures.costs import draw_costs
 from context_nmt.report.writing import write_report, write_tables
 from context_nmt.results.reading import read_all
 from context_nmt.settings.folder import Experiment
@@ -319,6 +320,9 @@ def test_a_claim_about_gains_compares_those_over_their_own_baselines(root):
     claim = Claim(says="it opens", variant="dual_context_encoder", against=others, measure=GATES, gains=True)
     (outcome,) = outcomes_of(PAPER, claim, [first])
     assert (outcome.side.value, outcome.gain) == (1.0, 0.5)
+    assert not outcome.is_out_of_date
+    (stale,) = outcomes_of(PAPER, claim, [replace(first, out_of_date=("transformer",))])
+    assert stale.is_out_of_date
 
 
 def judged(results, *claims):
@@ -422,6 +426,14 @@ def test_a_difference_that_would_have_been_seen_decides(root, larger, word):
     assert [verdict.word for verdict in judged(moved, *[claim] * 4)] == [word] * 4
 
 
+@pytest.mark.parametrize("claim", [{"margin": 0.1}, {"against": ("transformer", "lexical_shortcuts_fusion")}])
+def test_what_would_have_been_seen_is_not_said_with_a_margin_or_against_several(root, claim):
+    first = five_seeds(read_all(root)[0], dual_context_encoder=MIXED, lexical_shortcuts_fusion=MIXED[::-1])
+    (verdict,) = judged(first, Claim(says="it opens", variant="dual_context_encoder", measure=GATES, **claim))
+    assert verdict.word == "not decided"
+    assert "would have been seen" not in verdict.reason
+
+
 def test_against_several_systems_a_claim_must_hold_for_each_and_none_may_be_missing(root):
     first = read_all(root)[0]
     others = ("lexical_shortcuts_fusion", "han_joint")
@@ -504,6 +516,49 @@ def test_a_question_of_ours_is_answered_and_others_are_counted(root):
     assert line.texts[4].startswith("no (adjusted p ")
     assert f"with 2.00 {TIMES} the training tokens" in line.texts[4]
     assert line.texts[5] == "2 in the other direction, 1 in the claimed direction"
+
+
+def test_tokens_are_compared_with_the_system_whose_number_is_shown(root):
+    first = five_seeds(read_all(root)[0], dual_context_encoder=CLEAR, lexical_shortcuts_fusion=MIXED)
+    against = ("transformer", "lexical_shortcuts_fusion")  # the first has 100 updates, as the system; the second has 50
+    claim = Claim(says="it opens", variant="dual_context_encoder", against=against, measure=GATES)
+    remarks = {}
+    for direction in ("higher", "lower"):  # the hardest other comes first
+        (line,) = claim_lines(replace(PAPER, tables=(), claims=(replace(claim, direction=direction),)), [first])
+        remarks[line.verdict.outcome.other.variant] = "the training tokens" in line.texts[4]
+    assert remarks == {"transformer": False, "lexical_shortcuts_fusion": True}
+
+
+def test_students_that_share_a_teacher_are_named(root):
+    first = read_all(root)[0]
+    taught, own = ("dual_context_encoder",), ("transformer", "lexical_shortcuts_fusion")
+    train = replace(first.settings.train, bitext=own, teachers=("transformer",), distilled=taught)
+    claim = Claim(says="it opens", variant="dual_context_encoder", measure=GATES)
+    paper = replace(PAPER, tables=(), claims=(claim,))
+    first = five_seeds(first, dual_context_encoder=CLEAR)
+    (line,) = claim_lines(paper, [changed(first, train=train)])
+    assert line.texts[4].endswith("; one teacher for all seeds of Both & <more>")
+    (line,) = claim_lines(paper, [first])
+    assert "teacher" not in line.texts[4]
+
+
+def test_the_report_of_an_experiment_has_only_claims_that_it_judges_or_can_test(root):
+    (alone,) = read_all(Experiment(root.folder / "experiments/more"))
+    claims = [
+        Claim(says=experiment, variant=variant, experiment=experiment)
+        for variant, experiment in (
+            ("dual_context_decoder", "another"),
+            ("never", "another"),
+            ("never", "more"),
+        )
+    ]
+    paper = replace(PAPER, tables=(), claims=tuple(claims))
+    lines = claim_lines(paper, [alone])
+    assert [(line.verdict.claim.variant, line.verdict.word) for line in lines] == [
+        ("dual_context_decoder", "no verdict"),
+        ("never", "not run"),
+    ]
+    assert len(claim_lines(paper, [read_all(root)[0]])) == len(claims)
 
 
 def test_the_table_s_own_test_set_comes_first(root):
@@ -605,7 +660,20 @@ def test_what_a_gain_costs(root):
     assert gain.interval[0] > 0
     assert price.value == pytest.approx(100 / gain.mean, abs=1e-4)  # twice the FLOPs of the Transformer
     named = [text for text in texts(root.reports / "figures/costs.svg") if re.match(r"\d+ \D", text)]
-    assert sorted(named) == [row.label.replace(".", "", 1) for row in grid.rows]
+    assert sorted(named) == [row.label.replace(".", "", 1) for row in grid.rows if "(out of date)" not in row.label]
+
+
+def test_costs_are_drawn_whatever_stands_first_and_a_label_is_not_mathematics(root, tmp_path):
+    first = read_all(root)[0]
+    variants = first.settings.variants
+    lexical = replace(variants["lexical_shortcuts_fusion"], label="$d_$")
+    named = changed(first, variants=variants | {"lexical_shortcuts_fusion": lexical})
+    order = ("lexical_shortcuts_fusion", "transformer", "han_joint")
+    assert draw_costs([System(name, named) for name in order], tmp_path / "costs.svg")
+    assert {"1 $d_$", "2 Transformer", "3 han_joint"} <= set(texts(tmp_path / "costs.svg"))
+    stale = replace(named, out_of_date=("transformer", "han_joint"))
+    assert not draw_costs([System(name, stale) for name in order], tmp_path / "few.svg")
+    assert not (tmp_path / "few.svg").exists()
 
 
 @given(st.text())

@@ -85,6 +85,8 @@ def test_differences_between_systems_that_are_all_out_of_date_stay(experiment):
     """They are of one run of the pipeline."""
     old, now = read_results(experiment, old=experiment.settings.variants), read_results(experiment)
     assert old.estimates == now.estimates
+    assert "All systems are out of date" in results_page(old).introduction
+    assert "out of date" not in results_page(now).introduction
 
 
 @pytest.mark.parametrize("width", [60, 200])
@@ -404,6 +406,21 @@ def test_the_readme_has_the_same_systems_with_the_most_seeds(tmp_path):
         readme.write_text("<!-- results -->\n<!-- /results -->\n", encoding="utf-8")
         write_readme(readme, experiments)
         assert f", {seeds};" in readme.read_text(encoding="utf-8")
+    stale = replace(found[3], out_of_date=("gauss",))
+    write_readme(readme, [found[0], stale])
+    assert ", seed 1;" in readme.read_text(encoding="utf-8")
+
+
+def test_the_readme_can_be_written_while_a_new_system_has_not_run(tmp_path, results):
+    variants = PARAMETERS["variants"] | {"new": {"label": "Newcomer"}}
+    experiment = make_experiment(tmp_path, variants=variants, train={"bitext": list(variants)}, seeds=[1])
+    found = read_results(evaluate_all(experiment))
+    without = replace(found, rows={run: rows for run, rows in found.rows.items() if run[0] != "new"})
+    readme = tmp_path / "README.md"
+    for experiments, is_named in (([without], True), ([without, results], False)):
+        readme.write_text("<!-- results -->\n<!-- /results -->\n", encoding="utf-8")
+        write_readme(readme, experiments)
+        assert ("| Newcomer |" in readme.read_text(encoding="utf-8")) is is_named
 
 
 def test_the_table_of_the_project_s_readme_is_that_of_its_results(tmp_path):

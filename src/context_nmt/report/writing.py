@@ -88,15 +88,18 @@ def write_tables(experiment: Experiment, old: Collection[str] = ()) -> None:
 def write_readme(path: Path, experiments: Sequence[Results]) -> None:
     """Fill in the table of README.md, if it is there and has its marks, from the systems of the first experiment.
 
-    Their numbers are those of the experiment with the most seeds among those with its recipe and all its systems.
+    Their numbers are those of the experiment with the most seeds among those with its recipe and all its systems that
+    are up to date.
     """
-    first = experiments[0]
-    same = [
+    first, *others = experiments
+    variants = [name for name in first.models if name in first.scored]
+    same = [first] + [
         results
-        for results in experiments
+        for results in others
         if results.recipe == first.recipe
         and results.scored >= first.scored
-        and all(results.settings.recipe(name) == first.settings.recipe(name) for name in first.models)
+        and not results.out_of_date
+        and all(results.settings.recipe(name) == first.settings.recipe(name) for name in variants)
     ]
     fill_in(path, "results", "front.md.j2", page=front_page(max(same, key=lambda one: len(one.settings.seeds))))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import Cell, estimate_cell
 from context_nmt.report.grid import Grid
-from context_nmt.results.table import Results
+from context_nmt.results.table import RESCORED, Results
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,19 @@ def heading(results: Results, what: str) -> str:
 
 
 OLD = (
-    " Systems that are out of date have results of other code, settings or text than the others; their costs and their"
-    " differences are left out, and `context-nmt repro` without --only updates them."
+    " Systems that are out of date have results of other code, settings or text than those of now; their costs and"
+    " their differences from others are left out, and `context-nmt repro` without --only updates them."
+)
+ALL_OLD = (
+    " All systems are out of date: code, settings or text have changed since then. Their costs are left out, and"
+    " `context-nmt repro` updates them."
 )
 
 
 def about_old(results: Results) -> str:
     """Return a sentence about the systems that are out of date, if there are any."""
+    if results.scored and all(name.removesuffix(RESCORED) in results.out_of_date for name in results.scored):
+        return ALL_OLD
     return OLD if results.out_of_date else ""
 
 

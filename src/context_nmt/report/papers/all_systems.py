@@ -33,7 +33,7 @@ def all_systems_grid(systems: Sequence[System], first: Results) -> Grid | None:
         return None
     rows = [
         GridRow(
-            f"{number}. {system.results.settings.label(system.variant)}",
+            f"{number}. {system.results.label(system.variant)}",
             system.variant,
             tuple(cell if cell.command or cell.text != DASH else replace(cell, text="") for cell in cells),
         )

@@ -23,8 +23,9 @@ LEGEND = (
     f" A verdict needs at least {SEEDS} training runs of each system: a paired t-test over seeds, two-sided, p < 0.05"
     " after Holm's correction for all claims of the paper; intervals are not corrected. Against several systems, it"
     f" must hold for each. With fewer than {SEEDS} seeds, but at least {FEWEST}, there is an interval and no decision."
-    " “0.5 would have been seen”: with this variation between seeds, a difference of this size would have decided. “In"
-    " words”: the paper publishes no number. Small experiments neither confirm nor refute published numbers."
+    " “0.5 would have been seen”: with this variation between seeds, a difference of this size would have decided; it"
+    " is given for claims without a margin, against one system. “In words”: the paper publishes no number. Small"
+    " experiments neither confirm nor refute published numbers."
 )
 HEADS = ("Claim", "Where", "Published", "Here", "Verdict", "Other experiments")
 
@@ -49,10 +50,15 @@ class ClaimLine:
 
 
 def claim_lines(paper: Paper, experiments: Sequence[Results]) -> list[ClaimLine]:
-    """Return a line for every claim of a paper."""
+    """Return a line for every claim of a paper, in an experiment's own report for those that it judges or can test."""
     found = [outcomes_of(paper, claim, experiments) for claim in paper.claims]
     verdicts = verdicts_of(paper.claims, [outcomes[0] if outcomes else None for outcomes in found])
-    return [_line(paper, verdict, outcomes[1:]) for verdict, outcomes in zip(verdicts, found, strict=True)]
+    folder = experiments[0].folder
+    return [
+        _line(paper, verdict, outcomes[1:])
+        for verdict, outcomes in zip(verdicts, found, strict=True)
+        if outcomes or not folder or verdict.claim.experiment == folder
+    ]
 
 
 def counts_of(lines: Sequence[ClaimLine]) -> dict[str, int]:
@@ -78,12 +84,12 @@ def _line(paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -> ClaimLin
 
 def _remarks(outcome: Outcome) -> Iterator[str]:
     """Yield other possible causes of a difference, and what its seeds do not vary."""
-    systems = [System(variant, outcome.results) for variant in outcome.systems]
-    ratio = round(systems[0].all_tokens / systems[-1].all_tokens, 2)
-    if ratio != 1:
+    settings, other = outcome.results.settings, outcome.other or outcome.side
+    own_tokens, tokens = (System(side.variant, outcome.results).all_tokens for side in (outcome.side, other))
+    if (ratio := round(own_tokens / tokens, 2)) != 1:
         yield f"with {ratio:.2f} {TIMES} the training tokens"
-    if set(outcome.systems) & set(outcome.results.settings.train.distilled):
-        yield "all learn from one teacher"
+    if students := [settings.label(name) for name in outcome.systems if name in settings.train.distilled]:
+        yield f"one teacher for all seeds of {', '.join(dict.fromkeys(students))}"
 
 
 def published_gains(paper: Paper, claim: Claim) -> list[PublishedGain]:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal
 
 from context_nmt.measures.rows import Measure
 from context_nmt.settings import Checked, require
@@ -47,7 +46,6 @@ class PaperColumn(Wanted):
     label: str
     languages: str | None = None  # SOURCE-TARGET, or any; the table's if unset
     difference: bool = False  # the published numbers are differences from the row's baseline
-    unit: Literal["", "K", "M"] = ""  # of published parameters: thousands or millions
     decimals: int = 2
     at: int | str | None = None  # its place on a figure's axis
     line: str | None = None  # of a figure, where a row has several; of columns with `each`, the label if unset
@@ -86,4 +84,3 @@ class PaperColumn(Wanted):
             require(self.test_set is None, f"test_set is {self.test_set!r}; {self.metric} has none")
         else:
             require(self.test_set is not None, f"test_set is missing; {self.metric} is measured on one")
-        require(not self.unit or self.metric == "parameters", f"unit is {self.unit!r}; only parameters have one")

@@ -138,11 +138,6 @@ class Comparison:
         command = _measuring(results, row.variant, measure)
         return Cell(DASH, command=command) if command else BLANK
 
-    def command(self, row: PaperRow) -> str:
-        """Return the command that runs a row's system on the paper's text or, if there is none, on any."""
-        commands = [command for gap in self.gaps if (command := self._filling(gap, row))]
-        return commands[0] if commands else self.table.command.replace("SYSTEM", str(row.variant))
-
     def _fills(self, rows: Sequence[GridRow]) -> dict[str, list[str]]:
         """Return the systems with empty cells by the command that would fill them."""
         systems: dict[str, list[str]] = {}

@@ -92,7 +92,9 @@ class Outcome:
     @property
     def is_out_of_date(self) -> bool:
         """Whether one of its systems has results of other code, settings or text than those of now."""
-        return not set(self.systems).isdisjoint(self.results.out_of_date)
+        variants = self.results.settings.variants
+        baselines = [variants[name].baseline for name in self.systems] if self.claim.gains else []
+        return not {*self.systems, *baselines}.isdisjoint(self.results.out_of_date)
 
     @cached_property
     def differences(self) -> tuple[float, ...]:

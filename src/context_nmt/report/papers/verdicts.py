@@ -56,7 +56,7 @@ def verdicts_of(claims: Sequence[Claim], outcomes: Sequence[Outcome | None]) -> 
         else:
             word = NOT_DECIDED if p >= SIGNIFICANT else AS_CLAIMED if claimed < other else OTHER_WAY
             reason = _reason(outcome, f"adjusted p {p_text(p)}")
-            if word == NOT_DECIDED and claim.direction != "equal":
+            if word == NOT_DECIDED and not claim.margin and len(outcome.all_differences) == 1:
                 reason += f"; {_visible(outcome, open_claims):.2g} would have been seen"
             verdicts.append(Verdict(claim, outcome, word, reason))
     return verdicts
@@ -115,7 +115,7 @@ def _one_sided(values: np.ndarray) -> float:
 
 
 def _visible(outcome: Outcome, tests: int) -> float:
-    """Return the smallest mean difference beyond the margin that decides a claim when so many are still open."""
+    """Return the smallest mean difference that decides a claim without a margin when so many are still open."""
     count = len(outcome.differences)
     return float(student.ppf(1 - SIGNIFICANT / 2 / tests, count - 1)) * stdev(outcome.differences) / sqrt(count)
 

@@ -23,20 +23,25 @@ def draw_costs(systems: Sequence[System], path: Path) -> bool:
     """Draw the tested BLEU of systems of one recipe on held-out text; return whether there are two of them.
 
     Each has its name and the number of its row in the table of all systems; its bar is the 95% interval over seeds.
-    Whatever a system continues is part of its costs. Systems of another size are left out.
+    Whatever a system continues is part of its costs. Systems of another size, and those that are out of date, are left
+    out.
     """
     if not systems:
         return False
     settings = systems[0].results.settings
     measures = [Measure(test, settings.significance.metric) for test in settings.corpus.held_out]
-    measure = next((one for one in measures if sum(system.estimate(one) is not None for system in systems) > 1), None)
+    measure = next((one for one in measures if any(system.estimate(one) for system in systems)), None)
     if measure is None:
         return False
     drawn = {
         number: (system, estimate)
         for number, system in enumerate(systems, start=1)
-        if system.plain.variant == systems[0].variant and (estimate := system.estimate(measure))
+        if system.plain.variant == systems[0].plain.variant
+        and system.variant not in system.results.out_of_date
+        and (estimate := system.estimate(measure))
     }
+    if not len(drawn) > 1:
+        return False
     papers = list(dict.fromkeys(system.paper or NONE for system, _ in drawn.values()))
     with panels_of(path, 2, height=max(4.2, 1.2 + 0.14 * len(drawn)), as_text=True) as (figure, panels):
         panels[0].sharey(panels[1])

@@ -85,7 +85,8 @@ def panels_of(
     rows = -(-count // columns)
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update({"svg.hashsalt": "context-nmt", "svg.fonttype": "none" if as_text else "path"})
+        font = "none" if as_text else "path"
+        matplotlib.rcParams.update({"svg.hashsalt": "context-nmt", "svg.fonttype": font, "text.parse_math": False})
         size = (width, sum(heights) + 0.8) if heights else (2 + 3.5 * columns, height * rows)
         figure = Figure(figsize=size, layout="constrained")
         panels = list(figure.subplots(rows, columns, squeeze=False, height_ratios=heights).flat)
