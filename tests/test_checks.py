@@ -149,6 +149,14 @@ def test_teachers_and_students_are_lists_even_when_nobody_is_one(project):
     ]
 
 
+def test_a_circle_of_baselines_is_found_once(project):
+    path = project / "experiments/one/params.yaml"
+    edit(path, "label: Transformer\n", "label: Transformer\n    baseline: dual_context_encoder\n")
+    (problem,) = refusal(project)
+    assert problem.startswith("params.yaml: variants.dual_context_encoder.baseline: ")
+    assert "transformer with dual_context_encoder" in problem
+
+
 def test_a_teacher_without_students_is_found(project):
     path = project / "experiments/one/params.yaml"
     drop(path, "distilled")

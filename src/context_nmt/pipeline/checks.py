@@ -71,6 +71,7 @@ def _folder_problems(root: Path, folder: Path) -> Iterator[str]:
     yield from _missing_keys(root / "dvc.yaml", path)
     if settings.root != expected:
         yield f"{path}: root is {settings.root!r}; here it must be {expected!r}"
+    yield from (f"{path}: {problem}" for problem in _baseline_problems(settings))
     for teacher in settings.train.teachers:
         if not settings.train.distilled and not settings.rescored:
             yield (
@@ -84,6 +85,17 @@ def _folder_problems(root: Path, folder: Path) -> Iterator[str]:
                     f"{path}: train.{key}: {variant} looks at previous sentences ({keys[0]}), but is trained without"
                     " documents; list it under train.document or train.continued"
                 )
+
+
+def _baseline_problems(settings: ExperimentSettings) -> Iterator[str]:
+    """Yield a problem for each circle of baselines, which has no plain system at its end."""
+    for name in settings.variants:
+        chain = [name]
+        while (baseline := settings.variants[chain[-1]].baseline) and baseline not in chain:
+            chain.append(baseline)
+        if baseline == name == min(chain):
+            circle = ", ".join(f"{variant} with {settings.variants[variant].baseline}" for variant in chain)
+            yield f"variants.{name}.baseline: a circle compares {circle}; one of them must have no baseline"
 
 
 def _model_problems(folder: Path) -> Iterator[str]:
