@@ -1,12 +1,13 @@
 # `make help` lists what can be made. A fresh machine needs Python 3.11, git and make.
 PYTHON ?= python3.11
-NAME ?=
-LIKE ?=
-CORPUS ?=
-SOURCE ?=
-TARGET ?=
-JOBS ?=
-ONLY ?=
+# Only the command line sets these: some systems export NAME.
+NAME :=
+LIKE :=
+CORPUS :=
+SOURCE :=
+TARGET :=
+JOBS :=
+ONLY :=
 
 # Stages run `python`, so the environment comes first; what they run must not depend on the folder make was called in.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -51,11 +52,13 @@ repro-new: $(INSTALLED)  ## the same in a clone without the cache, but only for 
 	context-nmt repro $(EXPERIMENT) --allow-missing $(foreach variant,$(ONLY),--only "$(variant)") $(if $(JOBS),--jobs $(JOBS))
 
 pull: $(INSTALLED)  ## get the models and other large files of the results in git from the DVC remote (NAME=…)
+	@test -f $(EXPERIMENT)/params.yaml || { echo '$(EXPERIMENT): no experiment' >&2; exit 1; }
 	@test -n "$$(dvc --cd $(EXPERIMENT) config core.remote)" || { echo '$(NO_REMOTE)' >&2; exit 1; }
 	dvc --cd $(EXPERIMENT) pull
 
 report: $(INSTALLED)  ## write reports/ again (NAME=…); that of the default experiment with the latest results of the others
 	dvc --cd $(EXPERIMENT) repro --force --single-item report
+	cd $(EXPERIMENT) && python $(CURDIR)/stages report --mark
 
 quick: $(INSTALLED)  ## run the fast tests: a minute on two cores
 	$(PYTEST) -m 'not slow and not heavy'

@@ -1,11 +1,25 @@
 """Write all measurements as tables, figures and the report."""
 
+from typing import Annotated
+
+import typer
+
 from context_nmt.command_line import run
 from context_nmt.report.writing import write_report, write_tables
+from context_nmt.results.out_of_date import old_results
 from context_nmt.settings.folder import Experiment
 
 
-def main() -> None:
+def main(
+    mark: Annotated[
+        bool,
+        typer.Option(
+            "--mark",
+            help="Write only if systems are out of date, and mark them. The pipeline does not: for DVC, what tells old"
+            " results from new is no input.",
+        ),
+    ] = False,
+) -> None:
     """Collect all variants and seeds of params.yaml into tables, figures and the report.
 
     Reads scores/, contrastive/, analyses/, curves/ and models.json of metrics/, and the project's
@@ -38,8 +52,11 @@ def main() -> None:
 
     Example: python stages report
     """
-    write_tables(Experiment())
-    write_report(Experiment())
+    experiment = Experiment()
+    old = old_results(experiment) if mark else []
+    if old or not mark:
+        write_tables(experiment, old)
+        write_report(experiment, old)
 
 
 if __name__ == "__main__":

@@ -149,6 +149,12 @@ def test_teachers_and_students_are_lists_even_when_nobody_is_one(project):
     ]
 
 
+def test_an_empty_name_of_probing_tasks_is_found(project):
+    edit(project / "experiments/one/params.yaml", "  tasks: miniature/probing", "  tasks: ''")
+    (problem,) = refusal(project, before_run=True)
+    assert problem.startswith("params.yaml: probing.tasks is empty; ")
+
+
 def test_a_circle_of_baselines_is_found_once(project):
     path = project / "experiments/one/params.yaml"
     edit(path, "label: Transformer\n", "label: Transformer\n    baseline: dual_context_encoder\n")

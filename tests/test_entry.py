@@ -1,5 +1,6 @@
 """`python stages NAME`: which stages there are, and the command under `launch` that starts one."""
 
+import json
 import os
 import subprocess
 import sys
@@ -11,12 +12,12 @@ ROOT = Path(__file__).parents[1]
 NAMES = sorted(path.stem for path in (ROOT / "stages").glob("*.py") if not path.stem.startswith("_"))
 
 
-def stages(folder, *arguments):
+def stages(folder, *arguments, **environment):
     """Status, standard output and standard error, called as dvc.yaml does but for DVC's own variables."""
     done = subprocess.run(
         ["python", str(ROOT / "stages"), *arguments],
         cwd=folder,
-        env={"PATH": f"{Path(sys.executable).parent}:{os.defpath}"},
+        env={"PATH": f"{Path(sys.executable).parent}:{os.defpath}"} | environment,
         capture_output=True,
         text=True,
         check=False,
@@ -55,6 +56,17 @@ def test_a_stage_runs_in_the_current_folder_and_knows_its_name(tmp_path):
 def test_what_computes_is_started_by_the_command_that_params_yaml_has_for_it(tmp_path, name, words):
     (tmp_path / "params.yaml").write_text("launch: {train: echo one python, decode: echo 'two' python}")
     assert stages(tmp_path, name, "plain", "1") == (0, f"{words} {sys.executable} -m stages.{name} plain 1\n", "")
+
+
+@pytest.mark.parametrize("arguments", [("distill", "teacher", "1"), ("rescore", "plain", "1", "teacher-1")])
+def test_under_dvc_the_code_of_a_teacher_must_be_that_of_its_plan(tmp_path, arguments):
+    plans = tmp_path / "metrics/plans/teacher"
+    plans.mkdir(parents=True)
+    module = "context_nmt.mechanisms.multi_head_attention"
+    (plans / "training.json").write_text(json.dumps({"code": {module: "of another time"}}))
+    status, _, errors = stages(tmp_path, *arguments, DVC_STAGE="any")
+    assert status == 1
+    assert module in errors
 
 
 def test_tensorboard_is_an_option_of_the_training(tmp_path):

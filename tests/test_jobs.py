@@ -15,7 +15,7 @@ from context_nmt.files import UserError
 from context_nmt.pipeline import job as job_module
 from context_nmt.pipeline import slurm as slurm_module
 from context_nmt.pipeline.display import Display
-from context_nmt.pipeline.graph import Scheduler, Stage
+from context_nmt.pipeline.graph import Scheduler, Stage, stages_of
 from context_nmt.pipeline.job import run_job
 from context_nmt.pipeline.slurm import Slurm, State
 from context_nmt.settings.folder import Experiment
@@ -77,6 +77,40 @@ def scheduled(experiment, upstream, *, changed=None, made=(), allow_missing=Fals
         (folder / name).touch()
     experiment.lock.write_text(yaml.safe_dump({"stages": {name: {} for name in upstream}}))
     return Scheduler(stages, experiment, LaunchSettings(**launch), allow_missing=allow_missing, serial=False)
+
+
+def test_an_output_counts_as_changed_whichever_chain_ends_first(experiment):
+    """The lock has what stages of other chains, which still run, have made."""
+    scheduler = scheduled(experiment, {"a": [], "b": ["a"], "c": []}, changed=("a", "c"), made=("a", "b", "c"))
+    assert sorted(scheduler.next_chains(lambda _: True)) == [("a",), ("c",)]
+    outputs = {name: {"outs": [{"path": name, "md5": "new"}]} for name in ("a", "c")}
+    experiment.lock.write_text(yaml.safe_dump({"stages": outputs | {"b": {}}}))
+    scheduler.finish("c")
+    scheduler.finish("a")
+    assert scheduler.unfinished == {"b"}
+
+
+@pytest.mark.parametrize(
+    ("only", "kept"),
+    [
+        ("han", {"train@han-1", "significance@han"}),
+        ("han-1", {"train@han-1-1", "significance@han-1"}),  # not the run of the same name
+        (
+            "taught",
+            {"train@han-1", "significance@han", "distill@han", "train_distilled@taught-1", "significance@taught"},
+        ),
+        ("compared", {"train@han-1", "significance@han", "train@compared-1", "significance@compared"}),
+    ],
+)
+def test_only_the_stages_of_a_variant_are_kept(tmp_path, only, kept):
+    variants = {"han": {}, "han-1": {}, "taught": {}, "compared": {"baseline": "han"}}
+    train = {"bitext": ["han", "han-1", "compared"], "teachers": ["han"], "distilled": ["taught"]}
+    values = PARAMETERS | {"variants": variants, "train": train, "focus": "han"}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
+    names = {f"train@{name}-1" for name in train["bitext"]} | {f"significance@{name}" for name in variants}
+    names |= {"distill@han", "train_distilled@taught-1"}
+    stages = {name: Stage(name, False, (), (), frozenset()) for name in (*names, "report", "download@mine")}
+    assert set(stages_of([only], stages, Experiment(tmp_path).settings)) == kept | {"report", "download@mine"}
 
 
 RUNS = {

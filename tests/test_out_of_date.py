@@ -5,12 +5,13 @@ import yaml
 from dvc_data.hashfile.hash import file_md5
 from dvc_data.hashfile.hash_info import HashInfo
 from dvc_data.hashfile.tree import Tree
-from made_up_experiment import REFERENCE, make_experiment, write_output
+from made_up_experiment import PARAMETERS, REFERENCE, make_experiment, write_output
 
 from context_nmt.files import UserError
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.report.writing import write_report
 from context_nmt.results.out_of_date import out_of_date
+from context_nmt.settings.folder import Experiment
 from context_nmt.settings.run_layout import run_name
 
 # per stage of a run: a plan that it reads, what it reads of the stages before, what it writes
@@ -39,7 +40,8 @@ def experiment(tmp_path):
         for run in (run_name(variant, seed) for seed in experiment.settings.seeds):
             for stage, names in STAGES.items():
                 parts = (name.replace("VARIANT", variant).replace("RUN", run) for name in names)
-                stages[f"{stage}@{run}"] = entry(experiment, *parts)
+                command = f"python ./stages {stage} {variant} {run.rpartition('-')[2]}"
+                stages[f"{stage}@{run}"] = entry(experiment, *parts) | {"cmd": command}
     write_lock(experiment, stages)
     return experiment
 
@@ -101,6 +103,35 @@ def test_a_stage_that_has_run_again_makes_what_comes_after_out_of_date(experimen
     stages[stage]["outs"][0]["md5"] = "other"
     write_lock(experiment, stages)
     assert out_of_date(experiment) == ["gauss"]
+
+
+def test_a_system_that_is_to_be_trained_in_another_way_is_out_of_date_until_it_was(experiment):
+    distilled = {"bitext": ["transformer", "again", "alone"], "teachers": ["transformer"], "distilled": ["gauss"]}
+    plain, stages = experiment.parameters.read_text(encoding="utf-8"), read_lock(experiment)
+    taught = yaml.safe_load(plain) | {"train": distilled}
+    experiment.parameters.write_text(yaml.safe_dump(taught), encoding="utf-8")
+    experiment = Experiment(experiment.folder)
+    assert out_of_date(experiment) == ["gauss"]
+    for run, seed in (("gauss-1", 1), ("gauss-2", 2)):  # DVC keeps the entries of the earlier trainings
+        command = {"cmd": f"python ./stages train gauss {seed} --distilled"}
+        stages[f"train_distilled@{run}"] = stages[f"train@{run}"] | command
+    write_lock(experiment, stages)
+    assert out_of_date(experiment) == []
+    experiment.parameters.write_text(plain, encoding="utf-8")
+    assert out_of_date(Experiment(experiment.folder)) == []
+
+
+def test_a_system_that_is_to_start_from_another_one_is_out_of_date(experiment):
+    stages, path = read_lock(experiment), experiment.parameters
+    train = {"bitext": ["transformer", "again", "alone"], "document": ["gauss"]}
+    for seed in (1, 2):
+        command = {"cmd": f"python ./stages train gauss {seed} --start transformer"}
+        stages[f"train_document@gauss-{seed}"] = stages[f"train@gauss-{seed}"] | command
+    write_lock(experiment, stages)
+    for start, expected in (("transformer", []), ("again", ["gauss"])):
+        settings = PARAMETERS | {"train": train | {"document_start": start}}
+        path.write_text(yaml.safe_dump(settings), encoding="utf-8")
+        assert out_of_date(Experiment(experiment.folder)) == expected
 
 
 def test_other_translations_than_were_compared_are_out_of_date(experiment):

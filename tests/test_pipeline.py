@@ -566,6 +566,9 @@ def test_one_variant_alone_leaves_the_others_marked_as_out_of_date_until_they_ha
     finished.run(sys.executable, "-m", "context_nmt", "repro", "--only", "plain")
     assert "| plain |" in page.read_text()
     assert "| reader (out of date) |" in page.read_text()
+    finished.run("dvc", "repro", "--force", "--single-item", "report")  # as `make report`, with the next command
+    finished.run(sys.executable, "stages", "report", "--mark")
+    assert "| reader (out of date) |" in page.read_text()
     assert finished.repro() >= {"report"} | of_text("reader")
     assert "out of date" not in page.read_text()
 

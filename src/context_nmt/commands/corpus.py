@@ -87,7 +87,6 @@ def sample(
 
 def download(
     name: Annotated[str, typer.Argument(metavar="NAME", help="An entry of data/params.yaml.")],
-    output: Annotated[Path | None, typer.Option(help="The folder to make. Default: data/NAME.")] = None,
 ) -> None:
     """Download or generate a corpus.
 
@@ -114,7 +113,7 @@ def download(
     from context_nmt.progress import say
 
     entry = read_entry(_catalogue(), name)
-    folder = output or Path("data") / name
+    folder = Path("data") / name
     mirror = os.environ.get("DATA_MIRROR") or None
     say(f"{name}: {'downloading' if isinstance(entry, CorpusEntry) else 'generating'}")
     make_corpus(entry, folder, checksums=Path("data/checksums.json"), mirror=mirror)

@@ -161,7 +161,9 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
             yield f"{parameters}: download: {error}"
     data = parameters.parent / "data"
     for key, folder in (("corpus.name", corpus.name), ("probing.tasks", settings.probing.tasks)):
-        if folder is not None and Path(folder).parts[0] not in settings.download and not (data / folder).is_dir():
+        if folder is not None and not Path(folder).parts:
+            yield f"{parameters}: {key} is empty; name a folder in {data}, or null for none"
+        elif folder is not None and Path(folder).parts[0] not in settings.download and not (data / folder).is_dir():
             known = some_names(folder, [known for names in read_catalogue(catalogue).values() for known in names])
             yield (
                 f"{parameters}: {key}: no folder {data / folder}; put your text there (or a link to it), or list one of"

@@ -38,7 +38,9 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
             hint = f"did you mean {nearest[0]}? " if nearest else ""
             raise UserError(f"no stage {name!r}; {hint}there are {', '.join(stages(root))}")
         if "DVC_STAGE" in os.environ and name != "code":
-            plans = [Layout().plan(word, "training") for word in options if not word.startswith("-")]
+            words = [word for word in options if not word.startswith("-")]
+            names = {*words, *(word.rpartition("-")[0] for word in words)} - {""}  # of variants, or of runs
+            plans = [Layout().plan(name, "training") for name in sorted(names)]
             recorded = [read_json(path)["code"] for path in plans if path.is_file()]
             check_code(root, name, {module: digest for code in recorded for module, digest in code.items()})
         launcher = ["python"]

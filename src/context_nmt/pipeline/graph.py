@@ -71,15 +71,22 @@ def stages_of(variants: Collection[str], stages: dict[str, Stage], settings: Exp
             *(train.teachers if name in (*train.distilled, *settings.rescored) else ()),
         }
         left += [source for source in sources if source and source not in needed]
-    other_items = _items(set(settings.variants) - needed, settings) - _items(needed, settings)
-    names = [name for name in stages if name.partition("@")[2] not in other_items]
+    taught = needed if needed & set(train.distilled) else set[str]()
+    names = []
+    for name in stages:
+        stage, _, item = name.partition("@")
+        own = _items(stage, taught if stage == "distill" else needed, settings)
+        if item in own or item not in _items(stage, settings.variants, settings):
+            names.append(name)
     return {name: replace(stages[name], upstream=stages[name].upstream & set(names)) for name in names}
 
 
-def _items(variants: Iterable[str], settings: ExperimentSettings) -> set[str]:
-    """Return the names that matrix stages have after @: VARIANT, VARIANT-SEED and VARIANT-SEED-TEACHER."""
+def _items(stage: str, variants: Iterable[str], settings: ExperimentSettings) -> set[str]:
+    """Return what a matrix stage has after @ for some variants: VARIANT, VARIANT-SEED or VARIANT-SEED-TEACHER."""
+    if stage in ("distill", "significance"):
+        return set(variants)
     runs = {f"{name}-{seed}" for name in variants for seed in settings.seeds}
-    return {*variants, *runs, *(f"{run}-{teacher}" for run in runs for teacher in settings.train.teachers)}
+    return runs | {f"{run}-{teacher}" for run in runs for teacher in settings.train.teachers}
 
 
 class Scheduler:
@@ -158,7 +165,7 @@ class Scheduler:
                 stage = self.stages[downstream]
                 if finished in stage.upstream and downstream not in chain and _overlap(stage.dependencies, changed):
                     self._need(downstream)
-        self._hashes = hashes
+        self._hashes |= {finished: hashes[finished] for finished in chain if finished in hashes}  # others may still run
         self.ran += chain
         self.needed |= set(chain)
 

@@ -13,7 +13,6 @@ from context_nmt.pipeline.slurm import Slurm
 from context_nmt.settings.checking import some_names
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.launch import read_launch
-from context_nmt.settings.run_layout import run_name
 
 
 def reproduce(
@@ -71,7 +70,9 @@ def reproduce(
                     raise KeyboardInterrupt("the jobs go on; see context-nmt status and context-nmt cancel") from None
     if slurm and not wait and scheduler.unfinished:
         return
-    old = _old_results(experiment) if only else []
+    from context_nmt.results.out_of_date import old_results
+
+    old = old_results(experiment) if only else []
     if old:
         from context_nmt.report.writing import write_report, write_tables
 
@@ -82,11 +83,3 @@ def reproduce(
     from context_nmt.report.overview import print_results  # imports pandas, which takes a second
 
     print_results(experiment, old)
-
-
-def _old_results(experiment: Experiment) -> list[str]:
-    """List the variants whose results are there, but out of date."""
-    from context_nmt.results.out_of_date import out_of_date
-
-    seed = experiment.settings.seeds[0]
-    return [name for name in out_of_date(experiment) if experiment.scores(run_name(name, seed)).is_file()]

@@ -9,7 +9,10 @@ from context_nmt.files import UserError, json_text
 from context_nmt.measures.pairs import pairs_of
 from context_nmt.settings.checking import read_yaml
 from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.settings.run_layout import run_name
+
+TRAININGS = ("train", "train_distilled", "train_document", "train_continued", "distill")  # stages that `train` arranges
 
 
 def out_of_date(experiment: Experiment) -> list[str]:
@@ -25,6 +28,12 @@ def out_of_date(experiment: Experiment) -> list[str]:
     ]
 
 
+def old_results(experiment: Experiment) -> list[str]:
+    """List the variants whose results are there, but out of date."""
+    seed = experiment.settings.seeds[0]
+    return [name for name in out_of_date(experiment) if experiment.scores(run_name(name, seed)).is_file()]
+
+
 def _results(experiment: Experiment, variant: str) -> list[Path]:
     probing = experiment.settings.probing
     paths = [experiment.scores(run_name(variant, experiment.settings.seeds[0])).parent]
@@ -35,13 +44,37 @@ def _results(experiment: Experiment, variant: str) -> list[Path]:
     return [path.relative_to(experiment.folder) for path in paths]
 
 
+def _trainings(settings: ExperimentSettings) -> dict[str, str]:
+    """Return the stages of TRAININGS that params.yaml asks for, with the ends of their commands."""
+    train, seeds = settings.train, settings.seeds
+    lists = {
+        "train": (train.bitext, ""),
+        "train_distilled": (train.distilled, " --distilled"),
+        "train_document": (train.document, f" --start {train.document_start}"),
+        "train_continued": (train.continued, f" --start {train.continued_start}"),
+    }
+    asked = {f"distill@{teacher}": f" distill {teacher} {seeds[0]}" for teacher in train.teachers}
+    for stage, (variants, option) in lists.items():
+        asked |= {f"{stage}@{run_name(v, seed)}": f" train {v} {seed}{option}" for v in variants for seed in seeds}
+    return asked
+
+
 class Lock:
-    """The stages in an experiment's dvc.lock, as a graph: a dependency leads to the stage with that output."""
+    """The stages in an experiment's dvc.lock, as a graph: a dependency leads to the stage with that output.
+
+    DVC never removes a stage from dvc.lock: of TRAININGS, those count that params.yaml asks for.
+    """
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment, path = experiment, experiment.lock
         try:
-            self.stages: dict[str, Any] = (read_yaml(path) or {}).get("stages", {}) if path.is_file() else {}
+            stages: dict[str, Any] = (read_yaml(path) or {}).get("stages", {}) if path.is_file() else {}
+            asked = _trainings(experiment.settings)
+            self.stages = {
+                name: stage
+                for name, stage in stages.items()
+                if name.partition("@")[0] not in TRAININGS or str(stage["cmd"]).endswith(asked.get(name, "?"))
+            }
             self.outputs = {
                 out["path"]: (name, out["md5"]) for name, stage in self.stages.items() for out in stage.get("outs", [])
             }
