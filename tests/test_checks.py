@@ -192,6 +192,23 @@ def test_every_problem_gets_a_line(project):
     assert len(str(error.value).split("\n")) == 3
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"corpus": "a/b"}, ["CORPUS is 'a/b'", "data/"]),
+        ({"corpus": "../b"}, ["CORPUS is '../b'"]),
+        ({"corpus": ""}, ["CORPUS is ''"]),
+        ({"source": "de"}, ["experiments/two/params.yaml: ", "'de'"]),
+    ],
+)
+def test_what_is_refused_leaves_no_folder(project, options, words):
+    before = sorted((project / "experiments").iterdir())
+    with pytest.raises(UserError) as error:
+        create_experiment(project, "two", StartingPoint(**options))
+    assert all(word in str(error.value) for word in words), error.value
+    assert sorted((project / "experiments").iterdir()) == before
+
+
 def test_a_new_experiment_has_the_corpus_and_languages_given(project):
     folder = create_experiment(project, "mine-en-cs", StartingPoint(corpus="mine", target="cs"))
     settings = read_parameters(folder / "params.yaml")

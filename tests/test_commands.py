@@ -50,6 +50,14 @@ def paragraphs(text):
     return {above[-1].strip(): part for above, part in pairwise(parts)}
 
 
+@pytest.mark.parametrize("folder", [".", "..", "metrics"])
+def test_one_experiment_is_checked_from_any_folder(call, monkeypatch, folder):
+    experiment = ROOT / "experiments/miniature-documents"
+    monkeypatch.chdir(experiment / folder)
+    assert call("check", "--only", str(experiment)) == (0, "", "")
+    assert call("check", "--only", os.path.relpath(experiment)) == (0, "", "")
+
+
 def test_the_console_script_is_this_one():
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     assert EntryPoint("context-nmt", scripts["context-nmt"], "console_scripts").load() is main

@@ -42,7 +42,10 @@ def check(
     from context_nmt.settings.folder import experiment_folder
 
     if only is not None:
-        check_before_run(root, experiment_folder(only))
+        folder = experiment_folder(only)
+        above = [folder.resolve(), *folder.resolve().parents]
+        project = next((path for path in above if (path / "data/params.yaml").is_file()), root)
+        check_before_run(root if root.resolve() == project else project, folder)
     elif not (root / "data/params.yaml").is_file():
         raise UserError(f"{root} is no project (no data/params.yaml); for one experiment: --only EXPERIMENT")
     else:

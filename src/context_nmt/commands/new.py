@@ -46,6 +46,6 @@ def new(
     from context_nmt.pipeline.new_experiment import StartingPoint, create_experiment, create_project, next_steps
 
     recipe = StartingPoint(like, corpus, source, target)
-    is_project = Path("dvc.yaml").is_file()
+    is_project = Path("dvc.yaml").is_file() and Path("data/params.yaml").is_file()
     folder = create_experiment(Path(), name, recipe) if is_project else create_project(name, recipe)
     typer.echo(next_steps(Path(), folder))

@@ -48,10 +48,10 @@ class StartingPoint:
 def create_experiment(root: Path, name: str, recipe: StartingPoint) -> Path:
     """Make `experiments/NAME` in a project and return it.
 
-    Raise UserError for a name that is taken or unsuitable, and for an unknown `like`.
+    Raise UserError for a name that is taken or unsuitable, for an unknown `like`, and for settings that are refused.
     """
     folder = root / "experiments" / name
-    _check_name(name, folder)
+    _check_names(name, folder, recipe.corpus)
     parameters, own_corpora = _parameters(root, name, recipe, "../..")
     with replacing_folder(folder) as temporary:
         for corpus in own_corpora:  # a user's own text, which several experiments can use
@@ -61,7 +61,7 @@ def create_experiment(root: Path, name: str, recipe: StartingPoint) -> Path:
         (temporary / ".dvc").mkdir()
         for file, content in OWN_REPOSITORY.items():
             (temporary / file).write_text(content, encoding="utf-8")
-        _yaml().dump(parameters, temporary / "params.yaml")
+        _write_parameters(parameters, temporary, folder)
     return folder
 
 
@@ -71,7 +71,7 @@ def create_project(name: str, recipe: StartingPoint) -> Path:
     Raise UserError as `create_experiment` does, and if the package is not installed.
     """
     folder = Path(name)
-    _check_name(name, folder)
+    _check_names(name, folder, recipe.corpus)
     if not PROJECT.is_dir():
         raise UserError(f"{Path.cwd()} not a project (no dvc.yaml); run this in the folder of context-nmt")
     parameters, _ = _parameters(PROJECT, name, recipe, ".")
@@ -81,15 +81,28 @@ def create_project(name: str, recipe: StartingPoint) -> Path:
         shutil.copytree(PROJECT.parent, temporary / "src" / PROJECT.parent.name, ignore=ignored)
         config = (temporary / ".dvc/config").read_text(encoding="utf-8")
         (temporary / ".dvc/config").write_text(config.replace("[core]\n", "[core]\n" + NO_GIT), encoding="utf-8")
-        _yaml().dump(parameters, temporary / "params.yaml")
+        _write_parameters(parameters, temporary, folder)
     return folder
 
 
-def _check_name(name: str, folder: Path) -> None:
+def _write_parameters(parameters: Any, temporary: Path, folder: Path) -> None:
+    """Write params.yaml of what becomes `folder`; raise UserError if it is refused."""
+    _yaml().dump(parameters, temporary / "params.yaml")
+    try:
+        read_parameters(temporary / "params.yaml")
+    except UserError as error:
+        raise UserError(str(error).replace(str(temporary), str(folder))) from None
+
+
+def _check_names(name: str, folder: Path, corpus: str | None) -> None:
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise UserError(f"NAME is {name!r}; it must be lower-case letters, digits, '-', '.' and '_', like wmt14-en-de")
     if folder.exists():
         raise UserError(f"{folder} exists; choose another NAME, or remove it")
+    if corpus is not None and not re.fullmatch(r"\w[\w.-]*", corpus, re.ASCII):
+        raise UserError(
+            f"CORPUS is {corpus!r}; it must be the name of a folder in data/: letters, digits, '_', '-', '.'"
+        )
 
 
 def _parameters(project: Path, name: str, recipe: StartingPoint, root: str) -> tuple[Any, list[str]]:
