@@ -5,6 +5,7 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
+from context_nmt.code_closure import old_code_files
 from context_nmt.files import UserError, locked
 from context_nmt.pipeline.children import Children
 from context_nmt.pipeline.graph import Scheduler, read_stages, stages_of
@@ -49,9 +50,10 @@ def reproduce(
     option = ["--allow-missing"] if allow_missing else []
     with locked(experiment.scratch("repro.lock")), Children(os.environ | {"PATH": programs}) as children:
         cluster.require_idle()
-        code = folder / settings.root / "src"
-        if (code / "dvc.yaml").is_file():
-            children.run("code", code, "repro")
+        root = folder / settings.root
+        if (root / "src/dvc.yaml").is_file():
+            if _code_has_changed(root):  # DVC refuses the stage while one of the default experiment runs
+                children.run("code", root / "src", "repro")
             children.run("plan", folder, "repro", "plan")
         stages = read_stages(folder)
         stages = stages_of(only, stages, settings) if only else stages
@@ -83,3 +85,10 @@ def reproduce(
     from context_nmt.report.overview import print_results  # imports pandas, which takes a second
 
     print_results(experiment, old)
+
+
+def _code_has_changed(root: Path) -> bool:
+    try:
+        return bool(old_code_files(root))
+    except UserError:  # a file is missing, or the code cannot be read: the stage makes it, or says why
+        return True
