@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from context_nmt.code_closure import write_code_files
@@ -190,6 +191,16 @@ def test_every_problem_gets_a_line(project):
     with pytest.raises(UserError) as error:
         check_experiments(project)
     assert len(str(error.value).split("\n")) == 3
+
+
+def test_a_new_experiment_of_a_project_without_git_is_without_git(project):
+    (project / ".dvc").mkdir(exist_ok=True)
+    (project / ".dvc/config").write_text("[core]\n    no_scm = true\n")
+    shutil.rmtree(project / "experiments")
+    folder = create_experiment(project, "two", StartingPoint(like="."))
+    check_before_run(project, folder)
+    with Repo(str(folder)) as repo:  # refuses a folder without git otherwise
+        assert repo.root_dir == str(folder)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from context_nmt.corpus.catalogue import CorpusEntry, read_catalogue, read_entry
 from context_nmt.corpus.documents import documents_file
 from context_nmt.files import UserError
 from context_nmt.miniature.contrasts import CONTRASTIVE_SETS
-from context_nmt.pipeline.new_experiment import OWN_REPOSITORY
+from context_nmt.pipeline.new_experiment import own_repository
 from context_nmt.progress import tracked
 from context_nmt.settings.checking import read_yaml, some_names
 from context_nmt.settings.miniature import MiniatureSettings
@@ -57,7 +57,7 @@ def check_before_run(root: Path, folder: Path) -> None:
 def _folder_problems(root: Path, folder: Path) -> Iterator[str]:
     if folder != root:
         yield from _copy_problems(root / "dvc.yaml", folder / "dvc.yaml")
-        for name, content in OWN_REPOSITORY.items():
+        for name, content in own_repository(root).items():
             path = folder / name
             if not path.is_file() or path.read_text(encoding="utf-8") != content:
                 yield f"{path}: differs from that of a new experiment, see context_nmt/pipeline/new_experiment.py"

@@ -59,10 +59,21 @@ def create_experiment(root: Path, name: str, recipe: StartingPoint) -> Path:
             (temporary / "data" / corpus).symlink_to(Path("../../../data") / corpus)
         (temporary / "dvc.yaml").write_bytes((root / "dvc.yaml").read_bytes())
         (temporary / ".dvc").mkdir()
-        for file, content in OWN_REPOSITORY.items():
+        for file, content in own_repository(root).items():
             (temporary / file).write_text(content, encoding="utf-8")
         _write_parameters(parameters, temporary, folder)
     return folder
+
+
+def own_repository(root: Path) -> dict[str, str]:
+    """Return the content of the files in OWN_REPOSITORY for a project, which may be without git."""
+    config = root / ".dvc/config"
+    has_git = not (config.is_file() and NO_GIT in config.read_text(encoding="utf-8"))
+    return OWN_REPOSITORY if has_git else {name: _without_git(content) for name, content in OWN_REPOSITORY.items()}
+
+
+def _without_git(config: str) -> str:
+    return config.replace("[core]\n", "[core]\n" + NO_GIT)
 
 
 def create_project(name: str, recipe: StartingPoint) -> Path:
@@ -80,7 +91,7 @@ def create_project(name: str, recipe: StartingPoint) -> Path:
         ignored = shutil.ignore_patterns("__pycache__", PROJECT.name)
         shutil.copytree(PROJECT.parent, temporary / "src" / PROJECT.parent.name, ignore=ignored)
         config = (temporary / ".dvc/config").read_text(encoding="utf-8")
-        (temporary / ".dvc/config").write_text(config.replace("[core]\n", "[core]\n" + NO_GIT), encoding="utf-8")
+        (temporary / ".dvc/config").write_text(_without_git(config), encoding="utf-8")
         _write_parameters(parameters, temporary, folder)
     return folder
 
@@ -167,7 +178,8 @@ def next_steps(root: Path, folder: Path) -> str:
     corpus, is_project = settings.corpus, settings.root == "."
     splits = dict.fromkeys([corpus.train, corpus.validation, *corpus.tests])
     corpus_folder = (folder if is_project or corpus.name in settings.download else root) / "data" / corpus.name
-    command = f"context-nmt repro {folder}" if is_project else f"make repro NAME={folder.name}"
+    has_make = not is_project and (root / "Makefile").is_file()
+    command = f"make repro NAME={folder.name}" if has_make else f"context-nmt repro {folder}"
     lines = [
         f"{folder} is made. It reads {corpus_folder}/SPLIT.LANGUAGE for the splits {', '.join(splits)}"
         f" and the languages {corpus.source} and {corpus.target}, one sentence per line.",
