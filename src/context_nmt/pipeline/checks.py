@@ -162,7 +162,7 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
     data = parameters.parent / "data"
     for key, folder in (("corpus.name", corpus.name), ("probing.tasks", settings.probing.tasks)):
         if folder is not None and not Path(folder).parts:
-            yield f"{parameters}: {key} is empty; name a folder in {data}, or null for none"
+            yield f"{parameters}: {key} is empty; it must name a folder in {data}"
         elif folder is not None and Path(folder).parts[0] not in settings.download and not (data / folder).is_dir():
             known = some_names(folder, [known for names in read_catalogue(catalogue).values() for known in names])
             yield (
