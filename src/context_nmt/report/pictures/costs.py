@@ -40,7 +40,7 @@ def draw_costs(systems: Sequence[System], path: Path) -> bool:
         and system.variant not in system.results.out_of_date
         and (estimate := system.estimate(measure))
     }
-    if not len(drawn) > 1:
+    if len(drawn) < 2:
         return False
     papers = list(dict.fromkeys(system.paper or NONE for system, _ in drawn.values()))
     with panels_of(path, 2, height=max(4.2, 1.2 + 0.14 * len(drawn)), as_text=True) as (figure, panels):
