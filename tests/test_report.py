@@ -648,7 +648,15 @@ def test_what_a_gain_costs(root):
     joining = replace(variants["transformer"], model={"kind": "concatenation", "previous_sources": 3})
     joined = changed(experiments[0], variants=variants | {"transformer": joining})
     assert System("transformer", joined).tokens == systems["transformer"].tokens // 4
-    grid = all_systems_grid(systems_of_one_recipe(read_papers(), experiments), experiments[0])
+    papers = read_papers()
+    claims = tuple(Claim(says="better", variant=name) for name in ("dual_context_encoder", "transformer"))
+    only_claims = {"paper": replace(papers["dual_contextual"], claims=claims, tables=())}
+    filled = replace(variants["dual_context_encoder"], slots={"encoder_self_attention": {"mechanism": "dual_context"}})
+    claimed = changed(experiments[0], variants=variants | {"dual_context_encoder": filled})
+    paper_of = {system.variant: system.paper for system in systems_of_one_recipe(only_claims, [claimed])}
+    assert paper_of["dual_context_encoder"] == papers["dual_contextual"].name
+    assert paper_of["transformer"] is None
+    grid = all_systems_grid(systems_of_one_recipe(papers, experiments), experiments[0])
     rows = {
         row.variant: dict(zip(((heading.group, heading.title) for heading in grid.headings), row.cells, strict=True))
         for row in grid.rows

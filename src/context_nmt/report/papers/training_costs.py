@@ -17,7 +17,7 @@ class System:
 
     variant: str
     results: Results
-    paper: str | None = None  # the first paper that compares it with a baseline
+    paper: str | None = None  # the first paper that compares it with a baseline, or claims something of its mechanism
 
     @property
     def model(self) -> dict[str, Any]:
@@ -83,12 +83,20 @@ def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Result
 
     Combinations are last. A system of several experiments is taken from the one with the most seeds.
     """
-    paper_of: dict[str | None, str] = {}
+    compared_by: dict[str | None, str] = {}
+    claimed_by: dict[str, str] = {}
     for paper in papers.values():
         for row in (row for table in paper.tables for row in table.compared):
-            paper_of.setdefault(row.variant, paper.name)
+            compared_by.setdefault(row.variant, paper.name)
+        for claim in paper.claims:
+            claimed_by.setdefault(claim.variant, paper.name)
+
+    def paper_of(variant: str, results: Results) -> str | None:
+        has_mechanism = bool(results.settings.variants[variant].slots)
+        return compared_by.get(variant) or (claimed_by.get(variant) if has_mechanism else None)
+
     systems = [
-        System(variant, results, paper_of.get(variant))
+        System(variant, results, paper_of(variant, results))
         for results in experiments
         if results.recipe == experiments[0].recipe
         for variant in results.models
