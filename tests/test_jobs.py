@@ -15,8 +15,9 @@ from context_nmt.files import UserError
 from context_nmt.pipeline import job as job_module
 from context_nmt.pipeline import slurm as slurm_module
 from context_nmt.pipeline.display import Display
-from context_nmt.pipeline.graph import Scheduler, Stage, stages_of
+from context_nmt.pipeline.graph import Stage, stages_of
 from context_nmt.pipeline.job import run_job
+from context_nmt.pipeline.scheduler import Scheduler
 from context_nmt.pipeline.slurm import Slurm, State
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.launch import JobSettings, LaunchSettings

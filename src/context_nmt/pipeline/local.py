@@ -6,7 +6,7 @@ from pathlib import Path
 from context_nmt.corpus.workers import usable_cores
 from context_nmt.files import UserError
 from context_nmt.pipeline.children import Children
-from context_nmt.pipeline.graph import Scheduler
+from context_nmt.pipeline.scheduler import Scheduler
 from context_nmt.settings.launch import CLUSTER, LaunchSettings, launch_key
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from context_nmt.code_closure import old_code_files
 from context_nmt.files import UserError, locked
 from context_nmt.pipeline.children import Children
-from context_nmt.pipeline.graph import Scheduler, read_stages, stages_of
+from context_nmt.pipeline.graph import read_stages, stages_of
 from context_nmt.pipeline.local import Machine, run_here
+from context_nmt.pipeline.scheduler import Scheduler
 from context_nmt.pipeline.slurm import Slurm
 from context_nmt.settings.checking import some_names
 from context_nmt.settings.folder import Experiment

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from context_nmt.command_line import noticing
 from context_nmt.files import UserError, read_json, write_json
 from context_nmt.pipeline.display import Display
-from context_nmt.pipeline.graph import Scheduler
+from context_nmt.pipeline.scheduler import Scheduler
 from context_nmt.settings.folder import Experiment
 
 GRACE = 120  # seconds before the time limit at which a job is told to end
