@@ -1,4 +1,4 @@
-"""The longest file first, progress only where a test asks for it, no time limits, and a Ctrl-C that is not ignored."""
+"""The longest files first, progress only where a test asks for it, no time limits, and a Ctrl-C that is not ignored."""
 
 import os
 import shutil
@@ -13,7 +13,8 @@ settings.load_profile("without_deadline")
 
 
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: item.path.name != "test_pipeline.py")
+    heavy = {item.path for item in items if item.get_closest_marker("heavy")}
+    items.sort(key=lambda item: (item.path.name != "test_pipeline.py", item.path not in heavy))
 
 
 @pytest.fixture
