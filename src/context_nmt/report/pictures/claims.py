@@ -60,9 +60,13 @@ def draw_claims(lines: dict[str, Sequence[ClaimLine]], path: Path) -> bool:
         panel.set_xticks([-10, -1, 0, 1, 10], ["−10", "−1", "0", "1", "10"], fontsize=8)  # noqa: RUF001
         panel.tick_params(axis="x", which="both", top=True, labeltop=True)
         panel.tick_params(axis="x", which="minor", bottom=False, top=False)
-        handles = {word: Line2D([], [], linestyle="none", **marks) for word, marks in MARKS.items()}
-        handles |= {"published": Line2D([], [], linestyle="none", **PUBLISHED)}
-        handles |= {"margin": Line2D([], [], color="0.85", linewidth=5)}
+        drawn = [row for row in rows if not isinstance(row, str)]
+        words = {line.verdict.word for line in drawn}
+        handles = {word: Line2D([], [], linestyle="none", **marks) for word, marks in MARKS.items() if word in words}
+        if any(line.published for line in drawn):
+            handles["published"] = Line2D([], [], linestyle="none", **PUBLISHED)
+        if any(line.verdict.claim.margin for line in drawn):
+            handles["margin"] = Line2D([], [], color="0.85", linewidth=5)
         draw_legend(figure, handles, columns=3, title=ACROSS)
     return True
 

@@ -17,6 +17,7 @@ from context_nmt.results.estimates import Difference
 from context_nmt.results.metrics import is_score
 
 PUBLISHED: dict[str, Any] = {"marker": "D", "markerfacecolor": "white", "color": "black", "linestyle": "none"}
+LETTERS = 60  # below one panel, side by side
 Lines = dict[str, dict[str, float]]  # by label, values by place on the axis
 Gains = dict[int, list[Difference]]  # by row, one per test set
 
@@ -140,7 +141,8 @@ def _draw_curves(panel: Axes, reproduction: Reproduction, ours: Lines, theirs: L
         panel.axhline(0, color="black", linewidth=0.8)
     test_set = next(measure.test_set for _, measure in reproduction.columns if measure and measure.test_set)
     panel.set_title(reproduction.results.title, fontsize=9, loc="left")
-    panel.set_xticks(range(len(places)), list(places))
+    upright = sum(map(len, places)) > LETTERS
+    panel.set_xticks(range(len(places)), list(places), rotation=90 if upright else 0)
     panel.set_xlabel(table.across, fontsize=8)
     panel.set_ylabel(f"{'gain' if is_difference else 'value'}, {test_set}", fontsize=8)
     panel.grid(alpha=0.3)
