@@ -112,7 +112,11 @@ def test_a_file_that_is_not_the_copy_it_must_be_is_found(project, name, change, 
             ["variants.cmlm.model.kind: ", "'autoregressive', 'masked' or 'concatenation'", "'mask'"],
         ),
         ("\nmodel:\n", "\nmodel:\n  kind: masked\n", ["train.teachers: ", "transformer", "masked"]),
-        ("document_start: transformer", "document_start: cmlm", ["train.document_start: ", "han_encoder", "cmlm"]),
+        (
+            "document_start: transformer",
+            "document_start: cmlm",
+            ["train.document_start: ", "transformer_continued", "cmlm"],
+        ),
         (
             "continued_start: han_encoder",
             "continued_start: dual_context_encoder",
@@ -129,9 +133,10 @@ def test_a_file_that_is_not_the_copy_it_must_be_is_found(project, name, change, 
 )
 def test_a_params_file_that_cannot_run_is_found_and_named(project, old, new, words):
     edit(project / "experiments/one/params.yaml", old, new)
-    (problem,) = refusal(project)
+    problem, *others = refusal(project)
     assert problem.startswith("params.yaml: ")
     assert all(word in problem for word in words), problem
+    assert all("train.document_start: " in other for other in others)  # one for each that starts from it
 
 
 def test_an_alias_is_found(project):
@@ -313,13 +318,13 @@ def with_documents(folder):
 
 def test_what_looks_at_previous_sentences_is_refused_where_no_stage_knows_documents(project):
     path = project / "experiments/one/params.yaml"
-    edit(path, "document: [han_encoder]", "document: []")
+    edit(path, "document: [transformer_continued, han_encoder]", "document: [transformer_continued]")
     edit(path, "  bitext:\n", "  bitext:\n    - han_encoder\n")
     (problem,) = refusal(project)
     assert problem.startswith("params.yaml: train.bitext: han_encoder")
     assert "encoder_output" in problem
     edit(path, "    - han_encoder\n", "    - joining\n")
-    edit(path, "document: []", "document: [han_encoder]")
+    edit(path, "document: [transformer_continued]", "document: [transformer_continued, han_encoder]")
     edit(path, "variants:\n", "variants:\n  joining: {model: {kind: concatenation, previous_sources: 1}}\n")
     (problem,) = refusal(project)
     assert problem.startswith("params.yaml: train.bitext: joining")
@@ -359,7 +364,9 @@ def test_a_file_that_a_folder_of_ones_own_has_not_is_named_before_the_run(projec
     (folder / ending).unlink()
     (problem,) = refusal(project, before_run=True)
     if ending.endswith("documents"):
-        assert problem.startswith("params.yaml: train.document, train.continued: han_encoder, han_joint")
+        assert problem.startswith(
+            "params.yaml: train.document, train.continued: transformer_continued, han_encoder, han_joint"
+        )
         assert f"data/mine/{ending}" in problem
     else:
         assert problem == "params.yaml: corpus.tests: no text test; data/mine has train, valid in en and de"
