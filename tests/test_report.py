@@ -258,6 +258,14 @@ def test_an_experiment_that_never_ran_has_a_report_of_dashes(root):
     assert set(found.command) <= {""}  # only the report in the root knows whether another experiment has it
 
 
+def test_an_experiment_s_own_report_has_only_papers_that_it_says_something_about(root):
+    experiment = replace(root, folder=root.folder / "experiments/more")
+    write_report(experiment)
+    tables = {path.stem.partition("-")[0] for path in (experiment.reports / "tables").glob("*.csv")}
+    assert "dual_contextual" in tables
+    assert "hierarchical_attention" not in tables
+
+
 def test_the_same_bytes_come_out_again(root):
     before = {path: path.read_bytes() for path in root.reports.rglob("*") if path.is_file()}
     write_report(root)

@@ -50,6 +50,11 @@ class Chapter:
     comparisons: list[Comparison]
 
     @property
+    def is_shown(self) -> bool:
+        """Whether an experiment has a claim to test or a number for a table."""
+        return bool(self.lines) or any(comparison.reproductions for comparison in self.comparisons)
+
+    @property
     def headlines(self) -> list[ClaimLine]:
         """The claims that its main systems gain over their baselines, and our questions on these gains."""
         rows = {row.variant: row for table in self.paper.tables for row in table.rows if row.variant in table.headline}
@@ -117,6 +122,8 @@ def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
         comparisons = comparisons_of(name, paper, experiments)
         lines = claim_lines(paper, experiments)
         chapters.append(Chapter(name, paper, lines, comparisons))
+    if experiments[0].folder:  # an experiment's own report has only the papers that it can say something about
+        chapters = [chapter for chapter in chapters if chapter.is_shown] or chapters
     comparisons = [comparison for chapter in chapters for comparison in chapter.comparisons]
     systems = systems_of_one_recipe(papers, experiments)
     all_systems = all_systems_grid(systems, experiments[0])
@@ -173,7 +180,7 @@ def _draw_pictures(
 def _summary(chapters: Sequence[Chapter]) -> str:
     """Return the number of claims of all papers, and of each verdict; empty without any."""
     lines = [line for chapter in chapters for line in chapter.lines]
-    counts = ", ".join(f"{count} {word}" for word, count in counts_of(lines).items())
+    counts = ", ".join(f"{count} {word}" for word, count in counts_of(lines).items() if count)
     return f"Of {len(lines)} claims and questions, in small experiments: {counts}." if lines else ""
 
 
