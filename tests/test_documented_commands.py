@@ -419,9 +419,8 @@ def reader(tmp_path_factory):
             reader.write(reader.place / "mirror" / name / file, text)
     reader.write("data/params.yaml", {"generated": {"miniature": MINIATURE}, "corpora": corpora})
     shutil.copy(ROOT / "data/.gitignore", reader.folder / "data")
-    reader.write(
-        "params.yaml", tiny("params.yaml", ("transformer", "dual_context_encoder", "cmlm", "ccan", "han_encoder"))
-    )
+    kept = ("transformer", "dual_context_encoder", "cmlm", "ccan", "transformer_continued", "han_encoder")
+    reader.write("params.yaml", tiny("params.yaml", kept))
     corpus = {"name": "multi30k", "source": "en", "target": "de", "tests": ["valid", "test"]}
     for name, variants in {"multi30k-en-de": ["transformer"], "multi30k-en-de-masked": ["transformer", "cmlm"]}.items():
         parameters = f"experiments/{name}/params.yaml"
