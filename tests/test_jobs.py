@@ -91,6 +91,13 @@ def test_an_output_counts_as_changed_whichever_chain_ends_first(experiment):
     assert scheduler.unfinished == {"b"}
 
 
+def test_a_stage_starts_once_though_two_chains_could_hold_it(experiment):
+    upstream = {"average@x": [], "decode@x": ["average@x"], "contrast@x": ["average@x"], "analyse@x": ["decode@x"]}
+    scheduler = scheduled(experiment, upstream, changed=[*upstream][1:], made=("average@x",))
+    chains = list(scheduler.next_chains(lambda _: True))
+    assert sorted(name for chain in chains for name in chain) == ["analyse@x", "contrast@x", "decode@x"]
+
+
 @pytest.mark.parametrize(
     ("only", "kept"),
     [

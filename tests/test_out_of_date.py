@@ -30,6 +30,7 @@ def experiment(tmp_path):
     experiment = make_experiment(tmp_path)
     write_pairs(experiment)
     stages = {
+        "plan": {"params": {"params.yaml": yaml.safe_load(experiment.parameters.read_text(encoding="utf-8"))}},
         "tokenize": entry(experiment, "text", "data/own", "runs/tokenized"),
         "bpe": entry(experiment, "units", "runs/tokenized", "runs/binarized/training"),
         "pair": entry(experiment, "text", "metrics/hypotheses", "runs/pairs"),
@@ -87,6 +88,28 @@ def test_another_plan_concerns_the_systems_that_read_it(experiment, plan):
     path = experiment.stage_plan(plan)
     path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     assert out_of_date(experiment) == (["gauss"] if "gauss" in plan else list(experiment.settings.variants))
+
+
+@pytest.mark.parametrize(
+    ("edited", "systems"),
+    [
+        ({"variants": {"gauss": {"training": {"maximum_updates": 7}}}}, ["gauss"]),
+        ({"variants": {"gauss": {"label": "another"}}}, []),
+        ({"variants": {"new": {}}, "train": {"bitext": [*PARAMETERS["variants"], "new"]}}, ["new"]),
+        ({"training": {"maximum_updates": 7}}, list(PARAMETERS["variants"])),
+        ({"significance": {"seed": 2}}, list(PARAMETERS["variants"])),
+        ({"seeds": [2, 1]}, []),
+    ],
+)
+def test_settings_that_no_plan_has_yet_concern_the_systems_with_them(experiment, edited, systems):
+    values = PARAMETERS | edited
+    if "variants" in edited:
+        own = edited["variants"]
+        values["variants"] = PARAMETERS["variants"] | {
+            name: PARAMETERS["variants"].get(name, {}) | own[name] for name in own
+        }
+    experiment.parameters.write_text(yaml.safe_dump(values), encoding="utf-8")
+    assert sorted(out_of_date(Experiment(experiment.folder))) == sorted(systems)
 
 
 @pytest.mark.parametrize("stage", ["train@gauss-2", "analyse@gauss-1", "decode@gauss-1", "significance@gauss"])

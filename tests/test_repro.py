@@ -450,7 +450,7 @@ def test_one_variant_runs_with_those_it_starts_from_and_is_compared_with(project
     assert (project / "report").read_text() == "base-1\none-1\n"
     assert rerun(project, "--only", "one") == ["base", "one", "report"]  # nothing more
     write_json(project / "benchmarks/variants.json", SPEEDS)
-    sizes = {"parameters": 1, "flops_per_target_token": 1, "slots": {}}
+    sizes = {"kind": "autoregressive", "parameters": 1, "flops_per_target_token": 1, "slots": {}}
     write_json(project / "metrics/models.json", dict.fromkeys(variants, sizes))
     write_flat(project / "metrics/scores/two/1.csv", {"test": {"sacrebleu": 30.0}})  # by no stage in dvc.lock
     _, lines = finish(start(project, "", "--only", "one"))

@@ -67,8 +67,11 @@ class Scheduler:
         blocked = set().union(*(self._downstream[name] for name in self.unfinished | busy))
         ready = [name for name in self.stages if name in self.unfinished - blocked - busy]
         for name in sorted(ready, key=lambda name: -len(self._downstream[name])):
-            chain = self._chain(name)
+            if name in busy:  # by now in another chain
+                continue
+            chain = self._chain(name, busy)
             if fits(chain):
+                busy.update(chain)
                 self.running[name] = chain
                 yield chain
 
@@ -106,8 +109,8 @@ class Scheduler:
                 self.missing.add(upstream_name)
                 self._need(upstream_name)
 
-    def _chain(self, first: str) -> tuple[str, ...]:
-        """Return a stage and those that can follow it in one DVC process, which skips unchanged ones.
+    def _chain(self, first: str, busy: set[str]) -> tuple[str, ...]:
+        """Return a stage and those that can follow it in one DVC process, which skips unchanged ones; none is busy.
 
         These are stages of the same run or, where stages run one at a time, of any.
         """
@@ -118,7 +121,7 @@ class Scheduler:
         for name, stage in self.stages.items():
             follows = self.serial or (run and name.endswith(f"@{run}"))
             may_run = name in self.unfinished or any(name in self._downstream[member] for member in chain)
-            if follows and may_run and name != first and self._fits(name, first) and name not in given_up:
+            if follows and may_run and name != first and self._fits(name, first) and name not in given_up | busy:
                 chain_outputs = [path for member in chain for path in self.stages[member].outputs]
                 dependencies_exist = all(
                     os.path.exists(path) or _overlap([path], chain_outputs) for path in stage.dependencies

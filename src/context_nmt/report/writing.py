@@ -65,7 +65,7 @@ class Chapter:
     def counts(self) -> str:
         """The number of claims with each verdict."""
         counts = ", ".join(f"{count} {word}" for word, count in counts_of(self.lines).items())
-        return f"Its claims and our questions: {counts}."
+        return f"Verdicts: {counts}."
 
 
 def write_tables(experiment: Experiment, old: Collection[str] = ()) -> None:

@@ -6,7 +6,7 @@ SMALLEST_P = 0.001  # the smallest p-value that is printed
 
 def signed(value: float, decimals: int = 2) -> str:
     """Format a difference with its sign."""
-    return f"{value:+,.{decimals}f}".replace("-", "−")  # noqa: RUF001 (a minus as wide as the plus)
+    return f"{round(value, decimals) + 0.0:+,.{decimals}f}".replace("-", "−")  # noqa: RUF001 (a minus as wide as the plus)
 
 
 def mark(p: float | None) -> str:
@@ -18,7 +18,10 @@ def mark(p: float | None) -> str:
 
 def p_text(p: float) -> str:
     """Format a p-value to follow the letter p: "= 0.031", "≤ 0.001"."""
-    return f"≤ {SMALLEST_P}" if p <= SMALLEST_P else f"= {p:.2g}"
+    if p <= SMALLEST_P:
+        return f"≤ {SMALLEST_P}"
+    text = f"{p:.2g}"
+    return f"= {p:.3f}" if float(text) == SIGNIFICANT else f"= {text}"
 
 
 def interval_text(interval: tuple[float, float], decimals: int = 2) -> str:

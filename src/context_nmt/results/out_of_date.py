@@ -9,9 +9,10 @@ from context_nmt.files import UserError, json_text
 from context_nmt.measures.pairs import pairs_of
 from context_nmt.settings.checking import read_yaml
 from context_nmt.settings.folder import Experiment
-from context_nmt.settings.parameters import ExperimentSettings
+from context_nmt.settings.parameters import ExperimentSettings, check_parameters
 from context_nmt.settings.run_layout import run_name
 
+SHARED = ("corpus", "text", "units", "significance", "probing")  # sections whose plans are not of a variant
 TRAININGS = ("train", "train_distilled", "train_document", "train_continued", "distill")  # stages that `train` arranges
 
 
@@ -70,6 +71,7 @@ class Lock:
         try:
             stages: dict[str, Any] = (read_yaml(path) or {}).get("stages", {}) if path.is_file() else {}
             asked = _trainings(experiment.settings)
+            self._planned = _planned(stages)
             self.stages = {
                 name: stage
                 for name, stage in stages.items()
@@ -85,9 +87,9 @@ class Lock:
     def is_up_to_date(self, path: Path) -> bool:
         """Return whether dvc.lock has a stage with this output and all its inputs are unchanged."""
         name, _ = self.outputs.get(path.as_posix(), ("", ""))
-        return name != "" and self._has_run_on_these(name)
+        return name != "" and self._inputs_are_unchanged(name)
 
-    def _has_run_on_these(self, name: str) -> bool:
+    def _inputs_are_unchanged(self, name: str) -> bool:
         if name not in self._checked:
             self._checked[name] = all(
                 self._is_unchanged(dependency["path"], dependency["md5"])
@@ -98,18 +100,41 @@ class Lock:
     def _is_unchanged(self, path: str, digest: str) -> bool:
         file = self.experiment.folder / path
         if "src/code/" in path or path.startswith("metrics/plans/"):  # in git, and rebuilt in seconds
-            return not file.exists() or digest == _digest(file)
+            is_planned = "src/code/" in path or self._is_planned(Path(path).parts[2].removesuffix(".json"))
+            return is_planned and (not file.exists() or digest == _digest(file))
         if path.startswith("runs/pairs/"):
             return digest == self._digest_of_pairs(file.stem)
         if path in self.outputs and self.outputs[path][1] != digest:
             return False
         makers = {name for output, (name, _) in self.outputs.items() if _overlap(path, output)}
-        return (bool(makers) or not path.startswith("runs/")) and all(self._has_run_on_these(name) for name in makers)
+        is_made_here = bool(makers) or not path.startswith("runs/")
+        return is_made_here and all(self._inputs_are_unchanged(name) for name in makers)
+
+    def _is_planned(self, plan: str) -> bool:
+        """Return whether a plan, a file or a variant's folder, was written for the present params.yaml."""
+        settings, planned = self.experiment.settings, self._planned
+        if planned is None:
+            return False
+        if plan in settings.variants:
+            return plan in planned.variants and settings.recipe(plan) == planned.recipe(plan)
+        return all(getattr(settings, key) == getattr(planned, key) for key in SHARED)
 
     def _digest_of_pairs(self, variant: str) -> str:
         """Return the MD5 of the file that the pair stage would write now; empty if translations are missing."""
         pairs = pairs_of(self.experiment, variant)
         return _md5(json_text(pairs).encode()) if pairs else ""
+
+
+def _planned(stages: dict[str, Any]) -> ExperimentSettings | None:
+    """Return the settings that the plans were written for; None if there are none, or none that are still allowed."""
+    parameters = stages.get("plan", {}).get("params", {}).get("params.yaml")
+    if parameters is None:
+        return None
+    unplanned = {"root": ".", "seeds": [1], "focus": next(iter(parameters["variants"]))}
+    try:
+        return check_parameters(unplanned | parameters, "dvc.lock")
+    except UserError:  # of an earlier version
+        return None
 
 
 def _overlap(path: str, other: str) -> bool:

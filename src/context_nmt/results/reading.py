@@ -11,8 +11,6 @@ from context_nmt.results.table import RESCORED, Results
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.run_layout import run_name
 
-OLDER = {"kind": "autoregressive"}  # models.json had no kind before other kinds existed
-
 
 def read_results(experiment: Experiment, name: str = "", command: str = "", old: Collection[str] = ()) -> Results:
     """Read metrics/ of an experiment, even one that has run only in part; `old` are its variants that are out of date.
@@ -23,14 +21,13 @@ def read_results(experiment: Experiment, name: str = "", command: str = "", old:
     described = read_json(path) if path.is_file() else {}
     variants = [variant for variant in settings.variants if variant in described]
     runs = {}
-    for system in (
-        name for base in variants for name in (base, *([base + RESCORED] if base in settings.rescored else []))
-    ):
-        for seed in settings.seeds:
-            runs[system, seed] = list(_read_run(experiment, run_name(system, seed)))
+    for variant in variants:
+        for system in (variant, *([variant + RESCORED] if variant in settings.rescored else [])):
+            for seed in settings.seeds:
+                runs[system, seed] = list(_read_run(experiment, run_name(system, seed)))
     return Results(
         experiment=experiment,
-        models={variant: OLDER | described[variant] for variant in variants},
+        models={variant: described[variant] for variant in variants},
         speeds=read_speeds(experiment.speeds),
         rows=runs,
         name=name,

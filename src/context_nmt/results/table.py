@@ -128,17 +128,22 @@ class Results:
         old = {name for name in systems if name.removesuffix(RESCORED) in self.out_of_date}
         if {system, baseline} & old and systems - old:  # a difference between new and old would not be of the systems
             return
-        values, seeds = self.values.loc[system], self.settings.seeds
+        values = self.values.loc[system]
         differences = (values - self.values.loc[baseline].reindex(values.index)).dropna()
         for measure, row in zip(differences.index, differences.to_numpy(float), strict=True):
-            signatures_by_seed = (
-                {self._signatures_of_runs[name, seed, measure] for name in (system, baseline)} for seed in seeds
-            )
-            if any(len(signatures) > 1 for signatures in signatures_by_seed):
+            if not self.are_comparable(system, baseline, measure):
                 continue
             gains: list[float] = row.tolist()
             p = self._p(system, measure, gains)
             yield (system, measure), Difference(round(fmean(gains), 4), t_interval(gains), p)
+
+    def are_comparable(self, system: str, other: str, measure: Measure) -> bool:
+        """Return whether a measure of two systems has the same signature with every seed."""
+        signatures = self._signatures_of_runs
+        return all(
+            signatures.get((system, seed, measure)) == signatures.get((other, seed, measure))
+            for seed in self.settings.seeds
+        )
 
     @cached_property
     def _signatures_of_runs(self) -> dict[tuple[str, int, Measure], str]:

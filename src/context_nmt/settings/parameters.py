@@ -149,15 +149,19 @@ def _require_variant(key: str, name: str, names: list[str]) -> None:
 
 def read_parameters(path: Path) -> ExperimentSettings:
     """Read and check a params.yaml, with `like` resolved in every variant; raise UserError for wrong keys."""
-    values = read_yaml(path)
+    return check_parameters(read_yaml(path), str(path))
+
+
+def check_parameters(values: Any, where: str) -> ExperimentSettings:
+    """Check the values of a params.yaml; raise UserError, with `where` they are from, for wrong keys."""
     if isinstance(values, dict) and "launch" in values:
         values = values | {"launch": with_commands(values["launch"])}
     if isinstance(values, dict) and isinstance(values.get("variants"), dict):
         variants = values["variants"]
-        values = values | {"variants": {name: _resolve_like(variants, name, (), str(path)) for name in variants}}
-    settings = check(ExperimentSettings, values, where=str(path))
+        values = values | {"variants": {name: _resolve_like(variants, name, (), where) for name in variants}}
+    settings = check(ExperimentSettings, values, where=where)
     for variant in settings.variants:
-        settings.recipe(variant, where=str(path))
+        settings.recipe(variant, where=where)
     return settings
 
 

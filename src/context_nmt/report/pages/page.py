@@ -37,7 +37,7 @@ def heading(results: Results, what: str) -> str:
 
 
 OLD = (
-    " Systems that are out of date have results of other code, settings or text than those of now; their costs and"
+    " Systems that are out of date have results from earlier code, settings or text; their costs and"
     " their differences from others are left out, and `context-nmt repro` without --only updates them."
 )
 ALL_OLD = (

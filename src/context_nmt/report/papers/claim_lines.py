@@ -22,9 +22,10 @@ LEGEND = (
     " claim; the last column counts what other experiments show. A claim about several corpora is judged on one."
     f" A verdict needs at least {SEEDS} training runs of each system: a paired t-test over seeds, two-sided, p < 0.05"
     " after Holm's correction for all claims of the paper; intervals are not corrected. Against several systems, it"
-    f" must hold for each. With fewer than {SEEDS} seeds, but at least {FEWEST}, there is an interval and no decision."
-    " “0.5 would have been seen”: with this variation between seeds, a difference of this size would have decided; it"
-    " is given for claims without a margin, against one system. “In words”: the paper publishes no number. Small"
+    f" must hold against each. With fewer than {SEEDS} seeds, but at least {FEWEST}, there is an interval and no"
+    " decision. “Smallest decisive difference”: with this variation between seeds, a difference of this size would have"
+    " decided; it is given for claims without a margin, against one system. “In words”: the paper publishes no number."
+    " Small"
     " experiments neither confirm nor refute published numbers."
 )
 HEADS = ("Claim", "Where", "Published", "Here", "Verdict", "Other experiments")
@@ -74,7 +75,7 @@ def _line(paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -> ClaimLin
     texts = (
         f"our question: {claim.says}" if claim.is_question else claim.says,
         claim.place or DASH,
-        published or (DASH if claim.is_question else "in words"),
+        published or (DASH if claim.is_question or claim.is_cost else "in words"),
         f"{outcome.experiment}: {outcome.numbers()}" if outcome else DASH,
         "; ".join([str(verdict), *_remarks(outcome)]) if outcome else str(verdict),
         ", ".join(f"{count} {way}" for way, count in Counter(other.way for other in others).items()),
@@ -89,11 +90,16 @@ def _remarks(outcome: Outcome) -> Iterator[str]:
     if (ratio := round(own_tokens / tokens, 2)) != 1:
         yield f"with {ratio:.2f} {TIMES} the training tokens"
     if students := [settings.label(name) for name in outcome.systems if name in settings.train.distilled]:
-        yield f"one teacher for all seeds of {', '.join(dict.fromkeys(students))}"
+        yield f"all seeds of {', '.join(dict.fromkeys(students))} learned from one teacher run"
 
 
 def published_gains(paper: Paper, claim: Claim) -> list[PublishedGain]:
-    """Return the differences in a claim's table, column by column, or the one that the text gives."""
+    """Return the differences in a claim's table, column by column, or the one that the text gives.
+
+    A cost has none: papers give speeds in units of their own.
+    """
+    if claim.is_cost:
+        return []
     table = table_of(paper, claim)
     if claim.published is not None:
         decimals = max([1, *(column.decimals for column in columns_of(table, claim))])

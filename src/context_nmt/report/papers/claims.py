@@ -5,7 +5,7 @@ from itertools import product
 from typing import Literal
 
 from context_nmt.measures.rows import Measure
-from context_nmt.report.papers.columns import COSTS
+from context_nmt.report.papers.columns import COSTS, ITERATIONS
 from context_nmt.settings import Checked, require
 
 
@@ -56,7 +56,7 @@ class Claim(Checked):
     measure: PrimaryMeasure | None = None  # if unset, the metric that an experiment tests
     replica: PrimaryMeasure | None = None  # for other text than the paper's, if it has another measure
     variant: str
-    against: tuple[str, ...] = ()  # the other variants, of which the best counts; if unset, the variant's baseline
+    against: tuple[str, ...] = ()  # the other variants: it must hold against each; if unset, the variant's baseline
     against_measure: PrimaryMeasure | None = None  # that of the other system, by default the same system
     to: float | None = None  # a number to compare with, instead of another system
     gains: bool = False  # compare the gains of both systems over their own baselines
@@ -82,6 +82,8 @@ class Claim(Checked):
         return self.where or self.table or ""
 
     def __post_init__(self) -> None:
+        costs = {metric for measure in (self.measure, self.replica) if measure for metric, _, _ in measure.members}
+        require(not costs & {"parameters", ITERATIONS}, "a claim about parameters or iterations has no verdict")
         require(self.direction != "equal" or self.margin > 0, "margin is missing; equal systems differ by at most this")
         require(self.margin >= 0, f"margin is {self.margin}; it must not be negative")
         require(not self.smaller or len(self.smaller) > 1, f"smaller is {list(self.smaller)}; it must be two or more")

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.claims import Claim, PrimaryMeasure
 from context_nmt.report.papers.columns import PaperColumn
-from context_nmt.report.papers.outcomes import Outcome, Side, numbers_of
+from context_nmt.report.papers.outcomes import Outcome, Side, numbers_of, one_sided_p_values
 from context_nmt.report.papers.published import Paper, PaperTable
 from context_nmt.report.papers.reproduction import with_most_seeds
 from context_nmt.results.metrics import is_score
@@ -85,7 +87,7 @@ def _comparable(claim: Claim, results: Results) -> Iterator[tuple[str, list[str]
 def _sides(
     claim: Claim, results: Results, test_set: str, measure: PrimaryMeasure, variant: str, others: Sequence[str]
 ) -> tuple[Side, tuple[Side, ...]] | None:
-    """Return the system and the others, the best first; None if the experiment does not have their numbers."""
+    """Return the system and the others, the hardest for the claim first; None if the experiment lacks their numbers."""
     against_measure = claim.against_measure or measure
     found: list[tuple[Side, Side]] = []
     for other in others:
@@ -102,14 +104,15 @@ def _sides(
         if own and reference and side != other_side:
             found.append((side, other_side))
     found = [pair for pair in found if pair[0] == found[0][0]]  # the same measures
-    found.sort(key=lambda pair: _distance(claim, *pair))
+    found.sort(key=lambda pair: _ease(claim, *pair))
     return (found[0][0], tuple(other for _, other in found)) if found else None
 
 
-def _distance(claim: Claim, side: Side, other: Side) -> float:
-    """Return how far a system is on the claimed side of another one."""
+def _ease(claim: Claim, side: Side, other: Side) -> tuple[float, float]:
+    """Return how easily a claim holds against another system: by the p for it, then by the difference."""
+    p, _ = one_sided_p_values(claim, np.subtract(side.by_seed, other.by_seed).round(4).tolist())
     gain = side.value - other.value
-    return {"higher": gain, "not_lower": gain, "lower": -gain, "equal": -abs(gain)}[claim.direction]
+    return -p, {"higher": gain, "not_lower": gain, "lower": -gain, "equal": -abs(gain)}[claim.direction]
 
 
 def _measured(claim: Claim, results: Results, variant: str, measure: PrimaryMeasure, test_set: str) -> list[Measure]:

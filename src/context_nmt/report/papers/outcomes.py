@@ -1,8 +1,13 @@
 """The outcome of a claim in one experiment, in numbers and words."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from statistics import fmean
+
+import numpy as np
+from scipy.stats import ttest_1samp
 
 from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.claims import Claim
@@ -57,14 +62,14 @@ class Outcome:
 
     claim: Claim
     side: Side
-    others: tuple[Side, ...]  # the best first; empty if the claim compares the system with a number
+    others: tuple[Side, ...]  # the hardest for the claim first; empty if it compares the system with a number
     missing: tuple[str, ...]  # other variants of the claim without numbers here
     decimals: int
     is_own_text: bool  # test set and languages are those of the claim's table
 
     @property
     def other(self) -> Side | None:
-        """The best of the others."""
+        """The one of the others that is hardest for the claim."""
         return self.others[0] if self.others else None
 
     @property
@@ -90,24 +95,37 @@ class Outcome:
         return self.results.folder == self.claim.experiment
 
     @property
+    def is_comparable(self) -> bool:
+        """Whether the measures of its systems were computed in the same way."""
+        return all(
+            self.results.are_comparable(self.side.variant, other.variant, measure)
+            for other in self.others
+            if other.measures == self.side.measures
+            for measure in self.side.measures
+        )
+
+    @property
     def is_out_of_date(self) -> bool:
-        """Whether one of its systems has results of other code, settings or text than those of now."""
+        """Whether one of its systems has results from earlier code, settings or text."""
         variants = self.results.settings.variants
         baselines = [variants[name].baseline for name in self.systems] if self.claim.gains else []
         return not {*self.systems, *baselines}.isdisjoint(self.results.out_of_date)
 
     @cached_property
     def differences(self) -> tuple[float, ...]:
-        """The system's number minus that of the best of the others, with each seed."""
+        """The system's number minus that of the hardest of the others, with each seed."""
         return self.all_differences[0]
 
     @cached_property
     def all_differences(self) -> tuple[tuple[float, ...], ...]:
-        """The same for each of the others."""
-        references = [other.by_seed for other in self.others] or [(self.claim.to or 0.0,) * len(self.side.by_seed)]
+        """The same for each of the others and, if all are claimed to be equal, for each pair of them."""
+        own = self.side.by_seed
+        references = [other.by_seed for other in self.others] or [(self.claim.to or 0.0,) * len(own)]
+        pairs = [(own, reference) for reference in references]
+        if self.claim.direction == "equal":
+            pairs += combinations(references, 2)
         return tuple(
-            tuple(round(value - reference, 4) for value, reference in zip(self.side.by_seed, by_seed, strict=True))
-            for by_seed in references
+            tuple(round(value - reference, 4) for value, reference in zip(*pair, strict=True)) for pair in pairs
         )
 
     @property
@@ -135,7 +153,7 @@ class Outcome:
         """The direction of the difference in words, however small the evidence."""
         if self.agrees is None:
             return "no difference"
-        other_way = "not alike" if self.claim.direction == "equal" else "in the other direction"
+        other_way = "outside the margin" if self.claim.direction == "equal" else "in the other direction"
         return "in the claimed direction" if self.agrees else other_way
 
     def numbers(self) -> str:
@@ -152,6 +170,32 @@ class Outcome:
             texts.append(f"{label}{other.name} {other.value:.{self.decimals}f}")
         test_set = f" on {side.measures[0].test_set}" if side.measures[0].test_set else ""
         return f"{', '.join(texts)} ({signed(self.gain, self.decimals)} {side.name}{test_set})"
+
+
+def one_sided_p_values(claim: Claim, values: Sequence[float]) -> tuple[float, float]:
+    """Return the p-values for and against a claim, from one difference per seed."""
+    differences, margin = np.array(values), claim.margin
+
+    def above(bound: float) -> float:
+        return _one_sided(differences - bound)
+
+    def below(bound: float) -> float:
+        return _one_sided(bound - differences)
+
+    p_values = {
+        "higher": (above(margin), below(-margin)),
+        "lower": (below(-margin), above(margin)),
+        "not_lower": (above(-margin), below(-margin)),
+        "equal": (max(above(-margin), below(margin)), min(above(margin), below(-margin))),
+    }
+    return p_values[claim.direction]
+
+
+def _one_sided(values: np.ndarray) -> float:
+    """Return the p of a mean above 0; equal values, as of accuracies that are all 50 or 100, need no test."""
+    if np.ptp(values) == 0:
+        return float(values[0] <= 0)
+    return float(ttest_1samp(values, 0, alternative="greater").pvalue)
 
 
 def numbers_of(results: Results, variant: str, measure: Measure) -> tuple[float, ...] | None:

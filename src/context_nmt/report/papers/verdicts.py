@@ -7,10 +7,9 @@ from statistics import stdev
 
 import numpy as np
 from scipy.stats import t as student
-from scipy.stats import ttest_1samp
 
 from context_nmt.report.papers.claims import Claim
-from context_nmt.report.papers.outcomes import Outcome
+from context_nmt.report.papers.outcomes import Outcome, one_sided_p_values
 from context_nmt.results.number_text import SIGNIFICANT, interval_text, p_text
 
 SEEDS = 5  # for a verdict
@@ -42,22 +41,29 @@ class Verdict:
 
 def verdicts_of(claims: Sequence[Claim], outcomes: Sequence[Outcome | None]) -> list[Verdict]:
     """Judge the claims of one paper, with Holm's correction for the number of all of them, run or not."""
-    tails = [(1.0, 1.0) if outcome is None or _obstacle(outcome) else _tails(outcome) for outcome in outcomes]
+    obstacles = ["not run" if outcome is None else _obstacle(outcome) for outcome in outcomes]
+    tails = [
+        (1.0, 1.0) if outcome is None or obstacle else _p_values(outcome)
+        for outcome, obstacle in zip(outcomes, obstacles, strict=True)
+    ]
     corrected = holm([min(pair) for pair in tails])
     open_claims = sum(p >= SIGNIFICANT for p in corrected)
     verdicts = []
-    for claim, outcome, (claimed, other), p in zip(claims, outcomes, tails, corrected, strict=True):
+    for claim, outcome, obstacle, (claimed, other), p in zip(
+        claims, outcomes, obstacles, tails, corrected, strict=True
+    ):
         if outcome is None:
             command = "make speed" if claim.is_cost else f"make repro NAME={claim.experiment}"
             verdicts.append(Verdict(claim, None, NOT_RUN, f"`{command}`"))
-        elif obstacle := _obstacle(outcome):
+        elif obstacle:
             is_open = obstacle == FEW_SEEDS and len(outcome.differences) >= FEWEST
             verdicts.append(Verdict(claim, outcome, NOT_DECIDED if is_open else NO_VERDICT, _reason(outcome, obstacle)))
         else:
             word = NOT_DECIDED if p >= SIGNIFICANT else AS_CLAIMED if claimed < other else OTHER_WAY
             reason = _reason(outcome, f"adjusted p {p_text(p)}")
             if word == NOT_DECIDED and not claim.margin and len(outcome.all_differences) == 1:
-                reason += f"; {_visible(outcome, open_claims):.2g} would have been seen"
+                smallest = _smallest_decisive(outcome, open_claims)
+                reason += f"; smallest decisive difference {smallest:.{outcome.decimals}f}"
             verdicts.append(Verdict(claim, outcome, word, reason))
     return verdicts
 
@@ -73,48 +79,25 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def _obstacle(outcome: Outcome) -> str:
     """Return why there is no verdict; empty if there is one."""
     if outcome.claim.is_cost:
-        return "costs have no seeds"
+        return "costs are measured once, not per seed"
     if not outcome.is_primary:
-        return f"{outcome.claim.experiment} decides"
+        return f"to be judged in {outcome.claim.experiment}"
     if outcome.is_out_of_date:
         return "out of date"
     if outcome.missing:
         return f"not compared with {', '.join(outcome.missing)}"
+    if not outcome.is_comparable:
+        return "scores computed differently"
     return "" if len(outcome.differences) >= SEEDS else FEW_SEEDS
 
 
-def _tails(outcome: Outcome) -> tuple[float, float]:
+def _p_values(outcome: Outcome) -> tuple[float, float]:
     """Return the two-sided p-values for the claim, against the hardest of the others, and against the claim."""
-    pairs = [_tails_of(outcome.claim, np.array(values)) for values in outcome.all_differences]
+    pairs = [one_sided_p_values(outcome.claim, values) for values in outcome.all_differences]
     return 2 * max(claimed for claimed, _ in pairs), 2 * min(other for _, other in pairs) * len(pairs)
 
 
-def _tails_of(claim: Claim, differences: np.ndarray) -> tuple[float, float]:
-    margin = claim.margin
-
-    def above(bound: float) -> float:
-        return _one_sided(differences - bound)
-
-    def below(bound: float) -> float:
-        return _one_sided(bound - differences)
-
-    tails = {
-        "higher": (above(margin), below(-margin)),
-        "lower": (below(-margin), above(margin)),
-        "not_lower": (above(-margin), below(-margin)),
-        "equal": (max(above(-margin), below(margin)), min(above(margin), below(-margin))),
-    }
-    return tails[claim.direction]
-
-
-def _one_sided(values: np.ndarray) -> float:
-    """Return the p of a mean above 0; equal values, as of accuracies that are all 50 or 100, need no test."""
-    if np.ptp(values) == 0:
-        return float(values[0] <= 0)
-    return float(ttest_1samp(values, 0, alternative="greater").pvalue)
-
-
-def _visible(outcome: Outcome, tests: int) -> float:
+def _smallest_decisive(outcome: Outcome, tests: int) -> float:
     """Return the smallest mean difference that decides a claim without a margin when so many are still open."""
     count = len(outcome.differences)
     return float(student.ppf(1 - SIGNIFICANT / 2 / tests, count - 1)) * stdev(outcome.differences) / sqrt(count)
