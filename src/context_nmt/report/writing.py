@@ -65,7 +65,7 @@ class Chapter:
     def counts(self) -> str:
         """The number of claims with each verdict."""
         counts = ", ".join(f"{count} {word}" for word, count in counts_of(self.lines).items())
-        return f"Verdicts: {counts}."
+        return f"{counts}."
 
 
 def write_tables(experiment: Experiment, old: Collection[str] = ()) -> None:
@@ -123,9 +123,10 @@ def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
     corpus = experiment.settings.corpus
     is_replicated = any(REPLICA in comparison.grid.notes for comparison in comparisons)
     with TemporaryDirectory() as directory:
-        pictures = _draw_pictures(Path(directory), chapters, systems)
+        pictures = _draw_pictures(Path(directory), chapters, systems, experiments[0].models)
         values = {
-            "title": f"Published and reproduced: {corpus.name} {corpus.direction}",
+            "title": f"Published results and ours: {corpus.name} {corpus.direction}",
+            "summary": _summary(chapters),
             "facts": [*_facts(experiments), *([REPLICA] if is_replicated else ()), LEGEND],
             "replica": REPLICA,
             "chapters": chapters,
@@ -146,12 +147,17 @@ def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
                 write_grid(folder, grid)
 
 
-def _draw_pictures(folder: Path, chapters: Sequence[Chapter], systems: Sequence[System]) -> dict[str, Path]:
-    """Draw the claims, what gains cost, and each paper's tables; return those that have something to show, by name."""
+def _draw_pictures(
+    folder: Path, chapters: Sequence[Chapter], systems: Sequence[System], named: Collection[str]
+) -> dict[str, Path]:
+    """Draw the claims, what gains cost, and each paper's tables; return those that have something to show, by name.
+
+    Among the costs, the variants in `named` have their names.
+    """
     draws = {
         "claims": partial(draw_claims, {chapter.paper.name: chapter.lines for chapter in chapters}),
         "headlines": partial(draw_claims, {chapter.paper.name: chapter.headlines for chapter in chapters}),
-        "costs": partial(draw_costs, systems),
+        "costs": partial(draw_costs, systems, named),
     }
     draws |= {
         comparison.name: partial(draw_comparison, comparison)
@@ -162,6 +168,13 @@ def _draw_pictures(folder: Path, chapters: Sequence[Chapter], systems: Sequence[
     return {
         name: paths[name] for name in tracked(draws, "pictures", len(draws), "pictures") if draws[name](paths[name])
     }
+
+
+def _summary(chapters: Sequence[Chapter]) -> str:
+    """Return the number of claims of all papers, and of each verdict; empty without any."""
+    lines = [line for chapter in chapters for line in chapter.lines]
+    counts = ", ".join(f"{count} {word}" for word, count in counts_of(lines).items())
+    return f"Of {len(lines)} claims and questions, in small experiments: {counts}." if lines else ""
 
 
 def _facts(experiments: list[Results]) -> list[str]:

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from context_nmt.measures.contrastive import NORMALIZED, SUMMED
 from context_nmt.measures.rows import BOUND, TEXT, Measure
-from context_nmt.report.cells import NOTHING, Cell, estimate_cell, gain_cells, value_cell
+from context_nmt.report.cells import NOTHING, TIMES, Cell, estimate_cell, gain_cells, value_cell
 from context_nmt.report.grid import Grid, grid_of
 from context_nmt.report.pages.page import Page, Section, about_old, heading, introduction, rows_of
+from context_nmt.report.papers.training_costs import System
 from context_nmt.results.metrics import is_score, name_of
 from context_nmt.results.number_text import p_text
 from context_nmt.results.table import RESCORED, Results
@@ -18,7 +19,7 @@ NOTES = """\
 † p < 0.05, ‡ p < 0.01 in the system's own test (its p is bold) against its baseline with the same seed, for every seed
 and in the same direction; only {metric} was tested. The tests account for the choice of sentences ({resamples}
 resamples of {ratio:.0%} of a test set); the interval, from Student's t, accounts for the choice of seeds. FLOPs are
-per target token of training. {speeds} Of ter, less is better.
+per target token of training. {speeds} For ter, lower is better.
 
 - p, compare-mt: the share of resamples in which the better system does not win, at least one resample (Koehn 2004);
   one-sided.
@@ -32,8 +33,9 @@ A masked model makes one candidate per length. Here, {teacher} (seed {seed}) cho
 sentence, by mean log-probability per unit including END. In brackets: the difference from the model's own choice."""
 
 FRONT = (
-    "FLOPs are those of training, per target token. In brackets is the difference from {baselines}; † p < 0.05 and ‡"
-    " p < 0.01 in the system's own test (paired bootstrap, one-sided; sign test, two-sided), with every seed."
+    "Training FLOPs are those of the whole training, with the runs that it continues, over the Transformer's. In"
+    " brackets is the difference from {baselines}; † p < 0.05 and ‡ p < 0.01 in the system's own test (paired"
+    " bootstrap, one-sided; sign test, two-sided), with every seed."
 )
 ITEMS = " The other columns are percentages of contrastive items whose right translation beats every wrong one."
 
@@ -84,14 +86,19 @@ def front_page(results: Results) -> Page:
         if measure.metric == SUMMED and measure.tag != "all" and not measure.tag.startswith("distance_")
     ]
     intervals = ["95% interval over seeds"] if len(results.settings.seeds) > 1 else []
-    titles = ["Parameters", "FLOPs / baseline"]
+    titles = ["Parameters", "Training FLOPs"]
     for measure in scores:
         titles += [f"{metric}, {measure.test_set}", *intervals]
     titles += [f"{measure.test_set}: {measure.tag}" for measure in accuracies]
 
     def cells(variant: str) -> Iterator[Cell]:
-        parameters, _, flops, *_ = _costs(results, variant)
-        yield from (parameters, flops)
+        parameters, *_ = _costs(results, variant)
+        system = System(variant, results)
+        is_old = variant in results.out_of_date
+        yield from (
+            parameters,
+            NOTHING if is_old else value_cell(system.flops / system.plain.flops, f"{TIMES} {{:.2f}}"),
+        )
         for estimate in (results.estimate(variant, measure) for measure in scores):
             yield estimate_cell(estimate)
             yield from gain_cells(estimate and estimate.gain)[1:] if intervals else ()

@@ -14,12 +14,12 @@ from context_nmt.report.papers.outcomes import Outcome
 from context_nmt.report.papers.published import Paper, PaperTable
 from context_nmt.report.papers.training_costs import System
 from context_nmt.report.papers.verdicts import FEWEST, SEEDS, WORDS, Verdict, verdicts_of
-from context_nmt.results.number_text import signed
+from context_nmt.results.number_text import interval_text, signed
 from context_nmt.results.table import Results
 
 LEGEND = (
-    "The table of a paper's claims has a line for each. Its file names the experiment and the measure that judge a"
-    " claim; the last column counts what other experiments show. A claim about several corpora is judged on one."
+    "The table of a paper's claims has a line for each. The experiment and the measure that judge a claim were chosen"
+    " in advance; the last column has what other experiments show. A claim about several corpora is judged on one."
     f" A verdict needs at least {SEEDS} training runs of each system: a paired t-test over seeds, two-sided, p < 0.05"
     " after Holm's correction for all claims of the paper; intervals are not corrected. Against several systems, it"
     f" must hold against each. With fewer than {SEEDS} seeds, but at least {FEWEST}, there is an interval and no"
@@ -78,9 +78,16 @@ def _line(paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -> ClaimLin
         published or (DASH if claim.is_question or claim.is_cost else "in words"),
         f"{outcome.experiment}: {outcome.numbers()}" if outcome else DASH,
         "; ".join([str(verdict), *_remarks(outcome)]) if outcome else str(verdict),
-        ", ".join(f"{count} {way}" for way, count in Counter(other.way for other in others).items()),
+        "; ".join(map(_elsewhere, others)),
     )
     return ClaimLine(verdict, texts, gains)
+
+
+def _elsewhere(outcome: Outcome) -> str:
+    """Return what an experiment shows that does not judge the claim."""
+    interval = outcome.interval if len(outcome.differences) >= FEWEST else None
+    ends = f", 95% {interval_text(interval, outcome.decimals)}" if interval else ""
+    return f"{outcome.experiment}: {outcome.direction_text}, {signed(outcome.gain, outcome.decimals)}{ends}"
 
 
 def _remarks(outcome: Outcome) -> Iterator[str]:

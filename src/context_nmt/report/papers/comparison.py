@@ -21,9 +21,9 @@ BLANK = Cell("")  # not published, or nothing that a command could fill
 CITED = Cell("cited")
 WITH_ANY = Cell("with any system")
 REPLICA = (
-    "An experiment on other test sets than the paper's is a replica: text and model size differ from the paper's. Its"
-    " scores and sizes cannot be compared with the published ones; a system's gains, losses and costs relative to its"
-    " baseline can."
+    "In an experiment on other test sets than the paper's, text and model size differ from the paper's, too. Its scores"
+    " and sizes cannot be compared with the published ones; a system's gains, losses and costs relative to its baseline"
+    " can."
 )
 
 

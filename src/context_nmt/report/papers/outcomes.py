@@ -149,7 +149,7 @@ class Outcome:
         return None if abs(gain) <= self.claim.margin else (gain > 0) == (self.claim.direction == "higher")
 
     @property
-    def way(self) -> str:
+    def direction_text(self) -> str:
         """The direction of the difference in words, however small the evidence."""
         if self.agrees is None:
             return "no difference"

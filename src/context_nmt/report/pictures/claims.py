@@ -27,6 +27,7 @@ ACROSS = (
 )
 LETTERS = 46  # of a claim on one line
 INCHES = 0.31  # per row
+NO_BREAK = "\u00a0"
 
 
 def draw_claims(lines: dict[str, Sequence[ClaimLine]], path: Path) -> bool:
@@ -44,7 +45,8 @@ def draw_claims(lines: dict[str, Sequence[ClaimLine]], path: Path) -> bool:
         for place, row in enumerate(rows):
             if isinstance(row, str):
                 panel.axhspan(place - 0.5, place + 0.5, color="0.93", zorder=0)
-                counts = " · ".join(f"{count} {word}" for word, count in counts_of(lines[row]).items() if count)
+                items = [f"{count} {word}" for word, count in counts_of(lines[row]).items() if count]
+                counts = fill(", ".join(item.replace(" ", NO_BREAK) for item in items), LETTERS)
                 panel.text(0, place, counts, fontsize=6.5, ha="center", va="center", backgroundcolor="0.93")
             else:
                 _draw_line(panel, place, row)

@@ -1,6 +1,6 @@
 """Draw what a gain costs: BLEU of all systems over the FLOPs and the seconds of their training."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -19,12 +19,12 @@ ACROSS = {  # every system has FLOPs, so they are last, next to the names
 NONE = "baselines and combinations"
 
 
-def draw_costs(systems: Sequence[System], path: Path) -> bool:
+def draw_costs(systems: Sequence[System], named: Collection[str], path: Path) -> bool:
     """Draw the tested BLEU of systems of one recipe on held-out text; return whether there are two of them.
 
-    Each has its name and the number of its row in the table of all systems; its bar is the 95% interval over seeds.
-    Whatever a system continues is part of its costs. Systems of another size, and those that are out of date, are left
-    out.
+    The variants in `named`, baselines and combinations have their name and the number of their row in the table of all
+    systems. Bars are 95% intervals over seeds. Whatever a system continues is part of its
+    costs. Systems of another size, and those that are out of date, are left out.
     """
     if not systems:
         return False
@@ -43,10 +43,10 @@ def draw_costs(systems: Sequence[System], path: Path) -> bool:
     if len(drawn) < 2:
         return False
     papers = list(dict.fromkeys(system.paper or NONE for system, _ in drawn.values()))
-    with panels_of(path, 2, height=max(4.2, 1.2 + 0.14 * len(drawn)), as_text=True) as (figure, panels):
+    with panels_of(path, 2, height=4.6, as_text=True) as (figure, panels):
         panels[0].sharey(panels[1])
         for panel, (cost, across) in zip(panels, ACROSS.items(), strict=True):
-            named: dict[str, tuple[float, float]] = {}
+            points: dict[int, tuple[float, float]] = {}
             for number, (system, estimate) in drawn.items():
                 own, plain = getattr(system, cost), getattr(system.plain, cost)
                 if not own or not plain:
@@ -60,7 +60,7 @@ def draw_costs(systems: Sequence[System], path: Path) -> bool:
                     capsize=2,
                     **style(papers.index(system.paper or NONE), joined=False, linewidth=0.9),
                 )
-                named[f"{number} {system.results.settings.label(system.variant)}"] = (own / plain, estimate.mean)
+                points[number] = (own / plain, estimate.mean)
             panel.set_xscale("log")
             panel.xaxis.set_major_formatter(FormatStrFormatter("%g"))
             panel.set_xticks([1, 1.5, 2, 3, 4, 6])
@@ -68,7 +68,14 @@ def draw_costs(systems: Sequence[System], path: Path) -> bool:
             panel.set_xlabel(across, fontsize=8)
             panel.grid(alpha=0.3)
             if panel is panels[-1]:
-                _name_points(panel, named)
+                _name_points(
+                    panel,
+                    {
+                        f"{number} {system.results.settings.label(system.variant)}": points[number]
+                        for number, (system, _) in drawn.items()
+                        if number in points and (system.variant in named or system.paper is None)
+                    },
+                )
         panels[0].set_ylabel(f"{measure.metric}, {measure.test_set}", fontsize=8)
         handles = {paper: Line2D([], [], **style(number, joined=False)) for number, paper in enumerate(papers)}
         draw_legend(figure, handles, columns=3)
