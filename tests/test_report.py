@@ -21,7 +21,7 @@ from context_nmt.report.cells import DASH, TIMES, Cell
 from context_nmt.report.formats import LATEX, escape_latex, format_latex
 from context_nmt.report.grid import Grid, GridRow, Heading
 from context_nmt.report.papers.all_systems import all_systems_grid
-from context_nmt.report.papers.claim_lines import claim_lines, published_gains
+from context_nmt.report.papers.claim_lines import claim_lines, counts_of, published_gains
 from context_nmt.report.papers.claims import Claim, PrimaryMeasure
 from context_nmt.report.papers.comparison import comparisons_of
 from context_nmt.report.papers.filling import NO_EXPERIMENT
@@ -157,7 +157,8 @@ def test_the_forest_plot_has_a_row_for_each_claim_that_was_tested_and_a_mark_for
     counts = "1 as claimed, 3 the other way, 2 not decided,", "2 not run"
     assert [shown[line.replace(" ", "\u00a0").replace(",\u00a0", ", ")] for line in counts] == [1, 1]
     _, (claimed, other_way, open_) = legend_of(tmp_path / "claims.svg")  # what is not drawn is not in it
-    assert len({claimed, other_way, open_}) == 3
+    _, (none, published) = legend_of(root.reports / "figures/claims.svg")  # where two seeds decide nothing
+    assert len({claimed, other_way, open_, none, published}) == 5
     rows, *_ = (tmp_path / "claims.svg").read_text(encoding="utf-8").split('id="legend_1"')
     shapes = dict(re.findall(r'<path id="(m\w+)" d="([^"]+)"', rows))
     drawn = Counter(shapes[name] for name in re.findall(r'<use xlink:href="#(m\w+)"', rows))
@@ -448,6 +449,18 @@ def test_the_smallest_decisive_difference_is_not_given_with_a_margin_or_against_
     assert "smallest decisive difference" not in verdict.reason
 
 
+def test_scores_that_were_computed_differently_have_no_verdict(root):
+    first = five_seeds(read_all(root)[0], dual_context_encoder=CLEAR)
+    claim = Claim(says="it opens", variant="dual_context_encoder", measure=GATES)
+    rows = first.rows | {
+        run: [replace(row, signature="another") for row in first.rows[run]]
+        for run in first.rows
+        if run[0] == "transformer"
+    }
+    (verdict,) = judged(replace(first, rows=rows), claim)
+    assert (verdict.word, verdict.reason.split(",")[0]) == ("no verdict", "scores computed differently")
+
+
 def test_the_interval_is_that_of_the_system_whose_p_decides(root):
     """The mean is nearest to the steady system, but only the other one is in doubt."""
     others = {"lexical_shortcuts_fusion": CLEAR, "han_joint": (-0.5, 1.9, 0.2, -1.5, 1.4)}
@@ -522,7 +535,8 @@ def test_every_claim_is_on_a_line_of_both_pages(root):
         section = pages[0].split(f"\n## {paper.name}\n")[1].split("\n## ")[0]
         assert all(f"\n| {' | '.join(line.texts[:2])} | " in section for line in lines[name])
         assert all(escape_html(line.texts[0]) in pages[1] for line in lines[name])
-        assert "Here: 0 as claimed, 0 the other way, " in section
+        assert f"\nHere: {', '.join(counts_of(lines[name]))}.\n" in section
+        assert sum(int(count.partition(" ")[0]) for count in counts_of(lines[name])) == len(paper.claims)
     ran = {line.texts[0]: line.texts for line in lines["dual_contextual"] if line.verdict.outcome}
     assert ran["Dec-DC is better than the Transformer"][3].startswith("more, out of date: dual_context_decoder 9")
     encoder = ran["Enc-DC is better than the Transformer"]

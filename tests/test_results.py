@@ -35,6 +35,7 @@ from context_nmt.report.writing import write_readme, write_tables
 from context_nmt.results.estimates import t_interval
 from context_nmt.results.evaluation import evaluate_variant
 from context_nmt.results.metrics import is_score
+from context_nmt.results.number_text import p_text, signed
 from context_nmt.results.reading import read_all, read_results
 from context_nmt.results.significance import compare
 from context_nmt.results.table import places
@@ -669,3 +670,18 @@ def test_unknown_variants_and_broken_files_are_named(tmp_path):
     write_lines(experiment.analyses("gauss-1"), ["metric,value", "chrf,1"])
     with pytest.raises(UserError, match=r"analyses/gauss-1\.csv: its columns are metric, value; they must be"):
         write_tables(experiment)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (p_text(0.0496), "= 0.0496"),  # 0.05 would not decide
+        (p_text(0.0504), "= 0.05"),
+        (p_text(0.031), "= 0.031"),
+        (p_text(0.0002), "≤ 0.001"),
+        (signed(-0.00001), "+0.00"),
+        (signed(-1.04, 1), "−1.0"),  # noqa: RUF001
+    ],
+)
+def test_numbers_in_print(text, expected):
+    assert text == expected

@@ -63,15 +63,13 @@ class Scheduler:
 
     def next_chains(self, fits: Callable[[tuple[str, ...]], bool]) -> Iterator[tuple[str, ...]]:
         """Yield chains of stages that can start now and that fit; those with the most stages downstream first."""
-        busy = {name for chain in self.running.values() for name in chain}
-        blocked = set().union(*(self._downstream[name] for name in self.unfinished | busy))
-        ready = [name for name in self.stages if name in self.unfinished - blocked - busy]
+        blocked = set().union(*(self._downstream[name] for name in self.unfinished | self._busy))
+        ready = [name for name in self.stages if name in self.unfinished - blocked]
         for name in sorted(ready, key=lambda name: -len(self._downstream[name])):
-            if name in busy:  # by now in another chain
+            if name in self._busy:  # from before, or since a chain before it took it
                 continue
-            chain = self._chain(name, busy)
+            chain = self._chain(name)
             if fits(chain):
-                busy.update(chain)
                 self.running[name] = chain
                 yield chain
 
@@ -109,19 +107,24 @@ class Scheduler:
                 self.missing.add(upstream_name)
                 self._need(upstream_name)
 
-    def _chain(self, first: str, busy: set[str]) -> tuple[str, ...]:
-        """Return a stage and those that can follow it in one DVC process, which skips unchanged ones; none is busy.
+    @property
+    def _busy(self) -> set[str]:
+        """The stages of running chains."""
+        return {name for chain in self.running.values() for name in chain}
+
+    def _chain(self, first: str) -> tuple[str, ...]:
+        """Return a stage and those that can follow it in one DVC process, which skips unchanged ones.
 
         These are stages of the same run or, where stages run one at a time, of any.
         """
         chain = [first]
         _, _, run = first.partition("@")
         unfinished = self.unfinished.union(*(self._downstream[name] for name in self.unfinished))
-        given_up = self.given_up
+        excluded = self.given_up | self._busy
         for name, stage in self.stages.items():
             follows = self.serial or (run and name.endswith(f"@{run}"))
             may_run = name in self.unfinished or any(name in self._downstream[member] for member in chain)
-            if follows and may_run and name != first and self._fits(name, first) and name not in given_up | busy:
+            if follows and may_run and name != first and self._fits(name, first) and name not in excluded:
                 chain_outputs = [path for member in chain for path in self.stages[member].outputs]
                 dependencies_exist = all(
                     os.path.exists(path) or _overlap([path], chain_outputs) for path in stage.dependencies

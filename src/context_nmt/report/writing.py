@@ -69,8 +69,7 @@ class Chapter:
     @property
     def counts(self) -> str:
         """The number of claims with each verdict."""
-        counts = ", ".join(f"{count} {word}" for word, count in counts_of(self.lines).items())
-        return f"{counts}."
+        return f"{', '.join(counts_of(self.lines))}."
 
 
 def write_tables(experiment: Experiment, old: Collection[str] = ()) -> None:
@@ -178,10 +177,9 @@ def _draw_pictures(
 
 
 def _summary(chapters: Sequence[Chapter]) -> str:
-    """Return the number of claims of all papers, and of each verdict; empty without any."""
+    """Return how many claims there are and how many have each verdict; empty without any."""
     lines = [line for chapter in chapters for line in chapter.lines]
-    counts = ", ".join(f"{count} {word}" for word, count in counts_of(lines).items() if count)
-    return f"Of {len(lines)} claims and questions, in small experiments: {counts}." if lines else ""
+    return f"Of {len(lines)} claims and questions: {', '.join(counts_of(lines))}." if lines else ""
 
 
 def _facts(experiments: list[Results]) -> list[str]:

@@ -21,7 +21,8 @@ def p_text(p: float) -> str:
     if p <= SMALLEST_P:
         return f"≤ {SMALLEST_P}"
     text = f"{p:.2g}"
-    return f"= {p:.3f}" if float(text) == SIGNIFICANT else f"= {text}"
+    is_on_its_side = (float(text) < SIGNIFICANT) == (p < SIGNIFICANT)
+    return f"= {text}" if is_on_its_side else f"= {p:.4g}"
 
 
 def interval_text(interval: tuple[float, float], decimals: int = 2) -> str:

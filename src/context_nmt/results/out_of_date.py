@@ -99,9 +99,10 @@ class Lock:
 
     def _is_unchanged(self, path: str, digest: str) -> bool:
         file = self.experiment.folder / path
+        if path.startswith("metrics/plans/") and not self._is_planned(Path(path).parts[2].removesuffix(".json")):
+            return False
         if "src/code/" in path or path.startswith("metrics/plans/"):  # in git, and rebuilt in seconds
-            is_planned = "src/code/" in path or self._is_planned(Path(path).parts[2].removesuffix(".json"))
-            return is_planned and (not file.exists() or digest == _digest(file))
+            return not file.exists() or digest == _digest(file)
         if path.startswith("runs/pairs/"):
             return digest == self._digest_of_pairs(file.stem)
         if path in self.outputs and self.outputs[path][1] != digest:

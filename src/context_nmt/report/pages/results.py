@@ -94,11 +94,8 @@ def front_page(results: Results) -> Page:
     def cells(variant: str) -> Iterator[Cell]:
         parameters, *_ = _costs(results, variant)
         system = System(variant, results)
-        is_old = variant in results.out_of_date
-        yield from (
-            parameters,
-            NOTHING if is_old else value_cell(system.flops / system.plain.flops, f"{TIMES} {{:.2f}}"),
-        )
+        flops = None if variant in results.out_of_date else system.flops / system.plain.flops
+        yield from (parameters, value_cell(flops, f"{TIMES} {{:.2f}}"))
         for estimate in (results.estimate(variant, measure) for measure in scores):
             yield estimate_cell(estimate)
             yield from gain_cells(estimate and estimate.gain)[1:] if intervals else ()

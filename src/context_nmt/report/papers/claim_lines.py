@@ -25,8 +25,7 @@ LEGEND = (
     f" must hold against each. With fewer than {SEEDS} seeds, but at least {FEWEST}, there is an interval and no"
     " decision. “Smallest decisive difference”: with this variation between seeds, a difference of this size would have"
     " decided; it is given for claims without a margin, against one system. “In words”: the paper publishes no number."
-    " Small"
-    " experiments neither confirm nor refute published numbers."
+    " Small experiments neither confirm nor refute published numbers."
 )
 HEADS = ("Claim", "Where", "Published", "Here", "Verdict", "Other experiments")
 
@@ -62,10 +61,10 @@ def claim_lines(paper: Paper, experiments: Sequence[Results]) -> list[ClaimLine]
     ]
 
 
-def counts_of(lines: Sequence[ClaimLine]) -> dict[str, int]:
-    """Return the number of lines with each of the WORDS for a verdict."""
+def counts_of(lines: Sequence[ClaimLine]) -> list[str]:
+    """Return how many lines have each verdict, as "3 not decided", without those that none has."""
     counts = Counter(line.verdict.word for line in lines)
-    return {word: counts[word] for word in WORDS}
+    return [f"{counts[word]} {word}" for word in WORDS if counts[word]]
 
 
 def _line(paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -> ClaimLine:

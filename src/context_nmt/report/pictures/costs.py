@@ -23,8 +23,8 @@ def draw_costs(systems: Sequence[System], named: Collection[str], path: Path) ->
     """Draw the tested BLEU of systems of one recipe on held-out text; return whether there are two of them.
 
     The variants in `named`, baselines and combinations have their name and the number of their row in the table of all
-    systems. Bars are 95% intervals over seeds. Whatever a system continues is part of its
-    costs. Systems of another size, and those that are out of date, are left out.
+    systems. Bars are 95% intervals over seeds. Whatever a system continues is part of its costs. Systems of another
+    size, and those that are out of date, are left out.
     """
     if not systems:
         return False
