@@ -167,6 +167,24 @@ def test_the_forest_plot_has_a_row_for_each_claim_that_was_tested_and_a_mark_for
     assert not (tmp_path / "none.svg").exists()
 
 
+def test_the_forest_plot_marks_what_was_found_on_other_corpora_with_enough_seeds(root, tmp_path):
+    first = five_seeds(read_all(root)[0], dual_context_encoder=CLEAR)
+    corpus = first.settings.corpus
+    chats, longer = (
+        changed(first, corpus=replace(corpus, name="chats"), root="elsewhere"),
+        changed(first, training=replace(first.settings.training, maximum_updates=7), root="elsewhere"),
+    )
+    pair = changed(read_all(root)[0], corpus=replace(corpus, name="tales"), root="elsewhere", seeds=(1, 2))
+    tales = opened(pair, transformer=4.0, dual_context_encoder=5.0)
+    claim = Claim(says="it opens", variant="dual_context_encoder", measure=GATES)
+    lines = claim_lines(replace(PAPER, tables=(), claims=(claim,), experiment=""), [chats, longer, tales, first])
+    assert draw_claims({"A paper": lines}, tmp_path / "claims.svg")
+    found = [text for text in texts(tmp_path / "claims.svg") if text.startswith("also on ")]
+    assert found == [f"also on chats {corpus.direction}"]
+    _, shapes = legend_of(tmp_path / "claims.svg")
+    assert len(set(shapes)) == len(shapes) == 2
+
+
 def html(experiment):
     return (experiment.reports / "report.html").read_text(encoding="utf-8")
 

@@ -47,6 +47,7 @@ class ClaimLine:
     verdict: Verdict
     texts: tuple[str, ...]  # below HEADS
     published: list[PublishedGain]
+    elsewhere: Sequence[Outcome]  # in experiments that do not judge it
 
 
 def claim_lines(paper: Paper, experiments: Sequence[Results]) -> list[ClaimLine]:
@@ -79,7 +80,7 @@ def _line(paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -> ClaimLin
         "; ".join([str(verdict), *_remarks(outcome)]) if outcome else str(verdict),
         "; ".join(map(_elsewhere, others)),
     )
-    return ClaimLine(verdict, texts, gains)
+    return ClaimLine(verdict, texts, gains, others)
 
 
 def _elsewhere(outcome: Outcome) -> str:
