@@ -21,7 +21,13 @@ from context_nmt.report.cells import DASH, TIMES, Cell
 from context_nmt.report.formats import LATEX, escape_latex, format_latex
 from context_nmt.report.grid import Grid, GridRow, Heading
 from context_nmt.report.papers.all_systems import all_systems_grid
-from context_nmt.report.papers.claim_lines import claim_lines, counts_of, published_gains
+from context_nmt.report.papers.claim_lines import (
+    claim_lines,
+    counts_of,
+    in_one_minute,
+    published_gains,
+    what_was_too_small,
+)
 from context_nmt.report.papers.claims import Claim, PrimaryMeasure
 from context_nmt.report.papers.comparison import comparisons_of
 from context_nmt.report.papers.filling import NO_EXPERIMENT
@@ -553,8 +559,8 @@ def test_every_claim_is_on_a_line_of_both_pages(root):
         section = pages[0].split(f"\n## {paper.name}\n")[1].split("\n## ")[0]
         assert all(f"\n| {' | '.join(line.texts[:2])} | " in section for line in lines[name])
         assert all(escape_html(line.texts[0]) in pages[1] for line in lines[name])
-        assert f"\nHere: {', '.join(counts_of(lines[name]))}.\n" in section
-        assert sum(int(count.partition(" ")[0]) for count in counts_of(lines[name])) == len(paper.claims)
+        assert f"\nHere: {'; '.join(counts_of(lines[name]))}.\n" in section
+        assert sum(map(int, re.findall(r"\d+", str(counts_of(lines[name]))))) == len(paper.claims)
     ran = {line.texts[0]: line.texts for line in lines["dual_contextual"] if line.verdict.outcome}
     assert ran["Dec-DC is better than the Transformer"][3].startswith("more, out of date: dual_context_decoder 9")
     encoder = ran["Enc-DC is better than the Transformer"]
@@ -585,17 +591,56 @@ def test_a_question_of_ours_is_answered_and_other_experiments_are_listed(root):
     (line,) = claim_lines(replace(PAPER, tables=(), claims=(claim,), experiment=""), [*others, first])
     assert line.texts[:3] == ("our question: does it open?", DASH, DASH)
     assert line.texts[4].startswith("no (adjusted p ")
-    assert f"with 2.00 {TIMES} the training tokens" in line.texts[4]
+    assert f"with 2.0 {TIMES} the training tokens" in line.texts[4]
     assert line.texts[5].split("; ") == [
-        "birds en-de: in the other direction, +1.00",
-        "birds en-de: in the other direction, +2.00",
-        "birds en-de: in the claimed direction, −1.00",  # noqa: RUF001
+        "birds en-de: in the other direction, +1.00, 2 seeds",
+        "birds en-de: in the other direction, +2.00, 2 seeds",
+        "birds en-de: in the claimed direction, −1.00, 2 seeds",  # noqa: RUF001
     ]
+
+
+def test_in_one_minute_the_report_says_what_is_decided_and_how_far_that_goes(root):
+    first = five_seeds(read_all(root)[0], dual_context_encoder=CLEAR, lexical_shortcuts_fusion=MIXED, han_joint=LOW)
+    claims = (
+        Claim(says="it opens", where="Table 1", variant="dual_context_encoder", measure=GATES),
+        Claim(says="does it open?", variant="dual_context_encoder", measure=GATES),
+        Claim(says="it opens, too", where="here", variant="han_joint", measure=GATES),
+        *(
+            Claim(says="neither", where="here", variant="lexical_shortcuts_fusion", measure=GATES, published=gain)
+            for gain in (0.1, 9.0)
+        ),
+        Claim(says="never", where="here", variant="never", measure=GATES),
+    )
+    paper = replace(PAPER, tables=(), claims=claims, experiment="")
+    others = [
+        changed(
+            five_seeds(read_all(root)[0], dual_context_encoder=gains),
+            corpus=replace(first.settings.corpus, name=name),
+            root="elsewhere",
+        )
+        for name, gains in (("chats", LOW), ("tales", MIXED))
+    ]
+    lines = claim_lines(paper, [first, *others])
+    doubts = " (but not in chats en-de)"
+    assert in_one_minute(lines) == (
+        f"it opens{doubts}; our question: does it open?{doubts}",
+        "it opens, too",
+        "2 not decided, 1 not run",
+    )
+    assert counts_of(lines) == ["1 as claimed", "1 the other way", "2 not decided", "1 not run", "our questions: 1 yes"]
+    assert what_was_too_small(lines).startswith("In 1 of the 2 undecided claims with published numbers, ")
+    assert in_one_minute([]) == (DASH, DASH, DASH)
+    assert not what_was_too_small([])
 
 
 def test_tokens_are_compared_with_the_system_whose_number_is_shown(root):
     first = five_seeds(read_all(root)[0], dual_context_encoder=CLEAR, lexical_shortcuts_fusion=MIXED)
-    against = ("transformer", "lexical_shortcuts_fusion")  # the first has 100 updates, as the system; the second has 50
+    curves = {"lexical_shortcuts_fusion": [curve[:10] for curve in first.curves["lexical_shortcuts_fusion"]]}
+    first = replace(first, curves=first.curves | curves)
+    against = (
+        "transformer",
+        "lexical_shortcuts_fusion",
+    )  # the first has as many updates as the system, the second half
     claim = Claim(says="it opens", variant="dual_context_encoder", against=against, measure=GATES)
     remarks = {}
     for direction in ("higher", "lower"):  # the hardest other comes first
@@ -714,15 +759,18 @@ def test_commands_name_where_to_probe_and_who_has_the_paper_s_tasks(root):
 def test_what_a_gain_costs(root):
     experiments = read_all(root)
     systems = {name: System(name, experiments[0], None) for name in VARIANTS}
-    assert systems["han_joint"].all_tokens == 2 * systems["transformer"].tokens
-    assert systems["lexical_shortcuts_fusion"].tokens == systems["transformer"].tokens / 2
-    assert systems["han_joint"].flops == (4 + 1) * systems["transformer"].flops
+    assert systems["transformer"].epochs == pytest.approx(20, rel=0.05)
+    assert systems["han_joint"].epochs == pytest.approx(2 * systems["transformer"].epochs)
+    assert systems["han_joint"].flops == pytest.approx((4 + 1) * systems["transformer"].flops)
     assert systems["han_joint"].seconds is None
     assert systems["dual_context_encoder"].seconds == pytest.approx(systems["transformer"].seconds / 0.8123)
+    shorter = experiments[0].curves | {"transformer": [one[:10] for one in experiments[0].curves["transformer"]]}
+    assert System("transformer", replace(experiments[0], curves=shorter)).epochs == pytest.approx(10, rel=0.1)
+    for curves in ({}, experiments[0].curves | {"transformer": [experiments[0].curves["transformer"][0][:1]]}):
+        unknown = replace(experiments[0], curves=curves)
+        for name in ("transformer", "han_joint"):  # which continues it
+            assert (System(name, unknown).epochs, System(name, unknown).flops) == (None, None)
     variants = experiments[0].settings.variants
-    joining = replace(variants["transformer"], model={"kind": "concatenation", "previous_sources": 3})
-    joined = changed(experiments[0], variants=variants | {"transformer": joining})
-    assert System("transformer", joined).tokens == systems["transformer"].tokens // 4
     papers = read_papers()
     claims = tuple(Claim(says="better", variant=name) for name in ("dual_context_encoder", "transformer"))
     only_claims = {"paper": replace(papers["dual_contextual"], claims=claims, tables=())}

@@ -16,7 +16,16 @@ from context_nmt.report.pages.documents import documents_page
 from context_nmt.report.pages.probes import probes_page
 from context_nmt.report.pages.results import front_page, results_page
 from context_nmt.report.papers.all_systems import all_systems_grid
-from context_nmt.report.papers.claim_lines import HEADS, LEGEND, ClaimLine, claim_lines, counts_of
+from context_nmt.report.papers.claim_lines import (
+    HEADS,
+    LEGEND,
+    MINUTE_HEADS,
+    ClaimLine,
+    claim_lines,
+    counts_of,
+    in_one_minute,
+    what_was_too_small,
+)
 from context_nmt.report.papers.comparison import REPLICA, Comparison, comparisons_of
 from context_nmt.report.papers.published import Paper, read_papers
 from context_nmt.report.papers.training_costs import System, systems_of_one_recipe
@@ -69,7 +78,7 @@ class Chapter:
     @property
     def counts(self) -> str:
         """The number of claims with each verdict."""
-        return f"{', '.join(counts_of(self.lines))}."
+        return f"{'; '.join(counts_of(self.lines))}."
 
 
 def write_tables(experiment: Experiment, old: Collection[str] = ()) -> None:
@@ -133,6 +142,8 @@ def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
         values = {
             "title": f"Published results and ours: {corpus.name} {corpus.direction}",
             "summary": _summary(chapters),
+            "minute_heads": MINUTE_HEADS,
+            "minute": [(chapter.paper.name, *in_one_minute(chapter.lines)) for chapter in chapters if chapter.lines],
             "facts": [*_facts(experiments), *([REPLICA] if is_replicated else ()), LEGEND],
             "replica": REPLICA,
             "chapters": chapters,
@@ -179,7 +190,8 @@ def _draw_pictures(
 def _summary(chapters: Sequence[Chapter]) -> str:
     """Return how many claims there are and how many have each verdict; empty without any."""
     lines = [line for chapter in chapters for line in chapter.lines]
-    return f"Of {len(lines)} claims and questions: {', '.join(counts_of(lines))}." if lines else ""
+    claims = sum(not line.verdict.claim.is_question for line in lines)
+    return f"Of {claims} claims: {'; '.join(counts_of(lines))}. {what_was_too_small(lines)}".strip() if lines else ""
 
 
 def _facts(experiments: list[Results]) -> list[str]:

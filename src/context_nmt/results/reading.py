@@ -3,13 +3,17 @@
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from context_nmt.files import read_json
+import pandas as pd
+
+from context_nmt.files import UserError, read_json
 from context_nmt.measures.rows import TEXT, Row, read_rows
 from context_nmt.results.out_of_date import out_of_date
 from context_nmt.results.speeds import read_speeds
 from context_nmt.results.table import RESCORED, Results
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.run_layout import run_name
+
+WORDS = ("precision", "processor")  # columns of learning curves that are not numbers
 
 
 def read_results(experiment: Experiment, name: str = "", command: str = "", old: Collection[str] = ()) -> Results:
@@ -30,6 +34,7 @@ def read_results(experiment: Experiment, name: str = "", command: str = "", old:
         models={variant: described[variant] for variant in variants},
         speeds=read_speeds(experiment.speeds),
         rows=runs,
+        curves={variant: list(_read_curves(experiment, variant)) for variant in settings.variants},
         name=name,
         command=command,
         out_of_date=tuple(variant for variant in variants if variant in old),
@@ -53,6 +58,17 @@ def read_all(experiment: Experiment, old: Collection[str] = ()) -> list[Results]
 def _command(folder: Path, root: Path) -> str:
     inside = folder.resolve().relative_to(root)
     return f"make repro NAME={inside.name}" if inside.parts else "make repro"
+
+
+def _read_curves(experiment: Experiment, variant: str) -> Iterator[pd.DataFrame]:
+    """Yield the learning curves of a variant that exist: their columns of numbers, by update."""
+    for path in (experiment.curve(run_name(variant, seed)) for seed in experiment.settings.seeds):
+        if path.is_file():
+            try:
+                yield pd.read_csv(path, index_col="update", usecols=lambda name: name not in WORDS).astype(float)
+            except ValueError as error:
+                text = f"{path}: not a learning curve ({error}); restore it from git, or train again"
+                raise UserError(text) from None
 
 
 def _read_run(experiment: Experiment, run: str) -> Iterator[Row]:

@@ -26,6 +26,7 @@ class Results:
     models: dict[str, dict[str, Any]]  # by variant, as written by the describe stage
     speeds: Speeds
     rows: dict[tuple[str, int], list[Row]]  # by system and seed; a system is a variant or VARIANT.rescored
+    curves: dict[str, list[pd.DataFrame]]  # learning curves of a variant's runs, by update
     name: str = ""  # its folder under experiments/; empty for the experiment that is reported
     out_of_date: tuple[str, ...] = ()  # variants whose results come from other code, settings or inputs
     command: str = ""  # brings the experiment up to date when run in the project's root
@@ -80,6 +81,19 @@ class Results:
             *(corpus.name, corpus.source, corpus.target, corpus.train, settings.text, settings.units),
             *(settings.model, settings.training, settings.averaging, settings.decoding),
         )
+
+    def epochs(self, variant: str) -> float | None:
+        """How often a variant's training has read its text, within a few percent; None if its curves are too short.
+
+        Update u in epoch e (from 1) shows that an epoch has at least u / e updates and fewer than u / (e - 1).
+        """
+        curves = [curve for curve in self.curves.get(variant, []) if "epoch" in curve]
+        points = [(update, epoch) for curve in curves for update, epoch in curve["epoch"].dropna().items()]
+        most = min((update / (epoch - 1) for update, epoch in points if epoch > 1), default=None)
+        if most is None:
+            return None
+        least = max(update / epoch for update, epoch in points)
+        return fmean(curve.index[-1] for curve in curves) / fmean([least, most])
 
     @cached_property
     def values(self) -> pd.DataFrame:

@@ -94,7 +94,8 @@ def front_page(results: Results) -> Page:
     def cells(variant: str) -> Iterator[Cell]:
         parameters, *_ = _costs(results, variant)
         system = System(variant, results)
-        flops = None if variant in results.out_of_date else system.flops / system.plain.flops
+        own, plain = (None if variant in results.out_of_date else one.flops for one in (system, system.plain))
+        flops = own / plain if own and plain else None
         yield from (parameters, value_cell(flops, f"{TIMES} {{:.2f}}"))
         for estimate in (results.estimate(variant, measure) for measure in scores):
             yield estimate_cell(estimate)

@@ -13,11 +13,12 @@ from context_nmt.results.table import Results
 NOTES = (
     "Each system is from the experiment with the most seeds among those with this corpus, text, units and recipe.",
     "Costs are those of the whole training, relative to the plain system at the end of the chain of baselines: FLOPs,"
-    " seconds and target tokens. They include the runs that a system continues, but not its teacher's. Seconds are"
-    " tokens divided by the relative speed of training. {speeds}",
+    " seconds and target tokens. They include the runs that a system continues, but not its teacher's. Tokens come"
+    " from the epochs in learning curves and are exact within a few percent; seconds are tokens divided by the relative"
+    " speed of training. {speeds}",
     "± is the sample standard deviation over seeds. Gains are relative to the system's baseline with the same seeds;"
-    " the baseline's own row may have more seeds. † p < 0.05, ‡ p < 0.01: among many systems, some reach this by"
-    " chance. An interval needs several seeds.",
+    " the baseline's own row may be of another experiment. † p < 0.05, ‡ p < 0.01: among many systems, some reach this"
+    " by chance. An interval needs several seeds.",
     "The cost of a point of gain on {test} is the percentage of FLOPs and seconds that a system takes beyond its"
     " baseline, divided by the gain. It is given only for gains whose interval over seeds is above 0.",
     "{metric}: {signatures}",
@@ -71,7 +72,7 @@ def _cells(system: System, measures: Sequence[Measure]) -> Iterator[Cell]:
     for cost, reference_cost in (
         (system.flops, plain.flops),
         (system.seconds, plain.seconds),
-        (system.all_tokens, plain.all_tokens),
+        (system.epochs, plain.epochs),
     ):
         yield value_cell(cost / reference_cost if cost and reference_cost else None, f"{TIMES} {{:.2f}}", command=SPEED)
     estimate = system.estimate(measures[0])

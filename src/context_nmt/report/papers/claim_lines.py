@@ -13,8 +13,8 @@ from context_nmt.report.papers.judging import columns_of, outcomes_of, table_of
 from context_nmt.report.papers.outcomes import Outcome
 from context_nmt.report.papers.published import Paper, PaperTable
 from context_nmt.report.papers.training_costs import System
-from context_nmt.report.papers.verdicts import FEWEST, SEEDS, WORDS, Verdict, verdicts_of
-from context_nmt.results.number_text import interval_text, signed
+from context_nmt.report.papers.verdicts import ANSWERS, FEWEST, SEEDS, WORDS, Verdict, evidence, verdicts_of
+from context_nmt.results.number_text import signed
 from context_nmt.results.table import Results
 
 LEGEND = (
@@ -27,6 +27,8 @@ LEGEND = (
     " decided; it is given for claims without a margin, against one system. “In words”: the paper publishes no number."
     " Small experiments neither confirm nor refute published numbers."
 )
+MINUTE_HEADS = ("Paper", "As claimed", "The other way", "Not known")
+EPOCHS_ERROR = 0.05  # of a ratio of epochs, which are estimates
 HEADS = ("Claim", "Where", "Published", "Here", "Verdict", "Other experiments")
 
 
@@ -63,9 +65,45 @@ def claim_lines(paper: Paper, experiments: Sequence[Results]) -> list[ClaimLine]
 
 
 def counts_of(lines: Sequence[ClaimLine]) -> list[str]:
-    """Return how many lines have each verdict, as "3 not decided", without those that none has."""
-    counts = Counter(line.verdict.word for line in lines)
-    return [f"{counts[word]} {word}" for word in WORDS if counts[word]]
+    """Return how many claims have each verdict, as "3 not decided", without those that none has; our questions last."""
+    counts = Counter((line.verdict.claim.is_question, line.verdict.word) for line in lines)
+    claims, questions = (
+        [f"{counts[ours, word]} {ANSWERS.get(word, word) if ours else word}" for word in WORDS if counts[ours, word]]
+        for ours in (False, True)
+    )
+    return [*claims, *([f"our questions: {', '.join(questions)}"] if questions else [])]
+
+
+def in_one_minute(lines: Sequence[ClaimLine]) -> tuple[str, ...]:
+    """Return, below MINUTE_HEADS, what is decided about the claims of a paper and how much is not."""
+    decided = ("; ".join(_in_doubt(line) for line in lines if line.verdict.word == word) for word in ANSWERS)
+    others = counts_of([line for line in lines if line.verdict.word not in ANSWERS])
+    return tuple(text or DASH for text in (*decided, ", ".join(others)))
+
+
+def _in_doubt(line: ClaimLine) -> str:
+    """Return a claim with the experiments that do not judge it and whose interval is on the other side of 0."""
+    doubts = [
+        outcome.experiment
+        for outcome in line.elsewhere
+        if outcome.agrees is False
+        and len(outcome.differences) >= FEWEST
+        and outcome.interval
+        and not outcome.interval[0] <= 0 <= outcome.interval[1]
+    ]
+    return f"{line.texts[0]} (but not in {', '.join(doubts)})" if doubts else line.texts[0]
+
+
+def what_was_too_small(lines: Sequence[ClaimLine]) -> str:
+    """Say how many undecided claims publish a difference that these runs could not have decided; empty without any."""
+    pairs = [(line.verdict.decisive, line.published) for line in lines if line.verdict.decisive and line.published]
+    small = sum(max(abs(one.gain) for one in published) < decisive for decisive, published in pairs)
+    return (
+        f"In {small} of the {len(pairs)} undecided claims with published numbers, the published difference is smaller"
+        " than any that these runs could have decided."
+        if pairs
+        else ""
+    )
 
 
 def _line(paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -> ClaimLine:
@@ -85,17 +123,16 @@ def _line(paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -> ClaimLin
 
 def _elsewhere(outcome: Outcome) -> str:
     """Return what an experiment shows that does not judge the claim."""
-    interval = outcome.interval if len(outcome.differences) >= FEWEST else None
-    ends = f", 95% {interval_text(interval, outcome.decimals)}" if interval else ""
-    return f"{outcome.experiment}: {outcome.direction_text}, {signed(outcome.gain, outcome.decimals)}{ends}"
+    parts = (outcome.direction_text, signed(outcome.gain, outcome.decimals))
+    return f"{outcome.experiment}: {evidence(outcome, *parts)}"
 
 
 def _remarks(outcome: Outcome) -> Iterator[str]:
     """Yield other possible causes of a difference, and what its seeds do not vary."""
     settings, other = outcome.results.settings, outcome.other or outcome.side
-    own_tokens, tokens = (System(side.variant, outcome.results).all_tokens for side in (outcome.side, other))
-    if (ratio := round(own_tokens / tokens, 2)) != 1:
-        yield f"with {ratio:.2f} {TIMES} the training tokens"
+    own_epochs, epochs = (System(side.variant, outcome.results).epochs for side in (outcome.side, other))
+    if own_epochs and epochs and abs(own_epochs / epochs - 1) > EPOCHS_ERROR:
+        yield f"with {own_epochs / epochs:.1f} {TIMES} the training tokens"
     if students := [settings.label(name) for name in outcome.systems if name in settings.train.distilled]:
         yield f"all seeds of {', '.join(dict.fromkeys(students))} learned from one teacher run"
 

@@ -1,6 +1,6 @@
 """Compute the costs of training a system: FLOPs, seconds and tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,38 +50,36 @@ class System:
         return self._other(starts.get(self.variant))
 
     @property
-    def tokens(self) -> int:
-        """The most target tokens, padding included, that its own training can have seen.
-
-        Of joined sentences, only the last one counts, as in the FLOPs per target token.
-        """
-        recipe = self.results.settings.recipe(self.variant)
-        training, joined = recipe.training, 1 + recipe.model.previous_sources
-        return training.batch_tokens * training.accumulation * training.maximum_updates // joined
+    def epochs(self) -> float | None:
+        """How often its training and the runs before it have read the training text; None if unknown."""
+        return self._total(lambda _: 1)
 
     @property
-    def all_tokens(self) -> int:
-        """The tokens of its own training and of the runs before it."""
-        return self.tokens + (self.start.all_tokens if self.start else 0)
-
-    @property
-    def flops(self) -> float:
-        """FLOPs of its training and the runs before it."""
-        own_flops = float(self.model["flops_per_target_token"]) * self.tokens
-        return own_flops + (self.start.flops if self.start else 0.0)
+    def flops(self) -> float | None:
+        """FLOPs of its training and the runs before it, for one target token of the text; None if unknown."""
+        return self._total(lambda system: float(system.model["flops_per_target_token"]))
 
     @property
     def seconds(self) -> float | None:
-        """Time of its training and earlier runs, in units of a plain Transformer's time per token; None if unknown."""
-        speed = self.results.speeds.ratio(self.model, "training")
-        earlier_seconds = self.start.seconds if self.start else 0.0
-        return self.tokens / speed + earlier_seconds if speed and earlier_seconds is not None else None
+        """Time of the same, in units of a plain Transformer's time per token; None if unknown."""
+
+        def per_token(system: System) -> float | None:
+            speed = system.results.speeds.ratio(system.model, "training")
+            return 1 / speed if speed else None
+
+        return self._total(per_token)
+
+    def _total(self, per_token: Callable[["System"], float | None]) -> float | None:
+        own_epochs, own_cost = self.results.epochs(self.variant), per_token(self)
+        earlier = self.start._total(per_token) if self.start else 0.0
+        return None if own_epochs is None or own_cost is None or earlier is None else own_epochs * own_cost + earlier
 
 
 def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Results]) -> list[System]:
     """Return all systems that have run with the first experiment's recipe, plain ones first, then paper by paper.
 
-    Combinations are last. A system of several experiments is taken from the one with the most seeds.
+    Combinations are last. A system of several experiments is taken from the one with the most seeds; of several such,
+    from the one that shares most systems with the first.
     """
     compared_by: dict[str | None, str] = {}
     claimed_by: dict[str, str] = {}
@@ -95,10 +93,12 @@ def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Result
         has_mechanism = bool(results.settings.variants[variant].slots)
         return compared_by.get(variant) or (claimed_by.get(variant) if has_mechanism else None)
 
+    first = experiments[0]
+    most_like_it = sorted(experiments, key=lambda results: -len(results.scored & first.scored))
     systems = [
         System(variant, results, paper_of(variant, results))
-        for results in experiments
-        if results.recipe == experiments[0].recipe
+        for results in most_like_it
+        if results.recipe == first.recipe
         for variant in results.models
         if variant in results.scored
     ]

@@ -33,10 +33,15 @@ class Verdict:
     outcome: Outcome | None  # there or, if it has not run there, elsewhere; None if no experiment can test it
     word: str  # one of WORDS
     reason: str  # p, interval and seeds, or why there is no verdict
+    decisive: float | None = None  # the smallest difference that would have decided, if known and not reached
 
     def __str__(self) -> str:
-        word = ANSWERS.get(self.word, self.word) if self.claim.is_question else self.word
-        return f"{word} ({self.reason})" if self.reason else word
+        return f"{self.answer} ({self.reason})" if self.reason else self.answer
+
+    @property
+    def answer(self) -> str:
+        """Its word or, to a question of ours, the answer."""
+        return ANSWERS.get(self.word, self.word) if self.claim.is_question else self.word
 
 
 def verdicts_of(claims: Sequence[Claim], outcomes: Sequence[Outcome | None]) -> list[Verdict]:
@@ -57,14 +62,16 @@ def verdicts_of(claims: Sequence[Claim], outcomes: Sequence[Outcome | None]) -> 
             verdicts.append(Verdict(claim, None, NOT_RUN, f"`{command}`"))
         elif obstacle:
             is_open = obstacle == FEW_SEEDS and len(outcome.differences) >= FEWEST
-            verdicts.append(Verdict(claim, outcome, NOT_DECIDED if is_open else NO_VERDICT, _reason(outcome, obstacle)))
+            verdicts.append(
+                Verdict(claim, outcome, NOT_DECIDED if is_open else NO_VERDICT, evidence(outcome, obstacle))
+            )
         else:
             word = NOT_DECIDED if p >= SIGNIFICANT else AS_CLAIMED if claimed < other else OTHER_WAY
-            reason = _reason(outcome, f"adjusted p {p_text(p)}")
+            reason, decisive = evidence(outcome, f"adjusted p {p_text(p)}"), None
             if word == NOT_DECIDED and not claim.margin and len(outcome.all_differences) == 1:
-                smallest = _smallest_decisive(outcome, open_claims)
-                reason += f"; smallest decisive difference {smallest:.{outcome.decimals}f}"
-            verdicts.append(Verdict(claim, outcome, word, reason))
+                decisive = _smallest_decisive(outcome, open_claims)
+                reason += f"; smallest decisive difference {decisive:.{outcome.decimals}f}"
+            verdicts.append(Verdict(claim, outcome, word, reason, decisive))
     return verdicts
 
 
@@ -103,7 +110,8 @@ def _smallest_decisive(outcome: Outcome, tests: int) -> float:
     return float(student.ppf(1 - SIGNIFICANT / 2 / tests, count - 1)) * stdev(outcome.differences) / sqrt(count)
 
 
-def _reason(outcome: Outcome, *parts: str) -> str:
+def evidence(outcome: Outcome, *parts: str) -> str:
+    """Return parts of a reason, then the number of seeds and the interval over them."""
     count = len(outcome.differences)
     seeds = [] if outcome.claim.is_cost else [f"{count} seeds" if count > 1 else "1 seed"]
     interval = outcome.interval if count >= FEWEST else None

@@ -21,6 +21,7 @@ MARKS: dict[str, dict[str, Any]] = {
     NOT_DECIDED: {"color": "0.35", "marker": "s", "markerfacecolor": "white"},
     NO_VERDICT: {"color": "0.6", "marker": "|"},
 }
+BARS: dict[str, Any] = {"linestyle": "none", "capsize": 2, "linewidth": 1.2}
 PUBLISHED: dict[str, Any] = {"marker": "D", "color": "black", "markerfacecolor": "white", "markersize": 4}
 ELSEWHERE: dict[str, Any] = {"color": "0.6", "markersize": 4}
 ELSEWHERE_MARKERS = ("v", "^", "<", ">")  # a corpus each, from the first again when there are more
@@ -110,4 +111,4 @@ def _draw_outcome(panel: Axes, place: float, outcome: Outcome, scale: float, mar
     ends = sorted(end * scale for end in outcome.interval or ()) if len(outcome.differences) >= FEWEST else ()
     mean = outcome.gain * scale
     bar = [[mean - ends[0]], [ends[1] - mean]] if ends else None
-    panel.errorbar([mean], [place], xerr=bar, **{"linestyle": "none", "capsize": 2, "linewidth": 1.2} | marks)
+    panel.errorbar([mean], [place], xerr=bar, **BARS | marks)

@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 from matplotlib.ticker import LogLocator, NullLocator
 
-from context_nmt.files import UserError
 from context_nmt.report.pictures.panels import (
     corpus_name,
     legend,
@@ -15,7 +14,6 @@ from context_nmt.report.pictures.panels import (
 )
 from context_nmt.results.table import Results
 from context_nmt.settings.parameters import ExperimentSettings
-from context_nmt.settings.run_layout import run_name
 
 CURVES = {  # column of a learning curve: label of its axis
     "train_nll": "Training loss (nats per token)",
@@ -31,20 +29,15 @@ def draw_learning_curves(results: Results, path: Path) -> None:
 
     Of more than MOST_LINES variants, only the baselines have their own; the others are thin and grey.
     """
-    settings, curve_path = results.settings, results.experiment.curve
-    curves = {
-        variant: [_read_curve(curve_path(run_name(variant, seed))) for seed in settings.seeds]
-        for variant in settings.variants
-    }
-    curves = {variant: runs for variant, runs in curves.items() if any(runs)}
-    available = {column for runs in curves.values() for run in runs for column in run}
-    columns = [column for column in CURVES if column in available]
+    settings = results.settings
+    curves = {variant: runs for variant, runs in results.curves.items() if any(map(_drawn, runs))}
+    columns = [column for column in CURVES if any(column in _drawn(run) for runs in curves.values() for run in runs)]
     if not columns:
         return
     with panels_of(path, len(columns), height=3.9) as (figure, panels):
         for panel, column in zip(panels, columns, strict=True):
             for variant, look in _line_styles(settings, list(curves)).items():
-                for points in (run.get(column, NO_POINTS) for run in curves[variant]):
+                for points in (run.get(column, NO_POINTS).dropna() for run in curves[variant]):
                     panel.plot(points.index, points, markevery=max(1, len(points) // 10), **look)
             panel.set_xlabel("Updates")
             panel.set_ylabel(CURVES[column])
@@ -71,15 +64,6 @@ def _line_styles(settings: ExperimentSettings, drawn: list[str]) -> dict[str, di
     }
 
 
-def _read_curve(path: Path) -> dict[str, "pd.Series[float]"]:
-    """Return the values of each drawn column by update, without empty columns; nothing for a missing file."""
-    if not path.is_file():
-        return {}
-    try:
-        curve = pd.read_csv(path, index_col="update", usecols=lambda name: name == "update" or name in CURVES).astype(
-            float
-        )
-    except ValueError as error:
-        raise UserError(f"{path}: not a learning curve ({error}); restore it from git, or train again") from None
-    columns = {column: curve[column].dropna() for column in CURVES if column in curve}
-    return {column: values for column, values in columns.items() if len(values)}
+def _drawn(curve: pd.DataFrame) -> list[str]:
+    """Return the drawn columns of a learning curve that are not empty."""
+    return [column for column in CURVES if column in curve and curve[column].notna().any()]
