@@ -17,13 +17,13 @@ from context_nmt.report.pages.probes import probes_page
 from context_nmt.report.pages.results import front_page, results_page
 from context_nmt.report.papers.all_systems import all_systems_grid
 from context_nmt.report.papers.claim_lines import (
+    DECIDED_HEADS,
     HEADS,
     LEGEND,
-    MINUTE_HEADS,
     ClaimLine,
     claim_lines,
     counts_of,
-    in_one_minute,
+    decided_row,
     what_was_too_small,
 )
 from context_nmt.report.papers.comparison import REPLICA, Comparison, comparisons_of
@@ -142,8 +142,8 @@ def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
         values = {
             "title": f"Published results and ours: {corpus.name} {corpus.direction}",
             "summary": _summary(chapters),
-            "minute_heads": MINUTE_HEADS,
-            "minute": [(chapter.paper.name, *in_one_minute(chapter.lines)) for chapter in chapters if chapter.lines],
+            "decided_heads": DECIDED_HEADS,
+            "decided": [(chapter.paper.name, *decided_row(chapter.lines)) for chapter in chapters if chapter.lines],
             "facts": [*_facts(experiments), *([REPLICA] if is_replicated else ()), LEGEND],
             "replica": REPLICA,
             "chapters": chapters,
@@ -191,7 +191,8 @@ def _summary(chapters: Sequence[Chapter]) -> str:
     """Return how many claims there are and how many have each verdict; empty without any."""
     lines = [line for chapter in chapters for line in chapter.lines]
     claims = sum(not line.verdict.claim.is_question for line in lines)
-    return f"Of {claims} claims: {'; '.join(counts_of(lines))}. {what_was_too_small(lines)}".strip() if lines else ""
+    number = f"{claims} claims: " if claims else ""
+    return f"{number}{'; '.join(counts_of(lines))}. {what_was_too_small(lines)}".strip() if lines else ""
 
 
 def _facts(experiments: list[Results]) -> list[str]:

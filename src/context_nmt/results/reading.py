@@ -13,7 +13,7 @@ from context_nmt.results.table import RESCORED, Results
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.run_layout import run_name
 
-WORDS = ("precision", "processor")  # columns of learning curves that are not numbers
+NUMBERS = ("update", "epoch", "train_", "valid_")  # columns of learning curves, or their beginnings
 
 
 def read_results(experiment: Experiment, name: str = "", command: str = "", old: Collection[str] = ()) -> Results:
@@ -65,7 +65,7 @@ def _read_curves(experiment: Experiment, variant: str) -> Iterator[pd.DataFrame]
     for path in (experiment.curve(run_name(variant, seed)) for seed in experiment.settings.seeds):
         if path.is_file():
             try:
-                yield pd.read_csv(path, index_col="update", usecols=lambda name: name not in WORDS).astype(float)
+                yield pd.read_csv(path, index_col="update", usecols=lambda name: name.startswith(NUMBERS)).astype(float)
             except ValueError as error:
                 text = f"{path}: not a learning curve ({error}); restore it from git, or train again"
                 raise UserError(text) from None

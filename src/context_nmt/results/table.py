@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from statistics import fmean
 from typing import Any
 
@@ -82,18 +83,21 @@ class Results:
             *(settings.model, settings.training, settings.averaging, settings.decoding),
         )
 
-    def epochs(self, variant: str) -> float | None:
-        """How often a variant's training has read its text, within a few percent; None if its curves are too short.
+    def epochs(self, variant: str) -> tuple[float, float] | None:
+        """Return bounds on how often a variant's training has read its text, mean over seeds; None without curves.
 
-        Update u in epoch e (from 1) shows that an epoch has at least u / e updates and fewer than u / (e - 1).
+        Update u in epoch e (from 1) shows that an epoch has at least u / e updates and, after the first, fewer than
+        u / (e - 1).
         """
-        curves = [curve for curve in self.curves.get(variant, []) if "epoch" in curve]
-        points = [(update, epoch) for curve in curves for update, epoch in curve["epoch"].dropna().items()]
-        most = min((update / (epoch - 1) for update, epoch in points if epoch > 1), default=None)
-        if most is None:
+        curves = [curve for curve in self.curves.get(variant, []) if len(curve) and "epoch" in curve]
+        if not curves:
             return None
+        points = [(update, epoch) for curve in curves for update, epoch in curve["epoch"].items()]
         least = max(update / epoch for update, epoch in points)
-        return fmean(curve.index[-1] for curve in curves) / fmean([least, most])
+        most = min((update / (epoch - 1) for update, epoch in points if epoch > 1), default=inf)
+        updates = fmean(curve.index[-1] for curve in curves)
+        low, high = sorted((updates / most, updates / least))
+        return low, high
 
     @cached_property
     def values(self) -> pd.DataFrame:

@@ -33,9 +33,9 @@ A masked model makes one candidate per length. Here, {teacher} (seed {seed}) cho
 sentence, by mean log-probability per unit including END. In brackets: the difference from the model's own choice."""
 
 FRONT = (
-    "Training FLOPs are those of the whole training, with the runs that it continues, over the Transformer's. In"
-    " brackets is the difference from {baselines}; † p < 0.05 and ‡ p < 0.01 in the system's own test (paired"
-    " bootstrap, one-sided; sign test, two-sided), with every seed."
+    "Training FLOPs are those of the whole training, with the runs that it continues, but without its teacher's and"
+    " padding, over the Transformer's. In brackets is the difference from {baselines}; † p < 0.05 and ‡ p < 0.01 in the"
+    " system's own test (paired bootstrap, one-sided; sign test, two-sided), with every seed."
 )
 ITEMS = " The other columns are percentages of contrastive items whose right translation beats every wrong one."
 

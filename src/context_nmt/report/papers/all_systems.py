@@ -13,9 +13,10 @@ from context_nmt.results.table import Results
 NOTES = (
     "Each system is from the experiment with the most seeds among those with this corpus, text, units and recipe.",
     "Costs are those of the whole training, relative to the plain system at the end of the chain of baselines: FLOPs,"
-    " seconds and target tokens. They include the runs that a system continues, but not its teacher's. Tokens come"
-    " from the epochs in learning curves and are exact within a few percent; seconds are tokens divided by the relative"
-    " speed of training. {speeds}",
+    " seconds and target tokens. They include the runs that a system continues, but not its teacher's. Tokens,"
+    " without padding, come from the epochs in learning curves: they are exact within a few percent, and missing where"
+    " an error of more than a tenth is possible. Seconds are tokens divided by the relative speed of training."
+    " {speeds}",
     "± is the sample standard deviation over seeds. Gains are relative to the system's baseline with the same seeds;"
     " the baseline's own row may be of another experiment. † p < 0.05, ‡ p < 0.01: among many systems, some reach this"
     " by chance. An interval needs several seeds.",
@@ -69,12 +70,13 @@ def _cells(system: System, measures: Sequence[Measure]) -> Iterator[Cell]:
         yield estimate_cell(estimate, with_gain=False) if estimate else Cell(DASH, command=system.results.command)
         yield from gain_cells(estimate and estimate.gain)
     yield value_cell(system.model["parameters"], "{:,}")
-    for cost, reference_cost in (
-        (system.flops, plain.flops),
-        (system.seconds, plain.seconds),
-        (system.epochs, plain.epochs),
+    for cost, reference_cost, command in (
+        (system.flops, plain.flops, ""),
+        (system.seconds, plain.seconds, SPEED if system.flops else ""),
+        (system.tokens, plain.tokens, ""),
     ):
-        yield value_cell(cost / reference_cost if cost and reference_cost else None, f"{TIMES} {{:.2f}}", command=SPEED)
+        ratio = cost / reference_cost if cost and reference_cost else None
+        yield value_cell(ratio, f"{TIMES} {{:.2f}}", command=command)
     estimate = system.estimate(measures[0])
     gain = estimate and estimate.gain
     if gain is None or baseline is None or gain.interval is None or gain.interval[0] <= 0:

@@ -13,7 +13,7 @@ from context_nmt.report.papers.judging import columns_of, outcomes_of, table_of
 from context_nmt.report.papers.outcomes import Outcome
 from context_nmt.report.papers.published import Paper, PaperTable
 from context_nmt.report.papers.training_costs import System
-from context_nmt.report.papers.verdicts import ANSWERS, FEWEST, SEEDS, WORDS, Verdict, evidence, verdicts_of
+from context_nmt.report.papers.verdicts import ANSWERS, FEWEST, SEEDS, WORDS, Verdict, evidence, verdicts_of, word_alone
 from context_nmt.results.number_text import signed
 from context_nmt.results.table import Results
 
@@ -25,10 +25,10 @@ LEGEND = (
     f" must hold against each. With fewer than {SEEDS} seeds, but at least {FEWEST}, there is an interval and no"
     " decision. “Smallest decisive difference”: with this variation between seeds, a difference of this size would have"
     " decided; it is given for claims without a margin, against one system. “In words”: the paper publishes no number."
+    " “But not in”: five or fewer seeds of another experiment show the opposite (p < 0.05, not corrected)."
     " Small experiments neither confirm nor refute published numbers."
 )
-MINUTE_HEADS = ("Paper", "As claimed", "The other way", "Not known")
-EPOCHS_ERROR = 0.05  # of a ratio of epochs, which are estimates
+DECIDED_HEADS = ("Paper", "As claimed, or yes", "The other way, or no", "Not known")
 HEADS = ("Claim", "Where", "Published", "Here", "Verdict", "Other experiments")
 
 
@@ -74,33 +74,31 @@ def counts_of(lines: Sequence[ClaimLine]) -> list[str]:
     return [*claims, *([f"our questions: {', '.join(questions)}"] if questions else [])]
 
 
-def in_one_minute(lines: Sequence[ClaimLine]) -> tuple[str, ...]:
-    """Return, below MINUTE_HEADS, what is decided about the claims of a paper and how much is not."""
-    decided = ("; ".join(_in_doubt(line) for line in lines if line.verdict.word == word) for word in ANSWERS)
+def decided_row(lines: Sequence[ClaimLine]) -> tuple[str, ...]:
+    """Return, below DECIDED_HEADS, what is decided about the claims of a paper and how much is not."""
+    decided = ("; ".join(_with_doubts(line) for line in lines if line.verdict.word == word) for word in ANSWERS)
     others = counts_of([line for line in lines if line.verdict.word not in ANSWERS])
-    return tuple(text or DASH for text in (*decided, ", ".join(others)))
+    return tuple(text or DASH for text in (*decided, "; ".join(others)))
 
 
-def _in_doubt(line: ClaimLine) -> str:
-    """Return a claim with the experiments that do not judge it and whose interval is on the other side of 0."""
-    doubts = [
-        outcome.experiment
-        for outcome in line.elsewhere
-        if outcome.agrees is False
-        and len(outcome.differences) >= FEWEST
-        and outcome.interval
-        and not outcome.interval[0] <= 0 <= outcome.interval[1]
-    ]
+def _with_doubts(line: ClaimLine) -> str:
+    """Return a decided claim with the other experiments that show the opposite."""
+    opposite = next(word for word in ANSWERS if word != line.verdict.word)
+    doubts = [outcome.experiment for outcome in line.elsewhere if word_alone(outcome) == opposite]
     return f"{line.texts[0]} (but not in {', '.join(doubts)})" if doubts else line.texts[0]
 
 
 def what_was_too_small(lines: Sequence[ClaimLine]) -> str:
     """Say how many undecided claims publish a difference that these runs could not have decided; empty without any."""
-    pairs = [(line.verdict.decisive, line.published) for line in lines if line.verdict.decisive and line.published]
+    pairs = [
+        (line.verdict.decisive, line.published)
+        for line in lines
+        if line.verdict.decisive is not None and line.published
+    ]
     small = sum(max(abs(one.gain) for one in published) < decisive for decisive, published in pairs)
     return (
-        f"In {small} of the {len(pairs)} undecided claims with published numbers, the published difference is smaller"
-        " than any that these runs could have decided."
+        f"In {small} of {len(pairs)} undecided claims with published numbers, the published difference is smaller than"
+        " any that these runs could have decided."
         if pairs
         else ""
     )
@@ -130,9 +128,9 @@ def _elsewhere(outcome: Outcome) -> str:
 def _remarks(outcome: Outcome) -> Iterator[str]:
     """Yield other possible causes of a difference, and what its seeds do not vary."""
     settings, other = outcome.results.settings, outcome.other or outcome.side
-    own_epochs, epochs = (System(side.variant, outcome.results).epochs for side in (outcome.side, other))
-    if own_epochs and epochs and abs(own_epochs / epochs - 1) > EPOCHS_ERROR:
-        yield f"with {own_epochs / epochs:.1f} {TIMES} the training tokens"
+    own, reference = (System(side.variant, outcome.results) for side in (outcome.side, other))
+    if own.epochs and reference.epochs and (own.epochs[0] > reference.epochs[1] or own.epochs[1] < reference.epochs[0]):
+        yield f"with {fmean(own.epochs) / fmean(reference.epochs):.1f} {TIMES} the training tokens"
     if students := [settings.label(name) for name in outcome.systems if name in settings.train.distilled]:
         yield f"all seeds of {', '.join(dict.fromkeys(students))} learned from one teacher run"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from context_nmt.measures.rows import Measure
@@ -9,6 +10,8 @@ from context_nmt.report.papers.published import Paper
 from context_nmt.report.papers.reproduction import with_most_seeds
 from context_nmt.results.estimates import Estimate
 from context_nmt.results.table import Results
+
+ERROR = 0.1  # of the costs that are given
 
 
 @dataclass(frozen=True)
@@ -50,29 +53,45 @@ class System:
         return self._other(starts.get(self.variant))
 
     @property
-    def epochs(self) -> float | None:
-        """How often its training and the runs before it have read the training text; None if unknown."""
+    def epochs(self) -> tuple[float, float] | None:
+        """Bounds on how often its training and the runs before it have read the training text; None if unknown."""
         return self._total(lambda _: 1)
 
     @property
+    def tokens(self) -> float | None:
+        """The target tokens of its training and the runs before it, as epochs; None if they are not known well."""
+        return _middle(self.epochs)
+
+    @property
     def flops(self) -> float | None:
-        """FLOPs of its training and the runs before it, for one target token of the text; None if unknown."""
-        return self._total(lambda system: float(system.model["flops_per_target_token"]))
+        """FLOPs of the same, for one target token of the text; None if they are not known well."""
+        return _middle(self._total(lambda system: float(system.model["flops_per_target_token"])))
 
     @property
     def seconds(self) -> float | None:
-        """Time of the same, in units of a plain Transformer's time per token; None if unknown."""
+        """Time of the same, in units of a plain Transformer's time per token; None if it is not known well."""
 
         def per_token(system: System) -> float | None:
             speed = system.results.speeds.ratio(system.model, "training")
             return 1 / speed if speed else None
 
-        return self._total(per_token)
+        return _middle(self._total(per_token))
 
-    def _total(self, per_token: Callable[["System"], float | None]) -> float | None:
+    def _total(self, per_token: Callable[["System"], float | None]) -> tuple[float, float] | None:
+        """Return bounds on a cost per target token times epochs, summed over its training and the runs before it."""
         own_epochs, own_cost = self.results.epochs(self.variant), per_token(self)
-        earlier = self.start._total(per_token) if self.start else 0.0
-        return None if own_epochs is None or own_cost is None or earlier is None else own_epochs * own_cost + earlier
+        earlier = self.start._total(per_token) if self.start else (0.0, 0.0)
+        if own_epochs is None or own_cost is None or earlier is None:
+            return None
+        low, high = (epochs * own_cost + before for epochs, before in zip(own_epochs, earlier, strict=True))
+        return low, high
+
+
+def _middle(bounds: tuple[float, float] | None) -> float | None:
+    """Return the middle of bounds; None if it may be wrong by more than ERROR."""
+    if bounds is None or bounds[1] - bounds[0] > ERROR * sum(bounds):
+        return None
+    return fmean(bounds)
 
 
 def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Results]) -> list[System]:

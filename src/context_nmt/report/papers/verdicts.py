@@ -66,7 +66,7 @@ def verdicts_of(claims: Sequence[Claim], outcomes: Sequence[Outcome | None]) -> 
                 Verdict(claim, outcome, NOT_DECIDED if is_open else NO_VERDICT, evidence(outcome, obstacle))
             )
         else:
-            word = NOT_DECIDED if p >= SIGNIFICANT else AS_CLAIMED if claimed < other else OTHER_WAY
+            word = _word(p, claimed, other)
             reason, decisive = evidence(outcome, f"adjusted p {p_text(p)}"), None
             if word == NOT_DECIDED and not claim.margin and len(outcome.all_differences) == 1:
                 decisive = _smallest_decisive(outcome, open_claims)
@@ -89,13 +89,28 @@ def _obstacle(outcome: Outcome) -> str:
         return "costs are measured once, not per seed"
     if not outcome.is_primary:
         return f"to be judged in {outcome.claim.experiment}"
+    return _fault(outcome) or ("" if len(outcome.differences) >= SEEDS else FEW_SEEDS)
+
+
+def _fault(outcome: Outcome) -> str:
+    """Return why its numbers must not be compared; empty if they may."""
     if outcome.is_out_of_date:
         return "out of date"
     if outcome.missing:
         return f"not compared with {', '.join(outcome.missing)}"
-    if not outcome.is_comparable:
-        return "scores computed differently"
-    return "" if len(outcome.differences) >= SEEDS else FEW_SEEDS
+    return "" if outcome.is_comparable else "scores computed differently"
+
+
+def word_alone(outcome: Outcome) -> str:
+    """Return the verdict on a claim by an experiment that does not judge it, not corrected for other claims."""
+    if outcome.claim.is_cost or _fault(outcome) or len(outcome.differences) < FEWEST:
+        return NO_VERDICT
+    claimed, other = _p_values(outcome)
+    return _word(min(claimed, other), claimed, other)
+
+
+def _word(p: float, claimed: float, other: float) -> str:
+    return NOT_DECIDED if p >= SIGNIFICANT else AS_CLAIMED if claimed < other else OTHER_WAY
 
 
 def _p_values(outcome: Outcome) -> tuple[float, float]:

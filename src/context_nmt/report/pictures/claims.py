@@ -53,7 +53,7 @@ def draw_claims(lines: dict[str, Sequence[ClaimLine]], path: Path) -> bool:
         for place, row in enumerate(rows):
             if isinstance(row, str):
                 panel.axhspan(place - 0.5, place + 0.5, color="0.93", zorder=0)
-                counts = fill(", ".join(count.replace(" ", NO_BREAK) for count in counts_of(lines[row])), LETTERS)
+                counts = fill("; ".join(count.replace(" ", NO_BREAK) for count in counts_of(lines[row])), LETTERS)
                 panel.text(0, place, counts, fontsize=6.5, ha="center", va="center", backgroundcolor="0.93")
             else:
                 _draw_line(panel, place, row, corpora)

@@ -12,7 +12,7 @@ from context_nmt.report.papers.training_costs import System
 from context_nmt.report.pictures.panels import corpus_name, draw_legend, panels_of, style
 from context_nmt.results.estimates import t_interval
 
-ACROSS = {  # every system has FLOPs, so they are last, next to the names
+ACROSS = {  # more systems have FLOPs than seconds, so FLOPs are last, next to the names
     "seconds": "seconds of training / the plain Transformer's",
     "flops": "FLOPs of training / the plain Transformer's",
 }
@@ -24,7 +24,7 @@ def draw_costs(systems: Sequence[System], named: Collection[str], path: Path) ->
 
     The variants in `named`, baselines and combinations have their name and the number of their row in the table of all
     systems. Bars are 95% intervals over seeds. Whatever a system continues is part of its costs. Systems of another
-    size, and those that are out of date, are left out.
+    size, those that are out of date, and those whose costs are not known are left out.
     """
     if not systems:
         return False
