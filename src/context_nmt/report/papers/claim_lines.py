@@ -25,7 +25,7 @@ LEGEND = (
     f" must hold against each. With fewer than {SEEDS} seeds, but at least {FEWEST}, there is an interval and no"
     " decision. “Smallest decisive difference”: with this variation between seeds, a difference of this size would have"
     " decided; it is given for claims without a margin, against one system. “In words”: the paper publishes no number."
-    " “But not in”: five or fewer seeds of another experiment show the opposite (p < 0.05, not corrected)."
+    f" “But not in”: {FEWEST} or more seeds of another experiment show the opposite (p < 0.05, not corrected)."
     " Small experiments neither confirm nor refute published numbers."
 )
 DECIDED_HEADS = ("Paper", "As claimed, or yes", "The other way, or no", "Not known")
