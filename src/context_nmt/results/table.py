@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
 from statistics import fmean
 from typing import Any
 
@@ -82,22 +81,6 @@ class Results:
             *(corpus.name, corpus.source, corpus.target, corpus.train, settings.text, settings.units),
             *(settings.model, settings.training, settings.averaging, settings.decoding),
         )
-
-    def epochs(self, variant: str) -> tuple[float, float] | None:
-        """Return bounds on how often a variant's training has read its text, mean over seeds; None without curves.
-
-        Update u in epoch e (from 1) shows that an epoch has at least u / e updates and, after the first, fewer than
-        u / (e - 1).
-        """
-        curves = [curve for curve in self.curves.get(variant, []) if len(curve) and "epoch" in curve]
-        if not curves:
-            return None
-        points = [(update, epoch) for curve in curves for update, epoch in curve["epoch"].items()]
-        least = max(update / epoch for update, epoch in points)
-        most = min((update / (epoch - 1) for update, epoch in points if epoch > 1), default=inf)
-        updates = fmean(curve.index[-1] for curve in curves)
-        low, high = sorted((updates / most, updates / least))
-        return low, high
 
     @cached_property
     def values(self) -> pd.DataFrame:

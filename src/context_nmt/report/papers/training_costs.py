@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from statistics import fmean
 from typing import Any
+
+import pandas as pd
 
 from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.published import Paper
@@ -79,12 +82,29 @@ class System:
 
     def _total(self, per_token: Callable[["System"], float | None]) -> tuple[float, float] | None:
         """Return bounds on a cost per target token times epochs, summed over its training and the runs before it."""
-        own_epochs, own_cost = self.results.epochs(self.variant), per_token(self)
+        own_epochs, own_cost = _epochs(self.results.curves.get(self.variant, [])), per_token(self)
         earlier = self.start._total(per_token) if self.start else (0.0, 0.0)
         if own_epochs is None or own_cost is None or earlier is None:
             return None
         low, high = (epochs * own_cost + before for epochs, before in zip(own_epochs, earlier, strict=True))
         return low, high
+
+
+def _epochs(curves: Sequence[pd.DataFrame]) -> tuple[float, float] | None:
+    """Return bounds on how often trainings with these learning curves read their text, on average; None without any.
+
+    Update u in epoch e (from 1) shows that an epoch has at least u / e updates and, after the first, fewer than
+    u / (e - 1).
+    """
+    curves = [curve for curve in curves if len(curve) and "epoch" in curve]
+    if not curves:
+        return None
+    points = [(update, epoch) for curve in curves for update, epoch in curve["epoch"].items()]
+    least = max(update / epoch for update, epoch in points)
+    most = min((update / (epoch - 1) for update, epoch in points if epoch > 1), default=inf)
+    updates = fmean(curve.index[-1] for curve in curves)
+    low, high = sorted((updates / most, updates / least))
+    return low, high
 
 
 def _middle(bounds: tuple[float, float] | None) -> float | None:

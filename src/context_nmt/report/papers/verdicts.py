@@ -36,12 +36,8 @@ class Verdict:
     decisive: float | None = None  # the smallest difference that would have decided, if known and not reached
 
     def __str__(self) -> str:
-        return f"{self.answer} ({self.reason})" if self.reason else self.answer
-
-    @property
-    def answer(self) -> str:
-        """Its word or, to a question of ours, the answer."""
-        return ANSWERS.get(self.word, self.word) if self.claim.is_question else self.word
+        word = ANSWERS.get(self.word, self.word) if self.claim.is_question else self.word
+        return f"{word} ({self.reason})" if self.reason else word
 
 
 def verdicts_of(claims: Sequence[Claim], outcomes: Sequence[Outcome | None]) -> list[Verdict]:
