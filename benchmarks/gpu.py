@@ -6,6 +6,7 @@ Not measured by `make speed`, since most machines have no GPU.
 import csv
 import dataclasses
 import os
+import re
 import shutil
 import signal
 import threading
@@ -21,6 +22,7 @@ import torch
 import typer
 
 from benchmarks import machine
+from benchmarks.page import GPUS, write_page
 from benchmarks.setting import EXPERIMENT, prepared
 from benchmarks.variants import LENGTH, never_end
 from context_nmt.command_line import Unfinished, noticing, run
@@ -53,6 +55,7 @@ ENDLESS: dict[str, Any] = {
     "schedule": ScheduleSettings(kind="inverse_square_root", warmup=200, peak_rate=0.002),
 }
 SEED = 1
+FOLDER = Path(__file__).parent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,6 +192,11 @@ def sigterm_after(seconds: float) -> Iterator[None]:
         sender.join()
 
 
+def file_name(device: torch.device) -> str:
+    """Return the name of this kind of GPU in file names, e.g. `nvidia-h200`."""
+    return re.sub(r"[^a-z0-9]+", "-", processor_of(device).lower()).strip("-")
+
+
 def main(
     device: Annotated[str, typer.Option(help="cuda, cuda:1, …; cpu is only for trying this out.")] = "cuda",
     tiny: Annotated[Path | None, typer.Option(help="Only show that it runs, in this prepared experiment.")] = None,
@@ -197,8 +205,8 @@ def main(
 ) -> None:
     """Measure this machine's GPU: share of its peak in bf16, training, beam 5, and five minutes of Multi30k.
 
-    Writes benchmarks/gpu.json. What it has already is not measured again, and a training whose --seconds are over is
-    continued by the next call.
+    Keeps the figures of this kind of GPU in benchmarks/results/gpus/ and writes benchmarks/README.md. What was measured
+    already is not measured again, and a training whose --seconds are over is continued by the next call.
 
     Example: python -m benchmarks.gpu --seconds 240
     """
@@ -206,7 +214,7 @@ def main(
     if tiny is None:
         prepared()
     setting = Setting(Experiment(tiny) if tiny else EXPERIMENT, torch_device, tiny is not None, compile)
-    output = (tiny or Path(__file__).parent) / "gpu.json"
+    output = tiny / "gpu.json" if tiny else FOLDER / GPUS / f"{file_name(torch_device)}.json"
     hardware = {"device": processor_of(torch_device)} | machine.describe(("torch",)) | {"cuda": torch.version.cuda}
     figures = read_json(output) if output.is_file() else {"hardware": hardware}
     if figures["hardware"] != hardware:
@@ -223,6 +231,8 @@ def main(
     if not done["finished"] and done["seconds"] < TRAINING_SECONDS:
         figures["minutes"] = minutes(setting, done["seconds"], seconds)
         write_json(output, figures)
+    if tiny is None:
+        write_page(FOLDER)
     typer.echo(output.read_text(encoding="utf-8"), nl=False)
 
 

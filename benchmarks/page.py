@@ -10,6 +10,7 @@ from context_nmt.files import read_json, write_lines
 from context_nmt.report.cells import DASH
 
 RESULTS = "results"  # folder with a file for each kind of machine
+GPUS = f"{RESULTS}/gpus"
 WANTED = {  # ratios of speeds, at least
     ("context-nmt", "torch.nn.Transformer"): 1.5,
     ("context-nmt, bf16", "torch.nn.Transformer"): 1.5,
@@ -52,6 +53,8 @@ def write_page(folder: Path) -> None:
         lines += ["", *trade_off_section({key: one["iterations"][name] for key, one in measured.items()}, pictures)]
     if grown := {key: one["growth"] for key, one in machines.items() if "growth" in one}:
         lines += ["", *growth_section(grown, [picture(machines[key]["machine"], "growth") for key in grown])]
+    if gpus := [read_json(path) for path in sorted((folder / GPUS).glob("*.json"))]:
+        lines += ["", *gpu_section({one["hardware"]["device"]: one for one in gpus})]
     write_lines(folder / "README.md", lines)
 
 
@@ -174,6 +177,41 @@ def _about_searches(values: dict[str, Any]) -> list[str]:
         f" processes of one thread; {values['rounds']} rounds.",
         *values["notes"],
     ]
+
+
+def gpu_section(gpus: ByMachine) -> list[str]:
+    """Return the lines about each GPU, as measured by `python -m benchmarks.gpu`."""
+    figures = {  # title of a row: part, figure, format
+        "matrix product, bf16, TFLOP/s": ("peak", "tflops", ",.0f"),
+        "training, target tokens/s": ("training", "target_tokens_per_second", ",.0f"),
+        "training / matrix product": ("training", "share_of_peak", ".2f"),
+        "training, memory, GB": ("training", "memory_gb", ".1f"),
+        "training with torch.compile, target tokens/s": ("training_compiled", "target_tokens_per_second", ",.0f"),
+        "training with torch.compile / matrix product": ("training_compiled", "share_of_peak", ".2f"),
+        "beam 5, sentences/s": ("decoding", "sentences_per_second", ",.0f"),
+    }
+    rows = [
+        [title, *(f"{one[part][figure]:{form}}" if part in one else DASH for one in gpus.values())]
+        for title, (part, figure, form) in figures.items()
+        if any(part in one for one in gpus.values())
+    ]
+    first = next(iter(gpus.values()))
+    training, decoding = first["training"], first["decoding"]
+    lines = [
+        f"- A Transformer of base size ({training['parameters']:,} parameters) on Multi30k in {training['precision']}:"
+        f" {training['updates']} updates of at most {training['batch_tokens']:,} target tokens with padding, and"
+        f" {decoding['sentences']:,} sentences translated by an untrained model, to {decoding['units']} units each. One"
+        " measurement each.",
+    ]
+    for name, one in gpus.items():
+        if last := one.get("minutes", {}).get("last_validation"):
+            seconds = one["minutes"]["seconds"]
+            lines.append(
+                f"- {name}: the Transformer of `params.yaml` (d_model 256), trained for {seconds:.0f} s: validation loss"
+                f" {float(last['valid_loss']):.3f} after {int(last['update']):,} updates."
+            )
+        lines.append(f"- {name}, CUDA {one['hardware']['cuda']}: {machine_line(one['hardware'])}")
+    return ["## GPUs", "", *table(["", *gpus], rows), "", *lines]
 
 
 def _names(machines: ByMachine, kind: str) -> list[str]:
