@@ -196,7 +196,7 @@ def gpu_section(gpus: ByMachine) -> list[str]:
         if any(part in one for one in gpus.values())
     ]
     first = next(iter(gpus.values()))
-    training, decoding = first["training"], first["decoding"]
+    training, decoding = first.get("training") or first["training_compiled"], first["decoding"]
     lines = [
         f"- A Transformer of base size ({training['parameters']:,} parameters) on Multi30k in {training['precision']}:"
         f" {training['updates']} updates of at most {training['batch_tokens']:,} target tokens with padding, and"
@@ -207,8 +207,8 @@ def gpu_section(gpus: ByMachine) -> list[str]:
         if last := one.get("minutes", {}).get("last_validation"):
             seconds = one["minutes"]["seconds"]
             lines.append(
-                f"- {name}: the Transformer of `params.yaml` (d_model 256), trained for {seconds:.0f} s: validation loss"
-                f" {float(last['valid_loss']):.3f} after {int(last['update']):,} updates."
+                f"- {name}: the Transformer of `params.yaml` (d_model 256), trained for {seconds:.0f} s: validation"
+                f" loss {float(last['valid_loss']):.3f} after {int(last['update']):,} updates."
             )
         lines.append(f"- {name}, CUDA {one['hardware']['cuda']}: {machine_line(one['hardware'])}")
     return ["## GPUs", "", *table(["", *gpus], rows), "", *lines]
