@@ -198,27 +198,31 @@ def file_name(device: torch.device) -> str:
 
 
 def main(
-    device: Annotated[str, typer.Option(help="cuda, cuda:1, …; cpu is only for trying this out.")] = "cuda",
+    device: Annotated[str, typer.Option(help="cuda, cuda:1, …; cpu only with --tiny.")] = "cuda",
     tiny: Annotated[Path | None, typer.Option(help="Only show that it runs, in this prepared experiment.")] = None,
     compile: Annotated[bool, typer.Option(help="Train with torch.compile.")] = False,
     seconds: Annotated[float, typer.Option(min=30, help="Train at most so long in this call.")] = TRAINING_SECONDS,
 ) -> None:
-    """Measure this machine's GPU: share of its peak in bf16, training, beam 5, and five minutes of Multi30k.
+    """Measure this machine's GPU: large matrix products, training, beam 5, and five minutes of Multi30k.
 
-    Keeps the figures of this kind of GPU in benchmarks/results/gpus/ and writes benchmarks/README.md. What was measured
-    already is not measured again, and a training whose --seconds are over is continued by the next call.
+    Keeps the figures of this kind of GPU in benchmarks/results/gpus/ and writes benchmarks/README.md. Figures of this
+    machine and commit are not measured again, and a training whose --seconds are over is continued by the next call;
+    figures of another machine or commit are replaced.
 
     Example: python -m benchmarks.gpu --seconds 240
     """
     torch_device = device_named(device)
     if tiny is None:
+        if torch_device.type != "cuda":
+            raise UserError(f"--device {device}: is no GPU; it is only allowed with --tiny")
         prepared()
     setting = Setting(Experiment(tiny) if tiny else EXPERIMENT, torch_device, tiny is not None, compile)
     output = tiny / "gpu.json" if tiny else FOLDER / GPUS / f"{file_name(torch_device)}.json"
     hardware = {"device": processor_of(torch_device)} | machine.describe(("torch",)) | {"cuda": torch.version.cuda}
     figures = read_json(output) if output.is_file() else {"hardware": hardware}
     if figures["hardware"] != hardware:
-        raise UserError(f"{output}: has the figures of another machine or commit; move it")
+        say(f"{output}: has the figures of another machine or commit; measuring anew")
+        figures = {"hardware": hardware}
     name = "training_compiled" if compile else "training"
     for part, measure in {"peak": peak, name: training, "decoding": decoding}.items():
         if part not in figures:

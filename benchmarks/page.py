@@ -53,8 +53,9 @@ def write_page(folder: Path) -> None:
         lines += ["", *trade_off_section({key: one["iterations"][name] for key, one in measured.items()}, pictures)]
     if grown := {key: one["growth"] for key, one in machines.items() if "growth" in one}:
         lines += ["", *growth_section(grown, [picture(machines[key]["machine"], "growth") for key in grown])]
-    if gpus := [read_json(path) for path in sorted((folder / GPUS).glob("*.json"))]:
-        lines += ["", *gpu_section({one["hardware"]["device"]: one for one in gpus})]
+    of_gpus = {path.stem: read_json(path) for path in sorted((folder / GPUS).glob("*.json"))}
+    if complete := {one["hardware"]["device"]: one for one in of_gpus.values() if _training(one) and "decoding" in one}:
+        lines += ["", *gpu_section(complete)]
     write_lines(folder / "README.md", lines)
 
 
@@ -183,6 +184,7 @@ def gpu_section(gpus: ByMachine) -> list[str]:
     """Return the lines about each GPU, as measured by `python -m benchmarks.gpu`."""
     figures = {  # title of a row: part, figure, format
         "matrix product, bf16, TFLOP/s": ("peak", "tflops", ",.0f"),
+        "precision of training and decoding": ("decoding", "precision", ""),
         "training, target tokens/s": ("training", "target_tokens_per_second", ",.0f"),
         "training / matrix product": ("training", "share_of_peak", ".2f"),
         "training, memory, GB": ("training", "memory_gb", ".1f"),
@@ -196,22 +198,25 @@ def gpu_section(gpus: ByMachine) -> list[str]:
         if any(part in one for one in gpus.values())
     ]
     first = next(iter(gpus.values()))
-    training, decoding = first.get("training") or first["training_compiled"], first["decoding"]
+    training, decoding = _training(first), first["decoding"]
     lines = [
-        f"- A Transformer of base size ({training['parameters']:,} parameters) on Multi30k in {training['precision']}:"
-        f" {training['updates']} updates of at most {training['batch_tokens']:,} target tokens with padding, and"
-        f" {decoding['sentences']:,} sentences translated by an untrained model, to {decoding['units']} units each. One"
-        " measurement each.",
+        f"- A Transformer of base size ({training['parameters']:,} parameters) on Multi30k: {training['updates']}"
+        f" updates of at most {training['batch_tokens']:,} target tokens with padding, and {decoding['sentences']:,}"
+        f" sentences translated by an untrained model, to {decoding['units']} units each. One measurement each.",
     ]
     for name, one in gpus.items():
         if last := one.get("minutes", {}).get("last_validation"):
-            seconds = one["minutes"]["seconds"]
             lines.append(
-                f"- {name}: the Transformer of `params.yaml` (d_model 256), trained for {seconds:.0f} s: validation"
-                f" loss {float(last['valid_loss']):.3f} after {int(last['update']):,} updates."
+                f"- {name}: of a training of the Transformer of `params.yaml` (d_model 256), the last validation within"
+                f" {one['minutes']['seconds']:.0f} s was that of update {int(last['update']):,}."
             )
         lines.append(f"- {name}, CUDA {one['hardware']['cuda']}: {machine_line(one['hardware'])}")
     return ["## GPUs", "", *table(["", *gpus], rows), "", *lines]
+
+
+def _training(figures: dict[str, Any]) -> dict[str, Any]:
+    """Return what was measured of training, without torch.compile if there is a choice."""
+    return figures.get("training") or figures.get("training_compiled") or {}
 
 
 def _names(machines: ByMachine, kind: str) -> list[str]:

@@ -16,13 +16,13 @@ from small_models import VOCABULARY, small_model
 from tiny_training import RUN, make_experiment
 
 from benchmarks import decoding, gpu, machine, models, report, training, variants
-from benchmarks.page import WANTED, section, write_page
+from benchmarks.page import GPUS, WANTED, section, write_page
 from benchmarks.report import Part
 from benchmarks.rounds import Contender, Measured, measure, ratio, watched
 from benchmarks.variants import LENGTH, SEARCH, never_end
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.files import UserError, read_json, read_lines
+from context_nmt.files import UserError, read_json, read_lines, write_json
 from context_nmt.models.building import build
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.plans import Filling
@@ -193,6 +193,27 @@ def test_the_page_is_what_the_committed_figures_give(tmp_path):
     shutil.copytree(report.FOLDER / "results", tmp_path / "results")
     write_page(tmp_path)
     assert (tmp_path / "README.md").read_bytes() == (report.FOLDER / "README.md").read_bytes()
+
+
+def test_the_page_has_a_column_for_each_gpu_that_was_measured_to_the_end(tmp_path):
+    hardware = {"cuda": "13", "commit": "1a"} | MACHINE
+    shared = {"precision": "fp32", "share_of_peak": 0.5, "parameters": 7, "updates": 3, "batch_tokens": 9}
+    trained = {"target_tokens_per_second": 1234.4, "memory_gb": 2.0} | shared
+    decoded = {"sentences_per_second": 56.0, "precision": "fp32", "sentences": 8, "units": 2}
+    parts = {"peak": {"tflops": 7.0}, "training": trained, "decoding": decoded}
+    measured = {
+        "a": parts,
+        "b": {"training_compiled" if name == "training" else name: part for name, part in parts.items()},
+        "stopped": {"peak": parts["peak"], "training": trained},
+    }
+    for name, figures in measured.items():
+        write_json(tmp_path / GPUS / f"{name}.json", {"hardware": hardware | {"device": name}} | figures)
+    write_page(tmp_path)
+    page = read_lines(tmp_path / "README.md")
+    assert "| | a | b |" in page
+    assert cells(page, "training, target tokens/s") == ["1,234", DASH]
+    assert cells(page, "training with torch.compile, target tokens/s") == [DASH, "1,234"]
+    assert cells(page, "beam 5, sentences/s") == ["56", "56"]
 
 
 def test_every_target_is_of_a_ratio_that_is_measured():
@@ -400,3 +421,5 @@ def test_a_new_measurement_of_five_minutes_continues_no_training(tmp_path, monke
 def test_without_a_gpu_the_gpu_benchmark_says_so():
     with pytest.raises(UserError, match="not available here"):
         gpu.main("cuda:99")
+    with pytest.raises(UserError, match="only allowed with --tiny"):
+        gpu.main("cpu")
