@@ -207,8 +207,9 @@ def gpu_section(gpus: ByMachine) -> list[str]:
     for name, one in gpus.items():
         if last := one.get("minutes", {}).get("last_validation"):
             lines.append(
-                f"- {name}: of a training of the Transformer of `params.yaml` (d_model 256), the last validation within"
-                f" {one['minutes']['seconds']:.0f} s was that of update {int(last['update']):,}."
+                f"- {name}: the last validation of the Transformer of `benchmarks/params.yaml` (d_model 256) within"
+                f" {one['minutes']['seconds']:.0f} s was that of update {int(last['update']):,}, epoch {last['epoch']}:"
+                f" loss {float(last['valid_loss']):.2f}, in training {float(last['train_loss']):.2f}."
             )
         lines.append(f"- {name}, CUDA {one['hardware']['cuda']}: {machine_line(one['hardware'])}")
     return ["## GPUs", "", *table(["", *gpus], rows), "", *lines]
