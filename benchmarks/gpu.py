@@ -6,7 +6,6 @@ Not measured by `make speed`, since most machines have no GPU.
 import csv
 import dataclasses
 import os
-import re
 import shutil
 import signal
 import threading
@@ -192,11 +191,6 @@ def sigterm_after(seconds: float) -> Iterator[None]:
         sender.join()
 
 
-def file_name(device: torch.device) -> str:
-    """Return the name of this kind of GPU in file names, e.g. `nvidia-h200`."""
-    return re.sub(r"[^a-z0-9]+", "-", processor_of(device).lower()).strip("-")
-
-
 def main(
     device: Annotated[str, typer.Option(help="cuda, cuda:1, …; cpu only with --tiny.")] = "cuda",
     tiny: Annotated[Path | None, typer.Option(help="Only show that it runs, in this prepared experiment.")] = None,
@@ -214,10 +208,10 @@ def main(
     torch_device = device_named(device)
     if tiny is None:
         if torch_device.type != "cuda":
-            raise UserError(f"--device {device}: is no GPU; it is only allowed with --tiny")
+            raise UserError(f"--device {device}: not a GPU; allowed only with --tiny")
         prepared()
     setting = Setting(Experiment(tiny) if tiny else EXPERIMENT, torch_device, tiny is not None, compile)
-    output = tiny / "gpu.json" if tiny else FOLDER / GPUS / f"{file_name(torch_device)}.json"
+    output = tiny / "gpu.json" if tiny else FOLDER / GPUS / f"{machine.hyphenated(processor_of(torch_device))}.json"
     hardware = {"device": processor_of(torch_device)} | machine.describe(("torch",)) | {"cuda": torch.version.cuda}
     figures = read_json(output) if output.is_file() else {"hardware": hardware}
     if figures["hardware"] != hardware:

@@ -45,7 +45,12 @@ def file_name(machine: dict[str, Any]) -> str:
     """Return the name of this kind of machine in file names: processor, newest instructions and number of cores."""
     newest = machine["instructions"][-1:] or ["plain"]
     words = [processor(machine), machine["family_and_model"], *newest, f"{machine['cores']} cores"]
-    return re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower()).strip("-")
+    return hyphenated(" ".join(words))
+
+
+def hyphenated(name: str) -> str:
+    """Return a name as part of a file's name, e.g. `nvidia-h200`."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def machine_line(machine: dict[str, Any]) -> str:

@@ -53,8 +53,8 @@ def write_page(folder: Path) -> None:
         lines += ["", *trade_off_section({key: one["iterations"][name] for key, one in measured.items()}, pictures)]
     if grown := {key: one["growth"] for key, one in machines.items() if "growth" in one}:
         lines += ["", *growth_section(grown, [picture(machines[key]["machine"], "growth") for key in grown])]
-    of_gpus = {path.stem: read_json(path) for path in sorted((folder / GPUS).glob("*.json"))}
-    if complete := {one["hardware"]["device"]: one for one in of_gpus.values() if _training(one) and "decoding" in one}:
+    of_gpus = [read_json(path) for path in sorted((folder / GPUS).glob("*.json"))]
+    if complete := {one["hardware"]["device"]: one for one in of_gpus if _training(one) and "decoding" in one}:
         lines += ["", *gpu_section(complete)]
     write_lines(folder / "README.md", lines)
 

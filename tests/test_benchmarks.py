@@ -421,5 +421,5 @@ def test_a_new_measurement_of_five_minutes_continues_no_training(tmp_path, monke
 def test_without_a_gpu_the_gpu_benchmark_says_so():
     with pytest.raises(UserError, match="not available here"):
         gpu.main("cuda:99")
-    with pytest.raises(UserError, match="only allowed with --tiny"):
+    with pytest.raises(UserError, match="allowed only with --tiny"):
         gpu.main("cpu")

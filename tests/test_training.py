@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from tiny_training import RUN, column, make_experiment, rows, summary, train
+from tiny_training import REVERSING, RUN, column, make_experiment, rows, summary, train
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import PADDING, SPECIALS, Vocabulary
@@ -35,20 +35,8 @@ def weights_after(experiment, update):
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
     """A run that had the time to learn to reverse strings of up to 4 digits."""
-    return train(
-        tmp_path_factory.mktemp("learned"),
-        task="reverse",
-        pairs=2000,
-        longest=4,
-        model={"width": 48, "dropout": 0.0},
-        training={
-            "maximum_updates": 500,
-            "validate_every": 250,
-            "keep_last": 1,
-            "validation_bleu": True,
-            "schedule": {"kind": "cosine", "warmup": 50, "factor": 0.25},
-        },
-    )
+    training = REVERSING["training"] | {"validation_bleu": True}
+    return train(tmp_path_factory.mktemp("learned"), **REVERSING | {"training": training})
 
 
 @pytest.mark.slow

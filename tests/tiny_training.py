@@ -37,6 +37,19 @@ TRAINING = {
     "validate_every": 2,
     "schedule": {"kind": "inverse_square_root", "warmup": 4, "peak_rate": 0.01},
 }
+# With these changes, it learns to reverse strings of up to 4 digits.
+REVERSING = {
+    "task": "reverse",
+    "pairs": 2000,
+    "longest": 4,
+    "model": {"width": 48, "dropout": 0.0},
+    "training": {
+        "maximum_updates": 500,
+        "validate_every": 250,
+        "keep_last": 1,
+        "schedule": {"kind": "cosine", "warmup": 50, "factor": 0.25},
+    },
+}
 
 
 def digits(count: int, seed: int, *, longest: int) -> list[str]:
