@@ -42,8 +42,8 @@ from context_nmt.settings.folder import Experiment
 
 MARKS = (
     "± is the sample standard deviation over seeds. In brackets is the difference from the system's baseline or, with"
-    f" {TIMES}, the ratio to it. † p < 0.05 and ‡ p < 0.01 in the system's own test (paired bootstrap, one-sided; sign"
-    f" test, two-sided), with every seed; an untested difference has no mark. A dash ({DASH}) means that nothing has"
+    f" {TIMES}, the ratio to it. † p < 0.05 and ‡ p < 0.01 in the system's own test (paired bootstrap or sign test,"
+    f" two-sided), with every seed; an untested difference has no mark. A dash ({DASH}) means that nothing has"
     " run; the command that would fill it is below the table, where SYSTEM is a name in brackets. An empty cell has no"
     " published number, or the system can have none. “Cited” systems are those of other papers."
 )

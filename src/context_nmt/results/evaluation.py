@@ -41,13 +41,13 @@ def evaluate_variant(experiment: EvaluationFolder, variant: str) -> None:
 
 
 def _test_rows(test_set: str, baseline: str, found: dict[str, Any]) -> Iterator[Row]:
-    """Yield the p-value of each test, tagged with the tested metric; the bootstrap's is at least 1 / resamples.
+    """Yield the p-value of each test, tagged with the tested metric; the bootstrap's is at least 2 / resamples.
 
     The signature names the baseline and the settings of the test.
     """
     for test in TESTS:
         outcome = dict(found[test])
-        p = max(outcome.pop("p"), 1 / outcome["resamples"]) if test == "bootstrap" else outcome.pop("p")
+        p = max(outcome.pop("p"), 2 / outcome["resamples"]) if test == "bootstrap" else outcome.pop("p")
         signature = "|".join([baseline, *(f"{name}:{value}" for name, value in outcome.items())])
         yield row(test_set, f"p_{test}", p, tag=found["metric"], signature=signature)
 

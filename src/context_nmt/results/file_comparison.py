@@ -36,7 +36,7 @@ def file_settings(
 def format_comparison(comparison: dict[str, Any]) -> str:
     """Format the scores of a comparison and the p-value of each test."""
     bootstrap, sign = comparison["bootstrap"], comparison["sign"]
-    p_value = f"p = {bootstrap['p']:g}" if bootstrap["p"] else f"p < {1 / bootstrap['resamples']:g}"
+    p_value = f"p = {bootstrap['p']:g}" if bootstrap["p"] else f"p < {2 / bootstrap['resamples']:g}"
     return "\n".join(
         [
             f"{comparison['metric']}  {comparison['signature']}",

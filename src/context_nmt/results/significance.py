@@ -1,11 +1,13 @@
 """Test whether a system differs from its baseline on one test set by more than the choice of sentences explains.
 
-The p-values of the three tests differ by construction; none accounts for the choice of the training seed.
+The bootstrap and the sign test are two-sided. No test accounts for the choice of the training seed.
 
-    bootstrap   compare-mt, Koehn (2004): the share of resamples that the better system does not win.
-                One-sided; the smallest value is 0, which tables print as at most 1 / resamples.
+    bootstrap   compare-mt, Koehn (2004): twice the share of resamples that the better system does not win. Twice,
+                because the resamples decide which system is better. The smallest value is 0, which tables print as
+                at most 2 / resamples.
     sacrebleu   Paired bootstrap as in sacrebleu and Moses: the share of resamples whose absolute difference, less the
-                mean of all of them, exceeds the observed one. Never 0; resamples are as large as the test set.
+                mean of all of them, exceeds the observed one; in effect one-sided. Never 0; resamples are as large as
+                the test set.
     sign        Collins et al. (2005): replace one sentence of the baseline's output by the system's and see whether
                 corpus BLEU rises or falls; p of a two-sided sign test over the sentences where it changes.
 """
@@ -99,7 +101,7 @@ def paired_bootstrap(
             cache_stats=[[system], [baseline]],
         )
     return {
-        "p": round(1 - max(wins, losses), 6),
+        "p": round(min(1.0, 2 * (1 - max(wins, losses))), 6),
         "wins": wins,
         "losses": losses,
         "resamples": settings.resamples,

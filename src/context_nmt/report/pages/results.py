@@ -21,10 +21,10 @@ and in the same direction; only {metric} was tested. The tests account for the c
 resamples of {ratio:.0%} of a test set); the interval, from Student's t, accounts for the choice of seeds. FLOPs are
 per target token of training. {speeds} For ter, lower is better.
 
-- p, compare-mt: the share of resamples in which the better system does not win, at least one resample (Koehn 2004);
-  one-sided.
+- p, compare-mt: twice the share of resamples in which the better system does not win, at least one resample (Koehn
+  2004); two-sided.
 - p, sacrebleu: the share of resamples whose centred difference exceeds the observed one; a resample is always as large
-  as the test set.
+  as the test set; in effect one-sided.
 - p, sign test: over the sentences that change corpus BLEU when they replace the baseline's (Collins et al. 2005);
   two-sided."""
 ACCURACIES = "Percentage of items whose correct translation is more probable than every wrong one; ties count half."
@@ -35,7 +35,7 @@ sentence, by mean log-probability per unit including END. In brackets: the diffe
 FRONT = (
     "Training FLOPs are those of the whole training, with the runs that it continues, but without its teacher's and"
     " padding, over the Transformer's. In brackets is the difference from {baselines}; † p < 0.05 and ‡ p < 0.01 in the"
-    " system's own test (paired bootstrap, one-sided; sign test, two-sided), with every seed."
+    " system's own test (paired bootstrap or sign test, two-sided), with every seed."
 )
 ITEMS = " The other columns are percentages of contrastive items whose right translation beats every wrong one."
 
