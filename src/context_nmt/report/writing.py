@@ -16,15 +16,15 @@ from context_nmt.report.pages.documents import documents_page
 from context_nmt.report.pages.probes import probes_page
 from context_nmt.report.pages.results import front_page, results_page
 from context_nmt.report.papers.all_systems import all_systems_grid
-from context_nmt.report.papers.claim_lines import (
-    DECIDED_HEADS,
+from context_nmt.report.papers.claim_rows import (
     HEADS,
     LEGEND,
-    ClaimLine,
-    claim_lines,
+    SCREEN_HEADS,
+    ClaimRow,
+    claim_rows,
     counts_of,
-    decided_row,
-    what_was_too_small,
+    read_claims,
+    write_claims,
 )
 from context_nmt.report.papers.comparison import REPLICA, Comparison, comparisons_of
 from context_nmt.report.papers.published import Paper, read_papers
@@ -55,30 +55,23 @@ class Chapter:
 
     name: str
     paper: Paper
-    lines: list[ClaimLine]
+    rows: list[ClaimRow]
     comparisons: list[Comparison]
 
     @property
     def is_shown(self) -> bool:
         """Whether an experiment has a claim to test or a number for a table."""
-        return bool(self.lines) or any(comparison.reproductions for comparison in self.comparisons)
+        return bool(self.rows) or any(comparison.reproductions for comparison in self.comparisons)
 
     @property
-    def headlines(self) -> list[ClaimLine]:
-        """The claims that its main systems gain over their baselines, and our questions on these gains."""
-        rows = {row.variant: row for table in self.paper.tables for row in table.rows if row.variant in table.headline}
-        pairs = {(variant, (row.baseline,)) for variant, row in rows.items()}
-        claims = [(line, line.verdict.claim) for line in self.lines if line.verdict.claim.measure is None]
-        return [
-            line
-            for line, claim in claims
-            if (claim.variant, claim.against) in pairs or (claim.is_question and claim.variant in rows)
-        ]
+    def primary(self) -> list[ClaimRow]:
+        """The claims that the paper stands on."""
+        return [row for row in self.rows if row.family == "primary"]
 
     @property
     def counts(self) -> str:
         """The number of claims with each verdict."""
-        return f"{'; '.join(counts_of(self.lines))}."
+        return f"{'; '.join(counts_of(self.rows))}."
 
 
 def write_tables(experiment: Experiment, old: Collection[str] = ()) -> None:
@@ -118,18 +111,19 @@ def write_readme(path: Path, experiments: Sequence[Results]) -> None:
 
 
 def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
-    """Write report.md, report.html, tables/ and figures/ under reports/; raise UserError for a broken file.
+    """Write claims.{json,csv} under metrics/, and report.md, report.html, tables/ and figures/ under reports/.
 
     report.html holds all pictures; figures/ has those of report.md. Write the table of README.md, too. `old` are the
-    variants that are out of date.
+    variants that are out of date. Raise UserError for a broken file.
     """
     experiments, papers = read_all(experiment, old), read_papers()
     write_readme(experiment.folder / "README.md", experiments)
-    chapters = []
-    for name, paper in papers.items():
-        comparisons = comparisons_of(name, paper, experiments)
-        lines = claim_lines(paper, experiments)
-        chapters.append(Chapter(name, paper, lines, comparisons))
+    write_claims(experiment, claim_rows(papers, experiments))
+    rows = read_claims(experiment)
+    chapters = [
+        Chapter(name, paper, [row for row in rows if row.paper == paper.name], comparisons_of(name, paper, experiments))
+        for name, paper in papers.items()
+    ]
     if experiments[0].folder:  # an experiment's own report has only the papers that it can say something about
         chapters = [chapter for chapter in chapters if chapter.is_shown] or chapters
     comparisons = [comparison for chapter in chapters for comparison in chapter.comparisons]
@@ -141,9 +135,9 @@ def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
         pictures = _draw_pictures(Path(directory), chapters, systems, experiments[0].models)
         values = {
             "title": f"Published results and ours: {corpus.name} {corpus.direction}",
-            "summary": _summary(chapters),
-            "decided_heads": DECIDED_HEADS,
-            "decided": [(chapter.paper.name, *decided_row(chapter.lines)) for chapter in chapters if chapter.lines],
+            "scope": _scope(experiments) if is_replicated else "",
+            "summary": _summary(rows),
+            "screen_heads": SCREEN_HEADS,
             "facts": [*_facts(experiments), *([REPLICA] if is_replicated else ()), LEGEND],
             "replica": REPLICA,
             "chapters": chapters,
@@ -155,7 +149,7 @@ def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
             write_page(experiment.reports / f"report.{ending}", f"report.{ending}.j2", **values)
         headlines = [comparison.name for comparison in comparisons if comparison.table.headline]
         with replacing_folder(experiment.reports / "figures") as folder:
-            for name in ("claims", "headlines", "costs", *headlines):
+            for name in ("headlines", "costs", *headlines):
                 if name in pictures:
                     shutil.copy(pictures[name], folder)
     with replacing_folder(experiment.reports / "tables") as folder:
@@ -167,13 +161,12 @@ def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
 def _draw_pictures(
     folder: Path, chapters: Sequence[Chapter], systems: Sequence[System], named: Collection[str]
 ) -> dict[str, Path]:
-    """Draw the claims, what gains cost, and each paper's tables; return those that have something to show, by name.
+    """Draw the primary claims, what gains cost, and papers' tables; return those that have something to show, by name.
 
     Among the costs, the variants in `named` have their names.
     """
     draws = {
-        "claims": partial(draw_claims, {chapter.paper.name: chapter.lines for chapter in chapters}),
-        "headlines": partial(draw_claims, {chapter.paper.name: chapter.headlines for chapter in chapters}),
+        "headlines": partial(draw_claims, {chapter.paper.name: chapter.primary for chapter in chapters}),
         "costs": partial(draw_costs, systems, named),
     }
     draws |= {
@@ -187,12 +180,28 @@ def _draw_pictures(
     }
 
 
-def _summary(chapters: Sequence[Chapter]) -> str:
-    """Return how many claims there are and how many have each verdict; empty without any."""
-    lines = [line for chapter in chapters for line in chapter.lines]
-    claims = sum(not line.verdict.claim.is_question for line in lines)
-    number = f"{claims} claims: " if claims else ""
-    return f"{number}{'; '.join(counts_of(lines))}. {what_was_too_small(lines)}".strip() if lines else ""
+def _scope(experiments: Sequence[Results]) -> str:
+    """Say in a sentence what the runs on other text than the papers' are; empty if none has run."""
+    scored = [results for results in experiments if results.scored]
+    if not scored:
+        return ""
+    sizes = [results.models[name]["parameters"] / 1e6 for results in scored for name in results.models]
+    corpora = list(dict.fromkeys(results.settings.corpus.name for results in scored))
+    return (
+        f"What these runs are: models of {min(sizes):.1f} to {max(sizes):.1f} million parameters on"
+        f" {', '.join(corpora)}, not the papers' models and text. They can show the direction of a difference, not its"
+        " published size."
+    )
+
+
+def _summary(rows: Sequence[ClaimRow]) -> str:
+    """Return how many claims have each verdict; empty without any."""
+    families = {name: [row for row in rows if row.family == name] for name in ("primary", "secondary")}
+    return " ".join(
+        f"{len(of_family)} {name} claims: {'; '.join(counts_of(of_family))}."
+        for name, of_family in families.items()
+        if of_family
+    )
 
 
 def _facts(experiments: list[Results]) -> list[str]:

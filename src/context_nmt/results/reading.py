@@ -13,7 +13,7 @@ from context_nmt.results.table import RESCORED, Results
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.run_layout import run_name
 
-NUMBERS = ("update", "epoch", "train_", "valid_")  # columns of learning curves, or their beginnings
+NUMBERS = ("update", "epoch", "learning_rate", "train_", "valid_")  # columns of learning curves, or their beginnings
 
 
 def read_results(experiment: Experiment, name: str = "", command: str = "", old: Collection[str] = ()) -> Results:
@@ -29,12 +29,14 @@ def read_results(experiment: Experiment, name: str = "", command: str = "", old:
         for system in (variant, *([variant + RESCORED] if variant in settings.rescored else [])):
             for seed in settings.seeds:
                 runs[system, seed] = list(_read_run(experiment, run_name(system, seed)))
+    curves = {variant: dict(_read_curves(experiment, variant)) for variant in settings.variants}
     return Results(
         experiment=experiment,
         models={variant: described[variant] for variant in variants},
         speeds=read_speeds(experiment.speeds),
         rows=runs,
-        curves={variant: list(_read_curves(experiment, variant)) for variant in settings.variants},
+        curves={variant: [curve for curve, _ in runs.values()] for variant, runs in curves.items()},
+        processors={(name, seed): one for name, runs in curves.items() for seed, (_, one) in runs.items()},
         name=name,
         command=command,
         out_of_date=tuple(variant for variant in variants if variant in old),
@@ -60,13 +62,16 @@ def _command(folder: Path, root: Path) -> str:
     return f"make repro NAME={inside.name}" if inside.parts else "make repro"
 
 
-def _read_curves(experiment: Experiment, variant: str) -> Iterator[pd.DataFrame]:
-    """Yield the learning curves of a variant that exist: their columns of numbers, by update."""
-    for path in (experiment.curve(run_name(variant, seed)) for seed in experiment.settings.seeds):
+def _read_curves(experiment: Experiment, variant: str) -> Iterator[tuple[int, tuple[pd.DataFrame, str]]]:
+    """Yield each seed of a variant that has a learning curve: its columns of numbers, by update, and its processors."""
+    for seed in experiment.settings.seeds:
+        path = experiment.curve(run_name(variant, seed))
         if path.is_file():
             try:
-                yield pd.read_csv(path, index_col="update", usecols=lambda name: name.startswith(NUMBERS)).astype(float)
-            except ValueError as error:
+                table = pd.read_csv(path, index_col="update")
+                numbers = table[[name for name in table if str(name).startswith(NUMBERS)]].astype(float)
+                yield seed, (numbers, ", ".join(sorted(set(table.get("processor", ())))))
+            except (TypeError, ValueError) as error:
                 text = f"{path}: not a learning curve ({error}); restore it from git, or train again"
                 raise UserError(text) from None
 

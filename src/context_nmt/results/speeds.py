@@ -20,13 +20,13 @@ class Speeds:
     def ratio(self, model: dict[str, Any], work: str) -> float | None:
         """Return the median speed relative to the Transformer's; None if unknown.
 
-        `model` is a description by the describe stage, `work` is training or decoding.
+        `model` is a description by the describe stage, `work` is training or decoding. A setting at its default counts
+        as equal to any if only one measured system agrees with all others.
         """
         wanted = architecture(model)
-        for measured in self.variants.values():
-            if architecture(measured) == wanted:
-                return float(measured[work]["median"]) if measured[work] else None
-        return None
+        same = [measured for measured in self.variants.values() if architecture(measured) == wanted]
+        like = same[:1] or [measured for measured in self.variants.values() if _agree(architecture(measured), wanted)]
+        return float(like[0][work]["median"]) if len(like) == 1 and like[0][work] else None
 
     def note(self) -> str:
         """Explain the ratios, for the notes of a page."""
@@ -48,6 +48,17 @@ def architecture(model: dict[str, Any]) -> dict[str, Any]:
         for slot, layers in model["slots"].items()
     }
     return {"kind": model["kind"], "slots": slots} | {key: model[key] for key in JOINED if key in model}
+
+
+def _agree(one: Any, other: Any) -> bool:
+    """Return whether two descriptions are equal but for settings that one of them leaves at their default (null)."""
+    if one is None or other is None:
+        return True
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_agree(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_agree, one, other))
+    return bool(one == other)
 
 
 def read_speeds(path: Path) -> Speeds:

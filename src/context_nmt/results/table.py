@@ -27,6 +27,7 @@ class Results:
     speeds: Speeds
     rows: dict[tuple[str, int], list[Row]]  # by system and seed; a system is a variant or VARIANT.rescored
     curves: dict[str, list[pd.DataFrame]]  # learning curves of a variant's runs, by update
+    processors: dict[tuple[str, int], str]  # that trained a run, by variant and seed, where known
     name: str = ""  # its folder under experiments/; empty for the experiment that is reported
     out_of_date: tuple[str, ...] = ()  # variants whose results come from other code, settings or inputs
     command: str = ""  # brings the experiment up to date when run in the project's root

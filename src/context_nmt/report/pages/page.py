@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import Cell, estimate_cell
 from context_nmt.report.grid import Grid
+from context_nmt.report.papers.confounds import read_confounds
 from context_nmt.results.table import RESCORED, Results
 
 
@@ -53,13 +54,21 @@ def about_old(results: Results) -> str:
     return OLD if results.out_of_date else ""
 
 
+def about_confounds(results: Results) -> str:
+    """Return a list of the comparisons whose numbers do not answer a paper's claim, if there are any."""
+    found = [confound for confound in read_confounds() if confound.concerns(results)]
+    lines = [f"- Cannot be tested here: {confound.kind}, {confound.short}. {confound.says}" for confound in found]
+    return "\n".join(["What these numbers do not answer:", "", *lines]) if lines else ""
+
+
 def introduction(results: Results, text: str) -> str:
     """Return the introduction of a page: its seeds, its conventions and a text."""
     seeds = ", ".join(map(str, results.settings.seeds))
-    return (
+    first = (
         f"Seeds: {seeds}. Written by the report stage; results.csv has the same numbers. ± is the sample standard"
         f" deviation over seeds; the difference from the system's baseline is in brackets. {text}"
     ).rstrip() + about_old(results)
+    return "\n\n".join(filter(None, [first, about_confounds(results)]))
 
 
 def rows_of(

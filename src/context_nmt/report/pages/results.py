@@ -6,7 +6,7 @@ from context_nmt.measures.contrastive import NORMALIZED, SUMMED
 from context_nmt.measures.rows import BOUND, TEXT, Measure
 from context_nmt.report.cells import NOTHING, TIMES, Cell, estimate_cell, gain_cells, value_cell
 from context_nmt.report.grid import Grid, grid_of
-from context_nmt.report.pages.page import Page, Section, about_old, heading, introduction, rows_of
+from context_nmt.report.pages.page import Page, Section, about_confounds, about_old, heading, introduction, rows_of
 from context_nmt.report.papers.training_costs import System
 from context_nmt.results.metrics import is_score, name_of
 from context_nmt.results.number_text import p_text
@@ -112,6 +112,7 @@ def front_page(results: Results) -> Page:
     return Page(
         title=results.title,
         introduction=FRONT.format(baselines=_baselines(results)) + (ITEMS if accuracies else "") + about_old(results),
+        notes=about_confounds(results),
         sections=(Section(grids=(grid_of("", titles, rows),)),),
         signatures=tuple(sorted(signatures)),
     )

@@ -8,6 +8,8 @@ from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.columns import COSTS, ITERATIONS
 from context_nmt.settings import Checked, require
 
+ALIKE = 0.5  # BLEU by which systems may differ and be called alike
+
 
 @dataclass(frozen=True, kw_only=True)
 class PrimaryMeasure(Checked):
@@ -40,12 +42,17 @@ class PrimaryMeasure(Checked):
         """Whether it is a cost of a system, which does not depend on test set and seed."""
         return any(metric in COSTS for metric, _, _ in self.members)
 
+    @property
+    def is_bleu(self) -> bool:
+        """Whether it is a BLEU score, of which ALIKE is a small difference."""
+        return all("bleu" in metric for metric, _, _ in self.members)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Claim(Checked):
     """A claim of a paper: a system has more, less or as much of a measure as another one.
 
-    Without `where` and `table` it is a question of this project, not a claim of the paper.
+    Without `where` and `table`, it is a question of this project, not a claim of the paper.
     """
 
     says: str  # in words
@@ -60,8 +67,9 @@ class Claim(Checked):
     against_measure: PrimaryMeasure | None = None  # that of the other system, by default the same system
     to: float | None = None  # a number to compare with, instead of another system
     gains: bool = False  # compare the gains of both systems over their own baselines
+    primary: bool = False  # one of the few claims that the paper stands on
     direction: Literal["higher", "not_lower", "lower", "equal"] = "higher"
-    margin: float = 0.0  # differences up to this size count as equal
+    margin: float | None = None  # not_lower, equal: systems that differ by at most this are alike; if unset, ALIKE
     published: float | None = None  # the size that the text gives, if not in the table
     own_text: bool = False  # experiments on other text say nothing about it
     smaller: tuple[str, ...] = ()  # a variant and those it is against, in experiments without the paper's systems
@@ -81,11 +89,19 @@ class Claim(Checked):
         """Its place in the paper."""
         return self.where or self.table or ""
 
+    @property
+    def alike(self) -> float | None:
+        """The largest difference between systems that are alike; None if the claim does not say, and BLEU does not."""
+        is_bleu = all(measure.is_bleu for measure in (self.measure, self.replica) if measure)
+        return self.margin or (ALIKE if is_bleu else None)
+
     def __post_init__(self) -> None:
         costs = {metric for measure in (self.measure, self.replica) if measure for metric, _, _ in measure.members}
         require(not costs & {"parameters", ITERATIONS}, "a claim about parameters or iterations has no verdict")
-        require(self.direction != "equal" or self.margin > 0, "margin is missing; equal systems differ by at most this")
-        require(self.margin >= 0, f"margin is {self.margin}; it must not be negative")
+        has_margin = self.direction in ("equal", "not_lower")
+        require(self.margin is None or has_margin, f"margin is {self.margin}; a claim of {self.direction} has none")
+        require(self.margin is None or self.margin > 0, f"margin is {self.margin}; it must be above 0")
+        require(not has_margin or self.alike is not None, "margin is missing; only BLEU has one by default")
         require(not self.smaller or len(self.smaller) > 1, f"smaller is {list(self.smaller)}; it must be two or more")
         others = {"against": self.against, "against_measure": self.against_measure, "to": self.to is not None}
         given = [key for key, value in others.items() if value]

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.claims import Claim, PrimaryMeasure
 from context_nmt.report.papers.columns import PaperColumn
-from context_nmt.report.papers.outcomes import Outcome, Side, numbers_of, one_sided_p_values
+from context_nmt.report.papers.outcomes import Outcome, Side, numbers_of, p_values
 from context_nmt.report.papers.published import Paper, PaperTable
 from context_nmt.report.papers.reproduction import with_most_seeds
+from context_nmt.report.papers.seed_tests import Sample
 from context_nmt.results.metrics import is_score
 from context_nmt.results.table import Results
 
@@ -33,13 +32,16 @@ def columns_of(table: PaperTable | None, claim: Claim) -> list[PaperColumn]:
 def outcomes_of(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> list[Outcome]:
     """Return the outcome in every experiment that can test the claim: first the one that judges it, then its own text.
 
-    Among experiments with one recipe, the first with the most seeds counts, then the one with most other systems.
+    Among experiments with one recipe, that which judges it counts, unless it is out of date; else the first with the
+    most seeds, then the one with most other systems.
     """
     outcomes = [outcome for results in experiments if (outcome := _outcome(claim, table_of(paper, claim), results))]
     outcomes.sort(key=lambda outcome: -len(outcome.others))
-    best = {outcome.results.recipe: outcome for outcome in with_most_seeds(outcomes, lambda one: one.results.recipe)}
-    best |= {outcome.results.recipe: outcome for outcome in outcomes if outcome.is_primary}
-    return sorted(best.values(), key=lambda outcome: (not outcome.is_primary, not outcome.is_own_text))
+    judges = [outcome for outcome in outcomes if outcome.judges]
+    recipes = [outcome.results.recipe for outcome in judges if not outcome.is_out_of_date]
+    others = (outcome for outcome in outcomes if not outcome.judges and outcome.results.recipe not in recipes)
+    best = with_most_seeds(others, lambda outcome: outcome.results.recipe)
+    return [*judges, *sorted(best, key=lambda outcome: not outcome.is_own_text)]
 
 
 def _outcome(claim: Claim, table: PaperTable | None, results: Results) -> Outcome | None:
@@ -110,7 +112,8 @@ def _sides(
 
 def _ease(claim: Claim, side: Side, other: Side) -> tuple[float, float]:
     """Return how easily a claim holds against another system: by the p for it, then by the difference."""
-    p, _ = one_sided_p_values(claim, np.subtract(side.by_seed, other.by_seed).round(4).tolist())
+    pairs = zip(side.by_seed, other.by_seed, strict=True)
+    p, _ = p_values(claim, [Sample(tuple(round(value - reference, 4) for value, reference in pairs))])
     gain = side.value - other.value
     return -p, {"higher": gain, "not_lower": gain, "lower": -gain, "equal": -abs(gain)}[claim.direction]
 

@@ -6,13 +6,10 @@ from functools import cached_property
 from itertools import combinations
 from statistics import fmean
 
-import numpy as np
-from scipy.stats import ttest_1samp
-
 from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.claims import Claim
 from context_nmt.report.papers.columns import COSTS
-from context_nmt.results.estimates import t_interval
+from context_nmt.report.papers.seed_tests import Sample
 from context_nmt.results.metrics import name_of
 from context_nmt.results.number_text import signed
 from context_nmt.results.table import Results
@@ -90,7 +87,7 @@ class Outcome:
         return (self.side.variant, *(other.variant for other in self.others))
 
     @property
-    def is_primary(self) -> bool:
+    def judges(self) -> bool:
         """Whether the claim is judged by this experiment."""
         return self.results.folder == self.claim.experiment
 
@@ -118,15 +115,23 @@ class Outcome:
 
     @cached_property
     def all_differences(self) -> tuple[tuple[float, ...], ...]:
-        """The same for each of the others and, if all are claimed to be equal, for each pair of them."""
-        own = self.side.by_seed
-        references = [other.by_seed for other in self.others] or [(self.claim.to or 0.0,) * len(own)]
-        pairs = [(own, reference) for reference in references]
-        if self.claim.direction == "equal":
-            pairs += combinations(references, 2)
+        """The same for each of `pairs`."""
+        if not self.others:
+            return (tuple(round(value - (self.claim.to or 0.0), 4) for value in self.side.by_seed),)
         return tuple(
-            tuple(round(value - reference, 4) for value, reference in zip(*pair, strict=True)) for pair in pairs
+            tuple(round(value - reference, 4) for value, reference in zip(one.by_seed, other.by_seed, strict=True))
+            for one, other in self._compared
         )
+
+    @property
+    def pairs(self) -> list[tuple[str, ...]]:
+        """The compared variants: the system with each of the others and, if all are claimed to be equal, all pairs."""
+        return [(one.variant, other.variant) for one, other in self._compared] or [(self.side.variant,)]
+
+    @property
+    def _compared(self) -> list[tuple[Side, Side]]:
+        pairs = [(self.side, other) for other in self.others]
+        return pairs + list(combinations(self.others, 2)) if self.claim.direction == "equal" else pairs
 
     @property
     def gain(self) -> float:
@@ -135,26 +140,25 @@ class Outcome:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Its 95% interval over seeds; None with one seed."""
-        return t_interval(list(self.differences))
+        """Its 95% interval over seeds; None with one seed, or if all seeds have the same difference."""
+        return Sample(self.differences).interval()
+
+    @property
+    def mixed_seeds(self) -> list[int]:
+        """The seeds with which the compared runs were trained on different processors."""
+        results, seeds = self.results, self.results.settings.seeds
+        found = {seed: {results.processors.get((name, seed), "") for name in self.systems} - {""} for seed in seeds}
+        return [seed for seed, processors in found.items() if len(processors) > 1]
 
     @property
     def agrees(self) -> bool | None:
         """Whether the difference as printed is as claimed; None if the systems are equal, but should not be."""
         gain = round(self.gain, self.decimals)
         if self.claim.direction == "equal":
-            return abs(gain) <= self.claim.margin
+            return abs(gain) <= (self.claim.alike or 0)
         if self.claim.direction == "not_lower":
-            return gain >= -self.claim.margin
-        return None if abs(gain) <= self.claim.margin else (gain > 0) == (self.claim.direction == "higher")
-
-    @property
-    def direction_text(self) -> str:
-        """The direction of the difference in words, however small the evidence."""
-        if self.agrees is None:
-            return "no difference"
-        other_way = "outside the margin" if self.claim.direction == "equal" else "in the other direction"
-        return "in the claimed direction" if self.agrees else other_way
+            return gain >= -(self.claim.alike or 0)
+        return None if gain == 0 else (gain > 0) == (self.claim.direction == "higher")
 
     def numbers(self) -> str:
         """Return both systems with their numbers."""
@@ -172,30 +176,28 @@ class Outcome:
         return f"{', '.join(texts)} ({signed(self.gain, self.decimals)} {side.name}{test_set})"
 
 
-def one_sided_p_values(claim: Claim, values: Sequence[float]) -> tuple[float, float]:
-    """Return the p-values for and against a claim, from one difference per seed."""
-    differences, margin = np.array(values), claim.margin
+def p_values(claim: Claim, samples: Sequence[Sample]) -> tuple[float, float]:
+    """Return the p-values for a claim, against the hardest of the compared systems, and against it.
 
-    def above(bound: float) -> float:
-        return _one_sided(differences - bound)
-
-    def below(bound: float) -> float:
-        return _one_sided(bound - differences)
-
-    p_values = {
-        "higher": (above(margin), below(-margin)),
-        "lower": (below(-margin), above(margin)),
-        "not_lower": (above(-margin), below(-margin)),
-        "equal": (max(above(-margin), below(margin)), min(above(margin), below(-margin))),
-    }
-    return p_values[claim.direction]
+    They are two-sided, but for that of equality: two one-sided tests, at their own level (TOST). Against the claim,
+    the smallest counts, times the number of systems (Bonferroni).
+    """
+    margin = claim.alike or 0.0
+    pairs = [_p_values(claim.direction, margin, sample) for sample in samples]
+    return min(1.0, max(claimed for claimed, _ in pairs)), min(1.0, min(other for _, other in pairs) * len(pairs))
 
 
-def _one_sided(values: np.ndarray) -> float:
-    """Return the p of a mean above 0; equal values, as of accuracies that are all 50 or 100, need no test."""
-    if np.ptp(values) == 0:
-        return float(values[0] <= 0)
-    return float(ttest_1samp(values, 0, alternative="greater").pvalue)
+def _p_values(direction: str, margin: float, sample: Sample) -> tuple[float, float]:
+    match direction:
+        case "higher":
+            return 2 * sample.p_above(0), 2 * sample.p_below(0)
+        case "lower":
+            return 2 * sample.p_below(0), 2 * sample.p_above(0)
+        case "not_lower":
+            return 2 * sample.p_above(-margin), 2 * sample.p_below(-margin)
+        case _:
+            beyond = min(sample.p_above(margin), sample.p_below(-margin))
+            return max(sample.p_above(-margin), sample.p_below(margin)), 2 * beyond
 
 
 def numbers_of(results: Results, variant: str, measure: Measure) -> tuple[float, ...] | None:

@@ -141,6 +141,7 @@ class Paper(Checked):
     claim: str  # its conclusion, a sentence without numbers
     place: int = 0  # in the report, where papers without one come first, by file name
     experiment: str = ""  # that judges its claims, unless they name another
+    shares_variance: bool = True  # its systems vary about equally over seeds, so that each says something of the others
     claims: tuple[Claim, ...] = ()
     tables: tuple[PaperTable, ...]
 

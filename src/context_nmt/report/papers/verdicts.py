@@ -1,130 +1,151 @@
-"""Judge the claims of a paper over seeds: a paired t-test each, corrected for their number."""
+"""Judge the claims of a paper by their differences over seeds, corrected for the number of tests that were made."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import sqrt
-from statistics import stdev
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-import numpy as np
-from scipy.stats import t as student
+from scipy.stats import false_discovery_control
 
-from context_nmt.report.papers.claims import Claim
-from context_nmt.report.papers.outcomes import Outcome, one_sided_p_values
-from context_nmt.results.number_text import SIGNIFICANT, interval_text, p_text
+from context_nmt.report.papers.claims import ALIKE, Claim
+from context_nmt.report.papers.confounds import confound_of
+from context_nmt.report.papers.outcomes import Outcome, p_values
+from context_nmt.report.papers.seed_tests import Prior, Sample, holm, prior_of
+from context_nmt.results.number_text import SIGNIFICANT
 
 SEEDS = 5  # for a verdict
 FEWEST = 3  # seeds for an interval
-AS_CLAIMED, OTHER_WAY, NOT_DECIDED, NO_VERDICT, NOT_RUN = WORDS = (
-    "as claimed",
-    "the other way",
-    "not decided",
-    "no verdict",
-    "not run",
+SUPPORTED, LEANING, ALIKE_SYSTEMS, LEANING_AGAINST, AGAINST, OPEN, NOT_TESTABLE = WORDS = (
+    "supported",
+    "leaning",
+    "no difference",
+    "leaning against",
+    "against",
+    "open",
+    "cannot be tested here",
 )
-FEW_SEEDS = "too few seeds"
-ANSWERS = {AS_CLAIMED: "yes", OTHER_WAY: "no"}  # to our own questions
+
+
+class Obstacle(NamedTuple):
+    """Why a claim has no verdict: a kind, a few words and a sentence."""
+
+    kind: str
+    short: str
+    says: str
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the claim's own experiment says about it."""
+    """What the experiment that judges a claim says about it."""
 
     claim: Claim
-    outcome: Outcome | None  # there or, if it has not run there, elsewhere; None if no experiment can test it
+    outcome: Outcome | None  # there or, if it has not run there, elsewhere; None if no experiment has the systems
     word: str  # one of WORDS
-    reason: str  # p, interval and seeds, or why there is no verdict
-    decisive: float | None = None  # the smallest difference that would have decided, if known and not reached
+    obstacle: Obstacle | None = None
+    samples: tuple[Sample, ...] = ()  # one for each of the others: the differences that were tested
+    p: float | None = None  # of its own test, on the side that the differences are on
+    adjusted_p: float | None = None  # for all tests of the paper's claims of its kind, primary or secondary
+    supports: bool | None = None  # whether p is that for the claim
 
-    def __str__(self) -> str:
-        word = ANSWERS.get(self.word, self.word) if self.claim.is_question else self.word
-        return f"{word} ({self.reason})" if self.reason else word
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95% interval of the difference from the hardest of the others."""
+        if self.samples:
+            return self.samples[0].interval()
+        return self.outcome.interval if self.outcome and len(self.outcome.differences) >= FEWEST else None
 
 
-def verdicts_of(claims: Sequence[Claim], outcomes: Sequence[Outcome | None]) -> list[Verdict]:
-    """Judge the claims of one paper, with Holm's correction for the number of all of them, run or not."""
-    obstacles = ["not run" if outcome is None else _obstacle(outcome) for outcome in outcomes]
-    tails = [
-        (1.0, 1.0) if outcome is None or obstacle else _p_values(outcome)
-        for outcome, obstacle in zip(outcomes, obstacles, strict=True)
+def verdicts_of(
+    claims: Sequence[Claim], outcomes: Sequence[Outcome | None], *, shares_variance: bool = True
+) -> list[Verdict]:
+    """Judge the claims of one paper, each by its outcome.
+
+    Primary claims share Holm's correction, the others Benjamini and Hochberg's. Unless `shares_variance` is False, the
+    variances of an experiment's comparisons on one measure say what each of them is likely to be.
+    """
+    obstacles = [obstacle_of(claim, outcome) for claim, outcome in zip(claims, outcomes, strict=True)]
+    tested = [outcome for outcome, obstacle in zip(outcomes, obstacles, strict=True) if outcome and not obstacle]
+    priors = _priors(tested) if shares_variance else {}
+    verdicts = [
+        Verdict(claim, outcome, OPEN if obstacle and obstacle.kind == "seeds" else NOT_TESTABLE, obstacle)
+        if outcome is None or obstacle
+        else _tested(claim, outcome, priors.get(_pool(outcome)))
+        for claim, outcome, obstacle in zip(claims, outcomes, obstacles, strict=True)
     ]
-    corrected = holm([min(pair) for pair in tails])
-    open_claims = sum(p >= SIGNIFICANT for p in corrected)
-    verdicts = []
-    for claim, outcome, obstacle, (claimed, other), p in zip(
-        claims, outcomes, obstacles, tails, corrected, strict=True
-    ):
-        if outcome is None:
-            command = "make speed" if claim.is_cost else f"make repro NAME={claim.experiment}"
-            verdicts.append(Verdict(claim, None, NOT_RUN, f"`{command}`"))
-        elif obstacle:
-            is_open = obstacle == FEW_SEEDS and len(outcome.differences) >= FEWEST
-            verdicts.append(
-                Verdict(claim, outcome, NOT_DECIDED if is_open else NO_VERDICT, evidence(outcome, obstacle))
-            )
-        else:
-            word = _word(p, claimed, other)
-            reason, decisive = evidence(outcome, f"adjusted p {p_text(p)}"), None
-            if word == NOT_DECIDED and not claim.margin and len(outcome.all_differences) == 1:
-                decisive = _smallest_decisive(outcome, open_claims)
-                reason += f"; smallest decisive difference {decisive:.{outcome.decimals}f}"
-            verdicts.append(Verdict(claim, outcome, word, reason, decisive))
+    for primary in (True, False):
+        family = [n for n, one in enumerate(verdicts) if one.p is not None and one.claim.primary == primary]
+        if family:
+            p = [verdicts[n].p or 0.0 for n in family]
+            corrected = holm(p) if primary else false_discovery_control(p).tolist()
+            for number, adjusted in zip(family, corrected, strict=True):
+                one = replace(verdicts[number], adjusted_p=adjusted)
+                verdicts[number] = replace(one, word=_word(one))
     return verdicts
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct p-values for their number (Holm 1979)."""
-    order = np.argsort(p_values, kind="stable")
-    corrected = np.empty(len(p_values))
-    corrected[order] = np.maximum.accumulate(np.array(p_values)[order] * np.arange(len(p_values), 0, -1))
-    return np.minimum(corrected, 1.0).tolist()
+def obstacle_of(claim: Claim, outcome: Outcome | None) -> Obstacle | None:
+    """Return why there can be no verdict on a claim; None if there is one."""
+    if outcome is None:
+        command = "make speed" if claim.is_cost else f"make repro NAME={claim.experiment}"
+        return Obstacle("text", "has not been run", f"has not been run: `{command}`")
+    if claim.is_cost:
+        return Obstacle("cost", "cost: measured once", "costs are measured once, not per seed")
+    if not outcome.judges:
+        return Obstacle("text", "has not been run", f"to be judged in {claim.experiment}, which has not been run")
+    if confound := confound_of(outcome):
+        return Obstacle(confound.kind, confound.short, confound.says)
+    return fault_of(outcome)
 
 
-def _obstacle(outcome: Outcome) -> str:
-    """Return why there is no verdict; empty if there is one."""
-    if outcome.claim.is_cost:
-        return "costs are measured once, not per seed"
-    if not outcome.is_primary:
-        return f"to be judged in {outcome.claim.experiment}"
-    return _fault(outcome) or ("" if len(outcome.differences) >= SEEDS else FEW_SEEDS)
-
-
-def _fault(outcome: Outcome) -> str:
-    """Return why its numbers must not be compared; empty if they may."""
+def fault_of(outcome: Outcome) -> Obstacle | None:
+    """Return why the numbers of a comparison must not be tested; None if they may."""
     if outcome.is_out_of_date:
-        return "out of date"
+        return Obstacle("old", "out of date", "out of date: its code, settings or text have changed since then")
     if outcome.missing:
-        return f"not compared with {', '.join(outcome.missing)}"
-    return "" if outcome.is_comparable else "scores computed differently"
-
-
-def word_alone(outcome: Outcome) -> str:
-    """Return the verdict on a claim by an experiment that does not judge it, not corrected for other claims."""
-    if outcome.claim.is_cost or _fault(outcome) or len(outcome.differences) < FEWEST:
-        return NO_VERDICT
-    claimed, other = _p_values(outcome)
-    return _word(min(claimed, other), claimed, other)
-
-
-def _word(p: float, claimed: float, other: float) -> str:
-    return NOT_DECIDED if p >= SIGNIFICANT else AS_CLAIMED if claimed < other else OTHER_WAY
-
-
-def _p_values(outcome: Outcome) -> tuple[float, float]:
-    """Return the two-sided p-values for the claim, against the hardest of the others, and against the claim."""
-    pairs = [one_sided_p_values(outcome.claim, values) for values in outcome.all_differences]
-    return 2 * max(claimed for claimed, _ in pairs), 2 * min(other for _, other in pairs) * len(pairs)
-
-
-def _smallest_decisive(outcome: Outcome, tests: int) -> float:
-    """Return the smallest mean difference that decides a claim without a margin when so many are still open."""
+        missing = ", ".join(outcome.missing)
+        return Obstacle("text", "some systems not run", f"not compared with {missing}")
+    if not outcome.is_comparable:
+        return Obstacle("text", "scored differently", "scores computed differently")
     count = len(outcome.differences)
-    return float(student.ppf(1 - SIGNIFICANT / 2 / tests, count - 1)) * stdev(outcome.differences) / sqrt(count)
+    return Obstacle("seeds", "too few seeds", f"too few seeds: {count} of {SEEDS}") if count < SEEDS else None
 
 
-def evidence(outcome: Outcome, *parts: str) -> str:
-    """Return parts of a reason, then the number of seeds and the interval over them."""
-    count = len(outcome.differences)
-    seeds = [] if outcome.claim.is_cost else [f"{count} seeds" if count > 1 else "1 seed"]
-    interval = outcome.interval if count >= FEWEST else None
-    ends = [f"95% {interval_text(interval, outcome.decimals)}"] if interval else []
-    return ", ".join([*parts, *seeds, *ends])
+def _pool(outcome: Outcome) -> Hashable:
+    """Return what comparisons have in common that share what is known of their variance."""
+    others = tuple((other.measures, other.over_baseline) for other in outcome.others)
+    return outcome.results.folder, outcome.side.measures, outcome.side.over_baseline, others[:1]
+
+
+def _priors(outcomes: Sequence[Outcome]) -> dict[Hashable, Prior | None]:
+    """Return, by pool, what the differing comparisons of the claims say about a variance."""
+    pools: dict[Hashable, dict[Hashable, Sample]] = defaultdict(dict)
+    for outcome in outcomes:
+        for pair, differences in zip(outcome.pairs, outcome.all_differences, strict=True):
+            pools[_pool(outcome)][frozenset(pair)] = Sample(differences)
+    return {pool: _prior(list(samples.values())) for pool, samples in pools.items()}
+
+
+def _prior(samples: Sequence[Sample]) -> Prior | None:
+    return prior_of([sample.variance for sample in samples], len(samples[0].differences) - 1)
+
+
+def _tested(claim: Claim, outcome: Outcome, prior: Prior | None) -> Verdict:
+    samples = tuple(Sample(differences, prior) for differences in outcome.all_differences)
+    if not all(sample.error for sample in samples):
+        reason = Obstacle("seeds", "seeds do not vary", "all seeds have the same difference, so there is no test")
+        return Verdict(claim, outcome, OPEN, reason)
+    claimed, other = p_values(claim, samples)
+    return Verdict(claim, outcome, OPEN, samples=samples, p=min(claimed, other), supports=claimed < other)
+
+
+def _word(verdict: Verdict) -> str:
+    """Return the verdict of a test; the first rule that holds decides."""
+    p, adjusted_p = verdict.p or 0.0, verdict.adjusted_p or 0.0
+    if adjusted_p < SIGNIFICANT:
+        return SUPPORTED if verdict.supports else AGAINST
+    if p < SIGNIFICANT:
+        return LEANING if verdict.supports else LEANING_AGAINST
+    is_bleu = all("bleu" in measure.metric for measure in verdict.outcome.side.measures) if verdict.outcome else False
+    if is_bleu and all(max(one.p_above(-ALIKE), one.p_below(ALIKE)) < SIGNIFICANT for one in verdict.samples):
+        return ALIKE_SYSTEMS
+    return OPEN

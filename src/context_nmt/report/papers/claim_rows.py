@@ -1,0 +1,305 @@
+"""The claims of papers with their verdicts as rows: what claims.json holds, and what all pages and pictures show."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Literal
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from context_nmt.files import UserError, read_json, replacing, write_json
+from context_nmt.report.cells import DASH, TIMES
+from context_nmt.report.papers.claims import ALIKE, Claim
+from context_nmt.report.papers.confounds import confound_of
+from context_nmt.report.papers.judging import outcomes_of
+from context_nmt.report.papers.outcomes import Outcome
+from context_nmt.report.papers.published import Paper
+from context_nmt.report.papers.published_gains import published_gains
+from context_nmt.report.papers.training_costs import System
+from context_nmt.report.papers.verdicts import FEWEST, OPEN, SEEDS, WORDS, Verdict, fault_of, verdicts_of
+from context_nmt.results.number_text import interval_text, p_text, signed
+from context_nmt.results.table import Results
+from context_nmt.settings.folder import Experiment
+
+SCREEN_HEADS = ("Paper", "Claim", "Published", "Here", "Seeds", "Text", "Verdict", "Note")  # of the first screen
+HEADS = ("Claim", "Where", "Published", "Here", "Verdict", "Other experiments, uncorrected")
+LEGEND = (
+    "A paper's table of claims has a line for each. The experiment and the measure that judge a claim were chosen in"
+    f" advance. A verdict needs {SEEDS} training runs of each system; its test is a t-test over seeds, paired by seed."
+    " Supported and against: p < 0.05 after correction for all tests of the paper's claims, with Holm's method for"
+    " primary claims (those that the paper stands on) and Benjamini and Hochberg's for the others. Leaning:"
+    f" p < 0.05 before this correction. No difference: the 90% interval lies within ±{ALIKE} BLEU. Open: none of these."
+    " Intervals are 95%, over seeds, and not corrected; in brackets are numbers that do not answer the claim, for the"
+    " reason given."
+    " Against several systems, a claim must hold against each. “In words”: the paper publishes no number. The same as"
+    " data: metrics/claims.json and claims.csv."
+)
+
+
+class Row(BaseModel):
+    """A model whose fields claims.json describes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Elsewhere(Row):
+    """What another experiment shows, uncorrected."""
+
+    experiment: str = Field(description="folder in experiments/; empty for the one in the root")
+    corpus: str = Field(description="corpus and direction")
+    seeds: int = Field(description="number of seeds")
+    difference: float = Field(description="mean over seeds, as in the claim's row")
+    low: float | None = Field(description="lower end of its 95% interval over seeds, not corrected; from three seeds")
+    high: float | None = Field(description="upper end")
+    agrees: bool | None = Field(description="whether it has the claimed direction; null without a difference")
+    caveat: str = Field(description="why it does not answer the claim, in a few words")
+
+    def text(self, decimals: int) -> str:
+        """Return its difference with interval, seeds and caveat."""
+        has_interval = self.low is not None and self.high is not None
+        interval = f" [{interval_text((self.low, self.high), decimals)}]" if has_interval else ""  # type: ignore[arg-type]
+        seeds = f"{self.seeds} seeds" if self.seeds > 1 else "1 seed"
+        caveat = f"; {self.caveat}" if self.caveat else ""
+        return f"{self.experiment or self.corpus}: {signed(self.difference, decimals)}{interval} ({seeds}{caveat})"
+
+
+class ClaimRow(Row):
+    """A claim of a paper, what the paper publishes, what was measured here, and the verdict."""
+
+    id: str = Field(description="PAPER/CLAIM")
+    paper: str = Field(description="name of the paper")
+    says: str = Field(description="the claim in words")
+    place: str = Field(description="where in the paper; empty for a question of this project")
+    family: Literal["primary", "secondary"] = Field(
+        description="primary: one of the few claims that the paper stands on (Holm's correction); secondary: all others"
+        " (Benjamini and Hochberg's)"
+    )
+    direction: Literal["higher", "not_lower", "lower", "equal"] = Field(description="what it says of `difference`")
+    alike: float | None = Field(description="the largest difference between systems that are alike")
+    published: list[float] = Field(description="published differences, one per column of the paper's table")
+    published_decimals: int = Field(description="decimals of printed published differences")
+    experiment: str = Field(description="folder in experiments/ that judges the claim; empty for the one in the root")
+    corpus: str = Field(description="corpus and direction of the numbers; empty without numbers")
+    system: str = Field(description="variant that the claim is about")
+    others: list[str] = Field(description="variants that it is compared with, the hardest for the claim first")
+    measure: str = Field(description="measure, without its test set")
+    test_set: str = Field(description="test set")
+    seeds: list[int] = Field(description="training seeds")
+    numbers: str = Field(description="the means of both systems over seeds; empty if they are out of date")
+    difference: float | None = Field(description="mean over seeds: the system minus the first of the others")
+    low: float | None = Field(description="lower end of its 95% interval over seeds; from three seeds")
+    high: float | None = Field(description="upper end")
+    standard_error: float | None = Field(description="of the difference, see docs/reference/measures.md")
+    degrees_of_freedom: float | None = Field(description="of the t test")
+    p: float | None = Field(description="of this claim's test alone, two-sided; of equality, two one-sided tests")
+    adjusted_p: float | None = Field(description="p, corrected for all tests of the paper's claims of its family")
+    verdict: Literal[WORDS] = Field(description="see docs/reference/measures.md")  # type: ignore[valid-type]
+    reason: str = Field(description="why there is no verdict, in a sentence; empty if there is one")
+    caveat: str = Field(description="what to keep in mind, in a few words")
+    command: str = Field(description="what makes the numbers, in the root")
+    decimals: int = Field(description="decimals of printed differences")
+    elsewhere: list[Elsewhere] = Field(description="what other experiments show, uncorrected")
+
+    @property
+    def is_question(self) -> bool:
+        """Whether it is a question of this project."""
+        return not self.place
+
+    @property
+    def is_bleu(self) -> bool:
+        """Whether its difference is in BLEU."""
+        return "bleu" in self.measure
+
+    @property
+    def screen(self) -> tuple[str, ...]:
+        """Its cells on the first screen, from SCREEN_HEADS' second on."""
+        seeds = str(len(self.seeds)) if self.seeds else DASH
+        claim = f"{self.says} (our question)" if self.is_question else self.says
+        return claim, self.published_text, self.found_text, seeds, self.corpus or DASH, self.verdict, self.caveat
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Its cells below HEADS."""
+        seeds = f", {len(self.seeds)} seeds" if len(self.seeds) > 1 else ", 1 seed" if self.seeds else ""
+        interval = f", 95% {self._interval_text}" if self._interval_text else ""
+        here = f"{self.experiment or self.corpus}: {self.numbers}{interval}{seeds}" if self.numbers else DASH
+        caveat = f"; {self.caveat}" if self.caveat and not self.reason else ""
+        return (
+            f"our question: {self.says}" if self.is_question else self.says,
+            self.place or DASH,
+            self.published_text,
+            here,
+            self.verdict_text + caveat,
+            "; ".join(one.text(self.decimals) for one in self.elsewhere),
+        )
+
+    @property
+    def style(self) -> str:
+        """The name of its verdict in style sheets."""
+        return self.verdict.replace(" ", "-")
+
+    @property
+    def _interval_text(self) -> str:
+        ends = (self.low, self.high)
+        return interval_text(ends, self.decimals) if None not in ends else ""  # type: ignore[arg-type]
+
+    @property
+    def published_text(self) -> str:
+        """The published differences, from the smallest to the largest."""
+        ends = sorted(self.published)
+        texts = dict.fromkeys(signed(value, self.published_decimals) for value in (*ends[:1], *ends[-1:]))
+        return " … ".join(texts) or (DASH if self.is_question else "in words")
+
+    @property
+    def found_text(self) -> str:
+        """Our difference with its interval; in brackets if it does not answer the claim."""
+        if self.difference is None:
+            return DASH
+        interval = f" [{self._interval_text}]" if self._interval_text else ""
+        text = signed(self.difference, self.decimals) + interval
+        return f"({text})" if self.reason else text
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict with its p-values or the reason why there is none."""
+        if self.p is None or self.adjusted_p is None:
+            return f"{self.verdict}: {self.reason}"
+        return f"{self.verdict} (p {p_text(self.p)}, adjusted {p_text(self.adjusted_p).removeprefix('= ')})"
+
+
+def claim_rows(papers: dict[str, Paper], experiments: Sequence[Results]) -> list[ClaimRow]:
+    """Judge every claim of the papers; in an experiment's own report, those that it judges or can test."""
+    folder, rows = experiments[0].folder, []
+    for name, paper in papers.items():
+        found = [outcomes_of(paper, claim, experiments) for claim in paper.claims]
+        firsts = [outcomes[0] if outcomes else None for outcomes in found]
+        verdicts = verdicts_of(paper.claims, firsts, shares_variance=paper.shares_variance)
+        for verdict, outcomes in zip(verdicts, found, strict=True):
+            if outcomes or not folder or verdict.claim.experiment == folder:
+                rows.append(_row(name, paper, verdict, outcomes[1:]))
+    return rows
+
+
+def write_claims(experiment: Experiment, rows: Sequence[ClaimRow]) -> None:
+    """Write metrics/claims.json, with the meaning of its fields, and claims.csv, without other experiments' results."""
+    content = {"schema": ClaimRow.model_json_schema(), "claims": [row.model_dump() for row in rows]}
+    write_json(claims_file(experiment), content)
+    flat = [row.model_dump(exclude={"elsewhere"}) for row in rows]
+    table = pd.DataFrame(flat, columns=[name for name in ClaimRow.model_fields if name != "elsewhere"])
+    for name in ("published", "others", "seeds"):
+        table[name] = [" ".join(map(str, values)) for values in table[name]]
+    with replacing(claims_file(experiment).with_suffix(".csv")) as temporary:
+        table.to_csv(temporary, index=False, lineterminator="\n")
+
+
+def read_claims(experiment: Experiment) -> list[ClaimRow]:
+    """Read metrics/claims.json; raise UserError for a missing or malformed file."""
+    path = claims_file(experiment)
+    try:
+        return [ClaimRow.model_validate(row) for row in read_json(path)["claims"]]
+    except (KeyError, TypeError, ValidationError) as error:
+        raise UserError(f"{path}: not what the report stage writes ({type(error).__name__}); run it again") from None
+
+
+def claims_file(experiment: Experiment) -> Path:
+    """Return the file of the claims."""
+    return experiment.metrics / "claims.json"
+
+
+def counts_of(rows: Sequence[ClaimRow]) -> list[str]:
+    """Return how many claims have each verdict, as "3 open", in the order of WORDS."""
+    counts = Counter(row.verdict for row in rows)
+    return [f"{counts[word]} {word}" for word in WORDS if counts[word]]
+
+
+def _row(name: str, paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -> ClaimRow:
+    claim, outcome = verdict.claim, verdict.outcome
+    values: dict[str, Any] = dict.fromkeys(("corpus", "system", "measure", "test_set", "numbers"), "")
+    values |= dict.fromkeys(("difference", "low", "high", "standard_error", "degrees_of_freedom"))
+    values |= {"others": [], "seeds": [], "decimals": 2, "command": _command(claim)}
+    if outcome:
+        settings = outcome.results.settings
+        values |= {
+            "corpus": f"{settings.corpus.name} {settings.corpus.direction}",
+            "system": outcome.side.variant,
+            "others": [other.variant for other in outcome.others],
+            "measure": outcome.side.name,
+            "test_set": outcome.side.measures[0].test_set,
+            "decimals": outcome.decimals,
+        }
+    if outcome and not outcome.is_out_of_date:
+        seeds = [] if claim.is_cost else list(outcome.results.settings.seeds)
+        values |= {"seeds": seeds, "numbers": outcome.numbers(), "difference": outcome.gain}
+        values |= dict(zip(("low", "high"), verdict.interval, strict=True)) if verdict.interval else {}
+    gains = published_gains(paper, claim)
+    if verdict.samples:
+        first = verdict.samples[0]
+        values |= {"standard_error": round(first.error, 6), "degrees_of_freedom": round(first.freedom, 4)}
+    return ClaimRow(
+        id=f"{name}/{'-'.join(re.findall(r'[a-z0-9]+', claim.says.lower()))}",
+        paper=paper.name,
+        says=claim.says,
+        place=claim.place,
+        family="primary" if claim.primary else "secondary",
+        direction=claim.direction,
+        alike=claim.alike,
+        published=[round(one.gain, one.decimals) for one in gains],
+        published_decimals=max((one.decimals for one in gains), default=2),
+        experiment=claim.experiment,
+        p=verdict.p,
+        adjusted_p=verdict.adjusted_p,
+        verdict=verdict.word,
+        reason=verdict.obstacle.says if verdict.obstacle else "",
+        caveat=verdict.obstacle.short if verdict.obstacle else next(_caveats(verdict, outcome, others), ""),
+        elsewhere=[_elsewhere(other) for other in others],
+        **values,
+    )
+
+
+def _command(claim: Claim) -> str:
+    if claim.is_cost:
+        return "make speed"
+    return f"make repro NAME={claim.experiment}" if claim.experiment else "make repro"
+
+
+def _elsewhere(outcome: Outcome) -> Elsewhere:
+    settings, count = outcome.results.settings, len(outcome.differences)
+    interval = outcome.interval if count >= FEWEST else None
+    confound, fault = confound_of(outcome), fault_of(outcome)
+    old = fault if fault and fault.kind != "seeds" else None
+    return Elsewhere(
+        experiment=outcome.results.name,
+        corpus=f"{settings.corpus.name} {settings.corpus.direction}",
+        seeds=count,
+        difference=outcome.gain,
+        low=interval[0] if interval else None,
+        high=interval[1] if interval else None,
+        agrees=outcome.agrees,
+        caveat="; ".join([*([old.short] if old else []), *([confound.short] if confound else []), *_mixed(outcome)]),
+    )
+
+
+def _caveats(verdict: Verdict, outcome: Outcome | None, others: Sequence[Outcome]) -> Iterator[str]:
+    """Yield what else may be the cause of a difference, what its seeds do not vary, and who disagrees."""
+    if outcome is None:
+        return
+    yield from _mixed(outcome)
+    settings, other = outcome.results.settings, outcome.other or outcome.side
+    own, reference = (System(side.variant, outcome.results) for side in (outcome.side, other))
+    if own.epochs and reference.epochs and (own.epochs[0] > reference.epochs[1] or own.epochs[1] < reference.epochs[0]):
+        yield f"with {fmean(own.epochs) / fmean(reference.epochs):.1f} {TIMES} the training tokens"
+    if any(name in settings.train.distilled for name in outcome.systems):
+        yield "all seeds: one teacher run"
+    for elsewhere in others:
+        interval = elsewhere.interval if len(elsewhere.differences) >= FEWEST else None
+        differs = interval and (interval[0] > 0 or interval[1] < 0) and elsewhere.agrees is not outcome.agrees
+        if verdict.word != OPEN and differs and not confound_of(elsewhere) and not elsewhere.is_out_of_date:
+            yield f"not on {elsewhere.results.settings.corpus.name}"
+
+
+def _mixed(outcome: Outcome) -> list[str]:
+    seeds = outcome.mixed_seeds
+    return [f"seed {', '.join(map(str, seeds))}: two processors"] if seeds else []

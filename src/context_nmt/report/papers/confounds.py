@@ -1,0 +1,95 @@
+"""What is known to be wrong with comparisons: the meaning of the keys in confounds.yaml."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from context_nmt.report.papers.outcomes import Outcome
+from context_nmt.results.table import Results
+from context_nmt.settings import Checked, require
+from context_nmt.settings.checking import check, read_yaml
+
+PATH = Path(__file__).parents[1] / "confounds.yaml"
+SAME_RATE = 0.9  # the smallest ratio of peak rates that counts as the same; curves have the rates of some updates
+
+
+@dataclass(frozen=True, kw_only=True)
+class Confound(Checked):
+    """Comparisons whose numbers do not answer their claim; every key that is given must fit."""
+
+    short: str  # a few words
+    says: str  # a sentence or two
+    kind: Literal["confounded", "ceiling", "text", "size"] = "confounded"
+    corpora: tuple[str, ...] = ()  # of experiments
+    experiments: tuple[str, ...] = ()  # their folders
+    updates: int | None = None  # those of an experiment's recipe
+    metrics: tuple[str, ...] = ()  # patterns, one of which fits each metric that is compared
+    systems: tuple[str, ...] = ()  # one of them is compared
+    against: tuple[str, ...] = ()  # with one of these
+    from_scratch: bool = False  # no system continues the training of another one
+    rates: bool = False  # two systems are trained with a cosine schedule, but with different peak rates
+
+    def __post_init__(self) -> None:
+        require(not self.against or bool(self.systems), "against needs systems")
+
+    def fits(self, outcome: Outcome) -> bool:
+        """Return whether the comparison does not answer its claim."""
+        metrics = [measure.metric for measure in outcome.side.measures]
+        return (
+            self._is_about(outcome.results)
+            and (not self.metrics or all(_matches(metric, self.metrics) for metric in metrics))
+            and (not self.systems or not {*outcome.systems}.isdisjoint(self.systems))
+            and (not self.against or not {*outcome.systems}.isdisjoint(self.against))
+            and (not self.from_scratch or not _continue_others(outcome.results, outcome.systems))
+            and (not self.rates or _differ_in_rate(outcome.results, outcome.systems))
+        )
+
+    def concerns(self, results: Results) -> bool:
+        """Return whether the experiment has results that it may fit."""
+        compared = ((name, results.settings.variants[name].baseline) for name in results.models)
+        return (
+            self._is_about(results)
+            and (not self.systems or not results.scored.isdisjoint(self.systems))
+            and (not self.rates or any(_differ_in_rate(results, [name, other]) for name, other in compared if other))
+        )
+
+    def _is_about(self, results: Results) -> bool:
+        settings = results.settings
+        return (
+            (not self.corpora or settings.corpus.name in self.corpora)
+            and (not self.experiments or results.folder in self.experiments)
+            and self.updates in (None, settings.training.maximum_updates)
+        )
+
+
+def _matches(metric: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch(metric, pattern) for pattern in patterns)
+
+
+def _continue_others(results: Results, variants: Sequence[str]) -> bool:
+    train = results.settings.train
+    return not {*variants}.isdisjoint((*train.document, *train.continued))
+
+
+def _differ_in_rate(results: Results, variants: Sequence[str]) -> bool:
+    """Return whether variants were trained with a cosine schedule and peak rates that differ, as curves show."""
+    kinds = {results.settings.recipe(name).training.schedule.kind for name in variants}
+    curves = [curve for name in variants for curve in results.curves.get(name, ()) if "learning_rate" in curve]
+    peaks = [float(curve["learning_rate"].max()) for curve in curves if len(curve)]
+    return kinds == {"cosine"} and bool(peaks) and min(peaks) < SAME_RATE * max(peaks)
+
+
+@cache
+def read_confounds() -> list[Confound]:
+    """Read confounds.yaml; raise UserError for a broken rule."""
+    return [
+        check(Confound, entry, where=f"{PATH.name}, entry {number}") for number, entry in enumerate(read_yaml(PATH))
+    ]
+
+
+def confound_of(outcome: Outcome) -> Confound | None:
+    """Return the first entry of confounds.yaml that fits a comparison."""
+    return next((confound for confound in read_confounds() if confound.fits(outcome)), None)
