@@ -32,11 +32,14 @@ def main(
                         the baseline, its interval over seeds and its p; rows without a run (`bound`, `human`,
                         `chance`, `text`) are at the end
         results.md      a table per test or contrastive set, with marks for significance and every signature
+        claims.json     each claim of a paper: what is published, the difference here with its interval and p, the
+                        verdict and what stands in its way; with the meaning of every field
+        claims.csv      the same as a table
 
     and under reports/
 
-        report.md       every table and figure of the papers, published and reproduced side by side, with figures/ of
-                        their headlines, claims.svg and costs.svg
+        report.md       the claims that each paper stands on, then every table and figure of the papers, published and
+                        reproduced side by side; figures/ has headlines.svg, costs.svg and those of the main tables
         report.html     the same with all pictures, in one page that needs no other file and no network
         tables/         every table as NAME.csv, in rows with plain numbers, and as NAME.tex, for booktabs
         pages/          analyses.md     inside the systems: locality entropy, local attention, divergence, gates;

@@ -268,3 +268,30 @@ def write_vocabularies(folder, **sizes):
     write_json(training / "corpus.json", names)
     for side, size in sizes.items():
         write_lines(training / f"vocabulary.{side}.txt", [*SPECIALS, *map(str, range(size))])
+
+
+def test_peak_rates_are_those_of_the_schedules_and_of_all_experiments_of_a_project(command):
+    status, output, _ = command(ROOT / "params.yaml", "--rates", "--json")
+    assert status == 0
+    rates = json.loads(output)
+    assert {"", "miniature-lexical-shortcuts"} <= set(rates)
+    fusion = rates["miniature-lexical-shortcuts"]["lexical_shortcuts_fusion"]
+    assert (fusion["warmup"], fusion["peak"]) == (200, pytest.approx(0.5657 * 64**-0.5 * 200**-0.5, rel=1e-5))
+    assert rates["wmt14-en-de-cross-attention"]["cmlm"]["peak"] == 5e-4  # peak_rate, at the end of warm-up
+    status, output, _ = command(ROOT / "params.yaml", "--rates")
+    assert status == 0
+    assert "0.00309" in output
+    assert command(ROOT / "params.yaml", "--rates", "--hours")[0] == 1
+
+
+def test_a_longer_warm_up_lowers_no_recipe_s_rate(command):
+    """Where systems of one experiment warm up for different times in a cosine, all have their baseline's peak."""
+    rates = json.loads(command(ROOT / "params.yaml", "--rates", "--json")[1])
+    shortcuts = [
+        values["over_baseline"]
+        for variants in rates.values()
+        for name, values in variants.items()
+        if name.startswith("lexical_shortcuts") and values["schedule"] == "cosine" and values["over_baseline"]
+    ]
+    assert len(shortcuts) > 10
+    assert shortcuts == pytest.approx([1.0] * len(shortcuts), abs=0.002)

@@ -18,6 +18,7 @@ from context_nmt.report.papers.published import read_papers
 from context_nmt.report.papers.reproduction import reproduce, reproduce_paper
 from context_nmt.report.pictures.papers import draw_comparison
 from context_nmt.results.reading import read_results
+from context_nmt.results.speeds import Speeds
 from context_nmt.settings.parameters import read_parameters
 
 ROOT = Path(__file__).parents[1]
@@ -376,8 +377,12 @@ def test_a_broken_rule_is_named(tmp_path, changes, message):
         ({"table": "Table 1", "against": ["gaus"]}, r"claims: Table 1 has no row or column gaus"),
         ({"table": "Table 1", "variant": "song"}, r"claims: Table 1 has no row or column song"),
         ({"table": "Table 1", "columns": ["blue"]}, r"claims: Table 1 has no row or column blue"),
-        ({"direction": "equal"}, r"claims\.0: margin is missing; equal systems differ by at most this"),
-        ({"margin": -1.0}, r"margin is -1\.0; it must not be negative"),
+        (
+            {"direction": "equal", "measure": {"metric": "gate"}},
+            r"claims\.0: margin is missing; only BLEU has one by default",
+        ),
+        ({"margin": 1.0}, r"margin is 1\.0; a claim of higher has none"),
+        ({"direction": "equal", "margin": -1.0}, r"margin is -1\.0; it must be above 0"),
         ({"smaller": ["gauss"]}, r"smaller is \['gauss'\]; it must be two or more"),
         ({"against": ["never"], "to": 0.5}, r"against and to exclude each other"),
         ({"direction": "more"}, r"claims\.0\.direction: .* 'more'"),
@@ -479,6 +484,20 @@ def test_divergences_are_drawn_over_layers_and_over_filter_sizes(tmp_path):
     found = texts(tmp_path / "Figure 4a.svg")
     assert {"f = 2", "f = 3", "f = 8", "encoder layer", "birds en-de, seed 1"} <= set(found)
     assert {"f", "2", "3", "8", "pairs of heads"} <= set(texts(tmp_path / "Figure 4b.svg"))
+
+
+def test_a_setting_at_its_default_is_no_other_architecture():
+    def measured(context, speed):
+        slot = [{"mechanism": "hierarchical_attention", "context": context}]
+        return {"kind": "autoregressive", "slots": {"decoder_output": slot}, "training": {"median": speed}}
+
+    joint, source = measured(None, 0.7), measured("source", 0.8)
+    other = measured("target", 0.9) | {"kind": "masked"}
+    speeds = Speeds("a machine", "small", {"joint": joint, "source": source, "other": other})
+    assert speeds.ratio(measured("target", 0), "training") == 0.7
+    assert speeds.ratio(measured("source", 0), "training") == 0.8  # equal in every setting
+    unclear = Speeds("a machine", "small", {"target": measured("target", 0.6), "source": source})
+    assert unclear.ratio(measured(None, 0), "training") is None
 
 
 def test_speeds_that_are_missing_or_malformed_are_named(tmp_path):

@@ -61,6 +61,26 @@ def test_gains_and_losses_that_cancel_are_not_significant():
     assert result["sacrebleu"]["p"] > 0.05
 
 
+def test_the_bootstrap_is_as_two_sided_as_the_sign_test():
+    """The resamples choose the better system, so its tail alone would be half of what the sign test gives."""
+    reference = [f"the {number} small birds sing in tree {number % 7} today" for number in range(200)]
+    ratios = []
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        better, worse = (
+            [
+                line if kept else line.replace("small birds", "big fish")
+                for line, kept in zip(reference, keep, strict=True)
+            ]
+            for keep in (random.random(200) > 0.12, random.random(200) > 0.18)
+        )
+        result = compared(better, worse, SignificanceSettings(metric="bleu_tokenized", resamples=500), (reference,))
+        if min(result[test]["p"] for test in ("bootstrap", "sign")) > 0.01:
+            ratios.append(result["bootstrap"]["p"] / result["sign"]["p"])
+    assert len(ratios) > 3
+    assert 0.75 < np.exp(np.mean(np.log(ratios))) < 1.33
+
+
 def test_half_size_resamples_spread_wider():
     other = [line if number % 4 else line.replace("small birds", "big fish") for number, line in enumerate(REFERENCE)]
     full = compared(other, WORSE)

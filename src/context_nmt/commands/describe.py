@@ -17,6 +17,9 @@ def describe(
         typer.Option(min=1, help="Units per side. Default: the vocabularies of the experiment's binarized corpus."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    rates: Annotated[
+        bool, typer.Option("--rates", help="Show learning rates; in a project's root, those of all experiments.")
+    ] = False,
     hours: Annotated[
         bool, typer.Option("--hours", help="Measure updates of each model, and show how long the trainings take.")
     ] = False,
@@ -39,6 +42,9 @@ def describe(
     decoding and all other stages are left out. For GPUs, the speed must be given: it is assumed for every model and to
     grow in proportion to the number of GPUs.
 
+    With --rates, shows instead the peak learning rate of each variant and its ratio to that of the baseline. It should
+    be 1 where systems are trained alike.
+
     Reads
 
         PARAMETERS         recipe and variants
@@ -49,12 +55,15 @@ def describe(
         standard output    tables, or with --json {VARIANT: {"parameters": int,
                            "flops_per_target_token": int,
                            "parameters_by_part": {…}, "slots": {…}}}; with --hours
-                           {"variants": {VARIANT: {"hours": float, …}}, "experiment": {…}, …}
+                           {"variants": {VARIANT: {"hours": float, …}}, "experiment": {…}, …};
+                           with --rates {EXPERIMENT: {VARIANT: {"peak": float, …}}}
 
     For example
 
         context-nmt describe params.yaml --vocabulary 3000
     """
+    if rates and (hours or vocabulary):
+        raise UserError("--rates needs neither --hours nor --vocabulary")
     if hours:
         from context_nmt.pipeline.hours import print_hours
 
@@ -62,6 +71,11 @@ def describe(
         return
     if (jobs, gpus, tokens_per_second) != (1, 1, None):
         raise UserError("--jobs, --gpus and --tokens-per-second need --hours")
+    if rates:
+        from context_nmt.pipeline.rates import print_rates
+
+        print_rates(parameters, as_json=as_json)
+        return
     from context_nmt.pipeline.descriptions import print_descriptions
 
     print_descriptions(parameters, vocabulary, as_json=as_json)

@@ -97,7 +97,11 @@ class ClaimRow(Row):
     p: float | None = Field(description="of this claim's test alone, two-sided; of equality, two one-sided tests")
     adjusted_p: float | None = Field(description="p, corrected for all tests of the paper's claims of its family")
     verdict: Literal[WORDS] = Field(description="see docs/reference/measures.md")  # type: ignore[valid-type]
-    reason: str = Field(description="why there is no verdict, in a sentence; empty if there is one")
+    kind: str = Field(
+        description="of what stands in the way of a verdict: confounded, ceiling, size, text (has not been run),"
+        " cost (measured once), old (out of date) or seeds (too few); empty if nothing does"
+    )
+    reason: str = Field(description="the same in a sentence")
     caveat: str = Field(description="what to keep in mind, in a few words")
     command: str = Field(description="what makes the numbers, in the root")
     decimals: int = Field(description="decimals of printed differences")
@@ -118,7 +122,9 @@ class ClaimRow(Row):
         """Its cells on the first screen, from SCREEN_HEADS' second on."""
         seeds = str(len(self.seeds)) if self.seeds else DASH
         claim = f"{self.says} (our question)" if self.is_question else self.says
-        return claim, self.published_text, self.found_text, seeds, self.corpus or DASH, self.verdict, self.caveat
+        found = self.found_text if self.is_bleu or self.difference is None else f"{self.found_text} {self.measure}"
+        verdict = f"{self.verdict}: {self.kind}" if self.kind else self.verdict
+        return claim, self.published_text, found, seeds, self.corpus or DASH, verdict, self.caveat
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -166,7 +172,7 @@ class ClaimRow(Row):
     def verdict_text(self) -> str:
         """The verdict with its p-values or the reason why there is none."""
         if self.p is None or self.adjusted_p is None:
-            return f"{self.verdict}: {self.reason}"
+            return f"{self.verdict}: {self.kind}. {self.reason[0].upper()}{self.reason[1:]}"
         return f"{self.verdict} (p {p_text(self.p)}, adjusted {p_text(self.adjusted_p).removeprefix('= ')})"
 
 
@@ -252,6 +258,7 @@ def _row(name: str, paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -
         p=verdict.p,
         adjusted_p=verdict.adjusted_p,
         verdict=verdict.word,
+        kind=verdict.obstacle.kind if verdict.obstacle else "",
         reason=verdict.obstacle.says if verdict.obstacle else "",
         caveat=verdict.obstacle.short if verdict.obstacle else next(_caveats(verdict, outcome, others), ""),
         elsewhere=[_elsewhere(other) for other in others],

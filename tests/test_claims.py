@@ -1,0 +1,473 @@
+"""Claims of papers: their verdicts over seeds, what cannot be tested, and the rows that all pages show."""
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_up_experiment import evaluate_all
+from scipy import stats
+from shown import texts
+from test_figures import legend_of
+from test_report import GATE, GATES, PAPER, changed, made_up, opened
+
+from context_nmt.files import UserError, read_json
+from context_nmt.measures.rows import Measure
+from context_nmt.report.papers import confounds
+from context_nmt.report.papers.claim_rows import (
+    ClaimRow,
+    claim_rows,
+    claims_file,
+    counts_of,
+    read_claims,
+    write_claims,
+)
+from context_nmt.report.papers.claims import Claim, PrimaryMeasure
+from context_nmt.report.papers.confounds import Confound, read_confounds
+from context_nmt.report.papers.judging import outcomes_of
+from context_nmt.report.papers.published import read_papers
+from context_nmt.report.papers.seed_tests import Sample, holm, prior_of
+from context_nmt.report.papers.verdicts import WORDS, verdicts_of
+from context_nmt.report.pictures.claims import draw_claims
+from context_nmt.results.reading import read_all
+from context_nmt.settings.folder import Experiment
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[1]
+
+CLEAR, MIXED, TINY = (0.9, 1.0, 1.1, 1.0, 0.9), (0.5, -0.6, 0.9, -0.4, 0.2), (0.01, -0.01, 0.02, 0.0, -0.02)
+WEAK, LOW = (0.2, 1.6, 0.9, 1.4, 0.4), (-0.9, -1.0, -1.1, -1.0, -0.9)
+OPENS = Claim(says="it opens", where="here", variant="dual_context_encoder", measure=GATES)
+BLEU = Measure("test", "bleu_made_up")
+SCORES = replace(OPENS, says="it scores", measure=PrimaryMeasure(metric="bleu_made_up"))
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    (results,) = read_all(evaluate_all(made_up(tmp_path_factory.mktemp("experiment"))))
+    return results
+
+
+def five_seeds(results, gate=GATE, **differences):
+    """The same experiment with five seeds, in which a measure differs from the Transformer's 4 by these numbers."""
+    values = {variant: tuple(4.0 + value for value in values) for variant, values in differences.items()}
+    results = changed(results, seeds=tuple(range(1, 6)))
+    return opened(results, gate=gate, transformer=4.0, **values)
+
+
+def judged(results, *claims, **options):
+    """The verdicts on claims of one paper."""
+    outcomes = [outcomes_of(PAPER, claim, [results]) for claim in claims]
+    return verdicts_of(claims, [found[0] if found else None for found in outcomes], **options)
+
+
+def words(results, *claims, **options):
+    return [verdict.word for verdict in judged(results, *claims, **options)]
+
+
+def rows_of_claims(experiments, *claims, **changes):
+    paper = replace(PAPER, tables=(), claims=claims, experiment="", **changes)
+    return claim_rows({"paper": paper}, experiments)
+
+
+@pytest.mark.parametrize(
+    ("differences", "claim", "word"),
+    [
+        (CLEAR, {}, "supported"),
+        (CLEAR, {"direction": "lower"}, "against"),
+        (CLEAR, {"direction": "not_lower", "margin": 0.1}, "supported"),
+        (LOW, {"direction": "not_lower", "margin": 0.1}, "against"),
+        (CLEAR, {"direction": "equal", "margin": 0.5}, "against"),
+        (CLEAR, {"direction": "equal", "margin": 2.0}, "supported"),
+        (CLEAR, {"direction": "equal", "margin": 1.0}, "open"),  # the interval is on both sides of it
+        (MIXED, {}, "open"),
+        (MIXED, {"direction": "equal", "margin": 0.5}, "open"),
+        (TINY, {}, "open"),
+        (TINY, {"direction": "equal", "margin": 0.1}, "supported"),
+        (TINY, {"direction": "not_lower", "margin": 0.1}, "supported"),
+        (TINY, {"to": 3.0}, "supported"),
+    ],
+)
+def test_a_claim_is_judged_by_its_differences_over_seeds(first, differences, claim, word):
+    results, claim = five_seeds(first, dual_context_encoder=differences), replace(OPENS, **claim)
+    assert words(results, claim) == [word]
+    (elsewhere,) = judged(results, replace(claim, experiment="second"))
+    assert (elsewhere.word, elsewhere.obstacle.kind) == ("cannot be tested here", "text")
+    (stale,) = judged(replace(results, out_of_date=("dual_context_encoder",)), claim)
+    assert (stale.word, stale.obstacle.kind) == ("cannot be tested here", "old")
+
+
+@pytest.mark.parametrize(
+    ("differences", "word"),
+    [
+        ((0.0,) * 5, "open"),  # nothing is known of the variance, so a p of 0 would be made up
+        ((1.0,) * 5, "open"),
+        ((0.4, 0.5, 0.4, 0.5, 0.45), "supported"),
+        ((-0.4, 0.5, 0.4, -0.5, 0.1), "no difference"),
+        ((-0.1, 0.5, 0.4, -0.2, 0.3), "no difference"),
+        ((-1.4, 1.5, 1.4, -1.5, 0.1), "open"),
+    ],
+)
+def test_systems_are_alike_if_the_90_per_cent_interval_lies_within_half_a_point_of_bleu(first, differences, word):
+    assert words(five_seeds(first, BLEU, dual_context_encoder=differences), SCORES) == [word]
+
+
+def test_only_bleu_has_a_margin_by_default(first):
+    small = (-0.4, 0.5, 0.4, -0.5, 0.1)
+    assert words(five_seeds(first, dual_context_encoder=small), OPENS) == ["open"]
+    near = replace(SCORES, direction="equal")
+    assert words(five_seeds(first, BLEU, dual_context_encoder=(0.1, 0.2, 0.15, 0.1, 0.2)), near) == ["supported"]
+    with pytest.raises(ValueError, match="margin is missing"):
+        replace(OPENS, direction="equal")
+    with pytest.raises(ValueError, match="a claim of higher has none"):
+        replace(OPENS, margin=0.1)
+
+
+def test_an_equivalence_is_tested_at_its_own_level(first):
+    """Two one-sided tests at 5%, as scipy has them: the p is not doubled."""
+    differences = (0.3, -0.2, 0.25, -0.1, 0.2)
+    (verdict,) = judged(five_seeds(first, BLEU, dual_context_encoder=differences), replace(SCORES, direction="equal"))
+    above = stats.ttest_1samp(differences, -0.5, alternative="greater").pvalue
+    below = stats.ttest_1samp(differences, 0.5, alternative="less").pvalue
+    assert verdict.p == pytest.approx(max(above, below), rel=1e-9)
+    assert verdict.word == "supported"
+
+
+@given(st.lists(st.floats(-3, 3).map(lambda value: round(value, 2)), min_size=2, max_size=12))
+def test_without_a_prior_the_test_is_student_s(differences):
+    sample = Sample(tuple(differences))
+    if np.ptp(differences) == 0:
+        assert (sample.error, sample.interval(), sample.p_above(0)) == (0.0, None, 1.0)
+        return
+    assert sample.p_above(0.1) == pytest.approx(stats.ttest_1samp(differences, 0.1, alternative="greater").pvalue)
+    assert sample.p_below(0.1) == pytest.approx(stats.ttest_1samp(differences, 0.1, alternative="less").pvalue)
+    interval = stats.ttest_1samp(differences, 0).confidence_interval(0.95)
+    assert sample.interval() == pytest.approx((interval.low, interval.high), abs=1e-4)
+
+
+def test_the_prior_of_variances_is_limma_s():
+    """Golden values from squeezeVar of R's limma 3.54.1: var.prior and df.prior."""
+    variances = (0.12, 0.45, 0.08, 0.9, 0.31, 0.22, 0.05, 1.4)
+    for freedom, golden in ((40, (0.1625641757, 2.360511362)), (4, (0.2509286512, 3.733515661))):
+        prior = prior_of(variances, freedom)
+        assert (prior.variance, prior.freedom) == pytest.approx(golden, rel=1e-8)
+    equal = prior_of((0.3, 0.31, 0.29, 0.3), 4)  # limma has infinitely many degrees of freedom
+    assert (equal.variance, equal.freedom) == (pytest.approx(0.3), 4)
+    assert prior_of((0.3, 0.31, 0.0, 0.0), 4) is None  # two alone say too little
+
+
+def test_a_variance_is_drawn_towards_those_of_the_other_comparisons(first):
+    noisy = {"lexical_shortcuts_fusion": (1.1, -0.8, 0.2, -1.0, 0.6), "han_joint": (0.7, -1.2, 0.9, 0.1, -0.4)}
+    results = five_seeds(first, dual_context_encoder=(0.7, 0.1, 0.5, 0.15, 0.4), **noisy)
+    names = ("dual_context_encoder", *noisy)
+    claims = [replace(OPENS, says=name, variant=name, against=("transformer",)) for name in names]
+    assert words(results, *claims) == ["open"] * 3  # so small a spread is luck
+    assert words(results, *claims, shares_variance=False) == ["leaning", "open", "open"]
+    shared = judged(results, *claims)[0]
+    assert shared.samples[0].freedom > 4
+    assert words(results, claims[0]) == ["supported"]  # no others, so its own spread counts
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
+def test_p_values_are_corrected_for_their_number(p_values):
+    corrected = holm(p_values)
+    for p, own in zip(p_values, corrected, strict=True):  # rejected if all smaller ones pass their own threshold
+        smaller = sorted(other for other in p_values if other <= p)
+        steps = [min(1.0, (len(p_values) - place) * other) for place, other in enumerate(smaller)]
+        assert own == pytest.approx(max(steps[: smaller.index(p) + 1]))
+
+
+def test_primary_claims_share_holm_s_correction_and_the_others_that_of_benjamini_and_hochberg(first):
+    results = five_seeds(first, dual_context_encoder=WEAK, lexical_shortcuts_fusion=CLEAR)
+    weak, clear = OPENS, replace(OPENS, variant="lexical_shortcuts_fusion")
+    own = judged(results, weak, shares_variance=False)[0].p
+    assert 0.01 < own < 0.05
+
+    def adjusted(*claims):
+        return [verdict.adjusted_p for verdict in judged(results, *claims, shares_variance=False)]
+
+    primary = [replace(claim, primary=True) for claim in (weak, clear)]
+    assert adjusted(*primary)[0] == pytest.approx(own)  # the smallest p comes first and takes the larger factor
+    assert adjusted(*[primary[0]] * 4) == pytest.approx([4 * own] * 4)
+    assert adjusted(*[weak] * 4) == pytest.approx([own] * 4)
+    assert adjusted(*primary, weak, weak)[2:] == pytest.approx([own] * 2)  # families do not count each other
+    leaning = words(results, *[primary[0]] * 4, shares_variance=False)
+    assert leaning == ["leaning"] * 4
+    against = [replace(claim, direction="lower") for claim in [primary[0]] * 4]
+    assert words(results, *against, shares_variance=False) == ["leaning against"] * 4
+
+
+def test_only_tests_that_were_made_are_counted(first):
+    results = five_seeds(first, dual_context_encoder=WEAK)
+    weak = replace(OPENS, primary=True)
+    alone = judged(results, weak)[0].adjusted_p
+    untested = (replace(weak, variant="never"), replace(weak, experiment="another"))
+    assert judged(results, weak, *untested * 5)[0].adjusted_p == alone
+
+
+@pytest.mark.parametrize("count", range(1, 6))
+def test_five_seeds_decide(first, count):
+    results = changed(five_seeds(first, dual_context_encoder=CLEAR), seeds=tuple(range(1, count + 1)))
+    (row,) = rows_of_claims([results], OPENS)
+    assert row.verdict == ("supported" if count == 5 else "open")
+    assert ("too few seeds" in row.reason) == (count < 5)
+    assert (row.low is not None) == (count > 2)
+    assert len(row.seeds) == count
+
+
+def test_costs_have_no_verdict(first):
+    claim = replace(OPENS, measure=PrimaryMeasure(metric="training_speed"), direction="lower")
+    (verdict,) = judged(five_seeds(first), claim)
+    assert (verdict.word, verdict.obstacle.kind, verdict.outcome.agrees) == ("cannot be tested here", "cost", True)
+
+
+def test_scores_that_were_computed_differently_have_no_verdict(first):
+    results = five_seeds(first, dual_context_encoder=CLEAR)
+    rows = results.rows | {
+        run: [replace(row, signature="another") for row in results.rows[run]]
+        for run in results.rows
+        if run[0] == "transformer"
+    }
+    (verdict,) = judged(replace(results, rows=rows), OPENS)
+    assert (verdict.word, verdict.obstacle.says) == ("cannot be tested here", "scores computed differently")
+
+
+def test_the_interval_is_that_of_the_system_whose_p_decides(first):
+    """The mean is nearest to the steady system, but only the other one is in doubt."""
+    others = {"lexical_shortcuts_fusion": CLEAR, "han_joint": (-0.5, 1.9, 0.2, -1.5, 1.4)}
+    results = five_seeds(first, dual_context_encoder=(2.0,) * 5, **others)
+    (verdict,) = judged(results, replace(OPENS, against=tuple(others)))
+    assert [side.variant for side in verdict.outcome.others] == ["han_joint", "lexical_shortcuts_fusion"]
+    assert verdict.outcome.gain == pytest.approx(1.7)
+
+
+def test_systems_that_are_claimed_to_be_alike_are_compared_in_pairs(first):
+    others = {"lexical_shortcuts_fusion": (0.9, 1.0, 1.1, 1.0, 1.0), "han_joint": (-0.9, -1.0, -1.1, -1.0, -1.0)}
+    results = five_seeds(first, dual_context_encoder=(0.0,) * 5, **others)
+    claim = replace(OPENS, against=tuple(others), direction="equal", margin=1.5)
+    assert words(results, claim) == ["against"]
+    assert words(results, replace(claim, margin=2.5)) == ["supported"]
+
+
+def test_against_several_systems_a_claim_must_hold_for_each_and_none_may_be_missing(first):
+    others = ("lexical_shortcuts_fusion", "han_joint")
+    claim = replace(OPENS, against=others)
+    low, noisy = (-0.9, -1.0, -1.1, -1.0, -1.2), (3.0, -3.0, 1.0, -1.0, 0.1)
+    found = five_seeds(
+        first, dual_context_encoder=CLEAR, lexical_shortcuts_fusion=low, han_joint=(0.1, 0.0, 0.1, 0.0, 0.2)
+    )
+    assert words(found, claim) == ["supported"]
+    found = five_seeds(first, dual_context_encoder=CLEAR, lexical_shortcuts_fusion=low, han_joint=noisy)
+    assert words(found, claim) == ["open"]
+    found = five_seeds(first, dual_context_encoder=CLEAR, lexical_shortcuts_fusion=low)
+    (verdict,) = judged(found, claim)
+    assert verdict.word == "cannot be tested here"
+    assert "han_joint" in verdict.obstacle.says
+
+
+def test_a_pair_from_two_processors_is_noticed(first):
+    results = five_seeds(first, dual_context_encoder=CLEAR)
+    same = {(name, seed): "Xeon" for name in ("transformer", "dual_context_encoder") for seed in range(1, 6)}
+    (row,) = rows_of_claims([replace(results, processors=same)], OPENS)
+    assert "processors" not in row.caveat
+    (row,) = rows_of_claims([replace(results, processors=same | {("transformer", 4): "EPYC"})], OPENS)
+    assert row.caveat == "seed 4: two processors"
+
+
+def with_confounds(monkeypatch, *entries):
+    monkeypatch.setattr(
+        confounds, "read_confounds", lambda: [Confound(short="a fault", says="So.", **one) for one in entries]
+    )
+
+
+@pytest.mark.parametrize(
+    ("keys", "fits"),
+    [
+        ({}, True),
+        ({"corpora": ("birds",)}, True),
+        ({"corpora": ("fish",)}, False),
+        ({"experiments": ("elsewhere",)}, False),
+        ({"updates": 100}, True),
+        ({"updates": 99}, False),
+        ({"metrics": ("ga*",)}, True),
+        ({"metrics": ("*bleu*",)}, False),
+        ({"systems": ("transformer",)}, True),
+        ({"systems": ("han_joint",)}, False),
+        ({"systems": ("dual_context_encoder",), "against": ("transformer",)}, True),
+        ({"systems": ("dual_context_encoder",), "against": ("han_joint",)}, False),
+        ({"from_scratch": True}, True),
+    ],
+)
+def test_a_confounded_comparison_has_no_verdict_and_its_numbers_are_in_brackets(monkeypatch, first, keys, fits):
+    with_confounds(monkeypatch, keys)
+    (row,) = rows_of_claims([five_seeds(first, dual_context_encoder=CLEAR)], OPENS)
+    assert row.verdict == ("cannot be tested here" if fits else "supported")
+    if fits:
+        assert (row.kind, row.caveat, row.reason, row.p) == ("confounded", "a fault", "So.", None)
+        assert row.found_text == "(+0.98 [+0.88 … +1.08])"
+        assert row.verdict_text == "cannot be tested here: confounded. So."
+
+
+def test_a_system_that_continues_another_is_not_trained_from_scratch(monkeypatch, first):
+    with_confounds(monkeypatch, {"from_scratch": True})
+    claims = [replace(OPENS, says=name, variant=name) for name in ("han_joint", "dual_context_encoder")]
+    results = five_seeds(first, han_joint=CLEAR, dual_context_encoder=CLEAR)
+    assert words(results, *claims) == ["supported", "cannot be tested here"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "peak", "fits"), [("cosine", 0.7, True), ("cosine", 0.95, False), ("vaswani", 0.7, False)]
+)
+def test_different_peak_rates_of_a_cosine_are_a_confound(monkeypatch, first, kind, peak, fits):
+    with_confounds(monkeypatch, {"rates": True})
+    schedule = replace(first.settings.training.schedule, kind=kind, warmup=10)
+    results = changed(first, training=replace(first.settings.training, schedule=schedule))
+    curves = {
+        name: [pd.DataFrame({"learning_rate": [0.1 * rate, rate, 0.5 * rate]}, index=[1, 2, 3])]
+        for name, rate in (("transformer", 1.0), ("dual_context_encoder", peak))
+    }
+    results = replace(five_seeds(results, dual_context_encoder=CLEAR), curves=curves)
+    assert words(results, OPENS) == ["cannot be tested here" if fits else "supported"]
+    (confound,) = confounds.read_confounds()
+    assert confound.concerns(results) == fits
+
+
+def test_numbers_that_are_out_of_date_are_not_shown(first):
+    results = replace(five_seeds(first, dual_context_encoder=CLEAR), out_of_date=("dual_context_encoder",))
+    (row,) = rows_of_claims([results], OPENS)
+    assert (row.kind, row.difference, row.numbers, row.low, row.seeds) == ("old", None, "", None, [])
+    assert row.system == "dual_context_encoder"
+
+
+def test_another_experiment_with_the_recipe_stands_in_for_one_that_is_out_of_date(first):
+    judge = five_seeds(first, dual_context_encoder=CLEAR)
+    other = replace(changed(judge, root="elsewhere"), name="other")
+    (row,) = rows_of_claims([judge, other], OPENS)
+    assert row.elsewhere == []
+    (row,) = rows_of_claims([replace(judge, out_of_date=("transformer",)), other], OPENS)
+    assert [(one.experiment, one.difference) for one in row.elsewhere] == [("other", 0.98)]
+
+
+def test_the_project_s_confounds_are_about_systems_and_experiments_that_there_are():
+    settings = {path.parent.name: Experiment(path.parent).settings for path in ROOT.glob("experiments/*/params.yaml")}
+    variants = {name for one in settings.values() for name in one.variants}
+    for confound in read_confounds():
+        assert set(confound.experiments) <= set(settings)
+        assert set(confound.corpora) <= {one.corpus.name for one in settings.values()}
+        assert {*confound.systems, *confound.against} <= variants
+        assert len(confound.short.split()) <= 6
+
+
+def test_every_claim_has_a_row_of_its_own_in_a_file_that_says_what_it_means(first, tmp_path):
+    experiment = replace(first.experiment, folder=tmp_path)
+    rows = claim_rows(read_papers(), [first])
+    write_claims(experiment, rows)
+    assert read_claims(experiment) == rows
+    assert len({row.id for row in rows}) == len(rows) == sum(len(paper.claims) for paper in read_papers().values())
+    content = read_json(claims_file(experiment))
+    assert set(content["schema"]["properties"]) == set(content["claims"][0])
+    assert all(field["description"] for field in content["schema"]["properties"].values())
+    table = pd.read_csv(claims_file(experiment).with_suffix(".csv"))
+    assert list(table.columns) == [name for name in ClaimRow.model_fields if name != "elsewhere"]
+    assert table["verdict"].tolist() == [row.verdict for row in rows]
+    assert {row.verdict for row in rows} <= set(WORDS)
+    claims_file(experiment).write_text('{"claims": [{"id": 1}]}', encoding="utf-8")
+    with pytest.raises(UserError, match="run it again"):
+        read_claims(experiment)
+
+
+def test_a_row_has_what_another_library_needs_to_compute_its_p(first):
+    (row,) = rows_of_claims([five_seeds(first, dual_context_encoder=WEAK)], OPENS)
+    p = 2 * stats.t.sf(abs(row.difference / row.standard_error), row.degrees_of_freedom)
+    assert row.p == pytest.approx(p, rel=1e-4)
+    assert row.p == pytest.approx(stats.ttest_1samp(WEAK, 0).pvalue, rel=1e-4)
+    half = stats.t.ppf(0.975, row.degrees_of_freedom) * row.standard_error
+    assert (row.low, row.high) == pytest.approx((row.difference - half, row.difference + half), abs=1e-3)
+
+
+def test_a_question_of_ours_is_named_so_and_other_experiments_are_listed_uncorrected(first):
+    question = replace(OPENS, says="does it open?", where="", variant="han_joint", direction="lower")
+    recipes = [replace(first.settings.training, label_smoothing=number / 9) for number in range(3)]
+    others = [
+        opened(changed(first, training=training, root="elsewhere"), transformer=4.0, han_joint=gate)
+        for training, gate in zip(recipes, (5.0, 6.0, 3.0), strict=True)
+    ]
+    (row,) = rows_of_claims([*others, five_seeds(first, han_joint=CLEAR)], question)
+    assert row.texts[0] == "our question: does it open?"
+    assert (row.verdict, row.caveat) == ("against", "with 2.0 × the training tokens")  # noqa: RUF001
+    assert row.verdict_text.startswith("against (p ")
+    assert "adjusted" in row.verdict_text
+    assert [(one.difference, one.agrees, one.low) for one in row.elsewhere] == [
+        (1.0, False, None),
+        (2.0, False, None),
+        (-1.0, True, None),
+    ]
+
+
+def test_who_disagrees_and_who_shares_a_teacher_is_a_caveat(first):
+    results = five_seeds(first, dual_context_encoder=CLEAR)
+    chats = changed(
+        five_seeds(first, dual_context_encoder=LOW),
+        corpus=replace(first.settings.corpus, name="chats"),
+        root="elsewhere",
+    )
+    (row,) = rows_of_claims([results, chats], OPENS)
+    assert row.caveat == "not on chats"
+    train = replace(
+        first.settings.train,
+        bitext=("transformer", "lexical_shortcuts_fusion"),
+        teachers=("transformer",),
+        distilled=("dual_context_encoder",),
+    )
+    (row,) = rows_of_claims([changed(results, train=train)], OPENS)
+    assert row.caveat == "all seeds: one teacher run"
+
+
+def test_the_report_of_an_experiment_has_only_claims_that_it_judges_or_can_test(first):
+    claims = [
+        replace(OPENS, says=f"{variant} {experiment}", variant=variant, experiment=experiment)
+        for variant, experiment in (("dual_context_encoder", "another"), ("never", "another"), ("never", "inside"))
+    ]
+    assert len(rows_of_claims([five_seeds(first)], *claims)) == 3
+    inside = changed(five_seeds(first, dual_context_encoder=CLEAR), root="../..")
+    object.__setattr__(inside.experiment, "folder", first.experiment.folder)
+    rows = rows_of_claims([inside], *claims)
+    assert "never another" not in [row.says for row in rows]
+
+
+def test_the_picture_is_linear_in_bleu_and_tells_verdicts_apart_without_colour(first, tmp_path):
+    results = five_seeds(first, BLEU, dual_context_encoder=CLEAR, lexical_shortcuts_fusion=MIXED, han_joint=LOW)
+    claims = [
+        replace(SCORES, says=f"{variant} scores", variant=variant, primary=True, published=0.7)
+        for variant in ("dual_context_encoder", "lexical_shortcuts_fusion", "han_joint")
+    ]
+    rows = rows_of_claims([results], *claims, replace(OPENS, says="in another unit"))
+    assert draw_claims({"A paper": rows, "Another": []}, tmp_path / "claims.svg")
+    shown = texts(tmp_path / "claims.svg")
+    assert {"A paper", *(claim.says for claim in claims)} <= set(shown)
+    assert not {"Another", "in another unit"} & set(shown)
+    assert {"supported", "against", "open", "published"} <= set(shown)
+    _, shapes = legend_of(tmp_path / "claims.svg")
+    assert len(set(shapes)) == len(shapes) == 4
+    numbers = [text.replace("−", "-") for text in shown if re.fullmatch(r"−?[\d.]+", text)]  # noqa: RUF001
+    ticks = [float(number) for number in numbers]
+    assert len({round(after - before, 6) for before, after in pairwise(ticks) if after > before}) == 1
+    nothing = rows_of_claims([first], replace(SCORES, variant="never", published=0.7))
+    assert not draw_claims({"A paper": nothing}, tmp_path / "none.svg")
+    assert not (tmp_path / "none.svg").exists()
+
+
+def test_counts_are_in_the_order_of_the_vocabulary(first):
+    results = five_seeds(first, dual_context_encoder=CLEAR, lexical_shortcuts_fusion=MIXED, han_joint=LOW)
+    claims = [
+        replace(OPENS, says=name, variant=name)
+        for name in ("han_joint", "lexical_shortcuts_fusion", "dual_context_encoder", "never")
+    ]
+    rows = rows_of_claims([results], *claims, shares_variance=False)
+    assert counts_of(rows) == ["1 supported", "1 against", "1 open", "1 cannot be tested here"]
