@@ -98,7 +98,7 @@ def test_a_claim_is_judged_by_its_differences_over_seeds(first, differences, cla
     results, claim = five_seeds(first, dual_context_encoder=differences), replace(OPENS, **claim)
     assert words(results, claim) == [word]
     (elsewhere,) = judged(results, replace(claim, experiment="second"))
-    assert (elsewhere.word, elsewhere.obstacle.kind) == ("cannot be tested here", "text")
+    assert (elsewhere.word, elsewhere.obstacle.kind) == ("cannot be tested here", "not run")
     (stale,) = judged(replace(results, out_of_date=("dual_context_encoder",)), claim)
     assert (stale.word, stale.obstacle.kind) == ("cannot be tested here", "old")
 
@@ -311,7 +311,7 @@ def test_a_confounded_comparison_has_no_verdict_and_its_numbers_are_in_brackets(
     if fits:
         assert (row.kind, row.caveat, row.reason, row.p) == ("confounded", "a fault", "So.", None)
         assert row.found_text == "(+0.98 [+0.88 … +1.08])"
-        assert row.verdict_text == "cannot be tested here: confounded. So."
+        assert row.verdict_text == "cannot be tested here: confounded, a fault"
 
 
 def test_a_system_that_continues_another_is_not_trained_from_scratch(monkeypatch, first):

@@ -548,7 +548,7 @@ def test_every_claim_is_on_a_line_of_both_pages_and_the_primary_ones_on_the_firs
     assert (encoder.place, encoder.published_text, encoder.elsewhere) == ("Table 1", "+0.89", [])
     assert (encoder.verdict, encoder.kind, encoder.reason) == (
         "cannot be tested here",
-        "text",
+        "not run",
         "to be judged in miniature-dual-contextual, which has not been run",
     )
     never = next(row for row in rows if not row.system)

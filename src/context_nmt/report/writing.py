@@ -69,6 +69,12 @@ class Chapter:
         return [row for row in self.rows if row.family == "primary"]
 
     @property
+    def reasons(self) -> list[str]:
+        """Why the numbers of some claims do not answer them, each reason once."""
+        found = [f"{row.kind}, {row.caveat}: {row.reason}" for row in self.rows if row.is_withdrawn]
+        return list(dict.fromkeys(found))
+
+    @property
     def counts(self) -> str:
         """The number of claims with each verdict."""
         return f"{'; '.join(counts_of(self.rows))}."

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_type_hints
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from context_nmt.files import UserError, read_json, replacing, write_json
 from context_nmt.report.cells import DASH, TIMES
 from context_nmt.report.papers.claims import ALIKE, Claim
-from context_nmt.report.papers.confounds import confound_of
+from context_nmt.report.papers.confounds import Confound, confound_of
 from context_nmt.report.papers.judging import outcomes_of
 from context_nmt.report.papers.outcomes import Outcome
 from context_nmt.report.papers.published import Paper
@@ -24,6 +24,7 @@ from context_nmt.results.number_text import interval_text, p_text, signed
 from context_nmt.results.table import Results
 from context_nmt.settings.folder import Experiment
 
+WITHDRAWN = get_args(get_type_hints(Confound)["kind"])
 SCREEN_HEADS = ("Paper", "Claim", "Published", "Here", "Seeds", "Text", "Verdict", "Note")  # of the first screen
 HEADS = ("Claim", "Where", "Published", "Here", "Verdict", "Other experiments, uncorrected")
 LEGEND = (
@@ -98,8 +99,9 @@ class ClaimRow(Row):
     adjusted_p: float | None = Field(description="p, corrected for all tests of the paper's claims of its family")
     verdict: Literal[WORDS] = Field(description="see docs/reference/measures.md")  # type: ignore[valid-type]
     kind: str = Field(
-        description="of what stands in the way of a verdict: confounded, ceiling, size, text (has not been run),"
-        " cost (measured once), old (out of date) or seeds (too few); empty if nothing does"
+        description="of what stands in the way of a verdict: confounded, ceiling, text or size (the numbers do not answer"
+        " the claim), not run, cost (measured once), old (out of date), signatures (scored differently) or seeds (too"
+        " few); empty if nothing does"
     )
     reason: str = Field(description="the same in a sentence")
     caveat: str = Field(description="what to keep in mind, in a few words")
@@ -153,6 +155,11 @@ class ClaimRow(Row):
         return interval_text(ends, self.decimals) if None not in ends else ""  # type: ignore[arg-type]
 
     @property
+    def is_withdrawn(self) -> bool:
+        """Whether its numbers do not answer it."""
+        return self.kind in WITHDRAWN
+
+    @property
     def published_text(self) -> str:
         """The published differences, from the smallest to the largest."""
         ends = sorted(self.published)
@@ -172,7 +179,7 @@ class ClaimRow(Row):
     def verdict_text(self) -> str:
         """The verdict with its p-values or the reason why there is none."""
         if self.p is None or self.adjusted_p is None:
-            return f"{self.verdict}: {self.kind}. {self.reason[0].upper()}{self.reason[1:]}"
+            return f"{self.verdict}: {f'{self.kind}, {self.caveat}' if self.is_withdrawn else self.reason}"
         return f"{self.verdict} (p {p_text(self.p)}, adjusted {p_text(self.adjusted_p).removeprefix('= ')})"
 
 

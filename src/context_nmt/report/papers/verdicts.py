@@ -87,11 +87,11 @@ def obstacle_of(claim: Claim, outcome: Outcome | None) -> Obstacle | None:
     """Return why there can be no verdict on a claim; None if there is one."""
     if outcome is None:
         command = "make speed" if claim.is_cost else f"make repro NAME={claim.experiment}"
-        return Obstacle("text", "has not been run", f"has not been run: `{command}`")
+        return Obstacle("not run", "has not been run", f"has not been run: `{command}`")
     if claim.is_cost:
         return Obstacle("cost", "cost: measured once", "costs are measured once, not per seed")
     if not outcome.judges:
-        return Obstacle("text", "has not been run", f"to be judged in {claim.experiment}, which has not been run")
+        return Obstacle("not run", "has not been run", f"to be judged in {claim.experiment}, which has not been run")
     if confound := confound_of(outcome):
         return Obstacle(confound.kind, confound.short, confound.says)
     return fault_of(outcome)
@@ -103,9 +103,9 @@ def fault_of(outcome: Outcome) -> Obstacle | None:
         return Obstacle("old", "out of date", "out of date: its code, settings or text have changed since then")
     if outcome.missing:
         missing = ", ".join(outcome.missing)
-        return Obstacle("text", "some systems not run", f"not compared with {missing}")
+        return Obstacle("not run", "some systems not run", f"not compared with {missing}")
     if not outcome.is_comparable:
-        return Obstacle("text", "scored differently", "scores computed differently")
+        return Obstacle("signatures", "scored differently", "scores computed differently")
     count = len(outcome.differences)
     return Obstacle("seeds", "too few seeds", f"too few seeds: {count} of {SEEDS}") if count < SEEDS else None
 
