@@ -18,8 +18,8 @@ from context_nmt.measures.rows import Measure, Row
 from context_nmt.report.cells import DASH, Cell
 from context_nmt.report.formats import LATEX, escape_latex, format_latex
 from context_nmt.report.grid import Grid, GridRow, Heading
-from context_nmt.report.pages import page as page_module
 from context_nmt.report.pages.page import about_confounds
+from context_nmt.report.papers import confounds
 from context_nmt.report.papers.all_systems import all_systems_grid
 from context_nmt.report.papers.claim_rows import counts_of, read_claims
 from context_nmt.report.papers.claims import Claim, PrimaryMeasure
@@ -545,11 +545,12 @@ def test_every_claim_is_on_a_line_of_both_pages_and_the_primary_ones_on_the_firs
             assert escape_html(row.texts[0]) in page
             assert (f"| {' | '.join(row.screen)} |" in screen) == (row.family == "primary")
     (encoder,) = (row for row in rows if row.says == "Enc-DC is better than the Transformer")
-    assert (encoder.place, encoder.published_text, encoder.elsewhere) == ("Table 1", "+0.89", [])
+    assert (encoder.place, encoder.published_text, encoder.numbers) == ("Table 1", "+0.89", "")
+    assert [one.corpus for one in encoder.elsewhere] == ["birds en-de"]
     assert (encoder.verdict, encoder.kind, encoder.reason) == (
         "cannot be tested here",
         "not run",
-        "to be judged in miniature-dual-contextual, which has not been run",
+        "has not been run: `make repro NAME=miniature-dual-contextual`",
     )
     never = next(row for row in rows if not row.system)
     assert never.reason == f"has not been run: `make repro NAME={never.experiment}`"
@@ -559,7 +560,12 @@ def test_every_claim_is_on_a_line_of_both_pages_and_the_primary_ones_on_the_firs
 
 def test_results_pages_say_which_numbers_answer_no_claim(root, monkeypatch):
     entry = Confound(short="a fault", says="Something was wrong.", systems=("dual_context_encoder",))
-    monkeypatch.setattr(page_module, "read_confounds", lambda: [entry])
+    monkeypatch.setattr(confounds, "read_confounds", lambda: [entry])
     results = read_all(root)[0]
-    assert "- Cannot be tested here: confounded, a fault. Something was wrong." in about_confounds(results)
-    assert about_confounds(replace(results, rows={}, models={})) == ""
+    assert "- Cannot be tested here: confounded, a fault. Something was wrong." in about_confounds(
+        results, ["sacrebleu"]
+    )
+    assert about_confounds(results, []) == ""
+    monkeypatch.setattr(confounds, "read_confounds", list)
+    mixed = replace(results, processors={("transformer", 1): "EPYC", ("dual_context_encoder", 1): "Xeon"})
+    assert "another kind of processor than the baseline, with some seeds: Both & <more>." in about_confounds(mixed, [])

@@ -63,7 +63,7 @@ def describe(
         context-nmt describe params.yaml --vocabulary 3000
     """
     if rates and (hours or vocabulary):
-        raise UserError("--rates needs neither --hours nor --vocabulary")
+        raise UserError("--rates cannot be combined with --hours or --vocabulary")
     if hours:
         from context_nmt.pipeline.hours import print_hours
 

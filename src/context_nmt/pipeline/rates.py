@@ -17,10 +17,9 @@ def print_rates(parameters: Path, *, as_json: bool) -> None:
 
     Raise UserError for a wrong params.yaml.
     """
-    rates = {
-        folder.name if folder != parameters.parent else "": _rates(read_parameters(folder / parameters.name))
-        for folder in experiments(parameters.parent)
-    }
+    _, *others = experiments(parameters.parent)
+    rates = {"": _rates(read_parameters(parameters))}
+    rates |= {folder.name: _rates(read_parameters(folder / "params.yaml")) for folder in others}
     if as_json:
         print(json.dumps(rates, indent=2))
         return

@@ -29,6 +29,7 @@ from context_nmt.report.papers.claim_rows import (
 from context_nmt.report.papers.comparison import REPLICA, Comparison, comparisons_of
 from context_nmt.report.papers.published import Paper, read_papers
 from context_nmt.report.papers.training_costs import System, systems_of_one_recipe
+from context_nmt.report.papers.verdicts import AGAINST, ALIKE_SYSTEMS, SUPPORTED
 from context_nmt.report.pictures.analyses import draw_analyses
 from context_nmt.report.pictures.claims import draw_claims
 from context_nmt.report.pictures.costs import draw_costs
@@ -47,6 +48,7 @@ MARKS = (
     " run; the command that would fill it is below the table, where SYSTEM is a name in brackets. An empty cell has no"
     " published number, or the system can have none. “Cited” systems are those of other papers."
 )
+DECIDED = (SUPPORTED, ALIKE_SYSTEMS, AGAINST)
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,8 @@ def write_tables(experiment: Experiment, old: Collection[str] = ()) -> None:
         write_page(folder / "probes.md", "page.md.j2", page=probes_page(results, pictures))
 
 
-def write_readme(path: Path, experiments: Sequence[Results]) -> None:
-    """Fill in the table of README.md, if it is there and has its marks, from the systems of the first experiment.
+def write_readme(path: Path, experiments: Sequence[Results], rows: Sequence[ClaimRow]) -> None:
+    """Fill in README.md, if it is there and has its marks: what is decided, and the systems of the first experiment.
 
     Their numbers are those of the experiment with the most seeds among those with its recipe and all its systems that
     are up to date.
@@ -113,7 +115,8 @@ def write_readme(path: Path, experiments: Sequence[Results]) -> None:
         and not results.out_of_date
         and all(results.settings.recipe(name) == first.settings.recipe(name) for name in variants)
     ]
-    fill_in(path, "results", "front.md.j2", page=front_page(max(same, key=lambda one: len(one.settings.seeds))))
+    page = front_page(max(same, key=lambda one: len(one.settings.seeds)))
+    fill_in(path, "results", "front.md.j2", page=page, decided=_decided(rows))
 
 
 def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
@@ -123,9 +126,9 @@ def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
     variants that are out of date. Raise UserError for a broken file.
     """
     experiments, papers = read_all(experiment, old), read_papers()
-    write_readme(experiment.folder / "README.md", experiments)
     write_claims(experiment, claim_rows(papers, experiments))
     rows = read_claims(experiment)
+    write_readme(experiment.folder / "README.md", experiments, rows)
     chapters = [
         Chapter(name, paper, [row for row in rows if row.paper == paper.name], comparisons_of(name, paper, experiments))
         for name, paper in papers.items()
@@ -136,12 +139,13 @@ def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
     systems = systems_of_one_recipe(papers, experiments)
     all_systems = all_systems_grid(systems, experiments[0])
     corpus = experiment.settings.corpus
+    replicas = [one.results for comparison in comparisons for one in comparison.reproductions if one.is_replica]
     is_replicated = any(REPLICA in comparison.grid.notes for comparison in comparisons)
     with TemporaryDirectory() as directory:
         pictures = _draw_pictures(Path(directory), chapters, systems, experiments[0].models)
         values = {
             "title": f"Published results and ours: {corpus.name} {corpus.direction}",
-            "scope": _scope(experiments) if is_replicated else "",
+            "scope": _scope([results for results in experiments if results in replicas]),
             "summary": _summary(rows),
             "screen_heads": SCREEN_HEADS,
             "facts": [*_facts(experiments), *([REPLICA] if is_replicated else ()), LEGEND],
@@ -187,17 +191,29 @@ def _draw_pictures(
 
 
 def _scope(experiments: Sequence[Results]) -> str:
-    """Say in a sentence what the runs on other text than the papers' are; empty if none has run."""
-    scored = [results for results in experiments if results.scored]
-    if not scored:
+    """Say in a sentence what experiments on other text than the papers' are; empty if there are none with results."""
+    models = [(results, name) for results in experiments for name in results.models if name in results.scored]
+    if not models:
         return ""
-    sizes = [results.models[name]["parameters"] / 1e6 for results in scored for name in results.models]
-    corpora = list(dict.fromkeys(results.settings.corpus.name for results in scored))
+    sizes = [results.models[name]["parameters"] / 1e6 for results, name in models]
+    corpora = dict.fromkeys(results.settings.corpus.name for results, _ in models)
     return (
         f"What these runs are: models of {min(sizes):.1f} to {max(sizes):.1f} million parameters on"
         f" {', '.join(corpora)}, not the papers' models and text. They can show the direction of a difference, not its"
         " published size."
     )
+
+
+def _decided(rows: Sequence[ClaimRow]) -> str:
+    """Say which primary claims are decided and how many are not; empty without any."""
+    primary = [row for row in rows if row.family == "primary"]
+    found: dict[str, list[str]] = {}
+    for row in primary:
+        if row.verdict in DECIDED:
+            found.setdefault(row.verdict, []).append(f"“{row.says}” ({row.paper})")
+    others = counts_of([row for row in primary if row.verdict not in DECIDED])
+    parts = [*(f"{verdict}: {', '.join(claims)}" for verdict, claims in found.items()), *others]
+    return f"Of {len(primary)} claims that the papers stand on: {'; '.join(parts)}." if primary else ""
 
 
 def _summary(rows: Sequence[ClaimRow]) -> str:

@@ -70,7 +70,8 @@ def _read_curves(experiment: Experiment, variant: str) -> Iterator[tuple[int, tu
             try:
                 table = pd.read_csv(path, index_col="update")
                 numbers = table[[name for name in table if str(name).startswith(NUMBERS)]].astype(float)
-                yield seed, (numbers, ", ".join(sorted(set(table.get("processor", ())))))
+                processors = table["processor"].dropna().astype(str) if "processor" in table else ()
+                yield seed, (numbers, ", ".join(sorted(set(processors))))
             except (TypeError, ValueError) as error:
                 text = f"{path}: not a learning curve ({error}); restore it from git, or train again"
                 raise UserError(text) from None

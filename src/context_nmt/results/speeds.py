@@ -8,6 +8,9 @@ from typing import Any
 from context_nmt.files import UserError, read_json
 from context_nmt.settings.model import JOINED
 
+# By slot and mechanism, for settings whose default is null. If a mechanism itself said so, it would be trained anew.
+MEANING_OF_NULL = {("decoder_output", "hierarchical_attention"): {"context": "target"}}
+
 
 @dataclass(frozen=True)
 class Speeds:
@@ -20,13 +23,13 @@ class Speeds:
     def ratio(self, model: dict[str, Any], work: str) -> float | None:
         """Return the median speed relative to the Transformer's; None if unknown.
 
-        `model` is a description by the describe stage, `work` is training or decoding. A setting at its default counts
-        as equal to any if only one measured system agrees with all others.
+        `model` is a description by the describe stage, `work` is training or decoding.
         """
         wanted = architecture(model)
-        same = [measured for measured in self.variants.values() if architecture(measured) == wanted]
-        like = same[:1] or [measured for measured in self.variants.values() if _agree(architecture(measured), wanted)]
-        return float(like[0][work]["median"]) if len(like) == 1 and like[0][work] else None
+        for measured in self.variants.values():
+            if architecture(measured) == wanted:
+                return float(measured[work]["median"]) if measured[work] else None
+        return None
 
     def note(self) -> str:
         """Explain the ratios, for the notes of a page."""
@@ -44,21 +47,17 @@ def architecture(model: dict[str, Any]) -> dict[str, Any]:
     They are the kind, the distinct fillings of each slot, and the numbers of sentences that are joined.
     """
     slots = {
-        slot: json.loads(f"[{','.join(sorted({json.dumps(layer, sort_keys=True) for layer in layers}))}]")
+        slot: json.loads(f"[{','.join(sorted({_as_text(slot, layer) for layer in layers}))}]")
         for slot, layers in model["slots"].items()
     }
     return {"kind": model["kind"], "slots": slots} | {key: model[key] for key in JOINED if key in model}
 
 
-def _agree(one: Any, other: Any) -> bool:
-    """Return whether two descriptions are equal but for settings that one of them leaves at their default (null)."""
-    if one is None or other is None:
-        return True
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_agree(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_agree, one, other))
-    return bool(one == other)
+def _as_text(slot: str, layer: dict[str, Any]) -> str:
+    """Return a filling as JSON, with what a setting that is null means in its slot."""
+    meaning = MEANING_OF_NULL.get((slot, layer["mechanism"]), {})
+    settings = {key: meaning.get(key) if value is None else value for key, value in layer.items()}
+    return json.dumps(settings, sort_keys=True)
 
 
 def read_speeds(path: Path) -> Speeds:

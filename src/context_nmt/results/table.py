@@ -1,6 +1,6 @@
 """The results of an experiment as one table: rows of runs, their means over seeds, and differences from baselines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
@@ -202,6 +202,13 @@ class Results:
         """All measures of all systems, in the order of tables."""
         measures = dict.fromkeys(measure for _, measure in self.estimates)
         return sorted(measures, key=lambda measure: self._place((self.systems[0], measure)))
+
+    def mixed_seeds(self, variants: Collection[str]) -> list[int]:
+        """Return the seeds with which some of these variants were trained on different processors."""
+        found = {
+            seed: {self.processors.get((name, seed), "") for name in variants} - {""} for seed in self.settings.seeds
+        }
+        return [seed for seed, processors in found.items() if len(processors) > 1]
 
     def reference_value(self, kind: str, measure: Measure) -> float | None:
         """Return a number of a test set, not of a run; `kind` is one of measures.rows.NO_RUNS."""

@@ -8,6 +8,7 @@ from context_nmt.measures.rows import TEXT, Measure
 from context_nmt.report.cells import estimate_cell
 from context_nmt.report.grid import Grid, grid_of
 from context_nmt.report.pages.page import Page, Section, heading, introduction
+from context_nmt.results.metrics import is_score
 from context_nmt.results.table import Results, places
 
 
@@ -188,7 +189,8 @@ def analyses_page(results: Results, pictures: Collection[str]) -> Page:
         grids = tuple(grid for test_set in results.test_sets if (grid := _grid(results, analysis, test_set)).headings)
         picture = analysis.name if analysis.name in pictures else ""
         sections.append(Section(analysis.title, analysis.text if grids else analysis.absent, picture, grids))
-    return Page(heading(results, "Inside the systems"), introduction(results, ""), tuple(sections))
+    metrics = {one.metric for one in results.measures if not is_score(one.metric)}
+    return Page(heading(results, "Inside the systems"), introduction(results, "", metrics), tuple(sections))
 
 
 def _grid(results: Results, analysis: Analysis, test_set: str) -> Grid:

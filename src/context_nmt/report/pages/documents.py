@@ -33,7 +33,7 @@ def documents_page(results: Results) -> Page:
     signatures = {measure.metric: results.signatures(measure) for measure in measures}
     return Page(
         title=heading(results, "Documents"),
-        introduction=introduction(results, "No difference here was tested."),
+        introduction=introduction(results, "No difference here was tested.", METRICS),
         sections=(
             *(sections or [Section(text="No test set of this corpus has documents.")]),
             *(section for name in results.contrastive_sets for section in _distances(results, name)),

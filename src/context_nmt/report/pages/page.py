@@ -1,12 +1,12 @@
 """The parts of every page of one experiment."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import Cell, estimate_cell
 from context_nmt.report.grid import Grid
-from context_nmt.report.papers.confounds import read_confounds
+from context_nmt.report.papers.confounds import confounds_of
 from context_nmt.results.table import RESCORED, Results
 
 
@@ -54,21 +54,27 @@ def about_old(results: Results) -> str:
     return OLD if results.out_of_date else ""
 
 
-def about_confounds(results: Results) -> str:
-    """Return a list of the comparisons whose numbers do not answer a paper's claim, if there are any."""
-    found = [confound for confound in read_confounds() if confound.concerns(results)]
-    lines = [f"- Cannot be tested here: {confound.kind}, {confound.short}. {confound.says}" for confound in found]
-    return "\n".join(["What these numbers do not answer:", "", *lines]) if lines else ""
+def about_confounds(results: Results, metrics: Collection[str]) -> str:
+    """Return a list of what is wrong with differences from baselines in some metrics; empty if nothing is known."""
+    lines = [
+        f"- Cannot be tested here: {confound.kind}, {confound.short}. {confound.says}"
+        for confound in confounds_of(results, metrics)
+    ]
+    pairs = [(name, results.settings.variants[name].baseline) for name in results.models if name in results.scored]
+    mixed = [results.label(name) for name, baseline in pairs if baseline and results.mixed_seeds((name, baseline))]
+    if mixed:
+        lines.append(f"- Trained on another kind of processor than the baseline, with some seeds: {', '.join(mixed)}.")
+    return "\n".join(["What differences from baselines do not answer:", "", *lines]) if lines else ""
 
 
-def introduction(results: Results, text: str) -> str:
-    """Return the introduction of a page: its seeds, its conventions and a text."""
+def introduction(results: Results, text: str, metrics: Collection[str]) -> str:
+    """Return the introduction of a page: its seeds, its conventions, a text, and what its metrics do not answer."""
     seeds = ", ".join(map(str, results.settings.seeds))
     first = (
         f"Seeds: {seeds}. Written by the report stage; results.csv has the same numbers. ± is the sample standard"
         f" deviation over seeds; the difference from the system's baseline is in brackets. {text}"
     ).rstrip() + about_old(results)
-    return "\n\n".join(filter(None, [first, about_confounds(results)]))
+    return "\n\n".join(filter(None, [first, about_confounds(results, metrics)]))
 
 
 def rows_of(

@@ -40,7 +40,9 @@ def probes_page(results: Results, pictures: Collection[str]) -> Page:
             sections += _units(results, test, pictures)
     else:
         sections.append(Section("Units", NO_VARIANT.format("words")))
-    return Page(heading(results, "Probes"), introduction(results, "No difference here was tested."), tuple(sections))
+    metrics = {one.metric for one in results.measures if one.metric.startswith(("probe", "lexical"))}
+    text = introduction(results, "No difference here was tested.", metrics)
+    return Page(heading(results, "Probes"), text, tuple(sections))
 
 
 def _drawn(name: str, pictures: Collection[str]) -> str:

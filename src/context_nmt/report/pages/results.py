@@ -61,6 +61,7 @@ def results_page(results: Results) -> Page:
             results,
             "results.json has the means; [analyses.md](../reports/pages/analyses.md), which `make repro` writes, shows"
             " what happens inside the systems.",
+            {measure.metric for measure in results.measures if is_score(measure.metric)},
         ),
         sections=(*sections, *_rescored(results)),
         notes=NOTES.format(
@@ -112,7 +113,7 @@ def front_page(results: Results) -> Page:
     return Page(
         title=results.title,
         introduction=FRONT.format(baselines=_baselines(results)) + (ITEMS if accuracies else "") + about_old(results),
-        notes=about_confounds(results),
+        notes=about_confounds(results, {measure.metric for measure in (*scores, *accuracies)}),
         sections=(Section(grids=(grid_of("", titles, rows),)),),
         signatures=tuple(sorted(signatures)),
     )

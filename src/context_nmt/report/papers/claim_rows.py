@@ -28,15 +28,15 @@ WITHDRAWN = get_args(get_type_hints(Confound)["kind"])
 SCREEN_HEADS = ("Paper", "Claim", "Published", "Here", "Seeds", "Text", "Verdict", "Note")  # of the first screen
 HEADS = ("Claim", "Where", "Published", "Here", "Verdict", "Other experiments, uncorrected")
 LEGEND = (
-    "A paper's table of claims has a line for each. The experiment and the measure that judge a claim were chosen in"
-    f" advance. A verdict needs {SEEDS} training runs of each system; its test is a t-test over seeds, paired by seed."
-    " Supported and against: p < 0.05 after correction for all tests of the paper's claims, with Holm's method for"
-    " primary claims (those that the paper stands on) and Benjamini and Hochberg's for the others. Leaning:"
-    f" p < 0.05 before this correction. No difference: the 90% interval lies within ±{ALIKE} BLEU. Open: none of these."
-    " Intervals are 95%, over seeds, and not corrected; in brackets are numbers that do not answer the claim, for the"
-    " reason given."
-    " Against several systems, a claim must hold against each. “In words”: the paper publishes no number. The same as"
-    " data: metrics/claims.json and claims.csv."
+    "A paper's table of claims has a line for each. The experiment and the measure that judge a claim were chosen"
+    " in advance; which claims are primary (those that the paper stands on), and the margin, after these seeds"
+    f" had been seen. A verdict needs {SEEDS} training runs of each system; its test is a t-test over seeds, paired"
+    " by seed. Supported and against: p < 0.05 after correction for the tests in this report, with Holm's method"
+    " for the primary claims of a paper and Benjamini and Hochberg's for its others. Leaning: p < 0.05 before this"
+    f" correction. No difference: the 90% interval, not corrected, lies within ±{ALIKE} BLEU. Open: none of these."
+    " Intervals are 95%, over seeds, and not corrected; in brackets are numbers that do not answer the claim."
+    " Against several systems, a claim must hold against each. “In words”: the paper publishes no number. The same"
+    " as data: metrics/claims.json and claims.csv."
 )
 
 
@@ -83,10 +83,11 @@ class ClaimRow(Row):
     published: list[float] = Field(description="published differences, one per column of the paper's table")
     published_decimals: int = Field(description="decimals of printed published differences")
     experiment: str = Field(description="folder in experiments/ that judges the claim; empty for the one in the root")
-    corpus: str = Field(description="corpus and direction of the numbers; empty without numbers")
+    corpus: str = Field(description="its corpus and direction; empty if it has not run")
     system: str = Field(description="variant that the claim is about")
     others: list[str] = Field(description="variants that it is compared with, the hardest for the claim first")
     measure: str = Field(description="measure, without its test set")
+    is_bleu: bool = Field(description="whether differences are in BLEU")
     test_set: str = Field(description="test set")
     seeds: list[int] = Field(description="training seeds")
     numbers: str = Field(description="the means of both systems over seeds; empty if they are out of date")
@@ -95,13 +96,16 @@ class ClaimRow(Row):
     high: float | None = Field(description="upper end")
     standard_error: float | None = Field(description="of the difference, see docs/reference/measures.md")
     degrees_of_freedom: float | None = Field(description="of the t test")
-    p: float | None = Field(description="of this claim's test alone, two-sided; of equality, two one-sided tests")
-    adjusted_p: float | None = Field(description="p, corrected for all tests of the paper's claims of its family")
+    p: float | None = Field(
+        description="of this claim alone: for it, that of its hardest comparison; against it, the smallest times their"
+        " number. Two-sided; of equality, two one-sided tests"
+    )
+    adjusted_p: float | None = Field(description="p, corrected for the tests of its family in this report")
     verdict: Literal[WORDS] = Field(description="see docs/reference/measures.md")  # type: ignore[valid-type]
     kind: str = Field(
-        description="of what stands in the way of a verdict: confounded, ceiling, text or size (the numbers do not answer"
-        " the claim), not run, cost (measured once), old (out of date), signatures (scored differently) or seeds (too"
-        " few); empty if nothing does"
+        description="of what stands in the way of a verdict: confounded, ceiling or text (the numbers do not answer the"
+        " claim), not run, cost (measured once), old (out of date), signatures (scored differently) or seeds (too few);"
+        " empty if nothing does"
     )
     reason: str = Field(description="the same in a sentence")
     caveat: str = Field(description="what to keep in mind, in a few words")
@@ -113,11 +117,6 @@ class ClaimRow(Row):
     def is_question(self) -> bool:
         """Whether it is a question of this project."""
         return not self.place
-
-    @property
-    def is_bleu(self) -> bool:
-        """Whether its difference is in BLEU."""
-        return "bleu" in self.measure
 
     @property
     def screen(self) -> tuple[str, ...]:
@@ -188,11 +187,11 @@ def claim_rows(papers: dict[str, Paper], experiments: Sequence[Results]) -> list
     folder, rows = experiments[0].folder, []
     for name, paper in papers.items():
         found = [outcomes_of(paper, claim, experiments) for claim in paper.claims]
-        firsts = [outcomes[0] if outcomes else None for outcomes in found]
-        verdicts = verdicts_of(paper.claims, firsts, shares_variance=paper.shares_variance)
+        judges = [next((one for one in outcomes if one.judges), None) for outcomes in found]
+        verdicts = verdicts_of(paper.claims, judges, shares_variance=paper.shares_variance)
         for verdict, outcomes in zip(verdicts, found, strict=True):
             if outcomes or not folder or verdict.claim.experiment == folder:
-                rows.append(_row(name, paper, verdict, outcomes[1:]))
+                rows.append(_row(name, paper, verdict, [one for one in outcomes if not one.judges]))
     return rows
 
 
@@ -262,12 +261,13 @@ def _row(name: str, paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -
         published=[round(one.gain, one.decimals) for one in gains],
         published_decimals=max((one.decimals for one in gains), default=2),
         experiment=claim.experiment,
+        is_bleu=claim.is_bleu,
         p=verdict.p,
         adjusted_p=verdict.adjusted_p,
         verdict=verdict.word,
         kind=verdict.obstacle.kind if verdict.obstacle else "",
         reason=verdict.obstacle.says if verdict.obstacle else "",
-        caveat=verdict.obstacle.short if verdict.obstacle else next(_caveats(verdict, outcome, others), ""),
+        caveat="; ".join(_caveats(verdict, others)),
         elsewhere=[_elsewhere(other) for other in others],
         **values,
     )
@@ -281,26 +281,39 @@ def _command(claim: Claim) -> str:
 
 def _elsewhere(outcome: Outcome) -> Elsewhere:
     settings, count = outcome.results.settings, len(outcome.differences)
-    interval = outcome.interval if count >= FEWEST else None
-    confound, fault = confound_of(outcome), fault_of(outcome)
-    old = fault if fault and fault.kind != "seeds" else None
+    low, high = (outcome.interval if count >= FEWEST else None) or (None, None)
     return Elsewhere(
         experiment=outcome.results.name,
         corpus=f"{settings.corpus.name} {settings.corpus.direction}",
         seeds=count,
         difference=outcome.gain,
-        low=interval[0] if interval else None,
-        high=interval[1] if interval else None,
+        low=low,
+        high=high,
         agrees=outcome.agrees,
-        caveat="; ".join([*([old.short] if old else []), *([confound.short] if confound else []), *_mixed(outcome)]),
+        caveat="; ".join(_doubts(outcome)),
     )
 
 
-def _caveats(verdict: Verdict, outcome: Outcome | None, others: Sequence[Outcome]) -> Iterator[str]:
-    """Yield what else may be the cause of a difference, what its seeds do not vary, and who disagrees."""
+def _doubts(outcome: Outcome) -> Iterator[str]:
+    """Yield why the numbers of a comparison do not answer its claim, and what else its seeds vary."""
+    confound, fault = confound_of(outcome), fault_of(outcome)
+    if fault and fault.kind != "seeds":
+        yield fault.short
+    if confound:
+        yield confound.short
+    yield from _processors(outcome)
+
+
+def _caveats(verdict: Verdict, others: Sequence[Outcome]) -> Iterator[str]:
+    """Yield what stands in the way of a verdict, other causes of a difference, and which text disagrees."""
+    outcome = verdict.outcome
+    if verdict.obstacle:
+        yield verdict.obstacle.short
     if outcome is None:
         return
-    yield from _mixed(outcome)
+    yield from _processors(outcome)
+    if verdict.obstacle and verdict.obstacle.kind != "seeds":
+        return
     settings, other = outcome.results.settings, outcome.other or outcome.side
     own, reference = (System(side.variant, outcome.results) for side in (outcome.side, other))
     if own.epochs and reference.epochs and (own.epochs[0] > reference.epochs[1] or own.epochs[1] < reference.epochs[0]):
@@ -310,10 +323,13 @@ def _caveats(verdict: Verdict, outcome: Outcome | None, others: Sequence[Outcome
     for elsewhere in others:
         interval = elsewhere.interval if len(elsewhere.differences) >= FEWEST else None
         differs = interval and (interval[0] > 0 or interval[1] < 0) and elsewhere.agrees is not outcome.agrees
-        if verdict.word != OPEN and differs and not confound_of(elsewhere) and not elsewhere.is_out_of_date:
+        if verdict.word != OPEN and differs and not any(_doubts(elsewhere)):
             yield f"not on {elsewhere.results.settings.corpus.name}"
 
 
-def _mixed(outcome: Outcome) -> list[str]:
-    seeds = outcome.mixed_seeds
-    return [f"seed {', '.join(map(str, seeds))}: two processors"] if seeds else []
+def _processors(outcome: Outcome) -> Iterator[str]:
+    """Yield a note if a difference is one of processors, too."""
+    seeds = outcome.results.mixed_seeds(outcome.trained)
+    if seeds:
+        which = "" if seeds == list(outcome.results.settings.seeds) else f"seed {', '.join(map(str, seeds))}: "
+        yield f"{which}two processors"

@@ -44,7 +44,7 @@ class PrimaryMeasure(Checked):
 
     @property
     def is_bleu(self) -> bool:
-        """Whether it is a BLEU score, of which ALIKE is a small difference."""
+        """Whether it is a kind of BLEU."""
         return all("bleu" in metric for metric, _, _ in self.members)
 
 
@@ -75,11 +75,6 @@ class Claim(Checked):
     smaller: tuple[str, ...] = ()  # a variant and those it is against, in experiments without the paper's systems
 
     @property
-    def is_question(self) -> bool:
-        """Whether it is our own question."""
-        return not (self.table or self.where)
-
-    @property
     def is_cost(self) -> bool:
         """Whether it is about a cost."""
         return self.measure is not None and self.measure.is_cost
@@ -90,10 +85,14 @@ class Claim(Checked):
         return self.where or self.table or ""
 
     @property
+    def is_bleu(self) -> bool:
+        """Whether it is about BLEU, which all metrics that experiments test are kinds of."""
+        return all(measure.is_bleu for measure in (self.measure, self.replica) if measure)
+
+    @property
     def alike(self) -> float | None:
-        """The largest difference between systems that are alike; None if the claim does not say, and BLEU does not."""
-        is_bleu = all(measure.is_bleu for measure in (self.measure, self.replica) if measure)
-        return self.margin or (ALIKE if is_bleu else None)
+        """The largest difference between systems that are alike; None if neither the claim nor BLEU says so."""
+        return self.margin or (ALIKE if self.is_bleu else None)
 
     def __post_init__(self) -> None:
         costs = {metric for measure in (self.measure, self.replica) if measure for metric, _, _ in measure.members}

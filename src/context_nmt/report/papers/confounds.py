@@ -1,6 +1,6 @@
 """What is known to be wrong with comparisons: the meaning of the keys in confounds.yaml."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache
@@ -18,63 +18,53 @@ SAME_RATE = 0.9  # the smallest ratio of peak rates that counts as the same; cur
 
 @dataclass(frozen=True, kw_only=True)
 class Confound(Checked):
-    """Comparisons whose numbers do not answer their claim; every key that is given must fit."""
+    """Comparisons whose numbers do not answer their claim; every key that is given must fit.
+
+    Names of systems and metrics are patterns such as `lexical_*`.
+    """
 
     short: str  # a few words
     says: str  # a sentence or two
-    kind: Literal["confounded", "ceiling", "text", "size"] = "confounded"
+    kind: Literal["confounded", "ceiling", "text"] = (
+        "confounded"  # ceiling: both are near the best; text: it is unlike the paper's
+    )
     corpora: tuple[str, ...] = ()  # of experiments
     experiments: tuple[str, ...] = ()  # their folders
     updates: int | None = None  # those of an experiment's recipe
-    metrics: tuple[str, ...] = ()  # patterns, one of which fits each metric that is compared
-    systems: tuple[str, ...] = ()  # one of them is compared
+    metrics: tuple[str, ...] = ()  # one of which fits each metric that is compared
+    systems: tuple[str, ...] = ()  # one of which is compared
     against: tuple[str, ...] = ()  # with one of these
     from_scratch: bool = False  # no system continues the training of another one
-    rates: bool = False  # two systems are trained with a cosine schedule, but with different peak rates
+    rates: bool = False  # the systems are trained with a cosine schedule, but with different peak rates
 
     def __post_init__(self) -> None:
-        require(not self.against or bool(self.systems), "against needs systems")
+        require(not self.against or bool(self.systems), f"against is {list(self.against)}, but systems is missing")
 
-    def fits(self, outcome: Outcome) -> bool:
-        """Return whether the comparison does not answer its claim."""
-        metrics = [measure.metric for measure in outcome.side.measures]
-        return (
-            self._is_about(outcome.results)
-            and (not self.metrics or all(_matches(metric, self.metrics) for metric in metrics))
-            and (not self.systems or not {*outcome.systems}.isdisjoint(self.systems))
-            and (not self.against or not {*outcome.systems}.isdisjoint(self.against))
-            and (not self.from_scratch or not _continue_others(outcome.results, outcome.systems))
-            and (not self.rates or _differ_in_rate(outcome.results, outcome.systems))
-        )
-
-    def concerns(self, results: Results) -> bool:
-        """Return whether the experiment has results that it may fit."""
-        compared = ((name, results.settings.variants[name].baseline) for name in results.models)
-        return (
-            self._is_about(results)
-            and (not self.systems or not results.scored.isdisjoint(self.systems))
-            and (not self.rates or any(_differ_in_rate(results, [name, other]) for name, other in compared if other))
-        )
-
-    def _is_about(self, results: Results) -> bool:
+    def fits(self, results: Results, variants: Collection[str], metrics: Collection[str]) -> bool:
+        """Return whether a comparison of variants of an experiment, on some metrics, does not answer its claim."""
         settings = results.settings
         return (
             (not self.corpora or settings.corpus.name in self.corpora)
             and (not self.experiments or results.folder in self.experiments)
             and self.updates in (None, settings.training.maximum_updates)
+            and (not self.metrics or all(_any_fits([metric], self.metrics) for metric in metrics))
+            and (not self.systems or _any_fits(variants, self.systems))
+            and (not self.against or _any_fits(variants, self.against))
+            and (not self.from_scratch or not _continue_others(results, variants))
+            and (not self.rates or _differ_in_rate(results, variants))
         )
 
 
-def _matches(metric: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatch(metric, pattern) for pattern in patterns)
+def _any_fits(names: Collection[str], patterns: Sequence[str]) -> bool:
+    return any(fnmatch(name, pattern) for name in names for pattern in patterns)
 
 
-def _continue_others(results: Results, variants: Sequence[str]) -> bool:
+def _continue_others(results: Results, variants: Collection[str]) -> bool:
     train = results.settings.train
     return not {*variants}.isdisjoint((*train.document, *train.continued))
 
 
-def _differ_in_rate(results: Results, variants: Sequence[str]) -> bool:
+def _differ_in_rate(results: Results, variants: Collection[str]) -> bool:
     """Return whether variants were trained with a cosine schedule and peak rates that differ, as curves show."""
     kinds = {results.settings.recipe(name).training.schedule.kind for name in variants}
     curves = [curve for name in variants for curve in results.curves.get(name, ()) if "learning_rate" in curve]
@@ -92,4 +82,17 @@ def read_confounds() -> list[Confound]:
 
 def confound_of(outcome: Outcome) -> Confound | None:
     """Return the first entry of confounds.yaml that fits a comparison."""
-    return next((confound for confound in read_confounds() if confound.fits(outcome)), None)
+    metrics = {measure.metric for measure in outcome.side.measures}
+    found = (one for one in read_confounds() if one.fits(outcome.results, outcome.systems, metrics))
+    return next(found, None)
+
+
+def confounds_of(results: Results, metrics: Collection[str]) -> list[Confound]:
+    """Return the entries that fit a system's difference from its baseline, in one of the metrics."""
+    pairs = [(name, results.settings.variants[name].baseline) for name in results.models if name in results.scored]
+    compared = [(name, baseline) for name, baseline in pairs if baseline in results.scored]
+    return [
+        confound
+        for confound in read_confounds()
+        if any(confound.fits(results, pair, [metric]) for pair in compared for metric in metrics)
+    ]

@@ -102,11 +102,16 @@ class Outcome:
         )
 
     @property
+    def trained(self) -> set[str]:
+        """The variants whose results count: those that are compared and, for gains, their baselines."""
+        variants = self.results.settings.variants
+        baselines = {variants[name].baseline for name in self.systems} if self.claim.gains else set()
+        return {*self.systems, *filter(None, baselines)}
+
+    @property
     def is_out_of_date(self) -> bool:
         """Whether one of its systems has results from earlier code, settings or text."""
-        variants = self.results.settings.variants
-        baselines = [variants[name].baseline for name in self.systems] if self.claim.gains else []
-        return not {*self.systems, *baselines}.isdisjoint(self.results.out_of_date)
+        return not self.trained.isdisjoint(self.results.out_of_date)
 
     @cached_property
     def differences(self) -> tuple[float, ...]:
@@ -142,13 +147,6 @@ class Outcome:
     def interval(self) -> tuple[float, float] | None:
         """Its 95% interval over seeds; None with one seed, or if all seeds have the same difference."""
         return Sample(self.differences).interval()
-
-    @property
-    def mixed_seeds(self) -> list[int]:
-        """The seeds with which the compared runs were trained on different processors."""
-        results, seeds = self.results, self.results.settings.seeds
-        found = {seed: {results.processors.get((name, seed), "") for name in self.systems} - {""} for seed in seeds}
-        return [seed for seed, processors in found.items() if len(processors) > 1]
 
     @property
     def agrees(self) -> bool | None:

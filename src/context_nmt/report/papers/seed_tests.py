@@ -1,8 +1,8 @@
 """Test the mean of differences over training seeds: the system is fixed, the seed is random.
 
-With few seeds, a variance is known badly. That of a comparison is therefore drawn towards those of the other
-comparisons of its experiment: an empirical Bayes estimate (Smyth 2004; limma's squeezeVar), so that a t test has more
-degrees of freedom. What the others say counts at most as much as the comparison's own seeds.
+With few seeds, a variance is known badly. That of a comparison is therefore drawn towards those of the systems of its
+experiment: an empirical Bayes estimate (Smyth 2004; limma's squeezeVar), so that a t test has more degrees of freedom.
+What they say counts at most as much as the comparison's own seeds.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from scipy.optimize import brentq
 from scipy.special import polygamma, psi
 from scipy.stats import t as student
 
-FEWEST_TO_SHARE = 3  # comparisons whose variances say what another's is likely to be
+FEWEST_TO_SHARE = 5  # variances that say what another one is likely to be
 
 
 @dataclass(frozen=True)
 class Prior:
-    """What the other comparisons of an experiment say about a variance."""
+    """What is known of a variance before its own sample."""
 
     variance: float
     freedom: float  # as many degrees of freedom as it counts for

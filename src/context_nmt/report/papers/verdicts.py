@@ -1,8 +1,8 @@
 """Judge the claims of a paper by their differences over seeds, corrected for the number of tests that were made."""
 
-from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import NamedTuple
 
 from scipy.stats import false_discovery_control
@@ -39,12 +39,12 @@ class Verdict:
     """What the experiment that judges a claim says about it."""
 
     claim: Claim
-    outcome: Outcome | None  # there or, if it has not run there, elsewhere; None if no experiment has the systems
+    outcome: Outcome | None  # there, with the hardest of the others first; None if it has not run
     word: str  # one of WORDS
     obstacle: Obstacle | None = None
-    samples: tuple[Sample, ...] = ()  # one for each of the others: the differences that were tested
+    samples: tuple[Sample, ...] = ()  # the differences that were tested, from each of the others
     p: float | None = None  # of its own test, on the side that the differences are on
-    adjusted_p: float | None = None  # for all tests of the paper's claims of its kind, primary or secondary
+    adjusted_p: float | None = None  # for all tests of its family: the paper's primary claims, or all others
     supports: bool | None = None  # whether p is that for the claim
 
     @property
@@ -58,29 +58,44 @@ class Verdict:
 def verdicts_of(
     claims: Sequence[Claim], outcomes: Sequence[Outcome | None], *, shares_variance: bool = True
 ) -> list[Verdict]:
-    """Judge the claims of one paper, each by its outcome.
+    """Judge the claims of one paper, each by its outcome in the experiment that judges it.
 
     Primary claims share Holm's correction, the others Benjamini and Hochberg's. Unless `shares_variance` is False, the
     variances of an experiment's comparisons on one measure say what each of them is likely to be.
     """
-    obstacles = [obstacle_of(claim, outcome) for claim, outcome in zip(claims, outcomes, strict=True)]
-    tested = [outcome for outcome, obstacle in zip(outcomes, obstacles, strict=True) if outcome and not obstacle]
-    priors = _priors(tested) if shares_variance else {}
     verdicts = [
-        Verdict(claim, outcome, OPEN if obstacle and obstacle.kind == "seeds" else NOT_TESTABLE, obstacle)
-        if outcome is None or obstacle
-        else _tested(claim, outcome, priors.get(_pool(outcome)))
-        for claim, outcome, obstacle in zip(claims, outcomes, obstacles, strict=True)
+        _verdict(claim, outcome, shares_variance=shares_variance)
+        for claim, outcome in zip(claims, outcomes, strict=True)
     ]
     for primary in (True, False):
-        family = [n for n, one in enumerate(verdicts) if one.p is not None and one.claim.primary == primary]
-        if family:
-            p = [verdicts[n].p or 0.0 for n in family]
-            corrected = holm(p) if primary else false_discovery_control(p).tolist()
-            for number, adjusted in zip(family, corrected, strict=True):
-                one = replace(verdicts[number], adjusted_p=adjusted)
-                verdicts[number] = replace(one, word=_word(one))
+        family = {n: one.p for n, one in enumerate(verdicts) if one.p is not None and one.claim.primary == primary}
+        p_values = list(family.values())
+        corrected = holm(p_values) if primary or not p_values else false_discovery_control(p_values).tolist()
+        for (number, p), adjusted_p in zip(family.items(), corrected, strict=True):
+            word = _word(verdicts[number], p, adjusted_p)
+            verdicts[number] = replace(verdicts[number], word=word, adjusted_p=adjusted_p)
     return verdicts
+
+
+def _verdict(claim: Claim, outcome: Outcome | None, *, shares_variance: bool) -> Verdict:
+    """Test a claim; its word is that of an open one until p is corrected."""
+    obstacle = obstacle_of(claim, outcome)
+    if outcome is None or obstacle:
+        word = OPEN if obstacle and obstacle.kind == "seeds" else NOT_TESTABLE
+        return Verdict(claim, outcome, word, obstacle)
+    prior = _prior(outcome) if shares_variance else None
+    samples = [Sample(differences, prior) for differences in outcome.all_differences]
+    if not all(sample.variance for sample in samples):
+        reason = Obstacle("seeds", "seeds do not vary", "all seeds have the same difference, so there is no test")
+        return Verdict(claim, outcome, OPEN, reason)
+    # with what is known of variances, another system may be the hardest
+    rivals = samples[: max(1, len(outcome.others))]
+    order = sorted(range(len(rivals)), key=lambda number: -p_values(claim, [rivals[number]])[0])
+    if outcome.others:
+        outcome = replace(outcome, others=tuple(outcome.others[number] for number in order))
+    samples = [*(rivals[number] for number in order), *samples[len(rivals) :]]
+    claimed, other = p_values(claim, samples)
+    return Verdict(claim, outcome, OPEN, samples=tuple(samples), p=min(claimed, other), supports=claimed < other)
 
 
 def obstacle_of(claim: Claim, outcome: Outcome | None) -> Obstacle | None:
@@ -90,8 +105,6 @@ def obstacle_of(claim: Claim, outcome: Outcome | None) -> Obstacle | None:
         return Obstacle("not run", "has not been run", f"has not been run: `{command}`")
     if claim.is_cost:
         return Obstacle("cost", "cost: measured once", "costs are measured once, not per seed")
-    if not outcome.judges:
-        return Obstacle("not run", "has not been run", f"to be judged in {claim.experiment}, which has not been run")
     if confound := confound_of(outcome):
         return Obstacle(confound.kind, confound.short, confound.says)
     return fault_of(outcome)
@@ -102,50 +115,37 @@ def fault_of(outcome: Outcome) -> Obstacle | None:
     if outcome.is_out_of_date:
         return Obstacle("old", "out of date", "out of date: its code, settings or text have changed since then")
     if outcome.missing:
-        missing = ", ".join(outcome.missing)
-        return Obstacle("not run", "some systems not run", f"not compared with {missing}")
+        return Obstacle("not run", "some systems not run", f"not compared with {', '.join(outcome.missing)}")
     if not outcome.is_comparable:
         return Obstacle("signatures", "scored differently", "scores computed differently")
     count = len(outcome.differences)
     return Obstacle("seeds", "too few seeds", f"too few seeds: {count} of {SEEDS}") if count < SEEDS else None
 
 
-def _pool(outcome: Outcome) -> Hashable:
-    """Return what comparisons have in common that share what is known of their variance."""
-    others = tuple((other.measures, other.over_baseline) for other in outcome.others)
-    return outcome.results.folder, outcome.side.measures, outcome.side.over_baseline, others[:1]
+def _prior(outcome: Outcome) -> Prior | None:
+    """Return what the differences of an experiment's systems from their baselines say of a variance, on its measure."""
+    results, measures = outcome.results, outcome.side.measures
+    if outcome.side.over_baseline or any(other.measures != measures for other in outcome.others):
+        return None
+    variances = []
+    for variant in results.models:
+        baseline = results.settings.variants[variant].baseline
+        pairs = [(results.by_seed(variant, one), results.by_seed(str(baseline), one)) for one in measures]
+        known = [(own, reference) for own, reference in pairs if own and reference]
+        if len(known) == len(measures):
+            differences = [
+                tuple(value - other for value, other in zip(own, reference, strict=True)) for own, reference in known
+            ]
+            variances.append(Sample(tuple(map(fmean, zip(*differences, strict=True)))).variance)
+    return prior_of(variances, len(outcome.differences) - 1)
 
 
-def _priors(outcomes: Sequence[Outcome]) -> dict[Hashable, Prior | None]:
-    """Return, by pool, what the differing comparisons of the claims say about a variance."""
-    pools: dict[Hashable, dict[Hashable, Sample]] = defaultdict(dict)
-    for outcome in outcomes:
-        for pair, differences in zip(outcome.pairs, outcome.all_differences, strict=True):
-            pools[_pool(outcome)][frozenset(pair)] = Sample(differences)
-    return {pool: _prior(list(samples.values())) for pool, samples in pools.items()}
-
-
-def _prior(samples: Sequence[Sample]) -> Prior | None:
-    return prior_of([sample.variance for sample in samples], len(samples[0].differences) - 1)
-
-
-def _tested(claim: Claim, outcome: Outcome, prior: Prior | None) -> Verdict:
-    samples = tuple(Sample(differences, prior) for differences in outcome.all_differences)
-    if not all(sample.error for sample in samples):
-        reason = Obstacle("seeds", "seeds do not vary", "all seeds have the same difference, so there is no test")
-        return Verdict(claim, outcome, OPEN, reason)
-    claimed, other = p_values(claim, samples)
-    return Verdict(claim, outcome, OPEN, samples=samples, p=min(claimed, other), supports=claimed < other)
-
-
-def _word(verdict: Verdict) -> str:
+def _word(verdict: Verdict, p: float, adjusted_p: float) -> str:
     """Return the verdict of a test; the first rule that holds decides."""
-    p, adjusted_p = verdict.p or 0.0, verdict.adjusted_p or 0.0
     if adjusted_p < SIGNIFICANT:
         return SUPPORTED if verdict.supports else AGAINST
     if p < SIGNIFICANT:
         return LEANING if verdict.supports else LEANING_AGAINST
-    is_bleu = all("bleu" in measure.metric for measure in verdict.outcome.side.measures) if verdict.outcome else False
-    if is_bleu and all(max(one.p_above(-ALIKE), one.p_below(ALIKE)) < SIGNIFICANT for one in verdict.samples):
-        return ALIKE_SYSTEMS
-    return OPEN
+    is_directed = verdict.claim.direction in ("higher", "lower")
+    is_within = all(max(one.p_above(-ALIKE), one.p_below(ALIKE)) < SIGNIFICANT for one in verdict.samples)
+    return ALIKE_SYSTEMS if verdict.claim.is_bleu and is_directed and is_within else OPEN

@@ -29,7 +29,7 @@ MARKS: dict[str, dict[str, Any]] = {
     ALIKE_SYSTEMS: {"color": BLUE, "marker": "|", "markersize": 9},
     LEANING_AGAINST: {"color": RED, "marker": "X", "markerfacecolor": "white"},
     AGAINST: {"color": RED, "marker": "X"},
-    OPEN: {"color": "0.35", "marker": "s", "markerfacecolor": "white"},
+    OPEN: {"color": "black", "marker": "s", "markerfacecolor": "white"},
     NOT_TESTABLE: {"color": "0.6", "marker": ".", "markersize": 5, "linewidth": 0.8},
 }
 BARS: dict[str, Any] = {"linestyle": "none", "capsize": 2, "linewidth": 1.4}
