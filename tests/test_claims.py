@@ -158,9 +158,9 @@ def test_the_prior_of_variances_is_limma_s():
     for freedom, golden in ((40, (0.1625641757, 2.360511362)), (4, (0.2509286512, 3.733515661))):
         prior = prior_of(variances, freedom)
         assert (prior.variance, prior.freedom) == pytest.approx(golden, rel=1e-8)
-    equal = prior_of((0.3, 0.31, 0.29, 0.3), 4)  # limma has infinitely many degrees of freedom
+    equal = prior_of((0.3, 0.31, 0.29, 0.3, 0.3), 4)  # limma has infinitely many degrees of freedom
     assert (equal.variance, equal.freedom) == (pytest.approx(0.3), 4)
-    assert prior_of((0.3, 0.31, 0.0, 0.0), 4) is None  # two alone say too little
+    assert prior_of((0.3, 0.31, 0.29, 0.3, 0.0), 4) is None  # so few say too little
 
 
 def test_a_variance_is_drawn_towards_those_of_the_experiment_s_systems(first, monkeypatch):

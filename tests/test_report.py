@@ -137,7 +137,7 @@ def test_every_entry_is_on_both_pages_with_every_row_and_has_its_files(root):
 
 def test_report_md_has_the_pictures_of_headlines_and_report_html_all(root):
     shown = re.findall(r"\]\(figures/(.*?)\)", (root.reports / "report.md").read_text(encoding="utf-8"))
-    assert {"headlines.svg", "costs.svg", "dual_contextual-table-1.svg", "lexical_shortcuts-table-1.svg"} <= set(shown)
+    assert {"costs.svg", "dual_contextual-table-1.svg", "lexical_shortcuts-table-1.svg"} <= set(shown)
     assert {path.name for path in (root.reports / "figures").iterdir()} == set(shown)
     assert len(parsed(root).findall(".//img")) > len(shown)
 

@@ -31,6 +31,7 @@ from context_nmt.report.cells import DASH
 from context_nmt.report.overview import print_results
 from context_nmt.report.pages.analyses import analyses_page as inside_page
 from context_nmt.report.pages.results import BEST, results_page
+from context_nmt.report.papers.claim_rows import read_claims
 from context_nmt.report.writing import write_readme, write_tables
 from context_nmt.results.estimates import t_interval
 from context_nmt.results.evaluation import evaluate_variant
@@ -291,7 +292,7 @@ def test_a_difference_needs_equal_signatures_and_its_p_a_test_with_every_seed(tm
 
 @pytest.mark.parametrize("metric", ["sacrebleu", *(f"bleu_{name}" for name in TOKENS)])
 def test_the_tested_metric_has_the_mark_and_no_other(tmp_path, metric):
-    settings = {"metric": metric, "resamples": 25, "seed": 1}
+    settings = {"metric": metric, "resamples": 50, "seed": 1}
     variants = {name: PARAMETERS["variants"][name] for name in ("transformer", "gauss")}
     changes = {"variants": variants, "train": {"bitext": list(variants)}, "significance": settings, "seeds": [1]}
     experiment = evaluate_all(make_experiment(tmp_path, **changes))
@@ -304,7 +305,7 @@ def test_the_tested_metric_has_the_mark_and_no_other(tmp_path, metric):
     text = text_of_tokens(evaluated.settings) if tokenized else "raw"
     expected = compare(lines, baseline, references, SignificanceSettings(**settings), text=text)
     found = read_flat(experiment.scores("gauss-1"))["test"]
-    assert [found[f"p_{test}_{metric}"]["score"] for test in TESTS] == [expected[test]["p"] or 1 / 25 for test in TESTS]
+    assert [found[f"p_{test}_{metric}"]["score"] for test in TESTS] == [expected[test]["p"] or 2 / 50 for test in TESTS]
     assert found[metric] == {
         "score": expected["system"],
         "signature": expected["signature"].removesuffix("|text:raw"),
@@ -325,11 +326,11 @@ def test_seeds_that_disagree_on_who_is_better_get_no_mark(tmp_path):
 
 def test_a_bootstrap_that_never_loses_is_as_small_as_its_resamples_allow(tmp_path):
     variants = PARAMETERS["variants"] | {"gauss": {"baseline": "transformer"}}
-    settings = {"metric": "sacrebleu", "resamples": 25, "seed": 1}
+    settings = {"metric": "sacrebleu", "resamples": 50, "seed": 1}
     experiment = evaluate_all(make_experiment(tmp_path, variants=variants, significance=settings, seeds=[1]))
     results = read_results(experiment)
     gain = results.estimate("gauss", Measure("dev", "sacrebleu")).gain
-    assert (gain.p, gain.interval) == (1 / 25, None)
+    assert (gain.p, gain.interval) == (2 / 50, None)
     scores, tested = tables(results_page(results), "dev")
     assert scores["gauss"]["sacrebleu"].endswith(" †)")
     assert "±" not in scores["gauss"]["sacrebleu"]
@@ -374,7 +375,7 @@ def test_markdown_shows_what_a_reader_needs(experiment):
 def test_a_readme_with_marks_has_the_main_table_and_nothing_else_changes(experiment, results):
     readme = experiment.folder / "README.md"
     readme.write_text("before\n<!-- results -->\nold\n<!-- /results -->\nafter\n", encoding="utf-8")
-    write_readme(readme, [results])
+    write_readme(readme, [results], [])
     before, _, rest = readme.read_text(encoding="utf-8").partition("<!-- results -->\n")
     block, _, after = rest.partition("<!-- /results -->\n")
     assert (before, after) == ("before\n", "after\n")
@@ -384,10 +385,10 @@ def test_a_readme_with_marks_has_the_main_table_and_nothing_else_changes(experim
     assert "95% interval" in block
     assert "`nrefs:1|" in block
     readme.write_text("no marks\n<!-- results -->\n", encoding="utf-8")
-    write_readme(readme, [results])
+    write_readme(readme, [results], [])
     assert readme.read_text(encoding="utf-8") == "no marks\n<!-- results -->\n"
     readme.unlink()
-    write_readme(readme, [results])
+    write_readme(readme, [results], [])
     assert not readme.exists()
 
 
@@ -405,10 +406,10 @@ def test_the_readme_has_the_same_systems_with_the_most_seeds(tmp_path):
     readme = tmp_path / "README.md"
     for experiments, seeds in ((found, "seeds 1, 2"), (found[:3], "seed 1")):
         readme.write_text("<!-- results -->\n<!-- /results -->\n", encoding="utf-8")
-        write_readme(readme, experiments)
+        write_readme(readme, experiments, [])
         assert f", {seeds};" in readme.read_text(encoding="utf-8")
     stale = replace(found[3], out_of_date=("gauss",))
-    write_readme(readme, [found[0], stale])
+    write_readme(readme, [found[0], stale], [])
     assert ", seed 1;" in readme.read_text(encoding="utf-8")
 
 
@@ -420,7 +421,7 @@ def test_the_readme_can_be_written_while_a_new_system_has_not_run(tmp_path, resu
     readme = tmp_path / "README.md"
     for experiments, is_named in (([without], True), ([without, results], False)):
         readme.write_text("<!-- results -->\n<!-- /results -->\n", encoding="utf-8")
-        write_readme(readme, experiments)
+        write_readme(readme, experiments, [])
         assert ("| Newcomer |" in readme.read_text(encoding="utf-8")) is is_named
 
 
@@ -429,7 +430,8 @@ def test_the_table_of_the_project_s_readme_is_that_of_its_results(tmp_path):
     readme = ROOT / "README.md"
     copy = tmp_path / "README.md"
     copy.write_bytes(readme.read_bytes())
-    write_readme(copy, read_all(Experiment(ROOT)))
+    experiment = Experiment(ROOT)
+    write_readme(copy, read_all(experiment), read_claims(experiment))
     assert copy.read_bytes() == readme.read_bytes()
 
 

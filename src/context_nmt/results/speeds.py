@@ -55,7 +55,7 @@ def architecture(model: dict[str, Any]) -> dict[str, Any]:
 
 def _as_text(slot: str, layer: dict[str, Any]) -> str:
     """Return a filling as JSON, with what a setting that is null means in its slot."""
-    meaning = MEANING_OF_NULL.get((slot, layer["mechanism"]), {})
+    meaning = MEANING_OF_NULL.get((slot, layer.get("mechanism", "")), {})
     settings = {key: meaning.get(key) if value is None else value for key, value in layer.items()}
     return json.dumps(settings, sort_keys=True)
 
