@@ -163,21 +163,22 @@ def test_the_prior_of_variances_is_limma_s():
     assert prior_of((0.3, 0.31, 0.29, 0.3, 0.0), 4) is None  # so few say too little
 
 
-def test_a_variance_is_drawn_towards_those_of_the_experiment_s_systems(first, monkeypatch):
+def test_a_variance_is_drawn_towards_those_between_systems_that_are_trained_alike(first, monkeypatch):
     monkeypatch.setattr(seed_tests, "FEWEST_TO_SHARE", 3)
-    noisy = {"lexical_shortcuts_fusion": (1.1, -0.8, 0.2, -1.0, 0.6), "han_joint": (0.7, -1.2, 0.9, 0.1, -0.4)}
+    noisy = {"lexical_shortcuts_fusion": (1.1, -0.8, 0.2, -1.0, 0.6)}
     results = five_seeds(first, dual_context_encoder=(0.7, 0.1, 0.5, 0.15, 0.4), **noisy)
-    names = ("dual_context_encoder", *noisy)
-    claims = [replace(OPENS, says=name, variant=name, against=("transformer",)) for name in names]
-    assert words(results, *claims) == ["open"] * 3  # so small a spread is luck
-    assert words(results, *claims, shares_variance=False) == ["leaning", "open", "open"]
-    shared = judged(results, *claims)[0]
-    assert shared.samples[0].freedom > 4
-    assert words(results, claims[0]) == ["open"]  # whichever claims there are
+    assert words(results, OPENS, shares_variance=False) == ["supported"]
+    assert words(results, OPENS) == ["open"]  # so small a spread is luck
+    (verdict,) = judged(results, OPENS)
+    assert verdict.samples[0].freedom > 4
     still = five_seeds(first, dual_context_encoder=(1.0,) * 5, **noisy)
-    assert words(still, claims[0]) == ["open"]  # a prior alone is no test
+    assert words(still, OPENS) == ["open"]  # a prior alone is no test
+    train = replace(
+        first.settings.train, bitext=("transformer", "dual_context_encoder"), document=("han_joint", *noisy)
+    )
+    assert words(changed(results, train=train), OPENS) == ["supported"]
     monkeypatch.setattr(seed_tests, "FEWEST_TO_SHARE", 4)
-    assert words(results, claims[0]) == ["supported"]
+    assert words(results, OPENS) == ["supported"]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))

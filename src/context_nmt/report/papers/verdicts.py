@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
+from operator import sub
 from statistics import fmean
 from typing import NamedTuple
 
@@ -61,7 +63,7 @@ def verdicts_of(
     """Judge the claims of one paper, each by its outcome in the experiment that judges it.
 
     Primary claims share Holm's correction, the others Benjamini and Hochberg's. Unless `shares_variance` is False, the
-    variances of an experiment's comparisons on one measure say what each of them is likely to be.
+    variances between an experiment's systems say what the variance of a comparison is likely to be.
     """
     verdicts = [
         _verdict(claim, outcome, shares_variance=shares_variance)
@@ -123,21 +125,16 @@ def fault_of(outcome: Outcome) -> Obstacle | None:
 
 
 def _prior(outcome: Outcome) -> Prior | None:
-    """Return what the differences of an experiment's systems from their baselines say of a variance, on its measure."""
-    results, measures = outcome.results, outcome.side.measures
-    if outcome.side.over_baseline or any(other.measures != measures for other in outcome.others):
+    """Return what an experiment's systems say of the variance of a difference: all pairs that are trained alike."""
+    results, measures, train = outcome.results, outcome.side.measures, outcome.results.settings.train
+    if outcome.side.over_baseline or not outcome.others or any(one.measures != measures for one in outcome.others):
         return None
-    variances = []
-    for variant in results.models:
-        baseline = results.settings.variants[variant].baseline
-        pairs = [(results.by_seed(variant, one), results.by_seed(str(baseline), one)) for one in measures]
-        known = [(own, reference) for own, reference in pairs if own and reference]
-        if len(known) == len(measures):
-            differences = [
-                tuple(value - other for value, other in zip(own, reference, strict=True)) for own, reference in known
-            ]
-            variances.append(Sample(tuple(map(fmean, zip(*differences, strict=True)))).variance)
-    return prior_of(variances, len(outcome.differences) - 1)
+    groups = (train.bitext, train.distilled, train.document, train.continued)
+    group = next((group for group in groups if {*outcome.systems} <= {*group}), ())
+    found = [[results.by_seed(name, measure) for measure in measures] for name in group if name in results.models]
+    values = [[fmean(seed) for seed in zip(*numbers, strict=True)] for numbers in found if all(numbers)]
+    samples = [Sample(tuple(map(sub, one, other))) for one, other in combinations(values, 2)]
+    return prior_of([sample.variance for sample in samples], len(outcome.differences) - 1)
 
 
 def _word(verdict: Verdict, p: float, adjusted_p: float) -> str:
