@@ -29,7 +29,7 @@ from context_nmt.report.papers.claim_rows import (
     write_claims,
 )
 from context_nmt.report.papers.claims import Claim, PrimaryMeasure
-from context_nmt.report.papers.confounds import Confound, confounds_of, read_confounds
+from context_nmt.report.papers.confounds import Confound, confounds_of, is_answer, read_confounds, unmarked
 from context_nmt.report.papers.judging import outcomes_of
 from context_nmt.report.papers.published import read_papers
 from context_nmt.report.papers.seed_tests import Sample, holm, prior_of
@@ -500,3 +500,22 @@ def test_tokens_are_compared_with_the_system_whose_number_is_shown(first):
         (row,) = rows_of_claims([results], replace(OPENS, against=against, direction=direction))
         remarks[row.others[0]] = "the training tokens" in row.caveat
     assert remarks == {"transformer": False, "lexical_shortcuts_fusion": True}
+
+
+def test_a_difference_that_answers_no_claim_has_no_mark(monkeypatch, first):
+    measure = Measure("test", "sacrebleu")
+    assert unmarked(first, "dual_context_encoder", measure) == first.estimate("dual_context_encoder", measure)
+    assert first.estimate("dual_context_encoder", measure).gain.p is not None
+    with_confounds(monkeypatch, {"systems": ("dual_*",)})
+    found = unmarked(first, "dual_context_encoder", measure)
+    assert (found.mean, found.gain.p) == (first.estimate("dual_context_encoder", measure).mean, None)
+    assert not is_answer(first, "dual_context_encoder", measure)
+
+
+def test_a_note_on_a_claim_and_old_numbers_are_caveats(monkeypatch, first):
+    results = five_seeds(first, dual_context_encoder=CLEAR)
+    (row,) = rows_of_claims([results], replace(OPENS, note="by design"))
+    assert row.caveat == "by design"
+    with_confounds(monkeypatch, {})
+    (row,) = rows_of_claims([replace(results, out_of_date=("transformer",))], OPENS)
+    assert row.caveat == "a fault; out of date"

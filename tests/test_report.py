@@ -568,4 +568,4 @@ def test_results_pages_say_which_numbers_answer_no_claim(root, monkeypatch):
     assert about_confounds(results, []) == ""
     monkeypatch.setattr(confounds, "read_confounds", list)
     mixed = replace(results, processors={("transformer", 1): "EPYC", ("dual_context_encoder", 1): "Xeon"})
-    assert "another kind of processor than the baseline, with some seeds: Both & <more>." in about_confounds(mixed, [])
+    assert "- two processors: some seeds of Both & <more> and the baseline" in about_confounds(mixed, [])

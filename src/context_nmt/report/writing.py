@@ -48,6 +48,10 @@ MARKS = (
     " run; the command that would fill it is below the table, where SYSTEM is a name in brackets. An empty cell has no"
     " published number, or the system can have none. “Cited” systems are those of other papers."
 )
+PILOT = (
+    "The primary claims were chosen after these seeds had been seen, so the verdicts are a pilot's. “Cannot be"
+    " tested here” says nothing about a paper: the runs do not answer the claim, or there are none."
+)
 DECIDED = (SUPPORTED, ALIKE_SYSTEMS, AGAINST)
 
 
@@ -197,9 +201,10 @@ def _scope(experiments: Sequence[Results]) -> str:
         return ""
     sizes = [results.models[name]["parameters"] / 1e6 for results, name in models]
     corpora = dict.fromkeys(results.settings.corpus.name for results, _ in models)
+    names = [f"{name} (generated text)" if name.startswith("miniature") else name for name in corpora]
     return (
         f"What these runs are: models of {min(sizes):.1f} to {max(sizes):.1f} million parameters on"
-        f" {', '.join(corpora)}, not the papers' models and text. They can show the direction of a difference, not its"
+        f" {', '.join(names)}, not the papers' models and text. They can show the direction of a difference, not its"
         " published size."
     )
 
@@ -210,20 +215,29 @@ def _decided(rows: Sequence[ClaimRow]) -> str:
     found: dict[str, list[str]] = {}
     for row in primary:
         if row.verdict in DECIDED:
-            found.setdefault(row.verdict, []).append(f"“{row.says}” ({row.paper})")
+            asked = ", our question" if row.is_question else ""
+            found.setdefault(row.verdict, []).append(f"“{row.says}” ({row.paper}{asked})")
     others = counts_of([row for row in primary if row.verdict not in DECIDED])
     parts = [*(f"{verdict}: {', '.join(claims)}" for verdict, claims in found.items()), *others]
-    return f"Of {len(primary)} claims that the papers stand on: {'; '.join(parts)}." if primary else ""
+    return f"{_number(primary)} that the papers stand on: {'; '.join(parts)}." if primary else ""
+
+
+def _number(rows: Sequence[ClaimRow]) -> str:
+    """Return how many claims and questions of ours there are."""
+    questions = sum(row.is_question for row in rows)
+    claims = f"{len(rows) - questions} claims"
+    return f"{claims} and {questions} question{'s' if questions > 1 else ''} of ours" if questions else claims
 
 
 def _summary(rows: Sequence[ClaimRow]) -> str:
     """Return how many claims have each verdict; empty without any."""
     families = {name: [row for row in rows if row.family == name] for name in ("primary", "secondary")}
-    return " ".join(
-        f"{len(of_family)} {name} claims: {'; '.join(counts_of(of_family))}."
+    counts = [
+        f"{name.capitalize()}: {_number(of_family)}: {'; '.join(counts_of(of_family))}."
         for name, of_family in families.items()
         if of_family
-    )
+    ]
+    return " ".join([*counts, PILOT]) if counts else ""
 
 
 def _facts(experiments: list[Results]) -> list[str]:

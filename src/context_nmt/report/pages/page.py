@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import Cell, estimate_cell
 from context_nmt.report.grid import Grid
-from context_nmt.report.papers.confounds import confounds_of
+from context_nmt.report.papers.confounds import confounds_of, unmarked
 from context_nmt.results.table import RESCORED, Results
 
 
@@ -56,15 +56,14 @@ def about_old(results: Results) -> str:
 
 def about_confounds(results: Results, metrics: Collection[str]) -> str:
     """Return a list of what is wrong with differences from baselines in some metrics; empty if nothing is known."""
-    lines = [
-        f"- Cannot be tested here: {confound.kind}, {confound.short}. {confound.says}"
-        for confound in confounds_of(results, metrics)
-    ]
+    lines = [f"- {confound.kind}, {confound.short}: {confound.says}" for confound in confounds_of(results, metrics)]
     pairs = [(name, results.settings.variants[name].baseline) for name in results.models if name in results.scored]
     mixed = [results.label(name) for name, baseline in pairs if baseline and results.mixed_seeds((name, baseline))]
     if mixed:
-        lines.append(f"- Trained on another kind of processor than the baseline, with some seeds: {', '.join(mixed)}.")
-    return "\n".join(["What differences from baselines do not answer:", "", *lines]) if lines else ""
+        lines.append(
+            f"- two processors: some seeds of {', '.join(mixed)} and the baseline were trained on different ones."
+        )
+    return "\n".join(["Cannot be tested here:", "", *lines]) if lines else ""
 
 
 def introduction(results: Results, text: str, metrics: Collection[str]) -> str:
@@ -84,7 +83,7 @@ def rows_of(
     return [
         (
             results.label(variant),
-            [estimate_cell(results.estimate(variant, measure), decimals) for measure in measures],
+            [estimate_cell(unmarked(results, variant, measure), decimals) for measure in measures],
         )
         for variant in variants
     ]

@@ -7,6 +7,7 @@ from context_nmt.measures.rows import BOUND, TEXT, Measure
 from context_nmt.report.cells import NOTHING, TIMES, Cell, estimate_cell, gain_cells, value_cell
 from context_nmt.report.grid import Grid, grid_of
 from context_nmt.report.pages.page import Page, Section, about_confounds, about_old, heading, introduction, rows_of
+from context_nmt.report.papers.confounds import unmarked
 from context_nmt.report.papers.training_costs import System
 from context_nmt.results.metrics import is_score, name_of
 from context_nmt.results.number_text import p_text
@@ -17,9 +18,10 @@ TESTS = {"bootstrap": "p, compare-mt", "sacrebleu": "p, sacrebleu", "sign": "p, 
 BEST = "(oracle without context: majority choice)"
 NOTES = """\
 † p < 0.05, ‡ p < 0.01 in the system's own test (its p is bold) against its baseline with the same seed, for every seed
-and in the same direction; only {metric} was tested. The tests account for the choice of sentences ({resamples}
-resamples of {ratio:.0%} of a test set); the interval, from Student's t, accounts for the choice of seeds. FLOPs are
-per target token of training. {speeds} For ter, lower is better.
+and in the same direction; only {metric} was tested, and a difference that does not answer a claim has no mark. The
+tests account for the choice of sentences ({resamples} resamples of {ratio:.0%} of a test set); the interval, from
+Student's t, accounts for the choice of seeds. FLOPs are per target token of training. {speeds} For ter, lower is
+better.
 
 - p, compare-mt: twice the share of resamples in which the better system does not win, at least one resample (Koehn
   2004); two-sided.
@@ -33,9 +35,10 @@ A masked model makes one candidate per length. Here, {teacher} (seed {seed}) cho
 sentence, by mean log-probability per unit including END. In brackets: the difference from the model's own choice."""
 
 FRONT = (
-    "Training FLOPs are those of the whole training, with the runs that it continues, but without its teacher's and"
-    " padding, over the Transformer's. In brackets is the difference from {baselines}; † p < 0.05 and ‡ p < 0.01 in the"
-    " system's own test (paired bootstrap or sign test, two-sided), with every seed."
+    "Training FLOPs are those of the whole training, with the runs that it continues, but without its teacher's"
+    " and padding, over the Transformer's. In brackets is the difference from {baselines}; † p < 0.05 and ‡ p <"
+    " 0.01 in the system's own test (paired bootstrap or sign test, two-sided), with every seed; a difference that"
+    " does not answer a claim has no mark."
 )
 ITEMS = " The other columns are percentages of contrastive items whose right translation beats every wrong one."
 
@@ -98,7 +101,7 @@ def front_page(results: Results) -> Page:
         own, plain = (None if variant in results.out_of_date else one.flops for one in (system, system.plain))
         flops = own / plain if own and plain else None
         yield from (parameters, value_cell(flops, f"{TIMES} {{:.2f}}"))
-        for estimate in (results.estimate(variant, measure) for measure in scores):
+        for estimate in (unmarked(results, variant, measure) for measure in scores):
             yield estimate_cell(estimate)
             yield from gain_cells(estimate and estimate.gain)[1:] if intervals else ()
         for estimate in (results.estimate(variant, measure) for measure in accuracies):
@@ -186,6 +189,7 @@ def _tests(results: Results, test_set: str) -> Iterator[Grid]:
         tested = {test: ", ".join(p_text(p).removeprefix("= ") for p in p_values[test]) for test in TESTS}
         if tested[settings.test]:
             tested[settings.test] = f"**{tested[settings.test]}**"
+        estimate = unmarked(results, variant, measure) or estimate
         cells = [Cell(results.settings.label(str(settings.baseline))), *gain_cells(estimate.gain)]
         rows.append((results.settings.label(variant), [*cells, *map(Cell, tested.values())]))
     if rows:

@@ -7,6 +7,7 @@ from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import DASH, NOTHING, TIMES, Cell, estimate_cell, gain_cells, value_cell
 from context_nmt.report.grid import Grid, GridRow, Heading, systems_by_command
 from context_nmt.report.papers.comparison import SPEED
+from context_nmt.report.papers.confounds import is_answer, unmarked
 from context_nmt.report.papers.training_costs import System
 from context_nmt.results.table import Results
 
@@ -21,7 +22,8 @@ NOTES = (
     " the baseline's own row may be of another experiment. † p < 0.05, ‡ p < 0.01: among many systems, some reach this"
     " by chance. An interval needs several seeds.",
     "The cost of a point of gain on {test} is the percentage of FLOPs and seconds that a system takes beyond its"
-    " baseline, divided by the gain. It is given only for gains whose interval over seeds is above 0.",
+    " baseline, divided by the gain. It is given only for gains whose interval over seeds is above 0, and"
+    " for which nothing is known to be wrong.",
     "{metric}: {signatures}",
 )
 
@@ -66,7 +68,7 @@ def _cells(system: System, measures: Sequence[Measure]) -> Iterator[Cell]:
     yield Cell(system.paper or DASH)
     yield value_cell(len(system.results.settings.seeds), "{}")
     for measure in measures:
-        estimate = system.estimate(measure)
+        estimate = unmarked(system.results, system.variant, measure)
         yield estimate_cell(estimate, with_gain=False) if estimate else Cell(DASH, command=system.results.command)
         yield from gain_cells(estimate and estimate.gain)
     yield value_cell(system.model["parameters"], "{:,}")
@@ -79,7 +81,8 @@ def _cells(system: System, measures: Sequence[Measure]) -> Iterator[Cell]:
         yield value_cell(ratio, f"{TIMES} {{:.2f}}", command=command)
     estimate = system.estimate(measures[0])
     gain = estimate and estimate.gain
-    if gain is None or baseline is None or gain.interval is None or gain.interval[0] <= 0:
+    is_gain = gain is not None and gain.interval is not None and gain.interval[0] > 0
+    if gain is None or baseline is None or not is_gain or not is_answer(system.results, system.variant, measures[0]):
         yield from (NOTHING, NOTHING)
         return
     for cost, reference_cost in ((system.flops, baseline.flops), (system.seconds, baseline.seconds)):

@@ -31,12 +31,13 @@ LEGEND = (
     "A paper's table of claims has a line for each. The experiment and the measure that judge a claim were chosen"
     " in advance; which claims are primary (those that the paper stands on), and the margin, after these seeds"
     f" had been seen. A verdict needs {SEEDS} training runs of each system; its test is a t-test over seeds, paired"
-    " by seed. Supported and against: p < 0.05 after correction for the tests in this report, with Holm's method"
-    " for the primary claims of a paper and Benjamini and Hochberg's for its others. Leaning: p < 0.05 before this"
-    f" correction. No difference: the 90% interval, not corrected, lies within ±{ALIKE} BLEU. Open: none of these."
-    " Intervals are 95%, over seeds, and not corrected; in brackets are numbers that do not answer the claim."
-    " Against several systems, a claim must hold against each. “In words”: the paper publishes no number. The same"
-    " as data: metrics/claims.json and claims.csv."
+    " by seed, with a variance that is drawn towards those of comparable systems. Supported and against: p < 0.05"
+    " after correction for the tests in this report, with Holm's method for the primary claims of a paper and"
+    " Benjamini and Hochberg's for its others. Leaning: p < 0.05 before this correction. No difference: the 90%"
+    f" interval, not corrected, lies within ±{ALIKE} BLEU. Open: none of these. Intervals are 95%, over seeds, and"
+    " not corrected; in brackets are numbers that do not answer the claim. Against several systems, a claim must"
+    " hold against each. “In words”: the paper publishes no number. The same as data: metrics/claims.json and"
+    " claims.csv."
 )
 
 
@@ -311,9 +312,13 @@ def _caveats(verdict: Verdict, others: Sequence[Outcome]) -> Iterator[str]:
         yield verdict.obstacle.short
     if outcome is None:
         return
+    if verdict.obstacle and verdict.obstacle.kind != "old" and outcome.is_out_of_date:
+        yield "out of date"
     yield from _processors(outcome)
     if verdict.obstacle and verdict.obstacle.kind != "seeds":
         return
+    if verdict.claim.note:
+        yield verdict.claim.note
     settings, other = outcome.results.settings, outcome.other or outcome.side
     own, reference = (System(side.variant, outcome.results) for side in (outcome.side, other))
     if own.epochs and reference.epochs and (own.epochs[0] > reference.epochs[1] or own.epochs[1] < reference.epochs[0]):

@@ -72,6 +72,7 @@ class Claim(Checked):
     margin: float | None = None  # not_lower, equal: systems that differ by at most this are alike; if unset, ALIKE
     published: float | None = None  # the size that the text gives, if not in the table
     own_text: bool = False  # experiments on other text say nothing about it
+    note: str = ""  # on its test, in a few words
     smaller: tuple[str, ...] = ()  # a variant and those it is against, in experiments without the paper's systems
 
     @property

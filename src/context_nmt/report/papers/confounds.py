@@ -1,13 +1,15 @@
 """What is known to be wrong with comparisons: the meaning of the keys in confounds.yaml."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.outcomes import Outcome
+from context_nmt.results.estimates import Estimate
 from context_nmt.results.table import Results
 from context_nmt.settings import Checked, require
 from context_nmt.settings.checking import check, read_yaml
@@ -85,6 +87,20 @@ def confound_of(outcome: Outcome) -> Confound | None:
     metrics = {measure.metric for measure in outcome.side.measures}
     found = (one for one in read_confounds() if one.fits(outcome.results, outcome.systems, metrics))
     return next(found, None)
+
+
+def is_answer(results: Results, variant: str, measure: Measure) -> bool:
+    """Return whether nothing is known to be wrong with a system's difference from its baseline."""
+    compared = {variant, results.baseline(variant) or variant}
+    return not any(one.fits(results, compared & {*results.models}, [measure.metric]) for one in read_confounds())
+
+
+def unmarked(results: Results, variant: str, measure: Measure) -> Estimate | None:
+    """Return a system's estimate, without p if its difference from the baseline answers no claim."""
+    estimate = results.estimate(variant, measure)
+    if estimate is None or estimate.gain is None or is_answer(results, variant, measure):
+        return estimate
+    return replace(estimate, gain=replace(estimate.gain, p=None))
 
 
 def confounds_of(results: Results, metrics: Collection[str]) -> list[Confound]:

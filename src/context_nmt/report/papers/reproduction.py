@@ -6,6 +6,7 @@ from typing import Protocol, TypeVar
 
 from context_nmt.measures.rows import TEXT, Measure
 from context_nmt.report.papers.columns import COSTS, ITERATIONS, PaperColumn, Wanted
+from context_nmt.report.papers.confounds import unmarked
 from context_nmt.report.papers.published import Paper, PaperRow, PaperTable
 from context_nmt.results.estimates import Difference, Estimate
 from context_nmt.results.table import Results
@@ -80,7 +81,7 @@ class Reproduction:
             return ReproducedNumber(
                 Estimate(parameters, gain=gain), ratio=parameters / baseline_parameters, baseline=baseline
             )
-        estimate = results.estimate(variant, measure)
+        estimate = unmarked(results, variant, measure)
         if estimate is None:
             return None
         if own_baseline is None or estimate.gain is None:

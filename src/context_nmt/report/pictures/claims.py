@@ -34,7 +34,10 @@ MARKS: dict[str, dict[str, Any]] = {
 }
 BARS: dict[str, Any] = {"linestyle": "none", "capsize": 2, "linewidth": 1.4}
 PUBLISHED: dict[str, Any] = {"marker": "D", "color": "black", "markerfacecolor": "white", "markersize": 4.5}
-ACROSS = "BLEU, positive as claimed; bars: 95% interval over seeds; grey: does not answer the claim"
+ACROSS = (
+    "Difference in BLEU, to the right of 0 as the paper claims; bars: 95% interval over seeds;\n"
+    "grey: does not answer the claim; no bar: not run, or out of date"
+)
 LETTERS = 40  # of a claim on one line
 INCHES = 0.36  # per row
 
