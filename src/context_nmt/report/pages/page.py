@@ -60,9 +60,7 @@ def about_confounds(results: Results, metrics: Collection[str]) -> str:
     pairs = [(name, results.settings.variants[name].baseline) for name in results.models if name in results.scored]
     mixed = [results.label(name) for name, baseline in pairs if baseline and results.mixed_seeds((name, baseline))]
     if mixed:
-        lines.append(
-            f"- two processors: some seeds of {', '.join(mixed)} and the baseline were trained on different ones."
-        )
+        lines.append(f"- two processors: some seeds of {', '.join(mixed)} were trained on another than the baseline's.")
     return "\n".join(["Cannot be tested here:", "", *lines]) if lines else ""
 
 
