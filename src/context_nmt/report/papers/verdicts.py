@@ -71,8 +71,8 @@ def verdicts_of(
     ]
     for primary in (True, False):
         family = {n: one.p for n, one in enumerate(verdicts) if one.p is not None and one.claim.primary == primary}
-        p_values = list(family.values())
-        corrected = holm(p_values) if primary or not p_values else false_discovery_control(p_values).tolist()
+        found = list(family.values())
+        corrected = holm(found) if primary or not found else false_discovery_control(found).tolist()
         for (number, p), adjusted_p in zip(family.items(), corrected, strict=True):
             word = _word(verdicts[number], p, adjusted_p)
             verdicts[number] = replace(verdicts[number], word=word, adjusted_p=adjusted_p)
