@@ -448,8 +448,8 @@ def test_the_report_of_an_experiment_has_only_claims_that_it_judges_or_can_test(
     assert len(rows_of_claims([five_seeds(first)], *claims)) == 3
     inside = changed(five_seeds(first, dual_context_encoder=CLEAR), root="../..")
     object.__setattr__(inside.experiment, "folder", first.experiment.folder)
-    assert inside.folder == "experiment0"
-    claims = [replace(claim, experiment=claim.experiment.replace("inside", "experiment0")) for claim in claims]
+    assert inside.folder == first.experiment.folder.name
+    claims = [replace(claim, experiment=claim.experiment.replace("inside", inside.folder)) for claim in claims]
     rows = rows_of_claims([inside], *claims)
     assert [(row.says, row.kind, row.numbers) for row in rows] == [
         ("dual_context_encoder another", "not run", ""),  # its numbers are not those of the experiment that judges
