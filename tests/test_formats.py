@@ -5,12 +5,11 @@ import io
 import json
 import tarfile
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
-from made_up_wmt import files_of, sentence, write
+from made_up_wmt import files_of, sentence, unchecked, write
 
 from context_nmt.corpus.catalogue import read_catalogue, read_entry
 from context_nmt.corpus.chinese import segment, segment_stream
@@ -491,11 +490,6 @@ def test_chinese_becomes_words(tmp_path):
 
 
 WMT = [name for name in read_catalogue(ENTRIES)["corpora"] if name.startswith(("wmt", "aspec"))]
-
-
-def unchecked(entry):
-    """Return an entry of data/params.yaml for made-up files, whose checksums differ."""
-    return replace(entry, files=tuple(replace(file, sha256=None) for file in entry.files))
 
 
 @pytest.mark.parametrize("corpus", WMT)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 from made_up_iwslt import archive, training_text, write, xml
+from made_up_wmt import unchecked
 
 from context_nmt.corpus.catalogue import read_catalogue, read_entry
 from context_nmt.corpus.documents import read_documents
@@ -115,7 +116,7 @@ def test_languages_that_differ_are_refused_with_the_file_and_the_line(tmp_path, 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_corpus_can_be_made_of_archives_with_the_files_that_it_names(tmp_path, name):
-    entry = read_entry(ENTRIES, name)
+    entry = unchecked(read_entry(ENTRIES, name))
     write(tmp_path / name, entry)
     make_corpus(entry, tmp_path / "data" / name, checksums=tmp_path / "checksums.json", mirror=str(tmp_path))
     languages = {output.partition(".")[2] for file in entry.files for output in file.outputs}
