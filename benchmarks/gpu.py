@@ -88,7 +88,7 @@ class Setting:
         model = build(layers, **self.sizes).to(self.device)
         updater = Updater(TrainingPlan(model=layers, training=training), model, seed=SEED)
         if self.compiled:
-            updater.shared.compile(dynamic=True)
+            updater.objective.compile_parts()
         return updater
 
     def timed(self, work: Callable[[], Item]) -> tuple[float, Item]:

@@ -125,15 +125,21 @@ def test_a_mask_that_a_gpu_does_without_hides_later_positions_and_nothing_else(s
 
 
 @pytest.mark.parametrize(("queries", "keys"), [(4, 4), (1, 3)])
-def test_a_gpu_attends_without_a_mask_that_is_only_causal(queries, keys, monkeypatch):
-    called = []
-    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", lambda *_, **how: called.append(how))
-    states, mask = (
-        torch.zeros(2, 1, keys, 3, device=META),
-        torch.ones(1, 1, queries, keys, dtype=torch.bool, device=META),
-    )
-    ScaledDotProduct(dropout=0.0)(states[:, :, :queries], states, states, mask, causal=True)
-    assert called == [{"dropout_p": 0.0, "is_causal": queries > 1}]
+def test_a_gpu_attends_without_a_mask_that_is_only_causal(queries, keys):
+    seen = []
+
+    class _Masks(TorchFunctionMode):
+        def __torch_function__(self, function, types, given=(), options=None):
+            seen.append(((*given, *(options or {}).values()), options or {}))
+            return function(*given, **(options or {}))
+
+    states = torch.zeros(2, 1, keys, 3, device=META)
+    mask = torch.ones(1, 1, queries, keys, dtype=torch.bool, device=META)
+    with _Masks():
+        attended = ScaledDotProduct(dropout=0.0)(states[:, :, :queries], states, states, mask, causal=True)
+    assert attended.shape == (2, 1, queries, 3)
+    assert not any(value is mask for values, _ in seen for value in values)
+    assert [options["is_causal"] for _, options in seen if "is_causal" in options] == [True] * (queries > 1)
 
 
 def test_a_thread_makes_the_next_batches_of_a_gpu_and_stops_when_nobody_takes_them():

@@ -35,12 +35,14 @@ def length_batches(
 
 def pad(sentences: list[NDArray[np.integer]], *, first: int | None = None, last: int | None = None) -> Indices:
     """Stack sentences of ids as [B, T], with `first` before and `last` after each, padded on the right."""
-    before = [] if first is None else [first]
-    after = [] if last is None else [last]
-    width = max(len(sentence) for sentence in sentences) + len(before) + len(after)
+    lengths = np.array([len(sentence) for sentence in sentences])
+    start = 0 if first is None else 1
+    width = start + int(lengths.max()) + (0 if last is None else 1)
     ids = np.full((len(sentences), width), PADDING, dtype=np.int64)
-    for row, sentence in zip(ids, sentences, strict=True):
-        row[: len(before)] = before
-        row[len(before) : len(before) + len(sentence)] = sentence
-        row[len(before) + len(sentence) : len(before) + len(sentence) + len(after)] = after
+    columns = np.arange(width) - start
+    ids[(columns >= 0) & (columns < lengths[:, None])] = np.concatenate(sentences)
+    if first is not None:
+        ids[:, 0] = first
+    if last is not None:
+        ids[np.arange(len(ids)), start + lengths] = last
     return ids

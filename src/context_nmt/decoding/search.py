@@ -10,7 +10,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Literal, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from context_nmt.files import UserError
@@ -83,62 +85,79 @@ def beam_search(
     """
     device = maximum_lengths.device
     results: list[list[Hypothesis]] = [[] for _ in range(batch)]
-    sentences = torch.arange(batch, device=device)  # [B] number of the sentence in each row
-    tokens = torch.full((batch, 1, 1), begin, device=device)  # [B, K, 1 + length]; K is 1 before the first step
+    longest = penalty(length_penalty, weight, maximum_lengths + 1.0)  # [B]
+    words = torch.full((batch, 1), begin, device=device)  # [B, K]; K is 1 before the first step
     sums = torch.zeros(batch, 1, device=device)  # [B, K] log-probabilities; impossible: not live
     finished = torch.full((batch, n_best), IMPOSSIBLE, device=device)  # best scores, sorted
-    longest = penalty(length_penalty, weight, maximum_lengths + 1.0)  # [B]
+    # What the program itself looks at is on the CPU; a step waits for a GPU once, to read `taken`.
+    sentences = np.arange(batch)  # [B] number of the sentence in each row
+    most = maximum_lengths.cpu().numpy()  # [B]
+    tokens = np.full((batch, 1, 1), begin)  # [B, K, 1 + length]
 
     while len(sentences) > 0:
         length = tokens.shape[2]  # |Y| of a hypothesis that ends in this step
-        logits, state = step(tokens[:, :, -1].flatten(), state)
-        candidates, units = _best(_log_probabilities(logits, forbidden, end, maximum_lengths < length), beam)
+        logits, state = step(words.flatten(), state)
+        at_maximum = maximum_lengths < length if (most < length).any() else None
+        candidates, units = _best(_log_probabilities(logits, forbidden, end, at_maximum), beam)
         rows, width = candidates.shape
         continued = (candidates.view(*sums.shape, width) + sums[:, :, None]).flatten(1)
         sums, best = continued.topk(min(beam, continued.shape[1]))  # [B, K], sorted
-        if sums.isnan().any():
-            raise UserError("the model's output is not a number; did its training diverge?")
         parents, words = best // width, units.view(continued.shape).gather(1, best)
-        prefixes = tokens.gather(1, parents[:, :, None].expand(-1, -1, length))
-        tokens = torch.cat([prefixes, words[:, :, None]], dim=2)
 
         ended = (words == end) & (sums > IMPOSSIBLE)
         scores = torch.where(ended, sums / penalty(length_penalty, weight, float(length)), IMPOSSIBLE)
-        owners = sentences[:, None].expand_as(ended)
-        values = (tensor[ended].tolist() for tensor in (owners, tokens, sums, scores))
-        for sentence, ids, log_probability, score in zip(*values, strict=True):
-            results[sentence].append(Hypothesis(tuple(ids[1:-1]), log_probability, score))
         finished = torch.cat([finished, scores], dim=1).topk(n_best).values
-        sums = sums.masked_fill(ended, IMPOSSIBLE)
-
+        live = sums.masked_fill(ended, IMPOSSIBLE)
         # Log-probabilities only fall: no hypothesis can beat its current sum divided by the penalty at maximum length.
-        hopeful = sums.amax(dim=1) / longest > finished[:, -1]
+        hopeful = live.amax(dim=1, keepdim=True) / longest[:, None] > finished[:, -1:]
+        taken = torch.stack([parents, words, sums, scores, hopeful.expand_as(sums)]).to(torch.float64).cpu().numpy()
+        if np.isnan(taken[2]).any():
+            raise UserError("the model's output is not a number; did its training diverge?")
+        origins = taken[0].astype(np.int64)
+        prefixes = np.take_along_axis(tokens, origins[:, :, None], axis=1)
+        tokens = np.concatenate([prefixes, taken[1].astype(np.int64)[:, :, None]], axis=2)
+        for row, place in np.argwhere(taken[3] > IMPOSSIBLE).tolist():
+            ids, (log_probability, score) = tokens[row, place].tolist(), taken[2:4, row, place].tolist()
+            results[sentences[row]].append(Hypothesis(tuple(ids[1:-1]), log_probability, score))
+
+        goes_on = taken[4, :, 0] > 0
         if stop == "beam":
-            hopeful &= torch.tensor([len(results[sentence]) < beam for sentence in sentences.tolist()], device=device)
-        active = hopeful.nonzero().flatten()
-        kept = (active[:, None] * (rows // len(sentences)) + parents[active]).flatten()
-        if not torch.equal(kept, torch.arange(rows, device=device)):
-            state = {**state, "hypotheses": reorder(state["hypotheses"], kept)}
+            goes_on &= np.array([len(results[sentence]) < beam for sentence in sentences])
+        active = np.flatnonzero(goes_on)
+        kept = (active[:, None] * (rows // len(sentences)) + origins[active]).flatten()
+        sums = live
+        if not np.array_equal(kept, np.arange(rows)):
+            state = {**state, "hypotheses": reorder(state["hypotheses"], _sent(kept, device))}
         if len(active) < len(sentences):
-            state = {**state, "sentences": reorder(state["sentences"], active)}
-        sentences, tokens, sums, finished = sentences[active], tokens[active], sums[active], finished[active]
-        longest, maximum_lengths = longest[active], maximum_lengths[active]
+            index = _sent(active, device)
+            state = {**state, "sentences": reorder(state["sentences"], index)}
+            words, sums, finished, longest, maximum_lengths = (
+                tensor.index_select(0, index) for tensor in (words, sums, finished, longest, maximum_lengths)
+            )
+            sentences, most, tokens = sentences[active], most[active], tokens[active]
 
     return [sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)[:n_best] for hypotheses in results]
 
 
-def _log_probabilities(logits: Tensor, forbidden: Collection[int], end: int, at_maximum: Tensor) -> Tensor:
+def _sent(indices: NDArray[np.int64], device: torch.device) -> Tensor:
+    """Return the indices on a device; the program goes on while a GPU copies."""
+    tensor = torch.from_numpy(indices)
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
+
+
+def _log_probabilities(logits: Tensor, forbidden: Collection[int], end: int, at_maximum: Tensor | None) -> Tensor:
     """Normalise [B * K, V] over the whole vocabulary, then rule out forbidden units.
 
     Only END can follow in sentences at their maximum length [B].
     """
     precision = torch.promote_types(logits.dtype, torch.float32)
     log_probabilities = logits.log_softmax(dim=-1, dtype=precision)
-    log_probabilities[:, list(forbidden)] = IMPOSSIBLE
-    if at_maximum.any():
-        rows = at_maximum.repeat_interleave(len(logits) // len(at_maximum))
-        log_probabilities[rows, :end] = IMPOSSIBLE
-        log_probabilities[rows, end + 1 :] = IMPOSSIBLE
+    for unit in forbidden:
+        log_probabilities[:, unit] = IMPOSSIBLE
+    if at_maximum is not None:
+        rows = at_maximum.repeat_interleave(len(logits) // len(at_maximum))[:, None]
+        log_probabilities[:, :end].masked_fill_(rows, IMPOSSIBLE)
+        log_probabilities[:, end + 1 :].masked_fill_(rows, IMPOSSIBLE)
     return log_probabilities
 
 

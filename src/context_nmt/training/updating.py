@@ -72,7 +72,8 @@ class Updater:
 
         Return the sums over all of them. A GPU may still be computing then.
         """
-        self.model.train()
+        if not self.model.training:  # else it would walk through all modules, for milliseconds
+            self.model.train()
         losses = self.no_totals().losses
         (tokens,) = self.processes.sum([sum(batch.tokens for batch in batches)])
         for index, batch in enumerate(batches):

@@ -145,15 +145,15 @@ class ScaledDotProduct(nn.Module):
             with torch.autocast("cpu", enabled=False):
                 return self(queries.float(), keys.float(), values.float(), mask, causal=causal)
         dropout = self.dropout if self.training else 0.0
-        if not self.weights._forward_hooks:
-            if causal and queries.device.type != "cpu":  # a decoding step has one query, the last position
-                whole = queries.size(2) > 1
-                return functional.scaled_dot_product_attention(
-                    queries, keys, values, dropout_p=dropout, is_causal=whole
-                )
-            return functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, dropout_p=dropout)
+        unmasked = causal and queries.device.type != "cpu"
+        # In a decoding step, a single query sees all positions: products are faster than a GPU's kernels for attention.
+        step = unmasked and queries.size(2) == 1
+        if not self.weights._forward_hooks and not step:
+            return functional.scaled_dot_product_attention(
+                queries, keys, values, attn_mask=None if unmasked else mask, dropout_p=dropout, is_causal=unmasked
+            )
         scores = queries @ keys.transpose(-2, -1) / math.sqrt(queries.size(-1))  # [B, H, T, S]
-        weights = self.weights(scores.masked_fill(~mask, -math.inf).softmax(-1))
+        weights = self.weights((scores if step else scores.masked_fill(~mask, -math.inf)).softmax(-1))
         return functional.dropout(weights, dropout) @ values
 
 
