@@ -851,3 +851,56 @@ def test_a_corpus_is_what_its_entry_says(tmp_path, corpus, lines):
         pairs, index = read_contrastive_set(path)
         assert all(len(item["context"]) == 1 for item in index["items"])
         assert len(pairs) > 200
+
+
+@pytest.fixture
+def real():
+    """The folder with the files as they were published, if there is one."""
+    mirror = os.environ.get("DATA_MIRROR")
+    if not mirror:
+        pytest.skip("DATA_MIRROR names no mirror of the corpora")
+    return Path(mirror)
+
+
+@pytest.mark.heavy
+def test_tvsub_is_read_whole(tmp_path, real):
+    (tmp_path / "params.yaml").write_text(ENTRIES.read_text())
+    (file,) = read_entry(ENTRIES, "tvsub").files
+    if not (real / "tvsub" / file.name).is_file():
+        pytest.skip(f"DATA_MIRROR has no tvsub/{file.name}")
+    make(tmp_path, "tvsub", str(real))
+    for split, (pairs, episodes) in {"train": (2_150_945, 2_959), "dev": (1_086, 2), "test": (1_154, 2)}.items():
+        english, chinese = (read_lines(tmp_path / "tvsub" / f"{split}.{side}") for side in ("en", "zh"))
+        assert len(english) == len(chinese) == pairs
+        assert len(read_documents(tmp_path / "tvsub", split, pairs)) == episodes
+
+
+# Sentences of the sources of tst2016 and tst2017, which are the same from and into English.
+WIT3 = {
+    "ar": (1158, 1460),
+    "de": (1133, 1138),
+    "fr": (1159, 1455),
+    "ja": (1146, 1452),
+    "ko": (1143, 1429),
+    "zh": (1156, 1459),
+}
+
+
+@pytest.mark.slow
+def test_the_archives_of_iwslt_2017_are_read_whole(tmp_path, real):
+    if not (real / "wit3").is_dir():
+        pytest.skip("DATA_MIRROR has no wit3")
+    files, expected = [], {}
+    for other, sentences in WIT3.items():
+        for pair in (f"{other}-en", f"en-{other}"):
+            source, target = pair.split("-")
+            members = {}
+            for year, count, talks in zip((2016, 2017), sentences, (13, 10 if other == "de" else 12), strict=True):
+                members[f"{pair}/IWSLT17.TED.tst{year}.{pair}.{source}.xml"] = f"tst{year}-{pair}.{source}"
+                expected |= {f"tst{year}-{pair}.{source}": count, f"tst{year}-{pair}.documents": talks}
+            name = f"archive_2017-01-ted-test_texts_{source}_{target}_{pair}.tgz"
+            files.append({"url": f"{ORIGIN}/{name}", "sha256": None, "members": members})
+    entry = {"format": "iwslt", "licence": "none", "homepage": "none", "files": files}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump({"corpora": {"wit3": entry}}))
+    make(tmp_path, "wit3", str(real))
+    assert {path.name: len(read_lines(path)) for path in (tmp_path / "wit3").iterdir()} == expected

@@ -32,6 +32,7 @@ LATER: dict[str, Any] = {
     "held_out_every": None,
     "md5": None,
     "mirrors": (),
+    "papers": (),
     "seed": None,
     "sha256": NOT_GIVEN,
 }
@@ -139,6 +140,7 @@ class CorpusEntry(Checked):
     format: Format
     licence: str
     homepage: str
+    papers: tuple[str, ...] = ()  # that use it: names of src/context_nmt/report/papers/NAME.yaml
     files: tuple[DownloadFile, ...] = ()
     sacrebleu: tuple[SacrebleuSet, ...] = ()
     # tvsub: number of training documents to keep, from the first; opus_moses: number of those to draw at random
