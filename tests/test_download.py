@@ -862,7 +862,7 @@ def real():
     return Path(mirror)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_tvsub_is_read_whole(tmp_path, real):
     (tmp_path / "params.yaml").write_text(ENTRIES.read_text())
     (file,) = read_entry(ENTRIES, "tvsub").files

@@ -32,7 +32,6 @@ LATER: dict[str, Any] = {
     "held_out_every": None,
     "md5": None,
     "mirrors": (),
-    "papers": (),
     "seed": None,
     "sha256": NOT_GIVEN,
 }
@@ -216,11 +215,13 @@ class CorpusEntry(Checked):
 
 
 def entry_values(entry: CorpusEntry | MiniatureSettings) -> dict[str, Any]:
-    """Return the plain values of an entry for its plan."""
-    return asdict(
+    """Return the plain values of an entry for its plan, which is the same whatever papers use the corpus."""
+    values = asdict(
         entry,
         dict_factory=lambda items: {key: value for key, value in items if key not in LATER or value != LATER[key]},
     )
+    values.pop("papers", None)
+    return values
 
 
 def read_catalogue(parameters: Path) -> dict[str, dict[str, Any]]:
