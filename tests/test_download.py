@@ -474,7 +474,7 @@ def test_a_large_download_says_its_size_and_the_time_left(mirror, breaking, monk
     breaking.content *= 5
     download(mirror, [from_server(breaking) | {"bytes": len(breaking.content)}])
     said = capsys.readouterr().err.splitlines()
-    assert said[0] == "toy: 2 MB to download in 1 files"
+    assert said[0] == "toy: 2 MB to download in 1 file"
     assert said[1].startswith("a.en: 2 MB from 127.0.0.1")
     assert re.fullmatch(r"a\.en: \d+% .* MB/s, .* left", said[2])
     assert "data/.downloads" in said[3]

@@ -129,7 +129,8 @@ def _announce(corpus: str, missing: list[DownloadFile]) -> None:
     known = [file.bytes for file in missing if file.bytes is not None]
     if sum(known) >= WORTH_SAYING:
         others = f", and {len(missing) - len(known)} of unknown size" if len(known) < len(missing) else ""
-        say(f"{corpus}: {sum(known) / MEGABYTE:,.0f} MB to download in {len(known)} files{others}")
+        files = f"{len(known)} file{'s' if len(known) > 1 else ''}"
+        say(f"{corpus}: {sum(known) / MEGABYTE:,.0f} MB to download in {files}{others}")
 
 
 def _mend(unknown: list[DownloadFile], fetched: Fetched, downloads: Path) -> str:
