@@ -49,7 +49,7 @@ class DownloadFile(Checked):
     url: str
     sha256: str | None = NOT_GIVEN  # null: none is known, and that of the first download is recorded
     md5: str | None = None
-    git_blob: str | None = None  # git's name of the content: the SHA-1 of "blob SIZE\\0" and the bytes
+    git_blob: str | None = None  # git's name of the content: the SHA-1 of "blob SIZE\0" and the bytes
     mirrors: tuple[str, ...] = ()  # addresses of the same bytes, tried in turn where `url` fails
     bytes: PositiveInteger | None = None  # the size, if it is known
     to: str | None = None  # text: SPLIT.LANGUAGE; bcontrast: SPLIT; of contrastive sets: the set's name
