@@ -310,6 +310,15 @@ def test_a_full_disk_is_not_the_fault_of_a_file(mirror):
     assert len(read_lines(download(mirror, [file], format="iwslt") / "train.en")) == 50_000
 
 
+def test_a_disk_that_is_full_while_a_file_is_downloaded(mirror, breaking):
+    with (
+        files_of_at_most(100_000),
+        pytest.raises(UserError, match=r"data/\.downloads/\w+-a\.en: cannot be written \(.*\)"),
+    ):
+        download(mirror, [from_server(breaking)])
+    assert (download(mirror, [from_server(breaking)]) / "train.en").read_bytes() == breaking.content
+
+
 def from_server(breaking, sha256="right"):
     sha256 = hashlib.sha256(breaking.content).hexdigest() if sha256 == "right" else sha256
     return {"url": f"{breaking.address}/a.en", "sha256": sha256, "to": "train.en"}

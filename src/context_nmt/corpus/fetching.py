@@ -93,7 +93,8 @@ def _fetch(file: DownloadFile, path: Path, *, corpus: str, mirrored: str, expect
                 wrong = _difference(part, file, expected)
         except (OSError, urllib3.exceptions.HTTPError) as error:  # the errors of requests are OSErrors
             if isinstance(error, OSError) and error.errno in FULL:
-                raise
+                reason = f"cannot be written ({error.strerror}); free some space and try again"
+                raise UserError(f"{path}: {reason}") from None
             failures.append(f"{place}: {_reason(error, place)}")
             continue
         if not wrong:
