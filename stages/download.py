@@ -18,9 +18,9 @@ def main(
     """Download or generate one corpus as plain text, in the experiment's folder.
 
     Reads metrics/plans/data.CORPUS.json, the entry of data/params.yaml. The environment variable DATA_MIRROR, a folder
-    or the start of a URL, is tried first, as DATA_MIRROR/CORPUS/FILE. If the entry has no sha256, the first download
-    records it and later ones must match it. A miniature is generated; src/context_nmt/miniature/README.md describes
-    its files. Writes
+    or the start of a URL, is tried first, as DATA_MIRROR/CORPUS/FILE. If the entry has no checksum, the first download
+    records it and later ones must match it. Downloads stay in ROOT/data/.downloads for other corpora. A miniature is
+    generated; src/context_nmt/miniature/README.md describes its files. Writes
 
         data/CORPUS/SPLIT.LANGUAGE   one sentence per line; all languages of a split have equally many
         data/CORPUS/SPLIT.documents  the line, from 0, at which each document begins, if known

@@ -58,7 +58,7 @@ def archive(members):
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
         for name, text in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(text.encode())
-            tar.addfile(info, io.BytesIO(text.encode()))
+            info, content = tarfile.TarInfo(name), text.encode("utf-8", "surrogateescape")
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
     return packed.getvalue()

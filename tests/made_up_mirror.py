@@ -39,7 +39,7 @@ def write_catalogue(source: Path, destination: Path) -> None:
     for entry in catalogue["corpora"].values():
         entry |= {key: value for key, value in SMALLER.items() if entry.get(key) is not None}
         for file in entry.get("files", ()):
-            file["sha256"] = None
+            file |= {"sha256": None, "md5": None, "git_blob": None, "mirrors": []}
     destination.write_text(json.dumps(catalogue), encoding="utf-8")
 
 

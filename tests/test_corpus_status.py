@@ -1,22 +1,34 @@
 """`context-nmt corpus status`: what is here, what can be had, and what a person must fetch."""
 
 import os
+from pathlib import Path
 
 import pytest
 import yaml
 
 from context_nmt.commands.corpus import status
+from context_nmt.corpus.catalogue import DownloadFile
+from context_nmt.corpus.fetching import downloaded
 from context_nmt.files import UserError, read_json
+from context_nmt.report.corpus.status import find_corpora, print_status
+from context_nmt.report.papers.published import read_papers
+from context_nmt.settings.checking import read_yaml
 
 FILE = {"url": "http://127.0.0.1:9/a.en", "sha256": None, "to": "train.en"}
 TEXT = {"format": "text", "licence": "free", "homepage": "none"}
+KNOWN = FILE | {"url": "http://127.0.0.1:9/b.en", "to": "dev.en", "bytes": 1_234_567_890}
 CATALOGUE = {
     "generated": {"tiny": {}},
     "corpora": {
-        "away": TEXT | {"files": [FILE]},
+        "away": TEXT | {"files": [FILE, KNOWN], "papers": ["dual_contextual"]},
         "here": TEXT | {"files": [FILE]},
         "inside": TEXT | {"files": [FILE]},
-        "licensed": TEXT | {"licence": "ask", "files": [FILE | {"by_hand": "Sign the form,\nand wait."}]},
+        "licensed": TEXT
+        | {
+            "licence": "ask, or see the homepage",
+            "papers": ["lexical_shortcuts", "dual_contextual"],
+            "files": [FILE | {"by_hand": "Sign the form,\nand wait."}, KNOWN],
+        },
     },
 }
 
@@ -54,6 +66,12 @@ def test_a_corpus_is_here_in_the_project_or_in_an_experiment(project):
     assert (corpora["here"]["sentences"], corpora["here"]["bytes"]) == (4, 97)
     assert (corpora["inside"]["sentences"], corpora["away"]["sentences"]) == (3, None)
     assert corpora["away"]["licence"] == "free"
+    assert corpora["away"]["download"] == {"bytes": 1_234_567_890, "unknown": 1}
+    assert corpora["licensed"]["download"] == {"bytes": 1_234_567_890, "unknown": 0}
+    kept = downloaded(DownloadFile(**KNOWN), project / "data/.downloads")
+    kept.parent.mkdir()
+    kept.write_bytes(b"b\n")
+    assert found(project)["away"]["download"] == {"bytes": 0, "unknown": 1}
 
 
 def test_what_is_not_here_can_be_had_somewhere(project, monkeypatch):
@@ -67,7 +85,8 @@ def test_what_is_not_here_can_be_had_somewhere(project, monkeypatch):
     }
     monkeypatch.setenv("DATA_MIRROR", str(project / "mirror"))
     assert found(project)["licensed"]["by_hand"] == {"a.en": "Sign the form, and wait."}
-    (project / "mirror/licensed/a.en").write_text("a\n")
+    for name in ("a.en", "b.en"):
+        (project / "mirror/licensed" / name).write_text("a\n")
     assert found(project)["licensed"]["from"] == "mirror"
     assert found(project)["licensed"]["by_hand"] == {}
     monkeypatch.setenv("DATA_MIRROR", "http://127.0.0.1:9/mirror")  # an address, where nothing listens
@@ -76,25 +95,57 @@ def test_what_is_not_here_can_be_had_somewhere(project, monkeypatch):
     )
 
 
-def test_the_table_has_every_corpus_and_that_of_one_is_followed_by_the_steps_for_a_person(project, monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", "200")
+def test_each_paper_has_its_corpora_with_sizes_licences_and_the_steps_for_a_person(project, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    (project / "data/.downloads").mkdir()
+    (project / "data/.downloads/abc-b.en").write_bytes(b"b" * 3_000_000)
     status()
     printed = capsys.readouterr().out
-    for name in found(project):
-        assert f" {name} " in printed
-    assert "corpus status NAME" in printed
-    assert "Sign the form" not in printed
+    _, dual, shortcuts, others, kept = printed.strip().split("\n\n")
+    assert dual.splitlines()[0] == "Dual Contextual module (2021): 2,469 MB and 1 file of unknown size"
+    for line in (
+        "  away                      by itself: 1,235 MB and 1 file of unknown size",
+        "  licensed                  by itself: 1,235 MB; by hand: 1 file, size unknown",
+        "    licence: ask, or see the homepage, none",
+        "    by hand, as DATA_MIRROR/licensed/a.en: Sign the form, and wait.",
+    ):
+        assert line in dual.splitlines()
+    assert shortcuts.startswith("Lexical Shortcuts (2019): 1,235 MB\n  licensed ")
+    assert "  here                      data/here: 4 sentences, 0.0 MB" in others.splitlines()
+    assert "  tiny                      generated" in others.splitlines()
+    assert kept == "Downloads, kept until you delete data/.downloads: 3 MB"
+    assert max(map(len, printed.splitlines())) <= 80
     status("licensed")
     printed = capsys.readouterr().out
-    assert "licensed/a.en: Sign the form, and wait." in printed
+    assert "Sign the form" in printed
     assert " away " not in printed
     (project / "data/licensed").mkdir()
     (project / "data/licensed/train.en").write_text("a\n")
     for name in (None, "licensed"):
         status(name)
-        printed = capsys.readouterr().out
-        assert "Sign the form" not in printed
-        assert "corpus status NAME" not in printed
+        assert "Sign the form" not in capsys.readouterr().out
+
+
+def test_the_project_knows_the_corpora_of_all_papers(project):
+    parameters = Path(__file__).parents[1] / "data/params.yaml"
+    corpora = find_corpora(parameters, mirror=None)
+    assert {paper for one in corpora.values() for paper in one["papers"]} == set(read_papers())
+    lists = (
+        read_yaml(path)["download"]
+        for path in parameters.parents[1].glob("experiments/*/params.yaml")
+        if not path.parent.name.startswith(("miniature", "multi30k", "small", "bcontrast", "iwslt14-de-en"))
+    )
+    assert {name for one in lists for name in one} == {name for name, one in corpora.items() if one["papers"]}
+    print_status(corpora, parameters)
+
+
+def test_an_unknown_paper_is_refused(project):
+    corpora = CATALOGUE["corpora"] | {"odd": TEXT | {"files": [FILE], "papers": ["dual"]}}
+    (project / "data/params.yaml").write_text(yaml.safe_dump({"corpora": corpora}))
+    with pytest.raises(
+        UserError, match=r"params\.yaml: corpora\.odd: papers: no paper 'dual'; there are context_aware"
+    ):
+        status()
 
 
 def test_other_folders_and_names_are_refused(project, monkeypatch):

@@ -25,10 +25,11 @@ from sacrebleu.dataset.fake_sgml import FakeSGMLDataset
 from test_bad_input import files_of_at_most
 
 from context_nmt.commands.corpus import download as command
-from context_nmt.corpus.catalogue import Format, read_catalogue, read_entry
+from context_nmt.corpus.catalogue import DownloadFile, Format, read_catalogue, read_entry
 from context_nmt.corpus.contrastive import read_contrastive_set
 from context_nmt.corpus.documents import read_documents
 from context_nmt.corpus.download import make_corpus
+from context_nmt.corpus.fetching import downloaded
 from context_nmt.files import UserError, locked, read_json, read_lines, write_json
 from stages import download as stage
 
@@ -47,18 +48,25 @@ class Breaking(BaseHTTPRequestHandler):
     content: bytes
     patience: int
     knows_ranges: bool
+    said: dict[str, str]  # headers that tell this file from another one
     asked: list[str | None]
 
     def do_GET(self):
         asked = self.headers.get("Range")
         self.asked.append(asked)
-        start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and self.knows_ranges else 0
+        is_same = self.headers.get("If-Range", *self.said.values()) in self.said.values() or not self.said
+        knows = asked and self.knows_ranges and is_same
+        start = int(asked.removeprefix("bytes=").removesuffix("-")) if knows else 0
         if start > 0 and start >= len(self.content):
             self.send_response(416)
             self.end_headers()
             return
         self.send_response(206 if start else 200)
         self.send_header("Content-Length", str(len(self.content) - start))
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(self.content) - 1}/{len(self.content)}")
+        for name, value in self.said.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(self.content[start : start + self.patience])
 
@@ -85,6 +93,7 @@ def breaking(monkeypatch):
         content = b"".join(b"line %d\n" % number for number in range(40_000))  # several blocks of the network
         patience = 150_000
         knows_ranges = True
+        said: ClassVar = {}
         asked: ClassVar = []
 
     with serving(Own) as address:
@@ -130,7 +139,7 @@ def test_texts_packed_or_not_are_taken_from_a_folder(mirror):
     corpus = download(mirror, [english, german])
     assert (corpus / "train.en").read_bytes() == "a\u2028b\r\nc\n".encode()
     assert read_lines(corpus / "train.de") == ["x", "y"]
-    assert not (corpus.parent / ".downloads" / "toy").exists()
+    assert not (corpus.parent / ".downloads").exists()  # a folder's files are used where they are
     assert not (corpus.parent / "checksums.json").exists()
 
 
@@ -162,6 +171,7 @@ def test_what_is_nowhere_is_listed_with_every_place(mirror, served):
     with pytest.raises(UserError, match=r"mirror/toy/none\.en: .*No such file.*; http://.*none\.en: 404"):
         download(mirror, [file])
     assert sorted(path.name for path in (mirror.parent / "data").iterdir()) == [".downloads", "params.yaml"]
+    assert [path.suffix for path in (mirror.parent / "data/.downloads").iterdir()] == [".lock"]
 
 
 def test_a_host_that_cannot_be_reached_is_one_short_line(mirror, monkeypatch):
@@ -203,14 +213,14 @@ def test_another_checksum_is_an_error_and_keeps_the_old_corpus(mirror, capsys):
     assert not list(mirror.parent.rglob("*.partial"))
 
 
-def test_a_download_that_was_complete_is_not_fetched_again(mirror):
+def test_a_download_that_was_complete_is_not_fetched_again(mirror, served):
     first = {"to": "train.en", **put(mirror, "a.en", b"a\n")}
     second = {"to": "train.de", **put(mirror, "a.de", b"x\n"), "sha256": "0" * 64}
     with pytest.raises(UserError, match="it must be 0000"):
-        download(mirror, [first, second])
+        download(mirror, [first, second], place=served)
     (mirror / "toy" / "a.en").unlink()
     second["sha256"] = hashlib.sha256(b"x\n").hexdigest()
-    assert read_lines(download(mirror, [first, second]) / "train.en") == ["a"]
+    assert read_lines(download(mirror, [first, second], place=served) / "train.en") == ["a"]
 
 
 def unknown(mirror, name, content):
@@ -243,7 +253,12 @@ def test_a_file_that_is_wrong_is_named_and_can_be_replaced(mirror, served, is_fo
     file = entry | unknown(mirror, name, bad)
     with pytest.raises(UserError, match=re.escape(f"{place}/toy/{name}")) as error:
         download(mirror, [file], place=place)
-    assert not re.search(r"\.partial|\.downloads|\n", str(error.value))
+    assert not re.search(r"\.partial|\n", str(error.value))
+    for path in (mirror.parent / "data/.downloads").glob(
+        f"*{name}"
+    ):  # what was downloaded is kept, as the entry may be wrong
+        assert str(path) in str(error.value)
+        path.unlink()
     assert not (mirror.parent / "data/toy").exists()
     assert not (mirror.parent / "data/checksums.json").exists()
     put(mirror, name, good)
@@ -264,12 +279,13 @@ def test_either_of_two_files_with_unequal_lines_can_be_replaced(mirror, name, co
     assert len(read_lines(corpus / "train.de")) == len(read_lines(corpus / "train.en")) == len(content.splitlines())
 
 
-def test_a_right_file_that_does_not_fit_its_entry_is_kept(mirror):
-    file = {"to": "_ ||| train.en", **put(mirror, "a.txt", b"a\n")}
-    with pytest.raises(UserError, match=r"a\.txt: not of format text \(line 1 has 1 fields"):
-        download(mirror, [file])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_right_file_that_does_not_fit_its_entry_is_kept(mirror, served, is_known):
+    file = {"to": "_ ||| train.en", **(put if is_known else unknown)(mirror, "a.txt", b"a\n")}
+    with pytest.raises(UserError, match=r"a\.txt: bad lines: 1 of 1; .* line 1 \(1 fields instead of 2\)"):
+        download(mirror, [file], place=served)
     (mirror / "toy/a.txt").unlink()
-    assert read_lines(download(mirror, [file | {"to": "train.en"}]) / "train.en") == ["a"]
+    assert read_lines(download(mirror, [file | {"to": "train.en"}], place=served) / "train.en") == ["a"]
 
 
 def test_a_download_without_a_checksum_is_not_fetched_again_but_a_file_of_a_folder_is(mirror, served):
@@ -282,7 +298,8 @@ def test_a_download_without_a_checksum_is_not_fetched_again_but_a_file_of_a_fold
     assert not (mirror.parent / "data/checksums.json").exists()
     put(mirror, "a.en", b"changed\n")
     put(mirror, "a.de", b"a\n")
-    assert read_lines(download(mirror, files, place=served) / "train.en") == [f"from {mirror}"]
+    assert read_lines(download(mirror, files, place=served) / "train.en") == [f"from {served}"]
+    assert read_lines(download(mirror, [files[0] | {"url": f"{ORIGIN}/b/a.en"}]) / "train.en") == ["changed"]
 
 
 def test_a_full_disk_is_not_the_fault_of_a_file(mirror):
@@ -290,8 +307,16 @@ def test_a_full_disk_is_not_the_fault_of_a_file(mirror):
     file = unknown(mirror, "a.tgz", packed) | {"members": {"train.tags.en-de.en": "train.en"}}
     with files_of_at_most(10_000), pytest.raises(UserError, match=r"data/toy: cannot be written"):
         download(mirror, [file], format="iwslt")
-    assert (mirror.parent / "data/.downloads/toy/a.tgz").is_file()
     assert len(read_lines(download(mirror, [file], format="iwslt") / "train.en")) == 50_000
+
+
+def test_a_disk_that_is_full_while_a_file_is_downloaded(mirror, breaking):
+    with (
+        files_of_at_most(100_000),
+        pytest.raises(UserError, match=r"data/\.downloads/\w+-a\.en: cannot be written \(.*\)"),
+    ):
+        download(mirror, [from_server(breaking)])
+    assert (download(mirror, [from_server(breaking)]) / "train.en").read_bytes() == breaking.content
 
 
 def from_server(breaking, sha256="right"):
@@ -299,8 +324,16 @@ def from_server(breaking, sha256="right"):
     return {"url": f"{breaking.address}/a.en", "sha256": sha256, "to": "train.en"}
 
 
+def part_of(mirror, file):
+    """Where the unfinished download of a file is."""
+    downloads = mirror.parent / "data/.downloads"
+    downloads.mkdir(parents=True)
+    path = downloaded(DownloadFile(**file), downloads)
+    return path.with_name(f"{path.name}.part")
+
+
 def parts(mirror):
-    return [path.name for path in (mirror.parent / "data/.downloads").rglob("*") if path.name.endswith((".en", "part"))]
+    return [path.name[13:] for path in (mirror.parent / "data/.downloads").iterdir() if path.suffix != ".lock"]
 
 
 def test_a_download_that_breaks_off_goes_on_where_it_ended(mirror, breaking):
@@ -314,8 +347,7 @@ def test_a_download_that_breaks_off_goes_on_where_it_ended(mirror, breaking):
 @pytest.mark.parametrize("begun", ["part", "all", "of another version", "longer than the file"])
 def test_a_download_that_was_killed_goes_on_unless_its_part_is_of_another_file(mirror, breaking, begun):
     content = {"part": breaking.content[:300_000], "all": breaking.content, "longer than the file": b"\0" * 10**6}
-    part = mirror.parent / "data/.downloads/toy/a.en.part"
-    part.parent.mkdir(parents=True)
+    part = part_of(mirror, from_server(breaking))
     part.write_bytes(content.get(begun, begun.encode()))
     begun_size = part.stat().st_size
     assert (download(mirror, [from_server(breaking)]) / "train.en").read_bytes() == breaking.content
@@ -333,23 +365,128 @@ def test_a_server_without_ranges_is_asked_for_the_whole_file_again(mirror, break
     assert (download(mirror, [from_server(breaking)]) / "train.en").read_bytes() == breaking.content
 
 
-def test_without_a_checksum_nothing_is_joined_and_with_a_wrong_one_nothing_kept(mirror, breaking):
-    for _ in range(2):
-        with pytest.raises(UserError, match="cannot be downloaded"):
-            download(mirror, [from_server(breaking, None)])
-    assert breaking.asked == [None, None]
+SAID = [{"ETag": '"one"'}, {"Last-Modified": "Thu, 01 Jan 2015 00:00:00 GMT"}, {"ETag": 'W/"one"'}, {}]
+
+
+@pytest.mark.parametrize("said", SAID, ids=["tag", "time", "weak tag", "nothing"])
+def test_without_a_checksum_a_server_must_say_that_the_rest_is_of_the_same_file(mirror, breaking, said):
+    breaking.said = said
+    can_go_on = said in SAID[:2]
+    if can_go_on:
+        corpus = download(mirror, [from_server(breaking, None)])
+        assert (corpus / "train.en").read_bytes() == breaking.content
+        assert [asked for asked in breaking.asked if asked is None] == [None]
+        assert len(breaking.asked) > 2
+        return
+    with pytest.raises(UserError, match="cannot be downloaded"):
+        download(mirror, [from_server(breaking, None)])
+    assert set(breaking.asked) == {None}
     breaking.patience = 10**9
-    with pytest.raises(UserError, match=rf"^{breaking.address}/a\.en: its sha256 is \w+; it must be 0000"):
+    assert (download(mirror, [from_server(breaking, None)]) / "train.en").read_bytes() == breaking.content
+
+
+@pytest.mark.parametrize("changed", [{"ETag": '"two"'}, {}], ids=["another file", "another length"])
+def test_a_part_of_another_file_is_not_joined(mirror, breaking, changed):
+    breaking.said = {"ETag": '"one"'}
+    breaking.knows_ranges = False
+    with pytest.raises(UserError, match="cannot be downloaded"):
+        download(mirror, [from_server(breaking, None)])
+    assert sorted(parts(mirror)) == ["a.en.part", "a.en.part.json"]
+    breaking.said |= changed
+    breaking.knows_ranges, breaking.patience = True, 10**9
+    breaking.content = b"other " * 80_000
+    if not changed:
+        with pytest.raises(UserError, match="not the rest of the file"):
+            download(mirror, [from_server(breaking, None)])
+    assert (download(mirror, [from_server(breaking, None)]) / "train.en").read_bytes() == breaking.content + b"\n"
+    assert parts(mirror) == ["a.en"]
+
+
+def test_a_file_with_a_wrong_checksum_is_not_kept(mirror, breaking):
+    breaking.patience = 10**9
+    with pytest.raises(UserError, match=rf"{breaking.address}/a\.en: its sha256 is \w+; it must be 0000"):
         download(mirror, [from_server(breaking, "0" * 64)])
     assert parts(mirror) == []
     assert not (mirror.parent / "data/toy").exists()
 
 
-def test_two_processes_do_not_download_one_corpus(mirror):
-    file = {"to": "train.en", **put(mirror, "a.en", b"a\n")}
-    downloads = mirror.parent / "data/.downloads/toy"
-    with locked(downloads / ".lock"), pytest.raises(UserError, match=r"toy/\.lock: in use by process \d+"):
-        download(mirror, [file])
+GIT_EMPTY, GIT_A = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391", "78981922613b2afb6025042ff6bd878ac1994e85"
+
+
+@pytest.mark.parametrize(
+    ("kind", "right", "wrong"),
+    [("md5", "60b725f10c9c85c70d97880dfe8191b3", "d41d8cd98f00b204e9800998ecf8427e"), ("git_blob", GIT_A, GIT_EMPTY)],
+)
+def test_other_checksums_than_sha256(mirror, kind, right, wrong):
+    put(mirror, "a.en", b"a\n")
+    file = {"to": "train.en", "url": f"{ORIGIN}/a.en"}
+    with pytest.raises(UserError, match=f"its {kind} is {right}; it must be {wrong}, as data/params.yaml says"):
+        download(mirror, [file | {kind: wrong}])
+    corpus = download(mirror, [file | {kind: right}])
+    assert read_lines(corpus / "train.en") == ["a"]
+    assert not (corpus.parent / "checksums.json").exists()
+
+
+def test_another_address_follows_one_that_fails(mirror, served, breaking):
+    put(mirror, "wrong.en", b"b\n")
+    places = [f"{served}/toy/none.en", f"{served}/toy/wrong.en", f"{breaking.address}/a.en"]
+    file = from_server(breaking) | {"url": places[0], "mirrors": places[1:]}
+    corpus = download(mirror, [file], place="")
+    assert (corpus / "train.en").read_bytes() == breaking.content
+    with pytest.raises(UserError, match=r"none\.en: 404.*; http://.*wrong\.en: its sha256 is .*; http://.*a\.en: its"):
+        download(mirror, [file | {"sha256": "0" * 64}], place="")
+
+
+def test_a_file_of_several_corpora_is_downloaded_once(mirror, breaking):
+    breaking.patience = 10**9
+    file = from_server(breaking)
+    entry = {"format": "text", "licence": "none", "homepage": "none"}
+    one, other = entry | {"files": [file]}, entry | {"files": [file | {"to": "test.en"}]}
+    data = mirror.parent / "data"
+    data.mkdir()
+    (data / "params.yaml").write_text(yaml.safe_dump({"corpora": {"one": one, "other": other}}))
+    threads = [threading.Thread(target=make, args=(data, corpus, "")) for corpus in ("one", "other")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (data / "one/train.en").read_bytes() == (data / "other/test.en").read_bytes() == breaking.content
+    assert breaking.asked == [None]
+
+
+def test_a_download_waits_for_another_process_with_the_same_file(mirror, breaking, capsys):
+    breaking.patience = 10**9
+    part = part_of(mirror, from_server(breaking))
+    thread = threading.Thread(target=download, args=(mirror, [from_server(breaking)]))
+    with locked(part.with_suffix(".lock")):
+        thread.start()
+        while "waiting" not in capsys.readouterr().err:
+            thread.join(0.05)
+        assert breaking.asked == []
+    thread.join()
+    assert breaking.asked == [None]
+
+
+def test_what_a_person_must_fetch_is_said_before_anything_is_downloaded(mirror, breaking):
+    by_hand = [{"url": f"{ORIGIN}/{name}", "sha256": None, "by_hand": "Sign."} for name in ("form.en", "other.en")]
+    files = [from_server(breaking), *(file | {"to": f"{file['url'][-7:-3]}.en"} for file in by_hand)]
+    with pytest.raises(UserError, match=r"form\.en must be fetched by hand: Sign\. .*other\.en; see .*status toy"):
+        download(mirror, files)
+    assert breaking.asked == []
+
+
+def test_a_large_download_says_its_size_and_the_time_left(mirror, breaking, monkeypatch, capsys):
+    breaking.patience = 10**9
+    monkeypatch.setattr("context_nmt.corpus.transfer.WORTH_SAYING", 10**5)
+    monkeypatch.setattr("context_nmt.corpus.download.WORTH_SAYING", 10**5)
+    monkeypatch.setattr("context_nmt.corpus.transfer.LARGE", 10**5)
+    breaking.content *= 5
+    download(mirror, [from_server(breaking) | {"bytes": len(breaking.content)}])
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "toy: 2 MB to download in 1 file"
+    assert said[1].startswith("a.en: 2 MB from 127.0.0.1")
+    assert re.fullmatch(r"a\.en: \d+% .* MB/s, .* left", said[2])
+    assert "data/.downloads" in said[3]
 
 
 @pytest.mark.parametrize("pack", [tarred, zipped])
@@ -379,12 +516,49 @@ def test_fields_of_a_line_are_texts_of_several_languages(mirror):
     assert read_lines(corpus / "train.en") == ["en 1", "en 2", "en 3", "", "en 5"]
 
 
-@pytest.mark.parametrize("line", [b"0.9 ||| ja", b"0.9 ||| ja ||| en ||| more", b"0.9\tja\ten"])
-def test_a_line_with_another_number_of_fields_is_refused(mirror, line):
-    file = {"to": "_ ||| train.ja ||| train.en", **put(mirror, "a.txt", b"0.9 ||| ja ||| en\n" + line + b"\n")}
-    with pytest.raises(UserError, match=r"a\.txt: not of format text \(line 2 "):
+BAD_LINES = [b"0.9 ||| ja", b"0.9 ||| ja ||| en ||| more", b"0.9\tja\ten"]
+
+
+@pytest.mark.parametrize("line", BAD_LINES)
+def test_a_line_with_another_number_of_fields_is_left_out_and_many_are_refused(mirror, line, capsys):
+    rows = [b"0.9 ||| ja ||| en", *[b"0.9 ||| ja|||x ||| en"] * 198, line]
+    file = {"to": "_ ||| train.ja ||| train.en", **put(mirror, "a.txt", b"\n".join(rows))}
+    corpus = download(mirror, [file])
+    assert read_lines(corpus / "train.ja") == ["ja", *["ja|||x"] * 198]
+    assert len(read_lines(corpus / "train.en")) == 199
+    assert "note: a.txt: bad lines left out: 1 of 200: line 200 (" in capsys.readouterr().out
+    file |= put(mirror, "a.txt", b"\n".join([*rows[:-1], line, line, line]))
+    with pytest.raises(UserError, match=r"a\.txt: bad lines: 3 of 202; at most 1% .* The first: line 200 \("):
         download(mirror, [file])
-    assert not (mirror.parent / "data" / "toy").exists()
+
+
+def test_a_line_with_a_tab_too_many_is_left_out(mirror, capsys):
+    rows = [b"id\t0.9\tcs\ten"] * 150 + [b"id\t0.9\tcs\tmore\ten"]
+    file = {"to": "_\t_\ttrain.cs\ttrain.en", **put(mirror, "czeng.tsv.gz", gzip.compress(b"\n".join(rows)))}
+    corpus = download(mirror, [file])
+    assert read_lines(corpus / "train.cs") == ["cs"] * 150
+    assert "czeng.tsv.gz: bad lines left out: 1 of 151: line 151 (5 fields instead of 4)" in capsys.readouterr().out
+
+
+def test_a_line_that_is_not_utf8_is_left_out_in_all_languages(mirror, capsys):
+    english, german = [b"a%d\n" % n for n in range(200)], [b"x%d\n" % n for n in range(200)]
+    german[7] = "schön\n".encode("latin-1")
+    files = [
+        {"to": "train.en", **put(mirror, "a.en", b"".join(english))},
+        {"to": "train.de", **put(mirror, "a.de", b"".join(german))},
+    ]
+    corpus = download(mirror, files)
+    assert read_lines(corpus / "train.en") == [f"a{n}" for n in range(200) if n != 7]
+    assert read_lines(corpus / "train.de") == [f"x{n}" for n in range(200) if n != 7]
+    assert re.search(r"1 of 200: train\.de, line 8 \(not UTF-8\)", capsys.readouterr().out)
+
+
+def test_the_members_of_an_archive_may_be_in_any_order(mirror):
+    members = {"b.en": b"b\n", "x/a.de": b"A\n", "x/a.en": b"a\n", "b.de": b"B\n", "c.en": b"c\n", "c.de": b"C\n"}
+    file = put(mirror, "one.tgz", tarred(members))
+    outputs = {name: f"train.{name[-2:]}" for name in sorted(members, reverse=True)}
+    corpus = download(mirror, [{**file, "members": outputs}])
+    assert (read_lines(corpus / "train.en"), read_lines(corpus / "train.de")) == (["b", "c", "a"], ["B", "C", "A"])
 
 
 def test_a_file_may_have_another_format_than_its_entry(mirror):
@@ -547,6 +721,17 @@ DEV = {"name": "wmt13", "pair": "en-de", "split": "dev"}
         ({"files": [{"to": "a.en"}] * 2}, "two files have the same name"),
         ({"files": [{"to": "a.en", "by_hand": " "}]}, r"files\.0: a: by_hand is empty"),
         ({"files": [{"to": "a.en", "sha": None}]}, r"files\.0\.sha: unknown key; did you mean 'sha256'"),
+        ({"files": [{"to": "a.en", "md5": "0" * 32}]}, r"files\.0: a: give one of sha256, md5, git_blob"),
+        ({"files": [{"to": "a.en", "sha256": "0" * 63}]}, "files.0: a: sha256 is '0+'; it must have 64 digits"),
+        ({"files": [{"to": "a.en", "mirrors": ["http://y/a"]}]}, "files.0: a: mirrors need a checksum"),
+        (
+            {"files": [{"to": "a.en", "sha256": "0" * 64, "mirrors": ["http://x/a"]}]},
+            r"files.0: a: mirrors is \['http://x/a'\]; each must be another address",
+        ),
+        (
+            {"files": [{"to": "a.en", "sha256": "0" * 64, "mirrors": ["http://y/a"], "by_hand": "Ask."}]},
+            "files.0: a: mirrors are for programs",
+        ),
         ({"files": [{"to": "_ ||| _"}]}, r"files\.0: '_ \|\|\| _' names no field"),
         ({"files": [{"to": "_ ||| train"}]}, "a: 'train' is not SPLIT.LANGUAGE"),
         ({"files": [{"to": "train.en ||| ../b.en"}]}, r"files\.0.*'\.\./b\.en' is not SPLIT.LANGUAGE"),
@@ -587,7 +772,7 @@ def test_wrong_entries_are_refused(mirror, entry, message):
     files = [{"url": "http://x/a", "sha256": None, **file} for file in entry.get("files", [])]
     with pytest.raises(UserError, match=rf"params\.yaml: corpora\.toy: {message}"):
         download(mirror, **{**entry, "files": files})
-    with pytest.raises(UserError, match=r"files\.0\.sha256: this key is required"):
+    with pytest.raises(UserError, match=r"files\.0: a: give one of sha256, md5, git_blob; `sha256: null` if"):
         download(mirror, [{"url": "http://x/a", "to": "train.en"}])
 
 
@@ -675,3 +860,56 @@ def test_a_corpus_is_what_its_entry_says(tmp_path, corpus, lines):
         pairs, index = read_contrastive_set(path)
         assert all(len(item["context"]) == 1 for item in index["items"])
         assert len(pairs) > 200
+
+
+@pytest.fixture
+def real():
+    """The folder with the files as they were published, if there is one."""
+    mirror = os.environ.get("DATA_MIRROR")
+    if not mirror:
+        pytest.skip("DATA_MIRROR names no mirror of the corpora")
+    return Path(mirror)
+
+
+@pytest.mark.slow
+def test_tvsub_is_read_whole(tmp_path, real):
+    (tmp_path / "params.yaml").write_text(ENTRIES.read_text())
+    (file,) = read_entry(ENTRIES, "tvsub").files
+    if not (real / "tvsub" / file.name).is_file():
+        pytest.skip(f"DATA_MIRROR has no tvsub/{file.name}")
+    make(tmp_path, "tvsub", str(real))
+    for split, (pairs, episodes) in {"train": (2_150_945, 2_959), "dev": (1_086, 2), "test": (1_154, 2)}.items():
+        english, chinese = (read_lines(tmp_path / "tvsub" / f"{split}.{side}") for side in ("en", "zh"))
+        assert len(english) == len(chinese) == pairs
+        assert len(read_documents(tmp_path / "tvsub", split, pairs)) == episodes
+
+
+# Sentences of the sources of tst2016 and tst2017, which are the same from and into English.
+WIT3 = {
+    "ar": (1158, 1460),
+    "de": (1133, 1138),
+    "fr": (1159, 1455),
+    "ja": (1146, 1452),
+    "ko": (1143, 1429),
+    "zh": (1156, 1459),
+}
+
+
+@pytest.mark.slow
+def test_the_archives_of_iwslt_2017_are_read_whole(tmp_path, real):
+    if not (real / "wit3").is_dir():
+        pytest.skip("DATA_MIRROR has no wit3")
+    files, expected = [], {}
+    for other, sentences in WIT3.items():
+        for pair in (f"{other}-en", f"en-{other}"):
+            source, target = pair.split("-")
+            members = {}
+            for year, count, talks in zip((2016, 2017), sentences, (13, 10 if other == "de" else 12), strict=True):
+                members[f"{pair}/IWSLT17.TED.tst{year}.{pair}.{source}.xml"] = f"tst{year}-{pair}.{source}"
+                expected |= {f"tst{year}-{pair}.{source}": count, f"tst{year}-{pair}.documents": talks}
+            name = f"archive_2017-01-ted-test_texts_{source}_{target}_{pair}.tgz"
+            files.append({"url": f"{ORIGIN}/{name}", "sha256": None, "members": members})
+    entry = {"format": "iwslt", "licence": "none", "homepage": "none", "files": files}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump({"corpora": {"wit3": entry}}))
+    make(tmp_path, "wit3", str(real))
+    assert {path.name: len(read_lines(path)) for path in (tmp_path / "wit3").iterdir()} == expected

@@ -108,7 +108,7 @@ def test_a_lexical_choice_set_has_several_categories(tmp_path):
 
 def test_an_item_with_two_contexts_is_refused(tmp_path):
     example = {"src": ["One.", "Two."], "trg": {"correct": ["Un.", "Deux."], "incorrect": ["Une.", "Trois."]}}
-    with pytest.raises(UserError, match=r"a\.json: not of format discourse_mt \(two contexts for one item"):
+    with pytest.raises(UserError, match=r"a\.json: bad blocks: 1 of 1; .* block 1 \(two contexts for one item"):
         download(tmp_path, "discourse_mt", "a.json", {"1": {"type": "a", "examples": [example]}}, to="lexical_choice")
 
 
@@ -272,9 +272,10 @@ def test_senses_have_the_languages_of_the_file_and_the_class_of_their_frequency(
     ("name", "content", "message"),
     [
         ("final.json", [sense(1, "It is the sound.")], "must start with the languages, like de-en.final.json"),
-        ("de-en.final.json", {"source": "Ton"}, "not of format contrawsd"),
-        ("de-en.final.json", [sense("many", "It is the sound.")], "not of format contrawsd"),
-        ("de-en.final.json", [{"source": "Ton", "errors": []}], "'?reference"),
+        ("de-en.final.json", {"source": "Ton"}, "bad items: 1 of 1"),
+        ("de-en.final.json", 5, "not of format contrawsd"),
+        ("de-en.final.json", [sense("many", "It is the sound.")], r"bad items: 1 of 1; .* item 1 \(.*'many'"),
+        ("de-en.final.json", [{"source": "Ton", "errors": []}], r"item 1 \(lacks 'reference'\)"),
     ],
 )
 def test_what_is_no_set_of_senses_is_refused(tmp_path, name, content, message):
@@ -344,8 +345,8 @@ def test_so_many_episodes_as_asked_for(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"orignal/train/separated/2.en": "Two.\n"}, "episode 2 has 2 Chinese lines and 1 English ones"),
-        ({"orignal/train/separated/2.en": None}, "'2.en' is not in the archive"),
+        ({"orignal/train/separated/2.en": "Two.\n"}, r"1 of 2; .* episode 2 \(2 Chinese lines and 1 English ones\)"),
+        ({"orignal/train/separated/2.en": None}, r"1 of 2; .* episode 2 \('2.en' is not in the archive\)"),
         ({"processed/test/test_trg.sgm": None}, "'test_trg.sgm' is not in the archive"),
         ({"orignal/dev/dev.orignal.zh": "好\n好\n"}, "the languages of a split have different .* dev.en 1, dev.zh 2"),
         ({"processed/dev/dev_trg.sgm": ""}, "not of format tvsub"),
@@ -418,9 +419,9 @@ def test_aligned_documents_of_opus_become_lines(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"two": document("Uno.")}, "the alignment names '2', which is not there"),
-        ({"one": None}, r"the alignment names 'es/one\.xml', which is not there"),
-        ({"one": b"<text>"}, "not of format opus_xml"),
+        ({"two": document("Uno.")}, r"bad groups of sentences: 1 of 5; .* en/two\.xml, 3;2 \('2' is not there\)"),
+        ({"one": None}, r"bad documents: 1 of 3; .* en/one\.xml \('es/one\.xml' is not there\)"),
+        ({"one": b"<text>"}, r"bad documents: 1 of 3; .* en/one\.xml \(.* is not XML"),
         ({"alignment": ALIGNED[:-20]}, "not of format opus_xml"),
     ],
 )
@@ -428,6 +429,96 @@ def test_an_alignment_that_does_not_fit_is_refused(tmp_path, changes, message):
     with pytest.raises(UserError, match=message):
         aligned(tmp_path, **changes)
     assert not (tmp_path / "data/toy").exists()
+
+
+def many_aligned(root, count, **changed):
+    """Documents of two sentences, aligned with themselves; `changed` has the content of some in Spanish, or None."""
+    english = {f"d{number}": document("a", "b") for number in range(count)}
+    packed = {"en": {}, "es": {}}
+    for language, documents in {"en": english, "es": english | changed}.items():
+        for number, (name, content) in enumerate(documents.items()):
+            if content is not None:  # OPUS has some documents gzipped
+                member, content = (".xml.gz", gzip.compress(content)) if number % 2 else (".xml", content)
+                packed[language][f"News/raw/{language}/{name}{member}"] = content
+    links = '<link xtargets="1;1"/><link xtargets="2;2"/>'
+    groups = [f'<linkGrp fromDoc="en/{name}.xml.gz" toDoc="es/{name}.xml.gz">{links}</linkGrp>' for name in english]
+    mirror = root / "mirror/toy"
+    mirror.mkdir(parents=True)
+    for language, members in packed.items():
+        (mirror / f"{language}.zip").write_bytes(zipped(**members))
+    files = [{"url": f"http://127.0.0.1:9/{language}.zip", "sha256": None} for language in ("en", "es")]
+    alignment = gzip.compress(f"<cesAlign>{''.join(groups)}</cesAlign>".encode())
+    return download(root, "opus_xml", "en-es.xml.gz", alignment, before=files)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason", "lost"),
+    [
+        (document("a\x1e", "b"), "News/raw/es/d3.xml.gz is not XML: not well-formed", 2),
+        (document("Q & A", "b"), "News/raw/es/d3.xml.gz is not XML: not well-formed", 2),
+        (None, "'es/d3.xml' is not there", 2),
+        (document("a"), "'2' is not there", 1),
+    ],
+    ids=["control character", "bare &", "missing document", "missing sentence"],
+)
+def test_a_bad_document_of_opus_is_left_out(tmp_path, capsys, content, reason, lost):
+    corpus = many_aligned(tmp_path, 150, d3=content)
+    sentences = read_lines(corpus / "train.es")
+    assert len(sentences) == len(read_lines(corpus / "train.en")) == 300 - lost
+    assert len(read_documents(corpus, "train", len(sentences))) == (149 if lost == 2 else 150)
+    (note,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("note: "))
+    assert "en/d3.xml" in note
+    assert reason in note
+
+
+def test_many_bad_documents_of_opus_are_refused(tmp_path):
+    with pytest.raises(UserError, match=r"en-es\.xml\.gz: bad documents: 2 of 150; .* The first: en/d3\.xml \("):
+        many_aligned(tmp_path, 150, d3=None, d9=b"<text>")
+    assert not (tmp_path / "data/toy").exists()
+
+
+def test_a_bad_episode_chat_block_or_item_is_left_out(tmp_path, capsys):
+    episodes = {f"orignal/train/separated/{n}.{side}": "a\n" for n in range(100, 250) for side in ("zh", "en")}
+    corpus = download(
+        tmp_path, "tvsub", "0123.tar.gz", subtitles(**episodes, **{"orignal/train/separated/2.en": "a\n"})
+    )
+    assert len(read_lines(corpus / "train.zh")) == len(read_lines(corpus / "train.en")) == 151
+    chat = [said("agent", "a", "b"), said("customer", "c", "d")]
+    chats = {str(number): chat for number in range(150)} | {"x": [said("agent", "a\nb", "c")]}
+    assert len(read_lines(download(tmp_path, "bcontrast", "a.json", chats, to="dev") / "dev_agent.de")) == 150
+    example = {"src": ["One.", "Two."], "trg": {"correct": ["Un.", "Deux."], "incorrect": ["Un.", "Trois."]}}
+    blocks = {str(number): {"type": "a", "examples": [example]} for number in range(150)} | {"x": {"type": "a"}}
+    corpus = download(tmp_path, "discourse_mt", "a.json", blocks, to="lexical_choice")
+    assert len(read_lines(corpus / "lexical_choice.en-fr.jsonl")) == 150
+    senses = [sense(1, "It is the sound.")] * 150 + [{"source": "Ton"}]
+    corpus = download(tmp_path, "contrawsd", "de-en.final.json", senses, to="contrawsd")
+    assert len(read_lines(corpus / "contrawsd.de-en.jsonl")) == 150
+    items = [pronoun_item(3, 1)] * 150 + [{"src segment": "It."}]
+    assert len(read_lines(download_contrapro(tmp_path, items) / "contrapro.en-de.jsonl")) == 150
+    notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
+    places = [
+        "episode 2 (2 Chinese lines",
+        "chat x (a line break",
+        "block x (lacks 'trg')",
+        "item 151 (lacks",
+        "item 151 (lacks",
+    ]
+    for note, place in zip(notes, places, strict=True):
+        assert "left out: 1 of 15" in note
+        assert place in note
+
+
+def test_a_subtitle_without_names_is_left_out(tmp_path, capsys):
+    archive = subtitle_archive([*EPISODES, ("2001/1/1.xml.gz", 200)])
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        ids = opened.read("Subs.en-es.ids").decode().splitlines()
+    ids[2] = "no tab"
+    content = subtitle_archive([*EPISODES, ("2001/1/1.xml.gz", 200)], **{"Subs.en-es.ids": "\n".join(ids) + "\n"})
+    corpus = download(tmp_path, "opus_moses", "en-es.txt.zip", content, **DRAWN | {"documents": 5})
+    assert "en 2000/2/1.xml.gz 1" not in [
+        line for split in ("train", "dev", "test") for line in read_lines(corpus / f"{split}.en")
+    ]
+    assert "Subs.en-es.ids: bad lines left out: 1 of 228: line 3 (" in capsys.readouterr().out
 
 
 def subtitle_archive(episodes, **changes):

@@ -1,5 +1,6 @@
 """TED talks of IWSLT: archives in small ones of the same form, and the experiments on them."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -94,15 +95,31 @@ def test_every_so_many_th_pair_is_held_out(tmp_path):
 @pytest.mark.parametrize(
     ("ending", "text", "names"),
     [
-        ("train.tags.de-en.de", training_text({1: ["Hallo"], 7: ["Ja"]}), ["talk 1", "1", "2", "train.tags.de-en.en"]),
-        ("train.tags.de-en.en", training_text({1: ["Hello", "Bye"], 8: ["Yes"]}), ["talk 7", "talk 8", "line 11"]),
-        ("train.tags.de-en.de", training_text({1: TRAIN["de"][1]}), ["train", "1 in de", "2 in en"]),
+        (
+            "train.tags.de-en.de",
+            training_text({1: ["Hallo"], 7: ["Ja"]}),
+            [
+                "train: bad talks: 1 of 2",
+                "talk 1 (1 lines in de-en/train.tags.de-en.de from line 3, 2 lines in ",
+                ".en from",
+            ],
+        ),
+        (
+            "train.tags.de-en.en",
+            training_text({1: ["Hello", "Bye"], 8: ["Yes"]}),
+            ["train: bad talks: 2 of 3", "talk 7 (de-en/train.tags.de-en.de from line 11; not in en)"],
+        ),
+        (
+            "train.tags.de-en.de",
+            training_text({1: TRAIN["de"][1]}),
+            ["1 of 2", "talk 7 (", "train.tags.de-en.en", "not in de"],
+        ),
         ("train.tags.de-en.en", "Hello\n", ["train.tags.de-en.en", "line 1"]),
         ("train.tags.de-en.en", "<talkid>1</talkid>\n", ["train.tags.de-en.en", "<title>"]),
         ("train.tags.de-en.en", None, ["'de-en/train.tags.de-en.en' is not a plain file of the archive"]),
-        ("dev2010.de-en.de.xml", xml({20: ["a", "b"]}), ["test", "1 in de", "2 in en"]),
+        ("dev2010.de-en.de.xml", xml({20: ["a", "b"]}), ["test: bad talks: 1 of 2", "talk 21", "not in de"]),
         ("dev2010.de-en.de.xml", xml({20: ["a"], 21: ["c"]}), ["talk 20", "dev2010.de-en.en.xml from line 4"]),
-        ("dev2010.de-en.de.xml", '<doc docid="20">\n<seg id="1"> a\nb </seg>\n', ["dev2010.de-en.de.xml", "line 2"]),
+        ("dev2010.de-en.de.xml", '<doc docid="20">\n<seg id="1"> a\nb\n', ["dev2010.de-en.de.xml", "line 2"]),
         ("dev2010.de-en.de.xml", '<seg id="1"> a </seg>\n', ["dev2010.de-en.de.xml", "line 1"]),
         ("dev2010.de-en.de.xml", "<mteval>\n</mteval>\n", ["dev2010.de-en.de.xml", "<doc"]),
     ],
@@ -112,6 +129,71 @@ def test_languages_that_differ_are_refused_with_the_file_and_the_line(tmp_path, 
         download(tmp_path, two_archives(**{ending: text}))
     assert [name for name in names if name not in str(refused.value)] == []
     assert not (tmp_path / "data/toy").exists()
+
+
+HEAD = "<title>Wren: title 1</title>"
+UNUSUAL = [
+    ("\ufeff" + training_text(TRAIN["de"])),
+    ("<transcript>\n" + training_text(TRAIN["de"])),
+    training_text(TRAIN["de"]).replace(HEAD, "<title>Wren:\n title 1</title>"),
+    training_text(TRAIN["de"]).replace("TED Talk 7:", "TED Talk\n7:\n"),
+]
+
+
+@pytest.mark.parametrize("text", UNUSUAL, ids=["byte order mark", "unknown tag", "title", "description"])
+def test_a_training_text_may_have_an_unusual_head(tmp_path, text):
+    corpus = download(tmp_path, two_archives(**{"train.tags.de-en.de": text}))
+    assert read_lines(corpus / "train.de") == ["Hallo", "Tschüss & Ende", "Ja"]
+    assert read_documents(corpus, "train", 3) == [range(2), range(2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("usual", "unusual"),
+    [
+        ("<doc ", "<DOC "),
+        ("</doc>", "</DOC>"),
+        ("b &amp; b", "b\n &amp;\nb"),
+        ("  </seg>", "\n</seg>"),
+        ("<seg", "<SEG"),
+    ],
+)
+def test_a_test_set_may_be_written_unusually(tmp_path, usual, unusual):
+    text = xml(FIRST["de"])
+    assert usual in text
+    corpus = download(tmp_path, two_archives(**{"dev2010.de-en.de.xml": text.replace(usual, unusual)}))
+    assert read_lines(corpus / "test.de") == ["a", "b & b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        (xml({5: ["x"]}).replace('docid="5"', 'docid="5b"'), "not in de"),
+        (xml({5: ["x", "y"]}), "2 lines in "),
+        (xml({5: ["x"]}).replace("</seg>", ""), "is no whole segment"),
+        (xml({5: ["x"]}).replace("x", "x&#10;y"), "is no whole segment"),
+    ],
+    ids=["number", "lines", "segment", "line break"],
+)
+def test_a_bad_talk_is_left_out_in_both_languages(tmp_path, capsys, changed, reason):
+    english = xml({number: ["x"] for number in range(250)})
+    document = re.search(r'<doc docid="5".*?</doc>', english, re.DOTALL)[0]
+    german = english.replace(document, re.search("<doc .*</doc>", changed, re.DOTALL)[0])
+    files = {"a.tgz": {f"a.{side}.xml": (text, f"test.{side}") for side, text in (("de", german), ("en", english))}}
+    corpus = download(tmp_path, files)
+    assert len(read_lines(corpus / "test.de")) == len(read_lines(corpus / "test.en")) == 249
+    (note,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("note: "))
+    assert note.startswith("note: test: bad talks left out: ")
+    assert "talk 5" in note
+    assert reason in note
+
+
+def test_a_talk_with_text_that_is_not_utf8_is_left_out(tmp_path, capsys):
+    text = training_text({number: ["schön"] for number in range(150)})
+    latin = text.replace("schön", "sch\udcf6n", 1)  # as one byte
+    files = {"a.tgz": {"train.tags.de": (latin, "train.de"), "train.tags.en": (text, "train.en")}}
+    corpus = download(tmp_path, files)
+    assert read_lines(corpus / "train.de") == read_lines(corpus / "train.en") == ["schön"] * 149
+    assert "train: bad talks left out: 1 of 150: talk 0 (train.tags.de: line 5 is not UTF-8)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", NAMES)

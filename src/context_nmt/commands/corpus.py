@@ -91,7 +91,8 @@ def download(
     """Download or generate a corpus.
 
     This needs no experiment; an experiment makes its own corpora, the entries under download in its params.yaml. The
-    environment variable DATA_MIRROR, a folder or the start of a URL, is tried first.
+    environment variable DATA_MIRROR, a folder or the start of a URL, is tried first. Files that a person must fetch
+    have to be there before anything is downloaded. Downloads serve all corpora that name the same address.
 
     Reads
 
@@ -100,6 +101,7 @@ def download(
     Writes
 
         data/NAME/                 SPLIT.LANGUAGE and other files of the corpus
+        data/.downloads/           the files as they were downloaded; delete the folder when no other corpus needs them
         data/checksums.json        checksums that data/params.yaml lacks, once the corpus is complete
 
     For example
@@ -130,18 +132,17 @@ def _catalogue() -> Path:
 
 
 def status(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Show only this corpus, with the steps for a person.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show only this corpus.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write JSON to this file instead of printing a table.")] = None,
 ) -> None:
-    """Show which corpora are here, and how to get the others.
+    """Show which corpora each paper needs, which of them are here, and how to get the others.
 
     A corpus is here if it is in data/ or in the folder of an experiment. Any other can be generated, downloaded, or
     taken from the folder or address in the environment variable DATA_MIRROR; an address is not asked what it has.
-    Some need a person, to accept a licence or to register; with NAME, the steps follow the table.
+    Some have files that a person must fetch, to accept a licence or to register: the steps follow the corpus.
 
-    Sentences are those of SPLIT.LANGUAGE in all splits, without contrastive sets and annotation.
+    Sentences are those of SPLIT.LANGUAGE in all splits, without contrastive sets and annotation. Sizes are those of the
+    files that are still to be downloaded, as far as they are known, without test sets of the sacrebleu package.
 
     Reads
 
@@ -150,7 +151,7 @@ def status(
 
     Writes
 
-        standard output            a row per corpus: where it is, its sentences and bytes, its licence
+        standard output            for each paper its corpora: where they are, sizes, licences, steps for a person
         --json                     the same instead
 
     For example
@@ -166,7 +167,7 @@ def status(
     if json is not None:
         write_json(json, found)
     else:
-        print_status(found, with_steps=name is not None)
+        print_status(found, Path("data/.downloads"))
 
 
 corpus = application(describe, sample, download, status, help="Find, download, describe or sample a corpus.")

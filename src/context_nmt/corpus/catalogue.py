@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from context_nmt.corpus.documents import documents_file
 from context_nmt.files import UserError
-from context_nmt.settings import Checked, require
+from context_nmt.settings import Checked, PositiveInteger, require
 from context_nmt.settings.checking import check, read_yaml, some_names
 from context_nmt.settings.miniature import MiniatureSettings
 
@@ -20,8 +20,21 @@ Format = Literal[
 TRAIN, HELD_OUT = "train", "valid"  # the split of which iwslt can hold out pairs, and theirs
 SEVERAL_SPLITS = ("opus_moses", "opus_xml", "tvsub")  # formats whose archives have all the splits that they give
 CONTRASTIVE = ("contrapro", "contrawsd", "discourse_mt")  # formats of contrastive sets; `to` is the name of the set
-# Keys that a plan has only if they are given, so that a new key changes no plan without it.
-LATER = ("by_hand", "format", "held_out_documents", "held_out_every", "seed")
+CHECKSUMS = {"sha256": 64, "md5": 32, "git_blob": 40}  # kinds of them, and their numbers of hexadecimal digits
+NOT_GIVEN = ""  # instead of a sha256, whose null has a meaning
+# Keys that a plan has only if they are not like this, so that a new key changes no plan without it.
+LATER: dict[str, Any] = {
+    "bytes": None,
+    "by_hand": None,
+    "format": None,
+    "git_blob": None,
+    "held_out_documents": None,
+    "held_out_every": None,
+    "md5": None,
+    "mirrors": (),
+    "seed": None,
+    "sha256": NOT_GIVEN,
+}
 
 
 def names_in(layout: str) -> list[str]:
@@ -31,10 +44,14 @@ def names_in(layout: str) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class DownloadFile(Checked):
-    """One file to download."""
+    """One file to download, with one of the three checksums of its bytes."""
 
     url: str
-    sha256: str | None  # of the downloaded file; null: recorded at the first download
+    sha256: str | None = NOT_GIVEN  # null: none is known, and that of the first download is recorded
+    md5: str | None = None
+    git_blob: str | None = None  # git's name of the content: the SHA-1 of "blob SIZE\0" and the bytes
+    mirrors: tuple[str, ...] = ()  # addresses of the same bytes, tried in turn where `url` fails
+    bytes: PositiveInteger | None = None  # the size, if it is known
     to: str | None = None  # text: SPLIT.LANGUAGE; bcontrast: SPLIT; of contrastive sets: the set's name
     # text and iwslt, for an archive: member -> SPLIT.LANGUAGE; for a text with several fields a line, here and in `to`:
     # a line of SPLIT.LANGUAGE for each field, or _ to skip it, like "_ ||| train.ja ||| train.en"; or separated by tabs
@@ -50,10 +67,30 @@ class DownloadFile(Checked):
             require(re.fullmatch(r"\w[\w-]*(\.\w[\w-]*)?", name) is not None, f"{name!r} is not SPLIT.LANGUAGE")
         require(bool(self.name), f"{self.url!r} does not end in a file name")
         require(self.by_hand is None or bool(self.by_hand.strip()), f"{self.name}: by_hand is empty; give the steps")
+        given = {kind: getattr(self, kind) for kind in CHECKSUMS if getattr(self, kind)}
+        one = len(given) == (0 if self.sha256 is None else 1)
+        require(one, f"{self.name}: give one of {', '.join(CHECKSUMS)}; `sha256: null` if no checksum is known")
+        for kind, value in given.items():
+            digits = CHECKSUMS[kind]
+            is_right = re.fullmatch(f"[0-9a-f]{{{digits}}}", value) is not None
+            require(is_right, f"{self.name}: {kind} is {value!r}; it must have {digits} digits of 0-9 and a-f")
+        if self.mirrors:
+            require(bool(given), f"{self.name}: mirrors need a checksum; give sha256, md5 or git_blob")
+            require(self.by_hand is None, f"{self.name}: mirrors are for programs; a file with by_hand has none")
+            distinct = len({self.url, *self.mirrors}) == 1 + len(self.mirrors)
+            addresses = all(re.match("https?://", mirror) for mirror in self.mirrors)
+            require(
+                distinct and addresses, f"{self.name}: mirrors is {list(self.mirrors)}; each must be another address"
+            )
 
     @property
     def name(self) -> str:
         return PurePosixPath(urlsplit(self.url).path).name
+
+    @property
+    def checksum(self) -> tuple[str, str] | None:
+        """The kind and the value of the checksum; None if it is not known."""
+        return next(((kind, getattr(self, kind)) for kind in CHECKSUMS if getattr(self, kind)), None)
 
     @property
     def outputs(self) -> list[str]:
@@ -102,6 +139,7 @@ class CorpusEntry(Checked):
     format: Format
     licence: str
     homepage: str
+    papers: tuple[str, ...] = ()  # that use it: names of src/context_nmt/report/papers/NAME.yaml
     files: tuple[DownloadFile, ...] = ()
     sacrebleu: tuple[SacrebleuSet, ...] = ()
     # tvsub: number of training documents to keep, from the first; opus_moses: number of those to draw at random
@@ -177,10 +215,13 @@ class CorpusEntry(Checked):
 
 
 def entry_values(entry: CorpusEntry | MiniatureSettings) -> dict[str, Any]:
-    """Return the plain values of an entry for its plan."""
-    return asdict(
-        entry, dict_factory=lambda items: {key: value for key, value in items if value is not None or key not in LATER}
+    """Return the plain values of an entry for its plan, which is the same whatever papers use the corpus."""
+    values = asdict(
+        entry,
+        dict_factory=lambda items: {key: value for key, value in items if key not in LATER or value != LATER[key]},
     )
+    values.pop("papers", None)
+    return values
 
 
 def read_catalogue(parameters: Path) -> dict[str, dict[str, Any]]:

@@ -8,26 +8,24 @@ import shutil
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Container
 from itertools import groupby
 from pathlib import Path
 
-from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
-from context_nmt.corpus.fetching import fetch
-from context_nmt.files import (
-    FULL,
-    UserError,
-    decoded_lines,
-    locked,
-    read_json,
-    replacing_folder,
-    sha256,
-    write_json,
-)
+from context_nmt.corpus.catalogue import SACREBLEU, CorpusEntry, DownloadFile
+from context_nmt.corpus.documents import read_documents, without_dropped, write_documents
+from context_nmt.corpus.fetching import Checksum, downloaded, fetch
+from context_nmt.corpus.skipping import Skipping
+from context_nmt.corpus.transfer import MEGABYTE, WORTH_SAYING, size
+from context_nmt.files import FULL, UserError, read_json, replacing, replacing_folder, sha256, write_json
+from context_nmt.progress import say
 from context_nmt.settings.checking import check
 from context_nmt.settings.miniature import MiniatureSettings
 
 BROKEN = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
 GENERATOR = "context_nmt.miniature.generation"
+
+Fetched = dict[str, tuple[Path, str]]  # by the name of a file: its path, and the place that it is from
 
 
 def code_of(entry: CorpusEntry | MiniatureSettings) -> list[str]:
@@ -57,56 +55,106 @@ def make_corpus(
 ) -> None:
     """Make the whole folder `destination` from its entry in data/params.yaml, or nothing.
 
-    Each file is first looked for in `mirror`, a folder or the start of a URL, as MIRROR/CORPUS/FILENAME. Until the
-    corpus is complete, full and partial downloads stay in `.downloads` next to the folder. Only then are checksums that
-    the entry lacks recorded in `checksums`; if no corpus can be made of the files, those without one are removed. Raise
-    UserError for a file that cannot be fetched or unpacked, a wrong checksum, text that is empty or not UTF-8, and
-    languages of a split with unequal numbers of lines.
+    Each file is first looked for in `mirror`, a folder or the start of a URL, as MIRROR/CORPUS/FILENAME. Downloads stay
+    in `.downloads` next to `checksums`, for all corpora that name the same address. Only when the corpus is complete
+    are checksums that the entry lacks recorded in `checksums`. Raise UserError for a file that cannot be fetched or
+    unpacked, a wrong checksum, empty text, too many bad lines, and languages with unequal numbers of lines.
     """
     if isinstance(entry, MiniatureSettings):
         importlib.import_module(GENERATOR).generate(entry, destination)
         return
-    corpus = destination.name
-    downloads = destination.parent / ".downloads" / corpus
+    corpus, downloads, known = destination.name, checksums.parent / ".downloads", _recorded(checksums)
     test_sets = [file for test_set in entry.sacrebleu for file in test_set.files]
     files = [*entry.files, *test_sets]
-    with locked(downloads / ".lock"), replacing_folder(destination) as folder:
-        known = _recorded(checksums)
-        expected = {file.name: None if file.derived else file.sha256 or known.get(file.url) for file in files}
-        unknown = [file for file in files if expected[file.name] is None]
-        places = {}
-        for file in files:
-            mirrored = f"{mirror.rstrip('/')}/{corpus}/{file.name}" if mirror else ""
-            places[file.name] = fetch(file, downloads / file.name, mirrored=mirrored, expected=expected[file.name])
+    recorded = {file.name: ("sha256", known[file.url]) for file in files if file.url in known and not file.derived}
+    expected = {file.name: file.checksum or recorded.get(file.name) for file in files}
+    unknown = [file for file in files if expected[file.name] is None]
+    fetched = _fetched(files, expected, downloads, corpus=corpus, mirror=mirror)
+    with replacing_folder(destination) as folder:
         try:
             for file in files:
                 if file not in test_sets:
-                    _unpack(downloads / file.name, file, folder, entry, places[file.name])
-                elif not file.derived or downloads.joinpath(file.name).stat().st_size:  # empty if not known
-                    shutil.copyfile(downloads / file.name, folder / file.name)
-            _check_texts(folder, corpus, files, places)
+                    _unpack(file, fetched, folder, entry)
+                elif not file.derived or size(fetched[file.name][0]):  # empty if not known
+                    shutil.copyfile(fetched[file.name][0], folder / file.name)
+            _check_texts(folder, corpus, files, fetched)
         except UserError as error:
-            for file in unknown:
-                (downloads / file.name).unlink()
             reason = str(error).replace(f"{folder}/", "")  # it has a temporary name
-            mend = "Put the right file into the folder of DATA_MIRROR, or correct" if unknown else "Correct"
-            raise UserError(f"{reason}. {mend} the entry in data/params.yaml, and try again") from None
-        new = {file.url: sha256(downloads / file.name) for file in unknown if not file.derived}
-        shutil.rmtree(downloads, ignore_errors=True)
+            raise UserError(f"{reason}. {_mend(unknown, fetched, downloads)}, and try again") from None
+    new = {file.url: sha256(fetched[file.name][0]) for file in unknown if not file.derived}
     if new:
         write_json(checksums, _recorded(checksums) | new)
     for address, checksum in new.items():
         print(f"{address}: sha256 {checksum} is recorded in {checksums}; later downloads must match it")
+    if (kept := sum(size(path) for path, _ in fetched.values() if path.parent == downloads)) >= WORTH_SAYING:
+        say(f"{corpus}: its downloads, {kept / MEGABYTE:,.0f} MB, stay in {downloads} until you delete them")
 
 
-def _unpack(path: Path, file: DownloadFile, folder: Path, entry: CorpusEntry, place: str) -> None:
+def _fetched(
+    files: list[DownloadFile],
+    expected: dict[str, Checksum | None],
+    downloads: Path,
+    *,
+    corpus: str,
+    mirror: str | None,
+) -> Fetched:
+    """Fetch all files, those that a person must fetch before all others."""
+    fetched: Fetched = {}
+    missing: dict[str, UserError] = {}
+    mirrored = {file.name: f"{mirror.rstrip('/')}/{corpus}/{file.name}" if mirror else "" for file in files}
+    for is_by_hand in (True, False):
+        chosen = [file for file in files if (file.by_hand is not None) == is_by_hand]
+        if not is_by_hand:
+            _announce(corpus, [file for file in chosen if not _is_here(file, mirrored[file.name], downloads)])
+        for file in chosen:
+            place, checksum = mirrored[file.name], expected[file.name]
+            try:
+                fetched[file.name] = fetch(file, downloads, corpus=corpus, mirrored=place, expected=checksum)
+            except UserError as error:
+                if not is_by_hand:
+                    raise
+                missing[file.name] = error
+        if missing:
+            first, *others = missing
+            also = f". By hand, too: {', '.join(others)}; see `context-nmt corpus status {corpus}`" if others else ""
+            raise UserError(f"{missing[first]}{also}")
+    return fetched
+
+
+def _is_here(file: DownloadFile, mirrored: str, downloads: Path) -> bool:
+    return Path(mirrored).is_file() or downloaded(file, downloads).is_file() or file.url.startswith(SACREBLEU)
+
+
+def _announce(corpus: str, missing: list[DownloadFile]) -> None:
+    known = [file.bytes for file in missing if file.bytes is not None]
+    if sum(known) >= WORTH_SAYING:
+        others = f", and {len(missing) - len(known)} of unknown size" if len(known) < len(missing) else ""
+        files = f"{len(known)} file{'s' if len(known) > 1 else ''}"
+        say(f"{corpus}: {sum(known) / MEGABYTE:,.0f} MB to download in {files}{others}")
+
+
+def _mend(unknown: list[DownloadFile], fetched: Fetched, downloads: Path) -> str:
+    """Return what a person can do about files of which no corpus can be made."""
+    paths = [fetched[file.name][0] for file in unknown if not file.url.startswith(SACREBLEU)]
+    kept = ", ".join(str(path) for path in paths if path.parent == downloads)
+    ways = [
+        *(["put the right file into the folder of DATA_MIRROR"] if unknown else []),
+        *([f"delete what is no right download ({kept})"] if kept else []),
+        "correct the entry in data/params.yaml",
+    ]
+    text = ", or ".join(ways)
+    return f"{text[0].upper()}{text[1:]}"
+
+
+def _unpack(file: DownloadFile, fetched: Fetched, folder: Path, entry: CorpusEntry) -> None:
     form = file.format or entry.format
+    paths = {name: path for name, (path, _) in fetched.items()}
     try:
-        importlib.import_module(_code_of_format(form)).unpack(path, folder, file, entry)
+        importlib.import_module(_code_of_format(form)).unpack(paths, folder, file, entry)
     except UserError as error:
         if isinstance(error.__context__, OSError):  # the disk is full
             raise error.__context__ from None
-        reason = str(error).removeprefix(f"{path}: ")
+        reason = str(error).removeprefix(f"{paths[file.name]}: ")
     except KeyError as error:
         reason = error.args[0]
     except BROKEN as error:
@@ -118,29 +166,59 @@ def _unpack(path: Path, file: DownloadFile, folder: Path, entry: CorpusEntry, pl
         reason = f"not of format {form} ({error})"
     else:
         return
-    raise UserError(f"{place}: {reason}")
+    raise UserError(f"{fetched[file.name][1]}: {reason}")
 
 
-def _check_texts(folder: Path, corpus: str, files: list[DownloadFile], places: dict[str, str]) -> None:
-    """Raise UserError for a file that is empty or not UTF-8, and for languages with unequal numbers of lines."""
+def _check_texts(folder: Path, corpus: str, files: list[DownloadFile], fetched: Fetched) -> None:
+    """Leave out lines that are not UTF-8 in all languages of a split.
+
+    Raise UserError for too many of them, a file that is empty, and languages with unequal numbers of lines.
+    """
 
     def source(*names: str) -> str:
-        named = [places[file.name] for file in files if not set(names).isdisjoint(file.outputs)]
-        return f"(from {', '.join(named or places.values())})"
+        named = [fetched[file.name][1] for file in files if not set(names).isdisjoint(file.outputs)]
+        return f"(from {', '.join(named or [place for _, place in fetched.values()])})"
 
     paths = sorted(path for path in folder.iterdir() if path.suffix != ".documents")
     if empty := [path.name for path in paths if path.stat().st_size == 0]:
         raise UserError(f"{corpus}: no text in {', '.join(empty)} {source(*empty)}")
     texts = [path for path in paths if path.suffix != ".jsonl"]
-    for _, languages in groupby(texts, lambda path: path.name.partition(".")[0]):
-        counts = {}
+    for split, group in groupby(texts, lambda path: path.name.partition(".")[0]):
+        languages, counts, bad = list(group), dict[str, int](), dict[int, str]()
         for path in languages:
             with path.open("rb") as text:
-                counts[path.name] = sum(1 for _ in decoded_lines(text, f"{corpus}: {path.name} {source(path.name)}"))
+                for number, line in enumerate(text):
+                    if not _is_utf8(line):
+                        bad.setdefault(number, f"{path.name}, line {number + 1}")
+                counts[path.name] = number + 1
         if len(set(counts.values())) > 1:
             line_counts = ", ".join(f"{name} {count}" for name, count in counts.items())
             different = f"the languages of a split have different numbers of lines: {line_counts}"
             raise UserError(f"{corpus}: {different} {source(*counts)}")
+        with Skipping(f"{corpus}: {split} {source(*counts)}", "lines") as lines:
+            lines.total = number + 1
+            for number in sorted(bad):
+                lines.skip(bad[number], "not UTF-8")
+        if bad:
+            _leave_out(bad, languages, split, lines.total)
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _leave_out(bad: Container[int], languages: list[Path], split: str, count: int) -> None:
+    """Remove lines from all languages of a split, given their numbers from 0, and from its documents."""
+    for path in languages:
+        with replacing(path) as temporary, path.open("rb") as text, temporary.open("wb") as kept:
+            kept.writelines(line for number, line in enumerate(text) if number not in bad)
+    folder = languages[0].parent
+    if documents := read_documents(folder, split, count):
+        write_documents(folder, split, without_dropped(documents, (number not in bad for number in range(count))))
 
 
 def _recorded(checksums: Path) -> dict[str, str]:

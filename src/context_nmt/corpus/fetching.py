@@ -1,58 +1,127 @@
-"""Fetch one file of a corpus from a mirror, its address or the sacrebleu package."""
+"""Fetch one file of a corpus from a mirror, one of its addresses or the sacrebleu package.
 
-import shutil
-from http import HTTPStatus
+Downloads are in one folder for all corpora of a project, as DIGEST-NAME, where DIGEST is that of the file's address;
+next to it, DIGEST-NAME.part is an unfinished one, and DIGEST-NAME.lock is held while the file is fetched. They stay
+there until a person deletes the folder.
+"""
+
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import requests
 import urllib3
-from requests.adapters import HTTPAdapter
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProxyError
 
 from context_nmt.corpus.catalogue import SACREBLEU, DownloadFile
 from context_nmt.corpus.sacrebleu_sets import write_set_file
-from context_nmt.files import FULL, UserError, sha256
-from context_nmt.progress import Progress
+from context_nmt.corpus.transfer import retrieve
+from context_nmt.files import FULL, UserError
+from context_nmt.progress import say
 
-CHUNK = 2**16  # bytes, the most that an interrupted download can lose
 UNREACHABLE = (ConnectTimeoutError, NewConnectionError, ProxyError)
 
+Checksum = tuple[str, str]  # a kind of catalogue.CHECKSUMS, and the value
 
-def fetch(file: DownloadFile, path: Path, *, mirrored: str, expected: str | None) -> str:
-    """Fetch a file to `path` from the place `mirrored`, if that has it, or else from its address; return the place.
 
-    A whole copy that is there already is fetched again if its sha256 is not `expected`, or if none is expected and a
-    mirror's folder has the file, which may be another one now. With `expected`, an interrupted download resumes where
-    it ended, even in a later run. Raise UserError for a file that no place has and for another sha256.
+def downloaded(file: DownloadFile, downloads: Path) -> Path:
+    """Return where a whole download of a file is, or will be."""
+    return downloads / f"{hashlib.sha256(file.url.encode()).hexdigest()[:12]}-{file.name}"
+
+
+def fetch(
+    file: DownloadFile, downloads: Path, *, corpus: str, mirrored: str, expected: Checksum | None
+) -> tuple[Path, str]:
+    """Return the path of a file, and where it is from: the place `mirrored`, if that has it, or one of its addresses.
+
+    A file in a mirror's folder is used there. What was downloaded is used again if it has the checksum `expected`, or
+    if none is expected. Wait while another process fetches the same file. Raise UserError for a file that no place has,
+    or only with another checksum.
     """
-    in_folder = Path(mirrored).is_file()
-    if path.is_file() and (not in_folder if expected is None else sha256(path) == expected):
-        return mirrored if in_folder else file.url
+    if mirrored and Path(mirrored).is_file():
+        if wrong := _difference(Path(mirrored), file, expected):
+            raise UserError(f"{mirrored}: {wrong}")
+        return Path(mirrored), mirrored
+    path = downloaded(file, downloads)
+    downloads.mkdir(parents=True, exist_ok=True)
+    with _alone(path, file.name):
+        is_derived = file.url.startswith(SACREBLEU)  # the package keeps what it downloads
+        if path.is_file() and not is_derived and not _difference(path, file, expected):
+            return path, file.url
+        return path, _fetch(file, path, corpus=corpus, mirrored=mirrored, expected=expected)
+
+
+def checksum_of(path: Path, kind: str) -> str:
+    """Return a checksum of a file in hexadecimal, of a kind of `catalogue.CHECKSUMS`."""
+    is_git = kind == "git_blob"
+    start = b"blob %d\0" % path.stat().st_size if is_git else b""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(
+            file, lambda: hashlib.new("sha1" if is_git else kind, start, usedforsecurity=False)
+        )
+    return digest.hexdigest()
+
+
+@contextmanager
+def _alone(path: Path, name: str) -> Iterator[None]:
+    """Hold the lock of a download; wait while another process holds it."""
+    import fcntl  # not on Windows
+
+    with path.with_name(f"{path.name}.lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"{name}: waiting for another process, which downloads it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _fetch(file: DownloadFile, path: Path, *, corpus: str, mirrored: str, expected: Checksum | None) -> str:
     part = path.with_name(f"{path.name}.part")
     failures = []
-    for place in filter(None, (mirrored, None if file.by_hand else file.url)):
+    for place in filter(None, (mirrored, *(() if file.by_hand else (file.url, *file.mirrors)))):
         part_existed = part.exists()
         try:
-            _retrieve(place, part, resume=expected is not None)
-            if (
-                part_existed and expected is not None and sha256(part) != expected
-            ):  # the partial file was of another download
+            _retrieve(place, part, checked=expected is not None)
+            wrong = _difference(part, file, expected)
+            if wrong and part_existed:  # the part was of another download
                 part.unlink()
-                _retrieve(place, part, resume=True)
-            break
+                _retrieve(place, part, checked=True)
+                wrong = _difference(part, file, expected)
         except (OSError, urllib3.exceptions.HTTPError) as error:  # the errors of requests are OSErrors
             if isinstance(error, OSError) and error.errno in FULL:
-                raise
+                reason = f"cannot be written ({error.strerror}); free some space and try again"
+                raise UserError(f"{path}: {reason}") from None
             failures.append(f"{place}: {_reason(error, place)}")
-    else:
-        raise UserError(_missing(file, path.parent.name, failures))
-    if expected is not None and (actual := sha256(part)) != expected:
+            continue
+        if not wrong:
+            part.replace(path)
+            return place
         part.unlink()
-        source = "params.yaml" if file.sha256 else "checksums.json"
-        raise UserError(f"{place}: its sha256 is {actual}; it must be {expected}, as data/{source} says")
-    part.replace(path)
-    return place
+        failures.append(f"{place}: {wrong}")
+    raise UserError(_missing(file, corpus, failures))
+
+
+def _retrieve(place: str, part: Path, *, checked: bool) -> None:
+    if place.startswith(SACREBLEU):
+        name, pair, file = place.removeprefix(SACREBLEU).rsplit("/", 2)
+        write_set_file(name, pair, file, part)
+    elif "://" in place:
+        retrieve(place, part, checked=checked)
+    else:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+
+def _difference(path: Path, file: DownloadFile, expected: Checksum | None) -> str:
+    """Return how a file differs from the expected checksum; nothing if it does not."""
+    if expected is None or (actual := checksum_of(path, expected[0])) == expected[1]:
+        return ""
+    kind, value = expected
+    source = "params.yaml" if file.checksum else "checksums.json"
+    return f"its {kind} is {actual}; it must be {value}, as data/{source} says"
 
 
 def _reason(error: Exception, place: str) -> str:
@@ -73,52 +142,3 @@ def _missing(file: DownloadFile, corpus: str, failures: list[str]) -> str:
         return f"{corpus}: {file.name} cannot be downloaded: {found}. {do} try again"
     steps = " ".join(file.by_hand.split()).rstrip(".")
     return f"{corpus}: {file.name} must be fetched by hand: {steps}. {do} try again{f' ({found})' if found else ''}"
-
-
-def _retrieve(place: str, part: Path, *, resume: bool) -> None:
-    """Copy or download a file to `part`; with `resume`, which needs a checksum, append only the rest of it."""
-    if not resume:
-        part.unlink(missing_ok=True)
-    if place.startswith(SACREBLEU):
-        name, pair, file = place.removeprefix(SACREBLEU).rsplit("/", 2)
-        write_set_file(name, pair, file, part)
-        return
-    if "://" not in place:
-        shutil.copyfile(place, part)
-        return
-    retries = urllib3.Retry(total=4, backoff_factor=0.5, status_forcelist=(429, 500, 502, 503, 504))
-    with requests.Session() as session:
-        for scheme in ("http://", "https://"):
-            session.mount(scheme, HTTPAdapter(max_retries=retries))
-        while True:
-            size_before = _size(part)
-            try:
-                _append_rest(session, place, part)
-                return
-            except (requests.ConnectionError, urllib3.exceptions.HTTPError):
-                if not resume or _size(part) <= size_before:
-                    raise
-
-
-def _append_rest(session: requests.Session, place: str, part: Path) -> None:
-    offset = _size(part)
-    # A server that compresses a file for the transfer would change the bytes to check.
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={offset}-"} if offset else {})
-    with session.get(place, stream=True, timeout=60, headers=headers) as response:
-        if offset and response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            return  # nothing is left to download; the checksum shows whether the file is complete
-        response.raise_for_status()
-        size = response.headers.get("Content-Length")
-        chunks = response.raw.stream(CHUNK, decode_content=False)
-        continued = response.status_code == HTTPStatus.PARTIAL_CONTENT  # not every server supports ranges
-        with part.open("ab" if continued else "wb", buffering=0) as file:
-            done = offset / 1000 if continued else 0.0
-            total = done + int(size) / 1000 if size else None
-            with Progress(place.rpartition("/")[2], total, "kB", done=done) as progress:
-                for chunk in chunks:
-                    file.write(chunk)
-                    progress.advance(len(chunk) / 1000)
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0

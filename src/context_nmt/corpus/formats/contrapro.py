@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
+from context_nmt.corpus.skipping import Skipping
 from context_nmt.files import read_json, write_lines
 from context_nmt.progress import tracked
 
@@ -34,26 +35,31 @@ Place = tuple[str, int]  # a document, and the number of a line in it, from 1
 Pairs = dict[Place, tuple[str, str]]  # English and German
 
 
-def unpack(path: Path, folder: Path, file: DownloadFile, entry: CorpusEntry) -> None:
+def unpack(paths: dict[str, Path], folder: Path, file: DownloadFile, entry: CorpusEntry) -> None:
     """Write `NAME.en-de.jsonl` when all files of this format are there.
 
-    Raise KeyError, TypeError or ValueError for JSON of another structure and for documents of another corpus.
+    Bad items are skipped. Raise UserError for too many of them, and KeyError, TypeError or ValueError for JSON of
+    another structure and for documents of another corpus.
     """
     files = entry.of_format("contrapro")
     if file != files[-1]:
         return
-    paths = {Path(one.name).suffix: path.with_name(one.name) for one in files}
-    items: list[Item] = read_json(paths[".json"])
-    written = [_item(item) for item in items]
-    if ".zip" in paths:
-        places = [(item["document id"].removesuffix(".de"), int(item["segment id"])) for item in items]
-        pairs = _read_pairs(paths[".zip"], {before for place in places for before in [*_before(place), place]})
+    names = {Path(one.name).suffix: one.name for one in files}
+    written, places = list[Item](), list[Place]()
+    with Skipping(names[".json"], "items") as counted:
+        for number, item in enumerate(read_json(paths[names[".json"]]), start=1):
+            with counted.trying(f"item {number}"):
+                place = item["document id"].removesuffix(".de"), int(item["segment id"])
+                written.append(_item(item))
+                places.append(place)
+    if ".zip" in names:
+        pairs = _read_pairs(paths[names[".zip"]], {before for place in places for before in [*_before(place), place]})
         for item, place in zip(written, places, strict=True):
             if place in pairs and _letters(pairs[place][0]) == _letters(item["source"]):
                 context = [pairs[before] for before in _before(place)]
                 item["context"] = {side: [pair[n] for pair in context] for n, side in enumerate(("source", "target"))}
         differing = sum("context" not in item for item in written)
-        finding = f"{differing} of {len(written)} items are not in the documents of {paths['.zip'].name}"
+        finding = f"{differing} of {len(written)} items are not in the documents of {names['.zip']}"
         if differing > DIFFERING * len(written):
             raise ValueError(f"{finding}; it must be OpenSubtitles2018, German-English")
         if differing:

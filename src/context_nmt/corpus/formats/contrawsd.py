@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
+from context_nmt.corpus.skipping import Skipping
 from context_nmt.files import read_json, write_lines
 
 FREQUENCY = "frequency of sense/ambig word in "  # prefix of the key
@@ -22,12 +23,19 @@ FIRST = (0, 21, 51, 101, 201, 501, 1001, 2001, 5001, 10001)  # the smallest coun
 Item = dict[str, Any]
 
 
-def unpack(path: Path, folder: Path, file: DownloadFile, _: CorpusEntry) -> None:
-    """Write `NAME.SOURCE-TARGET.jsonl`; raise KeyError, TypeError or ValueError for JSON of another structure."""
-    languages = path.name.partition(".")[0]
+def unpack(paths: dict[str, Path], folder: Path, file: DownloadFile, _: CorpusEntry) -> None:
+    """Write `NAME.SOURCE-TARGET.jsonl` without bad items.
+
+    Raise UserError for too many of them, and ValueError for a name without languages.
+    """
+    languages = file.name.partition(".")[0]
     if re.fullmatch(r"[a-z]+-[a-z]+", languages) is None:
-        raise ValueError(f"the name must start with the languages, like de-en.final.json, not {path.name!r}")
-    lines = (json.dumps(_item(entry), ensure_ascii=False) for entry in read_json(path))
+        raise ValueError(f"the name must start with the languages, like de-en.final.json, not {file.name!r}")
+    lines = []
+    with Skipping(file.name, "items") as counted:
+        for number, entry in enumerate(read_json(paths[file.name]), start=1):
+            with counted.trying(f"item {number}"):
+                lines.append(json.dumps(_item(entry), ensure_ascii=False))
     write_lines(folder / f"{file.to}.{languages}.jsonl", lines)
 
 

@@ -17,14 +17,22 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
+from context_nmt.corpus.skipping import Skipping
 from context_nmt.files import read_json, write_lines
 
 Item = dict[str, Any]
 
 
-def unpack(path: Path, folder: Path, file: DownloadFile, _: CorpusEntry) -> None:
-    """Write `NAME.en-fr.jsonl`; raise KeyError, TypeError or ValueError for JSON of another structure."""
-    items = [item for block in read_json(path).values() for item in _items(block)]
+def unpack(paths: dict[str, Path], folder: Path, file: DownloadFile, _: CorpusEntry) -> None:
+    """Write `NAME.en-fr.jsonl` without bad blocks.
+
+    Raise UserError for too many of them, and AttributeError for JSON of another structure.
+    """
+    items: list[Item] = []
+    with Skipping(file.name, "blocks") as counted:
+        for name, block in read_json(paths[file.name]).items():
+            with counted.trying(f"block {name}"):
+                items += list(_items(block))
     without_mirror: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     for number, item in enumerate(items):
         source, right, (wrong,) = item["source"], item["right"], item["wrong"]

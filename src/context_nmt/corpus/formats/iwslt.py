@@ -14,20 +14,25 @@ their names.
 import html
 import re
 import tarfile
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from context_nmt.corpus.catalogue import HELD_OUT, TRAIN, CorpusEntry, DownloadFile
 from context_nmt.corpus.documents import read_documents, write_sizes
-from context_nmt.files import UserError, decoded_lines, read_lines, write_lines
+from context_nmt.corpus.skipping import Skipping
+from context_nmt.files import UserError, read_lines, write_lines
 
-DOCUMENT = re.compile(r'<doc .*?docid="([^"]*)".*>')
+Key = tuple[str, int]  # the number of a talk, and which of those with this number
+
+DOCUMENT = re.compile(r'<doc .*?docid="([^"]*)".*>', re.IGNORECASE)
 NUMBER = re.compile(r"<talkid>(.*)</talkid>")
 TAG = re.compile(r"</?(?:url|keywords|speaker|talkid|title|description|reviewer|translator|doc)[ >]")
-SEGMENT = re.compile(r"<seg id=[^>]*>(.*)</seg>")
+ELEMENT = re.compile(TAG.pattern.replace("doc", "doc|seg"), re.IGNORECASE)
+SEGMENT = re.compile(r"<seg id=[^>]*>(.*)</seg>", re.IGNORECASE)
+SPANNING = {True: re.compile("<(seg) ", re.IGNORECASE), False: re.compile("<(title|description)>")}  # by "is XML"
 
 
 class Talk(NamedTuple):
@@ -37,70 +42,117 @@ class Talk(NamedTuple):
     file: str
     first_line: int  # of the file, from 1
     lines: list[str]
+    wrong: list[str]  # what cannot be read
 
 
-def unpack(path: Path, folder: Path, file: DownloadFile, entry: CorpusEntry) -> None:
+def unpack(paths: dict[str, Path], folder: Path, file: DownloadFile, entry: CorpusEntry) -> None:
     """Append the talks of an archive to `SPLIT.LANGUAGE` and `SPLIT.documents`, as `members` of the file says.
 
-    Raise KeyError for a file that the archive lacks, and UserError for text outside of a talk and for languages that
-    differ in talks or in the number of a talk's lines.
+    Talks that cannot be read or differ between the languages are skipped. Raise KeyError for a file that the archive
+    lacks, and UserError for text outside of a talk and for too many bad talks.
     """
     found: dict[str, list[Talk]] = {}
-    with tarfile.open(path) as archive:
+    with tarfile.open(paths[file.name]) as archive:
         for member in archive:  # in the order of the archive, as seeking back is slow
             if member.name in file.members and member.isreg() and (content := archive.extractfile(member)):
-                found[member.name] = _talks(member.name, decoded_lines(content, member.name))
+                found[member.name] = _talks(member.name, content)
     splits: dict[str, dict[str, list[Talk]]] = defaultdict(lambda: defaultdict(list))
     for name, output in sorted(file.members.items()):
         if name not in found:
             raise KeyError(f"{name!r} is not a plain file of the archive")
         split, _, language = output.partition(".")
         splits[split][language] += found[name]
-    for split, talks in splits.items():
-        _check_parallel(split, talks)
+    for split, languages in splits.items():
+        talks = _parallel(split, languages)
         if split == TRAIN and entry.held_out_every:
             _append(folder, HELD_OUT, _every(talks, entry.held_out_every, held_out=True))
             talks = _every(talks, entry.held_out_every, held_out=False)
         _append(folder, split, talks)
 
 
-def _talks(name: str, lines: Iterable[str]) -> list[Talk]:
+def _talks(name: str, content: Iterable[bytes]) -> list[Talk]:
     is_xml, talk_number, talks = name.endswith(".xml"), "", list[Talk]()
-    for number, line in enumerate(map(str.strip, lines), start=1):
+    lines = [line.decode("utf-8", "surrogateescape").strip() for line in content]
+    lines[:1] = [line.removeprefix("\ufeff") for line in lines[:1]]
+    for number, line in _whole(lines, SPANNING[is_xml]):
         if match := (DOCUMENT if is_xml else NUMBER).match(line):
             talk_number = match[1]
-        if line.startswith("<doc " if is_xml else "<title>"):
-            talks.append(Talk(talk_number, name, number, []))
-        elif segment := SEGMENT.fullmatch(line) if is_xml else None:
-            _last(talks, name, number).lines.append(html.unescape(segment[1]).strip())
-        elif is_xml and line.startswith("<seg"):
-            raise UserError(f"{name}: line {number} is no whole segment: {line[:80]!r}")
-        elif not is_xml and not TAG.match(line):
-            _last(talks, name, number).lines.append(html.unescape(line))
+        if line.lower().startswith("<doc ") if is_xml else line.startswith("<title>"):
+            talks.append(Talk(talk_number, name, number, [], []))
+        elif is_xml and line.lower().startswith("<seg"):
+            segment = SEGMENT.fullmatch(line)
+            _add(talks, name, number, html.unescape(segment[1]).strip() if segment else None)
+        elif not is_xml and not TAG.match(line) and (talks or not line.startswith("<")):  # an unknown tag of the head
+            _add(talks, name, number, html.unescape(line))
     if not talks:
         raise UserError(f"{name}: no talk; each starts with {'<doc docid=…>' if is_xml else '<title>'}")
     return talks
 
 
-def _last(talks: list[Talk], name: str, number: int) -> Talk:
+def _whole(lines: list[str], spanning: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """Yield lines with their numbers, and as one line those of an element that ends before the next one starts."""
+    start = 0
+    while start < len(lines):
+        stop = start + 1
+        if match := spanning.match(lines[start]):
+            stop = _end(lines, start, f"</{match[1].lower()}>") or stop
+        yield start + 1, " ".join(lines[start:stop])
+        start = stop
+
+
+def _end(lines: list[str], start: int, closing: str) -> int | None:
+    for stop, line in enumerate(lines[start:], start=start + 1):
+        if closing in line.lower():
+            return stop
+        if stop > start + 1 and ELEMENT.match(line):
+            return None
+    return None
+
+
+def _add(talks: list[Talk], name: str, number: int, text: str | None) -> None:
     if not talks:
         raise UserError(f"{name}: line {number} is text before the first talk")
-    return talks[-1]
+    if text is None or "\n" in text:
+        talks[-1].wrong.append(f"{name}: line {number} is no whole segment")
+    elif not text.isascii() and re.search("[\udc80-\udcff]", text):
+        talks[-1].wrong.append(f"{name}: line {number} is not UTF-8")
+    else:
+        talks[-1].lines.append(text)
 
 
-def _check_parallel(split: str, languages: dict[str, list[Talk]]) -> None:
-    first, *others = languages.values()
-    for other in others:
-        for one, two in zip(first, other, strict=False):
-            if one.number != two.number:
-                raise UserError(f"{_place(one)} is talk {one.number}, {_place(two)} talk {two.number}")
-            if len(one.lines) != len(two.lines):
-                raise UserError(
-                    f"talk {one.number} has {len(one.lines)} lines in {_place(one)}, {len(two.lines)} in {_place(two)}"
-                )
-        if len(first) != len(other):
-            counts = ", ".join(f"{len(talks)} in {language}" for language, talks in languages.items())
-            raise UserError(f"{split} has different numbers of talks: {counts}")
+def _parallel(split: str, languages: dict[str, list[Talk]]) -> dict[str, list[Talk]]:
+    """Return the talks that all languages have, with the same number of lines, in the order of the first language."""
+    sides = {language: _by_number(talks) for language, talks in languages.items()}
+    kept: dict[str, list[Talk]] = {language: [] for language in languages}
+    with Skipping(split, "talks") as counted:
+        for key in dict.fromkeys(key for side in sides.values() for key in side):
+            talks = [side[key] for side in sides.values() if key in side]
+            counted.total += 1
+            if reason := _wrong(talks, sides, key):
+                counted.skip(f"talk {key[0]}", reason)
+                continue
+            for language, side in sides.items():
+                kept[language].append(side[key])
+    return kept
+
+
+def _by_number(talks: list[Talk]) -> dict[Key, Talk]:
+    seen: Counter[str] = Counter()
+    numbered = {}
+    for talk in talks:
+        seen[talk.number] += 1
+        numbered[talk.number, seen[talk.number]] = talk
+    return numbered
+
+
+def _wrong(talks: list[Talk], sides: dict[str, dict[Key, Talk]], key: Key) -> str:
+    if missing := [language for language, side in sides.items() if key not in side]:
+        return f"{_place(talks[0])}; not in {', '.join(missing)}"
+    if wrong := [reason for talk in talks for reason in talk.wrong]:
+        return wrong[0]
+    if len({len(talk.lines) for talk in talks}) > 1:
+        return ", ".join(f"{len(talk.lines)} lines in {_place(talk)}" for talk in talks)
+    return ""
 
 
 def _place(talk: Talk) -> str:

@@ -16,22 +16,23 @@ from random import Random
 
 from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
 from context_nmt.corpus.documents import write_sizes
-from context_nmt.files import UserError, decoded_lines
+from context_nmt.corpus.skipping import Skipping
+from context_nmt.files import UserError
 
 Drawn = list[tuple[range, str]]  # lines and the split that they are in, in the order of the archive
 
 
-def unpack(path: Path, folder: Path, _: DownloadFile, entry: CorpusEntry) -> None:
+def unpack(paths: dict[str, Path], folder: Path, file: DownloadFile, entry: CorpusEntry) -> None:
     """Write train and the splits of `held_out_documents` with their documents, which are drawn at random.
 
     Raise KeyError for an archive that lacks a file, and UserError for too few episodes.
     """
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(paths[file.name]) as archive:
         names = [name.removesuffix(".ids") for name in archive.namelist() if name.endswith(".ids")]
         if len(names) != 1:
             raise KeyError(f"the archive has {len(names)} files .ids; it must have one")
         with archive.open(f"{names[0]}.ids") as ids:
-            drawn = _draw(list(_episodes(decoded_lines(ids, f"{names[0]}.ids"))), entry)
+            drawn = _draw(list(_episodes(ids, f"{names[0]}.ids")), entry)
         for language in names[0].rpartition(".")[2].split("-"):
             with archive.open(f"{names[0]}.{language}") as text:
                 _write(text, drawn, folder, language)
@@ -39,16 +40,21 @@ def unpack(path: Path, folder: Path, _: DownloadFile, entry: CorpusEntry) -> Non
         write_sizes(folder, split, (len(lines) for lines, other in drawn if other == split))
 
 
-def _episodes(ids: Iterable[str]) -> Iterator[range]:
+def _episodes(ids: Iterable[bytes], source: str) -> Iterator[range]:
     """Yield the lines of each episode's first subtitle."""
     known, start = set(), 0
-    for names, lines in groupby(ids, lambda line: tuple(line.split("\t")[:2])):
-        stop = start + sum(1 for _ in lines)
-        episode = names[0].rpartition("/")[0]
-        if episode not in known:
-            known.add(episode)
-            yield range(start, stop)
-        start = stop
+    with Skipping(source, "lines") as counted:
+        for names, lines in groupby(ids, lambda line: line.split(b"\t")[:2]):
+            stop = start + sum(1 for _ in lines)
+            counted.total += stop - start
+            episode = names[0].rpartition(b"/")[0]
+            if len(names) < 2 or not episode:
+                for number in range(start, stop):
+                    counted.skip(f"line {number + 1}", "no names of two documents")
+            elif episode not in known:
+                known.add(episode)
+                yield range(start, stop)
+            start = stop
 
 
 def _draw(episodes: list[range], entry: CorpusEntry) -> Drawn:

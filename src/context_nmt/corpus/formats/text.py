@@ -1,47 +1,83 @@
 """Plain texts, gzipped or not, or members of a tar or zip archive; a line may have fields in several languages."""
 
 import gzip
+import shutil
 import stat
 import tarfile
 import zipfile
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO
 
 from context_nmt.corpus.catalogue import SKIPPED, CorpusEntry, DownloadFile, names_in
+from context_nmt.corpus.skipping import Skipping
 
 CHUNK = 2**16
+BARS = (b" ||| ", b"|||")  # the second for a line that has no spaces around them
 
 
-def unpack(path: Path, folder: Path, file: DownloadFile, _: CorpusEntry) -> None:
+def unpack(paths: dict[str, Path], folder: Path, file: DownloadFile, _: CorpusEntry) -> None:
     """Append a text to the file `to` of a folder, or members of an archive to the files named in `members`.
 
-    Raise KeyError for a member that is missing or no regular file, ValueError for a line with another number of fields,
-    and the errors of gzip, tarfile and zipfile.
+    Lines with another number of fields are skipped. Raise KeyError for a member that is missing or no regular file,
+    UserError for too many bad lines, and the errors of gzip, tarfile and zipfile.
     """
+    path = paths[file.name]
     if file.to is not None:
-        with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as content:
-            _append(content, folder, file.to)
+        with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as text:
+            _append(text, folder, file.to, file.name)
         return
-    with zipfile.ZipFile(path) if zipfile.is_zipfile(path) else tarfile.open(path) as archive:
-        for member, output in file.members.items():
-            with _open_member(archive, member) as content:
-                _append(content, folder, output)
+    members = dict(sorted(file.members.items()))
+    with ExitStack() as opened:
+        if zipfile.is_zipfile(path):
+            contents = _zipped(opened.enter_context(zipfile.ZipFile(path)), members)
+        else:
+            contents = _tarred(opened.enter_context(tarfile.open(path, "r|*", bufsize=CHUNK)), members, folder)
+        for member, content in contents:
+            with content:
+                _append(content, folder, members[member], member)
 
 
-def _open_member(archive: zipfile.ZipFile | tarfile.TarFile, name: str) -> IO[bytes]:
-    if isinstance(archive, zipfile.ZipFile):
-        if not stat.S_ISLNK(archive.getinfo(name).external_attr >> 16):
-            return archive.open(name)
-    elif (member := archive.getmember(name)).isreg() and (content := archive.extractfile(member)):
-        return content
-    raise KeyError(f"{name!r} is not a plain file of the archive")  # a link could lead anywhere
+def _zipped(archive: zipfile.ZipFile, members: dict[str, str]) -> Iterator[tuple[str, IO[bytes]]]:
+    for name in members:
+        if stat.S_ISLNK(archive.getinfo(name).external_attr >> 16):
+            raise _no_plain_file(name)
+        yield name, archive.open(name)
 
 
-def _append(text: IO[bytes] | gzip.GzipFile, folder: Path, layout: str) -> None:
+def _tarred(archive: tarfile.TarFile, members: dict[str, str], folder: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yield the members, those of one output in the given order; what comes too early is kept in temporary files."""
+    waiting, early = dict(members), dict[str, IO[bytes]]()
+    for member in archive:  # opened as a stream, which cannot go back
+        name = member.name
+        if name not in waiting or name in early:
+            continue
+        if not member.isreg() or (content := archive.extractfile(member)) is None:
+            raise _no_plain_file(name)
+        outputs = names_in(members[name])
+        if name == next(other for other in waiting if not set(outputs).isdisjoint(names_in(members[other]))):
+            del waiting[name]
+            yield name, content
+        else:
+            early[name] = TemporaryFile(dir=folder)  # noqa: SIM115 (closed by the one who reads it)
+            shutil.copyfileobj(content, early[name], CHUNK)
+            early[name].seek(0)
+    for name in waiting:
+        if name not in early:
+            raise KeyError(f"{name!r} is not in the archive")
+        yield name, early[name]
+
+
+def _no_plain_file(name: str) -> KeyError:
+    return KeyError(f"{name!r} is not a plain file of the archive")  # a link could lead anywhere
+
+
+def _append(text: IO[bytes] | gzip.GzipFile, folder: Path, layout: str, source: str) -> None:
     names = names_in(layout)
     if len(names) > 1:
-        _append_fields(text, folder, names, b"\t" if "\t" in layout else b"|||")
+        _append_fields(text, folder, names, (b"\t",) if "\t" in layout else BARS, source)
         return
     last_byte = b"\n"
     with (folder / layout).open("ab") as file:
@@ -52,16 +88,23 @@ def _append(text: IO[bytes] | gzip.GzipFile, folder: Path, layout: str) -> None:
             file.write(b"\n")
 
 
-def _append_fields(text: IO[bytes] | gzip.GzipFile, folder: Path, names: list[str], separator: bytes) -> None:
+def _append_fields(
+    text: IO[bytes] | gzip.GzipFile, folder: Path, names: list[str], separators: tuple[bytes, ...], source: str
+) -> None:
     """Append each field of every line to the file of its name; skip empty lines."""
-    with ExitStack() as stack:
+    with ExitStack() as stack, Skipping(source, "lines") as lines:
         files = [None if name == SKIPPED else stack.enter_context((folder / name).open("ab")) for name in names]
         for number, line in enumerate(text, start=1):
-            fields = line.split(separator)
             if not line.strip():
                 continue
+            lines.total += 1
+            fields: list[bytes] = []
+            for separator in separators:
+                if len(fields) != len(files):
+                    fields = line.split(separator)
             if len(fields) != len(files):
-                raise ValueError(f"line {number} has {len(fields)} fields instead of {len(files)}")
+                lines.skip(f"line {number}", f"{len(fields)} fields instead of {len(files)}")
+                continue
             for field, file in zip(fields, files, strict=True):
                 if file is not None:
                     file.write(field.strip() + b"\n")

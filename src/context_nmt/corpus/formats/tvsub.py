@@ -17,6 +17,7 @@ from pathlib import Path
 
 from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
 from context_nmt.corpus.documents import write_sizes
+from context_nmt.corpus.skipping import Skipping
 from context_nmt.files import UserError, decoded_lines, write_lines
 
 LANGUAGES = ("zh", "en")
@@ -25,38 +26,42 @@ EVALUATED = re.compile(r"data/(?:orignal|processed)/(?:dev|test)/((?:dev|test)(?
 DOCUMENT = re.compile(r'<DOC docid="[^"]*" sysid="([^"]*)">(.*?)</DOC>', re.DOTALL)
 SEGMENT = re.compile(r"<seg id=\d+>(.*?)</seg>")
 
-Files = dict[str, list[str]]  # lines by name
+Files = dict[str, list[bytes]]  # lines by name
 
 
-def unpack(path: Path, folder: Path, _: DownloadFile, entry: CorpusEntry) -> None:
+def unpack(paths: dict[str, Path], folder: Path, file: DownloadFile, entry: CorpusEntry) -> None:
     """Write train, dev and test with their documents; limit train to the first `documents` episodes of the entry.
 
-    Raise KeyError for an archive that lacks a file, and UserError for too few episodes and for sides of unequal
-    length.
+    Episodes that lack a side, have sides of unequal length, or are not UTF-8, are skipped. Raise UserError for too many
+    of them, for too few episodes, and for other files that are missing or do not fit.
     """
     files: Files = {}
-    with tarfile.open(path) as archive:
+    with tarfile.open(paths[file.name]) as archive:
         for member in archive:  # in the order of the archive, as seeking back is slow
             name = member.name.partition("/")[2]
             match = EPISODE.fullmatch(name) or EVALUATED.fullmatch(name)
             if match and member.isreg() and (content := archive.extractfile(member)):
-                files[match[1]] = list(decoded_lines(content, name))
-    _write_training(files, folder, entry.documents)
+                files[match[1]] = content.readlines()
+    _write_training(files, folder, file.name, entry.documents)
     for split in ("dev", "test"):
         _write_evaluated(files, folder, split)
 
 
-def _write_training(files: Files, folder: Path, documents: int | None) -> None:
-    numbers = sorted(int(name.removesuffix(".zh")) for name in files if re.fullmatch(r"\d+\.zh", name))
+def _write_training(files: Files, folder: Path, archive: str, documents: int | None) -> None:
+    numbers = sorted({int(name.partition(".")[0]) for name in files if re.fullmatch(r"\d+\.(zh|en)", name)})
     if not 1 <= (documents or len(numbers)) <= len(numbers):
         raise UserError(f"documents is {documents}; there are {len(numbers)} episodes")
-    sides = [[_existing(files, f"{number}.{side}") for number in numbers[:documents]] for side in LANGUAGES]
-    for number, chinese, english in zip(numbers, *sides, strict=False):
-        if len(chinese) != len(english):
-            raise UserError(f"episode {number} has {len(chinese)} Chinese lines and {len(english)} English ones")
-    for language, episodes in zip(LANGUAGES, sides, strict=True):
-        write_lines(folder / f"train.{language}", chain.from_iterable(episodes))
-    write_sizes(folder, "train", map(len, sides[0]))
+    episodes: list[list[list[str]]] = []
+    with Skipping(archive, "episodes") as counted:
+        for number in numbers[:documents]:
+            with counted.trying(f"episode {number}"):
+                chinese, english = sides = [_existing(files, f"{number}.{side}") for side in LANGUAGES]
+                if len(chinese) != len(english):
+                    raise ValueError(f"{len(chinese)} Chinese lines and {len(english)} English ones")
+                episodes.append(sides)
+    for side, language in enumerate(LANGUAGES):
+        write_lines(folder / f"train.{language}", (line for episode in episodes for line in episode[side]))
+    write_sizes(folder, "train", (len(chinese) for chinese, _ in episodes))
 
 
 def _write_evaluated(files: Files, folder: Path, split: str) -> None:
@@ -76,8 +81,8 @@ def _write_evaluated(files: Files, folder: Path, split: str) -> None:
 
 def _existing(files: Files, name: str) -> list[str]:
     if name not in files:
-        raise KeyError(f"{name!r} is not in the archive")
-    return files[name]
+        raise UserError(f"{name!r} is not in the archive")
+    return list(decoded_lines(files[name], name))
 
 
 def _joined(tokens: str) -> str:

@@ -1,32 +1,37 @@
 """Which corpora of data/params.yaml are on this machine, how large they are, and how to get the others."""
 
+import textwrap
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
-from context_nmt.corpus.catalogue import CorpusEntry, read_catalogue, read_entry
-from context_nmt.files import iterate_lines
+from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile, read_catalogue, read_entry
+from context_nmt.corpus.fetching import downloaded
+from context_nmt.corpus.transfer import MEGABYTE
+from context_nmt.files import UserError, iterate_lines
 from context_nmt.report.corpus.folder import BOUND, TEXT_FILE
+from context_nmt.report.papers.published import read_papers
 
 Status = dict[str, Any]
 OWN = "this project's own"  # licence of generated corpora
+NO_PAPER = "In no paper"
+WIDTH = 26  # of the names of corpora
 
 
 def find_corpora(parameters: Path, corpus: str | None = None, *, mirror: str | None) -> dict[str, Status]:
     """Return the status of every corpus of a project's data/params.yaml by its name, or of one; raise UserError.
 
     A status has the keys `folder`, `sentences` and `bytes`, which are null for a corpus that is not here; `from`:
-    generated, download, mirror or by hand; `licence`; and `by_hand`, the steps for each file that a person must fetch.
-    A mirror with an address is not asked: it counts as having every file.
+    generated, download, mirror or by hand; `licence`, `homepage` and `papers`; `download`, what is still to be
+    downloaded: `bytes`, and the number of files of `unknown` size, without sets of sacrebleu; and `by_hand`, the steps
+    for each file that a person must fetch. A mirror with an address is not asked: it counts as having every file.
     """
     every = (name for entries in read_catalogue(parameters).values() for name in entries)
     root = parameters.parent.parent
     return {
-        name: _source(name, read_entry(parameters, name), mirror) | _size(root, name)
+        name: _source(root, name, read_entry(parameters, name), mirror) | _size(root, name)
         for name in ([corpus] if corpus else every)
     }
 
@@ -41,43 +46,92 @@ def _size(root: Path, name: str) -> Status:
         text = TEXT_FILE.fullmatch(path.name)
         if text and not text["split"].endswith(BOUND):
             lines[text["split"]] = max(lines[text["split"]], sum(1 for _ in iterate_lines(path)))
-    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    return {"folder": str(folder), "sentences": lines.total(), "bytes": size}
+    return {"folder": str(folder), "sentences": lines.total(), "bytes": _bytes(folder)}
 
 
-def _source(name: str, entry: Any, mirror: str | None) -> Status:
+def _bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _source(root: Path, name: str, entry: Any, mirror: str | None) -> Status:
     if not isinstance(entry, CorpusEntry):
-        return {"from": "generated", "licence": OWN, "by_hand": {}}
-    files = [*entry.files, *(file for test_set in entry.sacrebleu for file in test_set.files)]
-    missing = [file for file in files if not _is_mirrored(mirror, name, file.name)]
+        none = {"bytes": 0, "unknown": 0}
+        return {"from": "generated", "licence": OWN, "homepage": "", "papers": [], "download": none, "by_hand": {}}
+    sets = [file for test_set in entry.sacrebleu for file in test_set.files]
+    missing = [file for file in [*entry.files, *sets] if not _is_mirrored(mirror, name, file.name)]
     steps = {file.name: " ".join(file.by_hand.split()) for file in missing if file.by_hand}
     source = "by hand" if steps else "download" if missing else "mirror"
-    return {"from": source, "licence": entry.licence, "by_hand": steps}
+    about = {"licence": entry.licence, "homepage": entry.homepage, "papers": list(entry.papers)}
+    wanted = [file for file in missing if not (file in sets or file.by_hand or _is_downloaded(root, file))]
+    return {"from": source, "download": _amount(wanted), "by_hand": steps} | about
 
 
 def _is_mirrored(mirror: str | None, name: str, file: str) -> bool:
     return mirror is not None and ("://" in mirror or (Path(mirror) / name / file).is_file())
 
 
-def print_status(found: dict[str, Status], *, with_steps: bool) -> None:
-    """Print a table of `find_corpora`, and what a person must do, or the command that says so."""
-    console, table = Console(), Table("corpus", "here, or how", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for column in ("sentences", "MB"):
-        table.add_column(column, justify="right")
-    table.add_column("licence", overflow="fold")
+def _is_downloaded(root: Path, file: DownloadFile) -> bool:
+    return downloaded(file, root / "data/.downloads").is_file()
+
+
+def _amount(files: list[DownloadFile]) -> dict[str, int]:
+    sizes = [file.bytes for file in files if file.bytes is not None]
+    return {"bytes": sum(sizes), "unknown": len(files) - len(sizes)}
+
+
+def print_status(found: dict[str, Status], downloads: Path) -> None:
+    """Print for each paper which corpora of `find_corpora` are here, come by themselves or need a person, and how."""
+    papers = read_papers()
     for name, status in found.items():
-        sizes = [f"{status['sentences']:,}", f"{status['bytes'] / 1e6:,.1f}"] if status["folder"] else ["", ""]
-        table.add_row(name, status["folder"] or status["from"], *sizes, status["licence"])
-    console.print(table)
-    steps = {
-        f"{name}/{file}": text
-        for name, status in found.items()
-        if not status["folder"]
-        for file, text in status["by_hand"].items()
-    }
-    if steps and not with_steps:
-        steps = {"By hand": "context-nmt corpus status NAME shows the steps"}
-    elif steps:
-        console.print("By hand, into the folder that the environment variable DATA_MIRROR names:", soft_wrap=True)
-    for file, text in steps.items():
-        console.print(f"{file}: {text}", markup=False, highlight=False, soft_wrap=True)
+        if unknown := set(status["papers"]) - set(papers):
+            known = ", ".join(sorted(papers))
+            raise UserError(f"data/params.yaml: corpora.{name}: papers: no paper {min(unknown)!r}; there are {known}")
+    console = Console(highlight=False, markup=False)
+    console.print("Corpora by paper, with what is still to be downloaded\n")
+    titles = {stem: f"{paper.name} ({paper.year})" for stem, paper in papers.items()} | {"": NO_PAPER}
+    for stem, title in titles.items():
+        corpora = {name: one for name, one in found.items() if (stem in one["papers"] if stem else not one["papers"])}
+        missing = [one["download"] for one in corpora.values() if not one["folder"]]
+        total = {key: sum(amount[key] for amount in missing) for key in ("bytes", "unknown")}
+        if corpora:
+            console.print(
+                f"{title}: {_in_words(total)}" if any(total.values()) else title, style="bold", soft_wrap=True
+            )
+        for name, status in corpora.items():
+            _print_corpus(console, name, status)
+        if corpora:
+            console.print()
+    if downloads.is_dir():
+        console.print(f"Downloads, kept until you delete {downloads}: {_bytes(downloads) / MEGABYTE:,.0f} MB")
+
+
+def _print_corpus(console: Console, name: str, status: Status) -> None:
+    console.print(f"  {name:<{WIDTH}}{_where(status)}", soft_wrap=True)
+    homepage = f", {status['homepage']}" if "homepage" in status["licence"] else ""
+    licence = f"licence: {status['licence']}{homepage}"
+    lines = textwrap.wrap(licence, console.width - 4, break_long_words=False, break_on_hyphens=False)
+    console.print(textwrap.indent("\n".join(lines), " " * 4), soft_wrap=True)
+    if not status["folder"]:
+        for file, steps in status["by_hand"].items():
+            # unwrapped, so that commands can be copied
+            console.print(f"    by hand, as DATA_MIRROR/{name}/{file}: {steps}", soft_wrap=True)
+
+
+def _where(status: Status) -> str:
+    if status["folder"]:
+        return f"{status['folder']}: {status['sentences']:,} sentences, {status['bytes'] / MEGABYTE:,.1f} MB"
+    if status["from"] in ("generated", "mirror"):
+        return {"generated": "generated", "mirror": "from the mirror"}[status["from"]]
+    amount, count = status["download"], len(status["by_hand"])
+    by_itself = f"by itself: {_in_words(amount)}" if any(amount.values()) or not count else ""
+    by_hand = f"by hand: {count} file{'s' if count > 1 else ''}, size unknown" if count else ""
+    return "; ".join(filter(None, [by_itself, by_hand]))
+
+
+def _in_words(amount: dict[str, int]) -> str:
+    """Return an amount of find_corpora."""
+    known, unknown = f"{amount['bytes'] / MEGABYTE:,.0f} MB", amount["unknown"]
+    if not unknown:
+        return known
+    files = f"{unknown} file{'s' if unknown > 1 else ''} of unknown size"
+    return f"{known} and {files}" if amount["bytes"] else files
