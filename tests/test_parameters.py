@@ -146,7 +146,7 @@ def test_a_missing_key_is_named(tmp_path, key):
         ("training.schedule.peak_rate", float("inf"), "finite"),
         # one of several words
         ("training.schedule.kind", "linear", "'vaswani', 'inverse_square_root' or 'cosine'"),
-        ("variants.first.test", "t", "'bootstrap' or 'sign'"),
+        ("variants.first.test", "t", "'bootstrap', 'sacrebleu' or 'sign'"),
         ("units.joint", "both", "True, False or 'transliterated'"),
         *((key, 0, "1") for key in AT_LEAST_ONE),
         *((key, 0, "0") for key in ABOVE_ZERO),
