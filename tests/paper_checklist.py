@@ -343,25 +343,41 @@ CLAIMS = {
         lexical_shortcuts > transformer, BLEU (Table 1)
         lexical_shortcuts_fusion > transformer, BLEU (Table 1)
         lexical_shortcuts_fusion > lexical_shortcuts, BLEU (Table 1)
+        lexical_shortcuts_fusion = transformer_big, BLEU (Table 1)
         gain of lexical_shortcuts_fusion_big < lexical_shortcuts_fusion, BLEU (section 3.3, Table 1)
         lexical_shortcuts_fusion_big > transformer_big, BLEU (Table 1)
         lexical_shortcuts_fusion > transformer, BLEU (Table 2)
+        lexical_shortcuts > transformer, BLEU (Table 2)
         lexical_shortcuts_fusion_small > transformer_small, BLEU (Table 3)
+        gain of lexical_shortcuts_fusion_small = lexical_shortcuts_fusion, BLEU (Tables 1 and 3)
         lexical_shortcuts_fusion > lexical_shortcuts_non_lexical, BLEU (Table 4)
         lexical_shortcuts_fusion > lexical_shortcuts_cross, BLEU (Table 4)
         lexical_shortcuts_all < lexical_shortcuts_fusion, BLEU (Table 4)
+        lexical_shortcuts_cross > transformer, BLEU (Table 4)
+        lexical_shortcuts_non_lexical > transformer, BLEU (Table 4)
         lexical_shortcuts_fusion > lexical_shortcuts_encoder lexical_shortcuts_decoder, BLEU (Figure 5)
         lexical_shortcuts_fusion < its baseline, lexical_encoder in layer 1 2 3 4 5 6 (title, Figures 3 and 4)
         lexical_shortcuts_fusion < its baseline, lexical_decoder in layer 1 2 3 4 5 6 (title, Figures 3 and 4)
+        transformer < itself, lexical_decoder in layer 1 2 3 4 5 6 and lexical_encoder in layer 1 2 3 4 5 6 (Figures 3
+            and 4)
+        transformer < itself, lexical_encoder_by_frequency lexical_decoder_by_frequency in layer 1 2 3 4 5 6 of 1
+            and each of 2 3 4 5 6 7 8 9 10 (appendix, Figures 8 to 15)
+        transformer = itself, lexical_encoder_by_word_class lexical_decoder_by_word_class in layer 1 2 3 4 5 6 of NOUN
+            and each of VERB ADJ/ADV OTHER (appendix, Figures 16 to 23)
         lexical_shortcuts_fusion < its baseline, cosine_encoder_sentences in layer 1 2 3 4 5 6 (section 4.1,
             Figures 6 and 7)
         lexical_shortcuts_fusion < its baseline, cosine_decoder_sentences in layer 1 2 3 4 5 6 (section 4.1,
             Figures 6 and 7)
+        transformer > itself, cosine_encoder_sentences cosine_decoder_sentences in layer 1 and cosine_encoder_sentences
+            cosine_decoder_sentences in layer -1 (section 4.1, Figures 6 and 7)
         lexical_shortcuts_fusion > its baseline, accuracy_normalized of all (ContraWSD)
         lexical_shortcuts_fusion = 0.5, gate_encoder_key gate_encoder_value gate_decoder_key gate_decoder_value
             (appendix)
         lexical_shortcuts_fusion = itself, gate_encoder_key gate_encoder_value gate_decoder_key gate_decoder_value in
             layer 1 and gate_encoder_key gate_encoder_value gate_decoder_key gate_decoder_value in layer -1 (appendix)
+        lexical_shortcuts_fusion = itself, gate_encoder_key gate_encoder_value gate_decoder_key gate_decoder_value of
+            NOUN and each of VERB ADJ ADV PRON DET ADP CONJ (appendix)
+        lexical_shortcuts_fusion >= transformer, training_speed (Table 5)
         lexical_shortcuts_decoder > lexical_shortcuts_fusion, validation_falls (Figure 5)
         lexical_shortcuts_without_gates < lexical_shortcuts, BLEU (text)
     """,
@@ -411,6 +427,9 @@ CLAIMS = {
     """,
     "hierarchical_attention": """
         han_encoder > transformer, BLEU (Table 1)
+        han_decoder > transformer, BLEU (Table 1)
+        cache_memory > transformer, BLEU (Table 1)
+        han_encoder >= cache_memory, BLEU (Table 1)
         han_joint > transformer, BLEU (Table 1)
         han_joint > han_encoder, BLEU (Table 1)
         han_joint > han_decoder, BLEU (Table 1)
@@ -429,8 +448,10 @@ CLAIMS = {
             subtitles_zh_en)
         han_joint > transformer cache_memory han_encoder han_decoder, apt_nouns (Table 4)
         han_decoder > transformer, cohesion (Table 4)
-        han_decoder > transformer cache_memory han_encoder han_joint, cohesion (Table 4)
+        han_decoder < human, cohesion (Table 4)
+        han_joint = han_encoder han_decoder, cohesion (Table 4)
+        han_decoder > han_encoder, coherence (Table 4)
         han_joint > transformer cache_memory han_encoder han_decoder, coherence (Table 4)
-        han_joint = cache_memory, training_speed (Text)
+        han_joint >= cache_memory, training_speed (Text)
     """,
 }

@@ -53,8 +53,10 @@ def written(claim):
     measure, other = in_words(claim.measure), " ".join(claim.against)
     if claim.against_measure:
         measure, other = f"{measure} and {in_words(claim.against_measure)}", "itself"
+    elif claim.against_tags:
+        measure, other = f"{measure} and each of {' '.join(map(str, claim.against_tags))}", "itself"
     elif claim.to is not None:
-        other = f"{claim.to:g}"
+        other = claim.to if claim.to == "human" else f"{claim.to:g}"
     columns = f": {' '.join(claim.columns)}" if claim.columns else ""
     gain = "gain of " if claim.gains else ""
     other = other or "its baseline"
