@@ -235,6 +235,12 @@ def test_lexical_probes_of_nothing_find_nothing(corpus, monkeypatch):
     assert probes.right("encoder", layers["encoder"]).mean() < 0.2
 
 
+def test_adam_of_lexical_probes_is_the_one_of_the_settings():
+    settings = WordClassifierSettings(learning_rate=0.1, adam_beta2=0.5, adam_epsilon=1e-3)
+    (group,) = classifiers.word_probe(4, 2, settings, torch.device("cpu")).optimizer.param_groups
+    assert (group["lr"], group["betas"], group["eps"]) == (0.1, (0.9, 0.5), 1e-3)
+
+
 def test_training_of_lexical_probes_stops_when_all_have_lost_their_patience(corpus, monkeypatch):
     epochs = []
     monkeypatch.setattr(WordProbes, "_epoch", lambda *_: epochs.append(1))  # nothing is learnt

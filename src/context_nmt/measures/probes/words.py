@@ -3,7 +3,8 @@
 Each layer of each stack has a classifier, D -> 512 ReLU, dropout 0.5 -> units, without output bias, trained on training
 text by Adam with its own early stopping. In the decoder, the unit at a position is the input, not the next unit. The
 classes are the units of the training sentences; any other unit of a test set counts as wrong. BEGIN and END, which are
-always predicted, are left out. The paper does not specify the batch size in tokens.
+always predicted, are left out. The authors' code has all units as classes, trains on the whole corpus and shuffles the
+tokens of many sentences; here, a batch has whole sentences.
 """
 
 import re
