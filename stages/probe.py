@@ -42,6 +42,7 @@ def main(
             lexical_STACK                 per cent of all units that the layer's classifier predicts
             lexical_STACK_by_frequency    the same by the frequency of the unit's type, tags 1 (rarest) to 10
             lexical_STACK_by_tag          the same by the tag of the unit's word
+            lexical_STACK_by_word_class   per cent of words (NOUN, VERB, ADJ/ADV, OTHER) with a unit that is predicted
             cosine_STACK_tokens           mean cosine between the layer's states and the embeddings
             cosine_STACK_sentences        the same with a sentence's states as one vector
 

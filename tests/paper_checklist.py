@@ -5,19 +5,14 @@ compares, in what, and where: `>` is more, `<` less, `=` as much, `>=` not less.
 indented more.
 """
 
-LAYERS, LAYERS_AND_EMBEDDINGS = range(1, 7), range(7)
+LAYERS = range(1, 7)
 TASKS = (
     *("sentence_length", "word_content", "tree_depth", "top_constituents", "bigram_shift", "past_present"),
     *("subj_number", "obj_number", "odd_man_out", "coordination_inversion"),
 )
 STACKS = ("encoder", "decoder")
 UNIVERSAL = ("ADJ", "ADP", "ADV", "CONJ", "DET", "NOUN", "NUM", "PRON", "PRT", "SYM", "VERB", "X")
-PENN = ("CC", "CD", "DT", "IN", "JJ", "MD", "NN", "NNP", "NNS", "PRP", "RB", "TO", "VB", "VBD", "VBN", "VBP", "VBZ")
-GERMAN = (
-    *("ADJA", "ADJD", "ADV", "APPR", "APPRART", "ART", "CARD", "KON", "KOUS", "NE", "NN", "PPER", "PPOSAT", "PRELS"),
-    *("PTKNEG", "PTKVZ", "VAFIN", "VMFIN", "VVFIN", "VVINF", "VVPP"),
-)
-RUSSIAN = ("ADJ", "ADP", "ADV", "CONJ", "DET", "NOUN", "NUM", "PRON", "PRT", "VERB")
+WORD_CLASSES = ("NOUN", "VERB", "ADJ/ADV", "OTHER")
 
 
 def of(languages, test_set, *metrics, layers=(None,), tags=("",), difference=False):
@@ -43,27 +38,13 @@ DOCUMENTS = (
     *(("es-en", "ted_tst2010_2012"), ("zh-en", "ted_tst2010_2013"), ("es-en", "subtitles_test"), ("zh-en", "test")),
     ("es-en", "newstest2009_2013"),
 )
+LOWERCASED = (("es-en", "ted_tst2010_2012"), ("es-en", "subtitles_test"), ("zh-en", "test"))  # the authors' files are
 NEWS = [f"newstest{year}" for year in range(2014, 2019)]
 
 
-def by_frequency():
-    return [
-        of(*text, f"lexical_{stack}_by_frequency", layers=LAYERS_AND_EMBEDDINGS, tags=range(1, 11))
-        for text in (("en-de", "newstest2014"), ("en-ru", "newstest2017"))
-        for stack in STACKS
-    ]
-
-
-def by_part_of_speech():
-    sets = (("en-de", "newstest2014", GERMAN), ("en-ru", "newstest2017", RUSSIAN))
-    for languages, test_set, target_tags in sets:
-        for stack, tags in (("encoder", PENN), ("decoder", target_tags)):
-            yield of(languages, test_set, f"lexical_{stack}_by_tag", layers=LAYERS_AND_EMBEDDINGS, tags=tags)
-
-
-def on_en_de_and_en_ru(*metrics, layers=LAYERS_AND_EMBEDDINGS):
+def on_en_de_and_en_ru(*metrics, layers=LAYERS, tags=("",)):
     texts = (("en-de", "newstest2014"), ("en-ru", "newstest2017"))
-    return joined(*(of(*text, *metrics, layers=layers) for text in texts))
+    return joined(*(of(*text, *metrics, layers=layers, tags=tags) for text in texts))
 
 
 TABLES = {
@@ -141,25 +122,25 @@ TABLES = {
             (*LS, "transformer_big", "lexical_shortcuts_fusion_big"),
             of("en-de", None, "parameters", "training_speed"),
         ),
-        "F3": (PROBED, on_en_de_and_en_ru("lexical_encoder", "lexical_decoder")),
-        "F4": (PROBED, on_en_de_and_en_ru("lexical_encoder", "lexical_decoder")),
+        "F3": (PROBED, on_en_de_and_en_ru("lexical_encoder", "lexical_decoder", layers=range(7))),  # 0: the embeddings
+        "F4": (PROBED, on_en_de_and_en_ru("lexical_encoder", "lexical_decoder", layers=range(7))),
         "F5": (
             ("transformer", *(f"lexical_shortcuts_{at}" for at in ("fusion", "encoder", "decoder"))),
             of("en-de", "newstest2013", "sacrebleu"),
         ),
         "WSD": (PROBED, of("de-en", "contrawsd", "accuracy_normalized", tags=["all"])),
         **dict.fromkeys(
-            ("F6", "F7"),
-            (
-                PROBED,
-                on_en_de_and_en_ru(
-                    *(f"cosine_{stack}_{of_what}" for stack in STACKS for of_what in ("sentences", "tokens")),
-                    layers=LAYERS,  # the embeddings are like themselves
-                ),
-            ),
+            ("F6", "F7"),  # embeddings are like themselves
+            (PROBED, on_en_de_and_en_ru(*(f"cosine_{stack}_sentences" for stack in STACKS))),
         ),
-        "F8-15": (PROBED, joined(*by_frequency())),
-        "F16-23": (PROBED, joined(*by_part_of_speech())),
+        "F8-15": (
+            PROBED,
+            on_en_de_and_en_ru(*(f"lexical_{stack}_by_frequency" for stack in STACKS), tags=range(1, 11)),
+        ),
+        "F16-23": (
+            PROBED,
+            on_en_de_and_en_ru(*(f"lexical_{stack}_by_word_class" for stack in STACKS), tags=WORD_CLASSES),
+        ),
         "gates": (
             LS[1:],
             of(
@@ -260,7 +241,7 @@ TABLES = {
     "hierarchical_attention": {
         "T1": (
             (*HAN, "han_decoder_source", "han_decoder_alignment"),
-            joined(*(of(*text, "bleu_lowercased" if text[1] == "test" else "bleu_tokenized") for text in DOCUMENTS))
+            joined(*(of(*text, "bleu_lowercased" if text in LOWERCASED else "bleu_tokenized") for text in DOCUMENTS))
             | of("zh-en", "ted_tst2010_2013", "bleu_lowercased"),
         ),
         "T2": (
@@ -270,7 +251,7 @@ TABLES = {
         ),
         "T3": (
             ("transformer", "han_joint", *(f"han_joint_{number}" for number in (1, 5, 7))),
-            joined(*(of(*text, "bleu_lowercased" if text[1] == "test" else "bleu_tokenized") for text in DOCUMENTS)),
+            joined(*(of(*text, "bleu_lowercased" if text in LOWERCASED else "bleu_tokenized") for text in DOCUMENTS)),
         ),
         "T4": (
             (*HAN, "Human reference"),
@@ -342,26 +323,42 @@ CLAIMS = {
         lexical_shortcuts > transformer, BLEU (Table 1)
         lexical_shortcuts_fusion > transformer, BLEU (Table 1)
         lexical_shortcuts_fusion > lexical_shortcuts, BLEU (Table 1)
+        lexical_shortcuts_fusion = transformer_big, BLEU (Table 1)
         gain of lexical_shortcuts_fusion_big < lexical_shortcuts_fusion, BLEU (section 3.3, Table 1)
         lexical_shortcuts_fusion_big > transformer_big, BLEU (Table 1)
         lexical_shortcuts_fusion > transformer, BLEU (Table 2)
+        lexical_shortcuts > transformer, BLEU (Table 2)
         lexical_shortcuts_fusion_small > transformer_small, BLEU (Table 3)
+        gain of lexical_shortcuts_fusion_small = lexical_shortcuts_fusion, BLEU (Tables 1 and 3)
         lexical_shortcuts_fusion > lexical_shortcuts_non_lexical, BLEU (Table 4)
         lexical_shortcuts_fusion > lexical_shortcuts_cross, BLEU (Table 4)
         lexical_shortcuts_all < lexical_shortcuts_fusion, BLEU (Table 4)
+        lexical_shortcuts_cross > transformer, BLEU (Table 4)
+        lexical_shortcuts_non_lexical > transformer, BLEU (Table 4)
         lexical_shortcuts_fusion > lexical_shortcuts_encoder lexical_shortcuts_decoder, BLEU (Figure 5)
         lexical_shortcuts_fusion < its baseline, lexical_encoder in layer 1 2 3 4 5 6 (title, Figures 3 and 4)
         lexical_shortcuts_fusion < its baseline, lexical_decoder in layer 1 2 3 4 5 6 (title, Figures 3 and 4)
+        transformer < itself, lexical_decoder in layer 1 2 3 4 5 6 and lexical_encoder in layer 1 2 3 4 5 6 (Figures 3
+            and 4)
+        transformer < itself, lexical_encoder_by_frequency lexical_decoder_by_frequency in layer 1 2 3 4 5 6 of 1
+            and each of 2 3 4 5 6 7 8 9 10 (appendix, Figures 8 to 15)
+        transformer = itself, lexical_encoder_by_word_class lexical_decoder_by_word_class in layer 1 2 3 4 5 6 of NOUN
+            and each of VERB ADJ/ADV OTHER (appendix, Figures 16 to 23)
         lexical_shortcuts_fusion < its baseline, cosine_encoder_sentences in layer 1 2 3 4 5 6 (section 4.1,
             Figures 6 and 7)
         lexical_shortcuts_fusion < its baseline, cosine_decoder_sentences in layer 1 2 3 4 5 6 (section 4.1,
             Figures 6 and 7)
+        transformer > itself, cosine_encoder_sentences cosine_decoder_sentences in layer 1 and cosine_encoder_sentences
+            cosine_decoder_sentences in layer -1 (section 4.1, Figures 6 and 7)
         lexical_shortcuts_fusion > its baseline, accuracy_normalized of all (ContraWSD)
         lexical_shortcuts_fusion = 0.5, gate_encoder_key gate_encoder_value gate_decoder_key gate_decoder_value
             (appendix)
         lexical_shortcuts_fusion = itself, gate_encoder_key gate_encoder_value gate_decoder_key gate_decoder_value in
             layer 1 and gate_encoder_key gate_encoder_value gate_decoder_key gate_decoder_value in layer -1 (appendix)
-        lexical_shortcuts_decoder < lexical_shortcuts_encoder, BLEU (Figure 5)
+        lexical_shortcuts_fusion = itself, gate_encoder_key gate_encoder_value gate_decoder_key gate_decoder_value of
+            NOUN and each of VERB ADJ ADV PRON DET ADP CONJ (appendix)
+        lexical_shortcuts_fusion >= transformer, training_speed (Table 5)
+        lexical_shortcuts_decoder > lexical_shortcuts_fusion, validation_falls (Figure 5)
         lexical_shortcuts_without_gates < lexical_shortcuts, BLEU (text)
     """,
     "context_aware_cross_attention": """
@@ -410,6 +407,9 @@ CLAIMS = {
     """,
     "hierarchical_attention": """
         han_encoder > transformer, BLEU (Table 1)
+        han_decoder > transformer, BLEU (Table 1)
+        cache_memory > transformer, BLEU (Table 1)
+        han_encoder >= cache_memory, BLEU (Table 1)
         han_joint > transformer, BLEU (Table 1)
         han_joint > han_encoder, BLEU (Table 1)
         han_joint > han_decoder, BLEU (Table 1)
@@ -428,8 +428,10 @@ CLAIMS = {
             subtitles_zh_en)
         han_joint > transformer cache_memory han_encoder han_decoder, apt_nouns (Table 4)
         han_decoder > transformer, cohesion (Table 4)
-        han_decoder > transformer cache_memory han_encoder han_joint, cohesion (Table 4)
+        han_decoder < human, cohesion (Table 4)
+        han_joint = han_encoder han_decoder, cohesion (Table 4)
+        han_decoder > han_encoder, coherence (Table 4)
         han_joint > transformer cache_memory han_encoder han_decoder, coherence (Table 4)
-        han_joint = cache_memory, training_speed (Text)
+        han_joint >= cache_memory, training_speed (Text)
     """,
 }

@@ -18,7 +18,7 @@ from test_figures import legend_of
 from test_report import GATE, GATES, PAPER, changed, made_up, opened
 
 from context_nmt.files import UserError, read_json
-from context_nmt.measures.rows import Measure
+from context_nmt.measures.rows import Measure, Row
 from context_nmt.report.papers import confounds, seed_tests
 from context_nmt.report.papers.claim_rows import (
     ClaimRow,
@@ -216,6 +216,34 @@ def test_only_tests_that_were_made_are_counted(first):
     alone = judged(results, weak)[0].adjusted_p
     untested = (replace(weak, variant="never"), replace(weak, experiment="another"))
     assert judged(results, weak, *untested * 5)[0].adjusted_p == alone
+
+
+def test_a_measure_is_compared_with_its_values_for_other_tags(first):
+    claim = replace(OPENS, measure=PrimaryMeasure(metric="hits", tag="rare"), against_tags=("some", "many"))
+    results = five_seeds(first)
+    tags = {"rare": (6.0, 6.1, 5.9, 6.0, 6.1), "some": (5.0, 5.1, 5.2, 4.9, 5.0)}
+    for tag, values in tags.items():
+        results = opened(results, gate=Measure("test", "hits", tag=tag), dual_context_encoder=values)
+    assert words(results, claim) == ["cannot be tested here"]  # one tag has no number
+    results = opened(results, gate=Measure("test", "hits", tag="many"), dual_context_encoder=(5.9, 6.3, 5.8, 6.1, 6.0))
+    assert words(results, replace(claim, against_tags=("some",)), claim) == ["supported", "open"]
+    (row,) = rows_of_claims([results], claim)
+    assert (row.others, row.system) == (["dual_context_encoder"], "dual_context_encoder")
+    assert "hits_many" in row.numbers  # the hardest
+    equal = replace(claim, direction="equal", margin=0.5)
+    assert words(results, equal, replace(equal, against_tags=("many",))) == ["against", "supported"]
+    with pytest.raises(ValueError, match="against and against_tags exclude each other"):
+        replace(claim, against=("transformer",))
+
+
+def test_a_system_is_compared_with_the_human_translation(first):
+    claim, row = replace(OPENS, direction="lower", to="human"), Row(GATE, 5.5, subject="human")
+    results = five_seeds(first, dual_context_encoder=CLEAR)
+    assert words(results, claim) == ["cannot be tested here"]  # it was not measured
+    run = "transformer", 1
+    results = replace(results, rows=results.rows | {run: [*results.rows[run], row]})
+    assert words(results, claim, replace(claim, direction="higher")) == ["supported", "against"]
+    assert "human translation 5.5" in judged(results, claim)[0].outcome.numbers()
 
 
 @pytest.mark.parametrize("count", range(1, 6))

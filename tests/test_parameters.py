@@ -44,19 +44,19 @@ ABOVE_ZERO = [
     *keys("model", "layer_norm_epsilon"),
     *keys("training", "schedule.factor schedule.peak_rate adam_epsilon"),
     *keys("significance", "sample_ratio"),
-    *keys("probing", "sentence_classifier.learning_rate word_classifier.learning_rate"),
+    *keys("probing", "sentence_classifier.learning_rate word_classifier.learning_rate word_classifier.adam_epsilon"),
 ]
 NOT_NEGATIVE = [
     *keys("model", "dropout embedding_dropout attention_dropout feed_forward_dropout"),
     *keys("training", "schedule.initial_rate keep_last keep_best weight_decay clip_norm adam_beta1 adam_beta2"),
     *keys("decoding", "length_penalty_weight maximum_length_ratio"),
     *keys("units", "vocabulary_threshold"),
-    *keys("probing", "sentence_classifier.weight_decay word_classifier.dropout"),
+    *keys("probing", "sentence_classifier.weight_decay word_classifier.dropout word_classifier.adam_beta2"),
 ]
 BELOW_ONE = [
     *keys("model", "dropout embedding_dropout attention_dropout feed_forward_dropout"),
     *keys("training", "label_smoothing adam_beta1 adam_beta2"),
-    *keys("probing", "word_classifier.dropout"),
+    *keys("probing", "word_classifier.dropout word_classifier.adam_beta2"),
 ]
 
 
@@ -146,7 +146,7 @@ def test_a_missing_key_is_named(tmp_path, key):
         ("training.schedule.peak_rate", float("inf"), "finite"),
         # one of several words
         ("training.schedule.kind", "linear", "'vaswani', 'inverse_square_root' or 'cosine'"),
-        ("variants.first.test", "t", "'bootstrap' or 'sign'"),
+        ("variants.first.test", "t", "'bootstrap', 'sacrebleu' or 'sign'"),
         ("units.joint", "both", "True, False or 'transliterated'"),
         *((key, 0, "1") for key in AT_LEAST_ONE),
         *((key, 0, "0") for key in ABOVE_ZERO),

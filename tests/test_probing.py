@@ -15,7 +15,7 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END, SPECIALS, Vocabulary
 from context_nmt.files import UserError, read_lines, write_lines
 from context_nmt.measures.evaluation_folder import EvaluationFolder
-from context_nmt.measures.parts_of_speech import Tags
+from context_nmt.measures.parts_of_speech import TaggedWord, Tags
 from context_nmt.measures.probes import classifiers, sentences, words
 from context_nmt.measures.probes.classifiers import Examples, train_sentence_probe
 from context_nmt.measures.probes.sentences import (
@@ -29,7 +29,7 @@ from context_nmt.measures.probes.sentences import (
 )
 from context_nmt.measures.probes.states import STACKS, cosines, read_layers
 from context_nmt.measures.probes.tasks import GROUPS, SPLITS, TASKS, find_tasks, read_task
-from context_nmt.measures.probes.words import WordProbes, frequency_bins, probe_words, unit_tags
+from context_nmt.measures.probes.words import WordProbes, frequency_bins, probe_words, word_class, words_of_units
 from context_nmt.measures.rows import read_rows
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
@@ -235,6 +235,12 @@ def test_lexical_probes_of_nothing_find_nothing(corpus, monkeypatch):
     assert probes.right("encoder", layers["encoder"]).mean() < 0.2
 
 
+def test_adam_of_lexical_probes_is_the_one_of_the_settings():
+    settings = WordClassifierSettings(learning_rate=0.1, adam_beta2=0.5, adam_epsilon=1e-3)
+    (group,) = classifiers.word_probe(4, 2, settings, torch.device("cpu")).optimizer.param_groups
+    assert (group["lr"], group["betas"], group["eps"]) == (0.1, (0.9, 0.5), 1e-3)
+
+
 def test_training_of_lexical_probes_stops_when_all_have_lost_their_patience(corpus, monkeypatch):
     epochs = []
     monkeypatch.setattr(WordProbes, "_epoch", lambda *_: epochs.append(1))  # nothing is learnt
@@ -280,10 +286,49 @@ def test_frequency_bins_by_hand():
     assert bins[:4] + bins[28:] == [0] * 6
 
 
-def test_a_word_s_tag_is_that_of_its_units():
-    vocabulary = Vocabulary((*SPECIALS, "gar@@", "den", "a"))
+GARDEN = Vocabulary((*SPECIALS, "gar@@", "den", "a"))
+
+
+def test_words_have_the_units_and_the_tag_of_their_token():
     tags = Tags("by hand", [["a", "garden"], ["a"]], [["DT", "NN"], ["DT"]])
-    assert unit_tags([[6, 4, 5], [6, 6]], vocabulary, tags) == [["DT", "NN", "NN"], ["", ""]]
+    garden = [TaggedWord(0, 1, "DT"), TaggedWord(1, 3, "NN")]
+    assert words_of_units([[6, 4, 5], [6, 6]], GARDEN, tags) == [garden, []]
+
+
+@pytest.mark.parametrize(
+    ("name", "tags"),
+    [
+        ("NOUN", "NN NNS NNP NE"),
+        ("VERB", "VB VBZ VVFIN VAFIN VMINF"),
+        ("ADJ/ADV", "JJ JJR RB RBS ADJA ADJD ADV"),
+        ("OTHER", "MD RP IN DT CD PRP APPR ART ADVX PTKVZ $."),
+    ],
+)
+def test_word_classes_are_those_of_the_paper_s_code(name, tags):
+    """Modal verbs are verbs in German, not in English; ADV is an adverb by its whole name."""
+    assert {word_class(tag) for tag in tags.split()} == {name}
+
+
+def test_a_word_is_found_if_one_of_its_units_is(corpus, monkeypatch):
+    """Units count one by one by tag, in words by class; each sentence has a word of two units, then one of one."""
+    probes = WordProbes(model_for(corpus), corpus, WordClassifierSettings(epochs=1))
+    lengths = [len(line) for line in corpus.parallel("valid")[0]]
+    known = [[TaggedWord(0, 2, "NN"), TaggedWord(2, length, "IN")] if length > 2 else [] for length in lengths]
+    monkeypatch.setattr(words, "words_of_units", lambda *_: known)
+    batches = []
+
+    def right(stack, layers):
+        counts = layers.real.sum(1).tolist()
+        batches.append(counts)
+        places = np.concatenate([np.arange(count) for count in counts])
+        return np.stack([places == 1, places == 0, places == 2])
+
+    monkeypatch.setattr(probes, "right", right)
+    found = flat(probes.rows("valid", {"encoder": Tags("by hand", [], []), "decoder": None}))
+    assert [found[f"lexical_encoder_word_class_NOUN_{layer}"] for layer in range(3)] == [100, 100, 0]
+    assert [found[f"lexical_encoder_word_class_OTHER_{layer}"] for layer in range(3)] == [0, 0, 100]
+    assert [found[f"lexical_encoder_tag_NN_{layer}"] for layer in range(3)] == [50, 50, 0]
+    assert max(map(len, batches)) > 1  # so words are found beyond the first sentence
 
 
 def test_a_run_s_words_are_probed_by_tag_where_gold_tags_are_known(tmp_path):

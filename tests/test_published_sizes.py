@@ -21,6 +21,7 @@ AWARE_ZH_EN = "wmt17-zh-en-context-aware"
 IWSLT = [f"iwslt14-{pair}" for pair in ("es-en", "en-es", "ro-en", "en-ro")]
 IWSLT += [f"iwslt15-{pair}" for pair in ("fr-en", "en-fr", "en-vi", "vi-en")]
 TED = ("ted-es-en", "ted-zh-en", "tvsub-zh-en")
+DOCUMENTS = (*TED, "opensubtitles2018-es-en", "news-commentary-es-en")
 # Units on either side: those that fit what is published; Mask-Predict's own number.
 VOCABULARY = {LEXICAL: 41_138, DUAL: 41_138, AWARE: 28_558, AWARE_ZH_EN: 41_512, CROSS: 32_768}
 VOCABULARY |= dict.fromkeys(IWSLT, 32_000) | dict.fromkeys(TED, 30_000)
@@ -176,6 +177,14 @@ def test_the_masked_model_has_what_mask_predict_has_but_for_unused_positions():
     assert counts(CROSS)["cmlm"] == layers + 512 * VOCABULARY[CROSS] + TABLES
 
 
+@pytest.mark.parametrize("experiment", DOCUMENTS)
+def test_document_systems_are_marked_by_the_test_of_moses(experiment):
+    variants = settings(experiment).variants
+    assert {name: one.test for name, one in variants.items()} == {
+        name: "sacrebleu" if one.baseline else "bootstrap" for name, one in variants.items()
+    }
+
+
 @pytest.mark.parametrize(
     ("experiment", "variant", "warmup", "updates", "averaged", "beta2", "beam"),
     [
@@ -293,6 +302,7 @@ def test_windows_and_layers_are_those_of_table_3(variant, layers, window, center
         ("wmt16-ro-en-cross-attention", "context_aware_cross_attention"),
         ("wmt17-zh-en-cross-attention", "context_aware_cross_attention"),
         ("aspec-ja-en-cross-attention", "context_aware_cross_attention"),
+        *((experiment, "hierarchical_attention") for experiment in DOCUMENTS),
     ],
 )
 def test_every_table_of_the_paper_can_show_marks(experiment, paper):

@@ -257,6 +257,15 @@ def test_results_are_means_and_deviations_over_seeds(experiment):
 TOKENS = ("tokenized", "compound_split", "lowercased")
 
 
+def test_falls_of_validation_bleu_count_only_where_it_is_lower_than_before(tmp_path):
+    experiment = evaluate_all(make_experiment(tmp_path, seeds=[1]))
+    for name, curve in {"gauss": (1, 5, 4, 8, 8.5), "again": (1, 5, 7, 8, 8.5)}.items():
+        lines = [f"{update},{bleu}" for update, bleu in enumerate(curve, start=1)]
+        write_lines(experiment.curve(run_name(name, 1)), ["update,valid_bleu", *lines])
+    results, measure = read_results(experiment), Measure("valid", "validation_falls")
+    assert [results.by_seed(name, measure) for name in ("gauss", "again", "transformer")] == [(0.25,), (0,), None]
+
+
 def test_t_interval_of_known_values():
     assert t_interval([1.0, 3.0]) == pytest.approx((2 - 12.7062, 2 + 12.7062), abs=1e-3)  # t(0.975, 1) = 12.7062
     assert t_interval([1.0]) is None
@@ -451,7 +460,8 @@ def test_csv_has_a_row_per_variant_and_measure(experiment):
     rows = [row for row in rows_of(experiment) if row["variant"] != TEXT]
     scores = [row for row in rows if is_score(row["metric"])]
     assert len(scores) == 4 * 3 * 7
-    assert len(rows) - len(scores) == 2 * (4 * 16 + 2 - 4)  # of `alone` 4 are not known, of `gauss` there are 2 more
+    # of `alone` 4 are not known, of `gauss` there are 2 more; two variants have curves of BLEU
+    assert len(rows) - len(scores) == 2 * (4 * 16 + 2 - 4) + 2
     (row,) = rows_of(experiment, variant="gauss", test_set="test", metric="sacrebleu")
     assert (row["baseline"], row["layer"], row["tag"]) == ("transformer", "", "")
     assert float(row["interval_low"]) < float(row["difference"]) < float(row["interval_high"])

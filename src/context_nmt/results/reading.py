@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from context_nmt.files import UserError, read_json
-from context_nmt.measures.rows import TEXT, Row, read_rows
+from context_nmt.measures.rows import TEXT, Row, read_rows, row
 from context_nmt.results.out_of_date import out_of_date
 from context_nmt.results.speeds import read_speeds
 from context_nmt.results.table import RESCORED, Results
@@ -30,6 +30,9 @@ def read_results(experiment: Experiment, name: str = "", command: str = "", old:
             for seed in settings.seeds:
                 runs[system, seed] = list(_read_run(experiment, run_name(system, seed)))
     curves = {variant: dict(_read_curves(experiment, variant)) for variant in settings.variants}
+    for (system, seed), rows in runs.items():
+        if rows and seed in curves.get(system, {}):
+            rows += _falls(curves[system][seed][0], settings.corpus.validation)
     return Results(
         experiment=experiment,
         models={variant: described[variant] for variant in variants},
@@ -75,6 +78,13 @@ def _read_curves(experiment: Experiment, variant: str) -> Iterator[tuple[int, tu
             except (TypeError, ValueError) as error:
                 text = f"{path}: not a learning curve ({error}); restore it from git, or train again"
                 raise UserError(text) from None
+
+
+def _falls(curve: pd.DataFrame, validation: str) -> Iterator[Row]:
+    """Yield the mean fall of BLEU from one validation to the next, 0 for a curve that only rises."""
+    if "valid_bleu" in curve and len(curve) > 1:
+        falls = -curve["valid_bleu"].diff().dropna().clip(upper=0)
+        yield row(validation, "validation_falls", round(float(falls.mean()), 4))
 
 
 def _read_run(experiment: Experiment, run: str) -> Iterator[Row]:

@@ -53,6 +53,8 @@ class WordClassifierSettings(Checked):
     hidden_width: PositiveInteger = 512  # size of the hidden layer
     dropout: ShareBelowOne = 0.5  # of the hidden layer
     learning_rate: PositiveNumber = 2e-4  # of Adam
+    adam_beta2: ShareBelowOne = 0.999  # the authors' code has 0.98
+    adam_epsilon: PositiveNumber = 1e-8  # the authors' code has 1e-9
     training_sentences: PositiveInteger = 100_000  # evenly spaced pairs of the training set; all if there are fewer
     batch_tokens: PositiveInteger = 4096  # tokens per batch
     epochs: PositiveInteger = 20  # maximum number of epochs

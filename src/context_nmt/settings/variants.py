@@ -27,8 +27,8 @@ class VariantSettings(Checked):
     averaging: dict[str, Any] = field(default_factory=dict)  # changes to the keys of averaging
     decoding: dict[str, Any] = field(default_factory=dict)  # changes to the keys of decoding
     baseline: str | None = None  # the variant that tables compare it with
-    # the test whose p-value marks its difference: paired bootstrap or sign test
-    test: Literal["bootstrap", "sign"] = "bootstrap"
+    # the test whose p-value marks its difference: bootstrap of compare-mt, of sacrebleu as in Moses, or the sign test
+    test: Literal["bootstrap", "sacrebleu", "sign"] = "bootstrap"
 
     def __post_init__(self) -> None:
         for slot, filling in self.slots.items():

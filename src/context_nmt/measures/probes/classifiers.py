@@ -97,5 +97,6 @@ def word_probe(width: int, classes: int, settings: WordClassifierSettings, devic
         nn.Dropout(settings.dropout),
         nn.Linear(settings.hidden_width, classes, bias=False),
     ).to(device)
-    optimizer = torch.optim.Adam(classifier.parameters(), lr=settings.learning_rate)
+    betas = (0.9, settings.adam_beta2)
+    optimizer = torch.optim.Adam(classifier.parameters(), settings.learning_rate, betas, settings.adam_epsilon)
     return Probe(classifier, optimizer, settings.patience)

@@ -15,7 +15,7 @@ UNIT_METRICS = frozenset(  # metrics of word probes, see words.py
     metric.format(stack)
     for stack in ("encoder", "decoder")
     for metric in (
-        *("lexical_{}", "lexical_{}_by_frequency", "lexical_{}_by_tag"),
+        *("lexical_{}", "lexical_{}_by_frequency", "lexical_{}_by_tag", "lexical_{}_by_word_class"),
         *("cosine_{}_tokens", "cosine_{}_sentences"),
     )
 )

@@ -3,11 +3,14 @@
 Each layer of each stack has a classifier, D -> 512 ReLU, dropout 0.5 -> units, without output bias, trained on training
 text by Adam with its own early stopping. In the decoder, the unit at a position is the input, not the next unit. The
 classes are the units of the training sentences; any other unit of a test set counts as wrong. BEGIN and END, which are
-always predicted, are left out. The paper does not specify the batch size in tokens.
+always predicted, are left out. The authors' code has all units as classes, trains on the whole corpus and shuffles the
+tokens of many sentences; here, a batch has whole sentences.
 """
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from statistics import fmean
 
 import numpy as np
@@ -15,10 +18,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from context_nmt.corpus.batching import Indices
 from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
 from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.measures.evaluation_folder import EvaluationFolder
-from context_nmt.measures.parts_of_speech import Tags, find_tags, tagged_words
+from context_nmt.measures.parts_of_speech import TaggedWord, Tags, find_tags, tagged_words
 from context_nmt.measures.probes.classifiers import word_probe
 from context_nmt.measures.probes.states import STACKS, Layers, cosines, read_layers
 from context_nmt.measures.rows import Row, row, write_rows
@@ -34,6 +38,7 @@ from context_nmt.training.batches import Pairs
 LONGEST = 100  # maximum number of units in a training sentence, on either side
 NO_CLASS = -1
 BINS = 10  # of frequencies
+WORD_CLASSES = {"NOUN": "N", "VERB": "V", "ADJ/ADV": "JJ|RB|ADJ|ADV$"}  # by the beginning of tags
 TOKENS = 4096  # in a batch of a test set, including padding
 
 
@@ -115,12 +120,13 @@ class WordProbes:
         lexical_STACK                accuracy of the layer's classifier for all units, in per cent
         lexical_STACK_by_frequency   the same by frequency bin, from 1 (the rarest types) to 10
         lexical_STACK_by_tag         the same by the tag of the unit's word, if it is known
+        lexical_STACK_by_word_class  per cent of words of a class with a unit that is predicted, as in the paper's code
         cosine_STACK_tokens          mean cosine of the layer's states and the embeddings
         cosine_STACK_sentences       the same with the concatenated states of each sentence
         """
         pairs = Pairs(*self.corpus.parallel(test), maximum_length=None)
-        tags_of = {
-            stack: unit_tags(side, self.vocabularies[stack], stack_tags)
+        words_of = {
+            stack: words_of_units(side, self.vocabularies[stack], stack_tags)
             for stack, side in {"encoder": pairs.source, "decoder": pairs.target}.items()
             if (stack_tags := tags[stack])
         }
@@ -134,10 +140,15 @@ class WordProbes:
                 bins = self.bins[stack][layers.ids[layers.real].cpu().numpy()]
                 for number in np.unique(bins[bins > 0]):
                     hits[f"lexical_{stack}_by_frequency", str(number)].append(right[:, bins == number])
-                if stack in tags_of:
-                    tagged = np.array([tag for number in batch for tag in tags_of[stack][number]], dtype=np.str_)
-                    for tag in np.unique(tagged[tagged != ""]):
-                        hits[f"lexical_{stack}_by_tag", str(tag)].append(right[:, tagged == tag])
+                if stack in words_of:
+                    words = list(_in_batch(words_of[stack], batch, layers.real.sum(1).tolist()))
+                    tagged = np.full(right.shape[1], "", dtype=object)
+                    for word in words:
+                        tagged[word.start : word.end] = word.tag
+                        is_found = np.logical_or.reduce(right[:, word.start : word.end], axis=1, keepdims=True)
+                        hits[f"lexical_{stack}_by_word_class", word_class(word.tag)].append(is_found)
+                    for tag in dict.fromkeys(word.tag for word in words):
+                        hits[f"lexical_{stack}_by_tag", tag].append(right[:, tagged == tag])
                 for number, (tokens, sentences) in enumerate(cosines(layers), start=1):
                     cosines_by_layer[f"cosine_{stack}_tokens", number] += tokens.tolist()
                     cosines_by_layer[f"cosine_{stack}_sentences", number] += sentences.tolist()
@@ -172,11 +183,21 @@ def frequency_bins(training: TokenFile, vocabulary: int) -> NDArray[np.int64]:
     return bins
 
 
-def unit_tags(side: TokenFile, vocabulary: Vocabulary, tags: Tags) -> list[list[str]]:
-    """Return the tag of each unit's word, by sentence; tags are empty if words and tags of a sentence do not match."""
-    tagged = []
-    for number, (tokens, sentence_tags) in enumerate(zip(tags.tokens, tags.sentences, strict=True)):
-        units = [vocabulary.units[unit_id] for unit_id in side[number]]
-        words = tagged_words(vocabulary, units, tokens, sentence_tags)
-        tagged.append([tag for start, end, tag in words for _ in range(start, end)] or [""] * len(units))
-    return tagged
+def words_of_units(side: TokenFile, vocabulary: Vocabulary, tags: Tags) -> list[list[TaggedWord]]:
+    """Return the words of each sentence with their units, none if words and tags of a sentence do not match."""
+    return [
+        tagged_words(vocabulary, [vocabulary.units[unit_id] for unit_id in side[number]], tokens, sentence_tags)
+        for number, (tokens, sentence_tags) in enumerate(zip(tags.tokens, tags.sentences, strict=True))
+    ]
+
+
+def _in_batch(words: Sequence[Sequence[TaggedWord]], batch: Indices, lengths: Sequence[int]) -> Iterator[TaggedWord]:
+    """Yield the words of a batch's sentences, which have these numbers of units, by their places in all its units."""
+    for number, first in zip(batch, accumulate(lengths, initial=0), strict=False):
+        for start, end, tag in words[number]:
+            yield TaggedWord(first + start, first + end, tag)
+
+
+def word_class(tag: str) -> str:
+    """Return NOUN, VERB, ADJ/ADV or OTHER for a tag of the Penn Treebank or STTS, as the paper's code does."""
+    return next((name for name, pattern in WORD_CLASSES.items() if re.match(pattern, tag)), "OTHER")

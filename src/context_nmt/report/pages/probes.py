@@ -22,6 +22,7 @@ COSINES = "Mean cosine between a layer's states and the embeddings, per token an
 BY = {
     "frequency": "By the frequency of the unit's type in training: ten groups with equally many types, 1 the rarest.",
     "tag": "By the part of speech of the unit's word.",
+    "word_class": "By the class of the word, which counts as predicted if one of its units is.",
 }
 NO_VARIANT = "No variant is listed under probing.{} in params.yaml."
 

@@ -238,7 +238,7 @@ def _row(name: str, paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -
         values |= {
             "corpus": f"{settings.corpus.name} {settings.corpus.direction}",
             "system": outcome.side.variant,
-            "others": [other.variant for other in outcome.others],
+            "others": list(dict.fromkeys(other.variant for other in outcome.others)),
             "measure": outcome.side.name,
             "test_set": outcome.side.measures[0].test_set,
             "decimals": outcome.decimals,

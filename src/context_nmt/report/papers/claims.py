@@ -1,6 +1,6 @@
 """The claims of a paper as data: the meaning of the keys under `claims` in papers/*.yaml."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
@@ -65,7 +65,8 @@ class Claim(Checked):
     variant: str
     against: tuple[str, ...] = ()  # the other variants: it must hold against each; if unset, the variant's baseline
     against_measure: PrimaryMeasure | None = None  # that of the other system, by default the same system
-    to: float | None = None  # a number to compare with, instead of another system
+    against_tags: tuple[int | str, ...] = ()  # the same system's measure with these tags: it must hold against each
+    to: float | Literal["human"] | None = None  # a number to compare with, or the human translation's
     gains: bool = False  # compare the gains of both systems over their own baselines
     primary: bool = False  # one of the few claims that the paper stands on
     direction: Literal["higher", "not_lower", "lower", "equal"] = "higher"
@@ -74,6 +75,10 @@ class Claim(Checked):
     own_text: bool = False  # experiments on other text say nothing about it
     note: str = ""  # on its test, in a few words
     smaller: tuple[str, ...] = ()  # a variant and those it is against, in experiments without the paper's systems
+
+    def references(self, measure: PrimaryMeasure) -> list[PrimaryMeasure]:
+        """Return the measures of the other system that its own `measure` is compared with."""
+        return [replace(measure, tag=tag) for tag in self.against_tags] or [self.against_measure or measure]
 
     @property
     def is_cost(self) -> bool:
@@ -103,6 +108,6 @@ class Claim(Checked):
         require(self.margin is None or self.margin > 0, f"margin is {self.margin}; it must be above 0")
         require(not has_margin or self.alike is not None, "margin is missing; only BLEU has one by default")
         require(not self.smaller or len(self.smaller) > 1, f"smaller is {list(self.smaller)}; it must be two or more")
-        others = {"against": self.against, "against_measure": self.against_measure, "to": self.to is not None}
-        given = [key for key, value in others.items() if value]
+        others = {"against": self.against, "against_measure": self.against_measure, "against_tags": self.against_tags}
+        given = [key for key, value in {**others, "to": self.to is not None}.items() if value]
         require(len(given) < 2 or given == ["against", "against_measure"], f"{' and '.join(given)} exclude each other")

@@ -1,6 +1,7 @@
 """Find, for a claim, the experiments and systems that can test it."""
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.claims import Claim, PrimaryMeasure
@@ -74,7 +75,8 @@ def _comparable(claim: Claim, results: Results) -> Iterator[tuple[str, list[str]
     """Yield the variants that a claim compares: one, the others, and those of them that are here and equally deep."""
     settings = results.settings.variants.get(claim.variant)
     baseline = [settings.baseline] if settings and settings.baseline else []
-    same = [claim.variant] if claim.against_measure or claim.to is not None else baseline
+    is_same = claim.against_measure or claim.against_tags or claim.to is not None
+    same = [claim.variant] if is_same else baseline
     pairs = [(claim.variant, list(claim.against) or same)]
     if claim.smaller:
         pairs.append((claim.smaller[0], list(claim.smaller[1:])))
@@ -90,22 +92,23 @@ def _sides(
     claim: Claim, results: Results, test_set: str, measure: PrimaryMeasure, variant: str, others: Sequence[str]
 ) -> tuple[Side, tuple[Side, ...]] | None:
     """Return the system and the others, the hardest for the claim first; None if the experiment lacks their numbers."""
-    against_measure = claim.against_measure or measure
     found: list[tuple[Side, Side]] = []
-    for other in others:
+    for other, against_measure in product(others, claim.references(measure)):
         own = _measured(claim, results, variant, measure, test_set)
         reference = _measured(claim, results, other, against_measure, test_set)
-        if claim.against_measure is None:  # only what both have
+        if against_measure == measure:  # only what both have
             own = reference = [one for one in own if one in reference]
         side, other_side = (
             Side(results, name, tuple(measures), over_baseline=claim.gains)
             for name, measures in ((variant, own), (other, reference))
         )
         if own and reference and claim.to is not None:
-            return side, ()
+            return None if side.reference(claim.to) is None else (side, ())
         if own and reference and side != other_side:
             found.append((side, other_side))
     found = [pair for pair in found if pair[0] == found[0][0]]  # the same measures
+    if len(found) < len(claim.against_tags):
+        return None
     found.sort(key=lambda pair: _ease(claim, *pair))
     return (found[0][0], tuple(other for _, other in found)) if found else None
 

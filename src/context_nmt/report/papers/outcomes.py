@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import combinations
 from statistics import fmean
 
-from context_nmt.measures.rows import Measure
+from context_nmt.measures.rows import HUMAN, Measure
 from context_nmt.report.papers.claims import Claim
 from context_nmt.report.papers.columns import COSTS
 from context_nmt.report.papers.seed_tests import Sample
@@ -37,6 +37,13 @@ class Side:
     def value(self) -> float:
         """The mean over seeds."""
         return fmean(self.by_seed)
+
+    def reference(self, to: float | str | None) -> float | None:
+        """Return the number that a claim compares the system with; None if the human translation was not measured."""
+        if not isinstance(to, str):
+            return to or 0.0
+        known = [self.results.reference_value(to, measure) for measure in self.measures]
+        return None if None in known else fmean(value or 0.0 for value in known)
 
     def _means(self, variant: str) -> tuple[float, ...]:
         numbers = [numbers_of(self.results, variant, measure) or () for measure in self.measures]
@@ -122,7 +129,8 @@ class Outcome:
     def all_differences(self) -> tuple[tuple[float, ...], ...]:
         """The same for each of `pairs`."""
         if not self.others:
-            return (tuple(round(value - (self.claim.to or 0.0), 4) for value in self.side.by_seed),)
+            reference = self.side.reference(self.claim.to) or 0.0
+            return (tuple(round(value - reference, 4) for value in self.side.by_seed),)
         return tuple(
             tuple(round(value - reference, 4) for value, reference in zip(one.by_seed, other.by_seed, strict=True))
             for one, other in self._compared
@@ -163,7 +171,9 @@ class Outcome:
         side, other, settings = self.side, self.other, self.results.settings
         gains = "gain of " if side.over_baseline else ""
         texts = [f"{gains}{settings.label(side.variant)} {side.value:.{self.decimals}f}"]
-        if other is None:
+        if other is None and self.claim.to == HUMAN:
+            texts.append(f"human translation {side.reference(HUMAN):.{self.decimals}f}")
+        elif other is None:
             texts.append(f"claimed {self.claim.to:g}")
         elif other.measures == side.measures:
             texts.append(f"{settings.label(other.variant)} {other.value:.{self.decimals}f}")

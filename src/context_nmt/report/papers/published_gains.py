@@ -27,7 +27,7 @@ def published_gains(paper: Paper, claim: Claim) -> list[PublishedGain]:
     if claim.published is not None:
         decimals = max([1, *(column.decimals for column in columns_of(table, claim))])
         return [PublishedGain(claim.published, decimals)]
-    if table is None or claim.against_measure or claim.to is not None:
+    if table is None or claim.against_measure or claim.against_tags or claim.to is not None:
         return []
     columns = columns_of(table, claim)
     if claim.measure and len(claim.measure.members) > 1:

@@ -130,7 +130,7 @@ def _draw_curves(panel: Axes, reproduction: Reproduction, ours: Lines, theirs: L
     order = [str(at) for at in positions if at is not None]
     known = {at for line in (*ours.values(), *theirs.values()) for at in line}
     places = {at: place for place, at in enumerate(dict.fromkeys(at for at in order if at in known))}
-    joined = not all(at.isalpha() for at in places)  # no values lie between two tags
+    joined = not all(at[:1].isalpha() for at in places)  # no values lie between two tags
     for number, (label, line) in enumerate(ours.items()):
         panel.plot([places[at] for at in line], list(line.values()), **style(number, joined=joined), label=label)
     published = [(places[at], value) for line in theirs.values() for at, value in line.items()]
