@@ -6,6 +6,7 @@ from typing import NamedTuple
 from context_nmt.report.papers.claims import Claim
 from context_nmt.report.papers.columns import PaperColumn
 from context_nmt.report.papers.judging import columns_of, table_of
+from context_nmt.report.papers.outcomes import difference
 from context_nmt.report.papers.published import Paper, PaperTable
 
 
@@ -17,12 +18,7 @@ class PublishedGain(NamedTuple):
 
 
 def published_gains(paper: Paper, claim: Claim) -> list[PublishedGain]:
-    """Return the differences in a claim's table, column by column, or the one that the text gives.
-
-    A cost has none: papers give speeds in units of their own.
-    """
-    if claim.is_cost:
-        return []
+    """Return the differences in a claim's table, column by column, or the one that the text gives."""
     table = table_of(paper, claim)
     if claim.published is not None:
         decimals = max([1, *(column.decimals for column in columns_of(table, claim))])
@@ -50,7 +46,8 @@ def _published_gain(table: PaperTable, claim: Claim, column: PaperColumn) -> Pub
     if len(known) < len(values) or not others:
         return None
     own, *references = known
-    return PublishedGain(own - (min if claim.direction == "lower" else max)(references), column.decimals)
+    reference = (min if claim.direction == "lower" else max)(references)
+    return PublishedGain(difference(claim, own, reference), column.decimals)
 
 
 def _number(table: PaperTable, variant: str, column: PaperColumn, baseline: str | None) -> float | None:
