@@ -50,6 +50,7 @@ class PaperColumn(Wanted):
     at: int | str | None = None  # its place on a figure's axis
     line: str | None = None  # of a figure, where a row has several; of columns with `each`, the label if unset
     each: Each = Each()
+    added: bool = False  # the paper does not have it
     obstacle: str = ""  # why no command can fill it
 
     def members(self) -> "list[PaperColumn]":
