@@ -61,14 +61,14 @@ def test_every_claim_is_there(paper):
             " (Table 2: es_en es_en_gain vi_en en_es ro_en en_ro fr_en en_fr)",
             [0.19],
         ),
-        ("context_aware_self_attention", "context_aware_encoder >= transformer, training_speed (Table 1)", [-0.09375]),
-        ("context_aware_self_attention", "context_aware_encoder >= transformer, decoding_speed (Table 1)", [-0.1053]),
+        ("context_aware_self_attention", "context_aware_encoder >= transformer, training_speed (Table 1)", [-0.09]),
+        ("context_aware_self_attention", "context_aware_encoder >= transformer, decoding_speed (Table 1)", [-0.11]),
         ("context_aware_self_attention", "context_aware_encoder = transformer_big, BLEU (Table 2: en_de)", [-0.32]),
         ("context_aware_self_attention", "context_aware_encoder = transformer_big, BLEU (Table 2: zh_en)", [0.11]),
         (
             "context_aware_cross_attention",
             "ccan > its baseline, probe of tree_depth top_constituents bigram_shift (Table 5)",
-            [0.533],
+            [0.53],
         ),
         (
             "context_aware_cross_attention",
@@ -80,8 +80,7 @@ def test_every_claim_is_there(paper):
 )
 def test_the_published_differences_of_claims_are_those_of_the_papers(paper, claim, published):
     (found,) = [one for one in PAPERS[paper].claims if written(one) == claim]
-    gains = [one.gain for one in published_gains(PAPERS[paper], found)]
-    assert gains == pytest.approx(published, abs=1e-3)
+    assert [round(one.gain, one.decimals) for one in published_gains(PAPERS[paper], found)] == published
 
 
 def written(claim):

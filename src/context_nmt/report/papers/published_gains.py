@@ -9,6 +9,8 @@ from context_nmt.report.papers.judging import columns_of, table_of
 from context_nmt.report.papers.outcomes import difference
 from context_nmt.report.papers.published import Paper, PaperTable
 
+SHARE = 2  # decimals of a cost's share of another one
+
 
 class PublishedGain(NamedTuple):
     """A published difference."""
@@ -30,7 +32,8 @@ def published_gains(paper: Paper, claim: Claim) -> list[PublishedGain]:
         gains = [_published_gain(table, claim, column) for column in columns]
         known = [gain for gain in gains if gain]
         complete = len(known) == len(claim.measure.members)
-        return [PublishedGain(fmean(gain.gain for gain in known), known[0].decimals)] if complete else []
+        # a mean has a digit more than the numbers
+        return [PublishedGain(fmean(gain.gain for gain in known), known[0].decimals + 1)] if complete else []
     return [gain for column in columns if (gain := _published_gain(table, claim, column))]
 
 
@@ -47,7 +50,7 @@ def _published_gain(table: PaperTable, claim: Claim, column: PaperColumn) -> Pub
         return None
     own, *references = known
     reference = (min if claim.direction == "lower" else max)(references)
-    return PublishedGain(difference(claim, own, reference), column.decimals)
+    return PublishedGain(difference(claim, own, reference), SHARE if claim.is_cost else column.decimals)
 
 
 def _number(table: PaperTable, variant: str, column: PaperColumn, baseline: str | None) -> float | None:
