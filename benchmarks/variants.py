@@ -27,7 +27,7 @@ from context_nmt.settings.model import output_slots
 from context_nmt.transformer.layers import Memory
 
 UNITS = {"training": "target tokens", "decoding": "sentences"}
-TURNS = 3  # of each variant in a round; short, so that the Transformer's is close in time
+TURNS = 3  # rounds for each round of other parts; short, so that the Transformer's turn is close in time
 SENTENCES = 80  # in a turn of decoding
 MASKED_SENTENCES = 20  # the first of them, since each has a hypothesis per length and all their units in each iteration
 SENTENCES_IN_DOCUMENTS = 160  # as many documents side by side as a batch holds
@@ -60,10 +60,10 @@ def variants(rounds: int) -> Part:
         },
         notes=[
             f"{_size()}. Speeds and FLOPs are relative to those of the Transformer; time / FLOPs is that of training.",
-            f"A round is {TURNS} turns of each variant, all in one process. A turn of training is an update in fp32 on"
-            f" a batch of at most {plan_of(TRANSFORMER).training.batch_tokens} target tokens; a turn of decoding is"
-            f" {SENTENCES} sentences of {_test()} with beam {SEARCH.beam} in fp32 on one thread, hypotheses of {LENGTH}"
-            " units: the models are untrained, and only the cost of a step is compared.",
+            f"{TURNS * rounds} rounds in one process; in each, every variant has a turn. A turn of training is"
+            f" an update in fp32 on a batch of at most {plan_of(TRANSFORMER).training.batch_tokens} target tokens. A turn of"
+            f" decoding is {SENTENCES} sentences of {_test()} with beam {SEARCH.beam} in fp32 on one thread, to"
+            f" {LENGTH} units: the models are untrained, and only the cost of a step is compared.",
             f"Document systems read text cut into documents of {DOCUMENT} sentences,"
             f" {SENTENCES_IN_DOCUMENTS} sentences in a turn of decoding; their speeds are relative to the Transformer"
             " on the same batches and sentences. Only predicted tokens are counted, not those of previous sentences.",
