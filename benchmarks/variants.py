@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from itertools import cycle
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -24,6 +25,7 @@ from context_nmt.progress import Progress, say
 from context_nmt.results.speeds import architecture
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.model import output_slots
+from context_nmt.training.batches import EXAMPLES
 from context_nmt.transformer.layers import Memory
 
 UNITS = {"training": "target tokens", "decoding": "sentences"}
@@ -40,7 +42,8 @@ IN_DOCUMENTS = f"{TRANSFORMER}, in documents"  # on the text of variants that lo
 def variants(rounds: int) -> Part:
     """Compare every variant of the Transformer's size with the Transformer."""
     prepared()
-    width = plan_of(TRANSFORMER).model.model.width
+    base = plan_of(TRANSFORMER)
+    width, tokens = base.model.model.width, base.training.batch_tokens
     names = [name for name in EXPERIMENT.settings.variants if plan_of(name).model.model.width == width]
     bases = {name: IN_DOCUMENTS if output_slots(plan_of(name).model.slots) else TRANSFORMER for name in names}
     measured = _measured([*names, IN_DOCUMENTS], TURNS * rounds)
@@ -60,10 +63,10 @@ def variants(rounds: int) -> Part:
         },
         notes=[
             f"{_size()}. Speeds and FLOPs are relative to those of the Transformer; time / FLOPs is that of training.",
-            f"{TURNS * rounds} rounds in one process; in each, every variant has a turn. A turn of training is"
-            f" an update in fp32 on a batch of at most {plan_of(TRANSFORMER).training.batch_tokens} target tokens. A turn of"
-            f" decoding is {SENTENCES} sentences of {_test()} with beam {SEARCH.beam} in fp32 on one thread, to"
-            f" {LENGTH} units: the models are untrained, and only the cost of a step is compared.",
+            f"{TURNS * rounds} rounds in one process; in each, every variant has a turn. A turn of training is an"
+            f" update in fp32 on a batch of at most {tokens} target tokens; a turn of decoding is {SENTENCES} sentences"
+            f" of {_test()} with beam {SEARCH.beam} in fp32 on one thread, hypotheses of {LENGTH} units: the models are"
+            " untrained, and only the cost of a step is compared.",
             f"Document systems read text cut into documents of {DOCUMENT} sentences,"
             f" {SENTENCES_IN_DOCUMENTS} sentences in a turn of decoding; their speeds are relative to the Transformer"
             " on the same batches and sentences. Only predicted tokens are counted, not those of previous sentences.",
@@ -114,20 +117,25 @@ def _works(name: str) -> tuple[Work, Work]:
     tokens = updater.plan.training.batch_tokens
     in_documents = name == IN_DOCUMENTS or bool(output_slots(updater.plan.model.slots))
     training_batches = batches_in_documents(updater.model, tokens, TURNS) if in_documents else batches(tokens, TURNS)
-    numbered_batches = cycle(enumerate(training_batches, start=1))
+    examples, random = EXAMPLES[updater.plan.model.model.kind], np.random.default_rng(1)
+    numbered = [
+        (number, batch.tokens, examples(batch, updater.plan.training, random))
+        for number, batch in enumerate(training_batches, start=1)
+    ]
+    numbered_batches = cycle(numbered)
     source = corpus().side(_test(), corpus().source)
-    is_masked = isinstance(updater.model, MaskedLanguageModel)
-    count = SENTENCES_IN_DOCUMENTS if in_documents else MASKED_SENTENCES if is_masked else SENTENCES
+    count = SENTENCES_IN_DOCUMENTS if in_documents else SENTENCES
+    if isinstance(updater.model, MaskedLanguageModel):
+        of_one_length(updater.model)
+        count = MASKED_SENTENCES
     sentences = [source[number] for number in range(count)]
     cut_documents = documents(len(sentences)) if in_documents else None
     updater.model.output.register_forward_hook(never_end)  # training takes the weights alone
-    if isinstance(updater.model, MaskedLanguageModel):
-        of_one_length(updater.model)
 
     def train() -> tuple[float, None]:
-        number, batch = next(numbered_batches)
+        number, tokens, batch = next(numbered_batches)
         updater.update(number, [batch])
-        return batch.tokens, None  # of a masked system, those that its update masks and the others
+        return tokens, None  # of a masked system, those that are masked and the others
 
     def decode() -> tuple[float, None]:
         translate_ids(updater.model, sentences, SEARCH, documents=cut_documents, device=device, workers=1)
