@@ -46,11 +46,11 @@ class PaperColumn(Wanted):
     label: str
     languages: str | None = None  # SOURCE-TARGET, or any; the table's if unset
     difference: bool = False  # the published numbers are differences from the row's baseline
+    added: bool = False  # the paper does not have it
     decimals: int = 2
     at: int | str | None = None  # its place on a figure's axis
     line: str | None = None  # of a figure, where a row has several; of columns with `each`, the label if unset
     each: Each = Each()
-    added: bool = False  # the paper does not have it
     obstacle: str = ""  # why no command can fill it
 
     def members(self) -> "list[PaperColumn]":
