@@ -20,8 +20,8 @@ EXPERIMENT = Experiment(ROOT / "runs" / "speed")
 def prepared() -> None:
     """Prepare the text once; raise UserError if it is missing and cannot be downloaded."""
     if not EXPERIMENT.parameters.is_file() or EXPERIMENT.parameters.read_bytes() != PARAMETERS.read_bytes():
-        shutil.rmtree(EXPERIMENT.folder, ignore_errors=True)
-        EXPERIMENT.folder.mkdir(parents=True)
+        shutil.rmtree(EXPERIMENT.folder / "runs", ignore_errors=True)  # the downloaded text stays
+        EXPERIMENT.folder.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(PARAMETERS, EXPERIMENT.parameters)
     settings = EXPERIMENT.settings
     if not EXPERIMENT.corpus.is_dir():

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from itertools import cycle
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -19,14 +20,18 @@ from context_nmt.corpus.vocabulary import END
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import write_json
 from context_nmt.models.counting import describe
+from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.progress import Progress, say
 from context_nmt.results.speeds import architecture
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.model import output_slots
+from context_nmt.training.batches import EXAMPLES
+from context_nmt.transformer.layers import Memory
 
 UNITS = {"training": "target tokens", "decoding": "sentences"}
-TURNS = 3  # of each variant in a round; short, so that the Transformer's is close in time
+TURNS = 3  # rounds for each round of other parts; short, so that the Transformer's turn is close in time
 SENTENCES = 80  # in a turn of decoding
+MASKED_SENTENCES = 20  # the first of them, since each has a hypothesis per length and all their units in each iteration
 SENTENCES_IN_DOCUMENTS = 160  # as many documents side by side as a batch holds
 LENGTH = 20  # units of each translation, since untrained models do not know when to end
 SEARCH = DecodingSettings(beam=4, maximum_length_ratio=0.0, maximum_length_offset=LENGTH, batch_tokens=2048)
@@ -37,7 +42,9 @@ IN_DOCUMENTS = f"{TRANSFORMER}, in documents"  # on the text of variants that lo
 def variants(rounds: int) -> Part:
     """Compare every variant of the Transformer's size with the Transformer."""
     prepared()
-    names = [name for name, variant in EXPERIMENT.settings.variants.items() if not variant.model]
+    base = plan_of(TRANSFORMER)
+    width, tokens = base.model.model.width, base.training.batch_tokens
+    names = [name for name in EXPERIMENT.settings.variants if plan_of(name).model.model.width == width]
     bases = {name: IN_DOCUMENTS if output_slots(plan_of(name).model.slots) else TRANSFORMER for name in names}
     measured = _measured([*names, IN_DOCUMENTS], TURNS * rounds)
     flops = {name: _flops(name) / _flops(TRANSFORMER) for name in names}
@@ -56,13 +63,15 @@ def variants(rounds: int) -> Part:
         },
         notes=[
             f"{_size()}. Speeds and FLOPs are relative to those of the Transformer; time / FLOPs is that of training.",
-            f"A round is {TURNS} turns of each variant, all in one process. A turn of training is an update in fp32 on"
-            f" a batch of at most {plan_of(TRANSFORMER).training.batch_tokens} target tokens; a turn of decoding is"
-            f" {SENTENCES} sentences of {_test()} with beam {SEARCH.beam} in fp32 on one thread, hypotheses of {LENGTH}"
-            " units: the models are untrained, and only the cost of a step is compared.",
+            f"{TURNS * rounds} rounds in one process; in each, every variant has a turn. A turn of training is an"
+            f" update in fp32 on a batch of at most {tokens} target tokens; a turn of decoding is {SENTENCES} sentences"
+            f" of {_test()} with beam {SEARCH.beam} in fp32 on one thread, hypotheses of {LENGTH} units: the models are"
+            " untrained, and only the cost of a step is compared.",
             f"Document systems read text cut into documents of {DOCUMENT} sentences,"
             f" {SENTENCES_IN_DOCUMENTS} sentences in a turn of decoding; their speeds are relative to the Transformer"
             " on the same batches and sentences. Only predicted tokens are counted, not those of previous sentences.",
+            f"Masked systems decode {MASKED_SENTENCES} sentences with {SEARCH.iterations} iterations and"
+            f" {SEARCH.length_beam} lengths of about {LENGTH} units. In training, unmasked tokens count, too.",
             f"The Transformer: {_speeds(measured, TRANSFORMER)}; in documents, {_speeds(measured, IN_DOCUMENTS)}.",
         ],
     )
@@ -108,15 +117,25 @@ def _works(name: str) -> tuple[Work, Work]:
     tokens = updater.plan.training.batch_tokens
     in_documents = name == IN_DOCUMENTS or bool(output_slots(updater.plan.model.slots))
     training_batches = batches_in_documents(updater.model, tokens, TURNS) if in_documents else batches(tokens, TURNS)
-    numbered_batches = cycle(enumerate(training_batches, start=1))
+    examples, random = EXAMPLES[updater.plan.model.model.kind], np.random.default_rng(1)
+    numbered = [
+        (number, batch.tokens, examples(batch, updater.plan.training, random))
+        for number, batch in enumerate(training_batches, start=1)
+    ]
+    numbered_batches = cycle(numbered)
     source = corpus().side(_test(), corpus().source)
-    sentences = [source[number] for number in range(SENTENCES_IN_DOCUMENTS if in_documents else SENTENCES)]
+    count = SENTENCES_IN_DOCUMENTS if in_documents else SENTENCES
+    if isinstance(updater.model, MaskedLanguageModel):
+        of_one_length(updater.model)
+        count = MASKED_SENTENCES
+    sentences = [source[number] for number in range(count)]
     cut_documents = documents(len(sentences)) if in_documents else None
     updater.model.output.register_forward_hook(never_end)  # training takes the weights alone
 
     def train() -> tuple[float, None]:
-        number, batch = next(numbered_batches)
-        return updater.update(number, [batch]).tokens, None
+        number, tokens, batch = next(numbered_batches)
+        updater.update(number, [batch])
+        return tokens, None  # of a masked system, those that are masked and the others
 
     def decode() -> tuple[float, None]:
         translate_ids(updater.model, sentences, SEARCH, documents=cut_documents, device=device, workers=1)
@@ -129,6 +148,20 @@ def never_end(_: nn.Module, __: Any, logits: Tensor) -> Tensor:
     """Leave the end to the maximum length."""
     logits[:, END] = -1e4
     return logits
+
+
+def of_one_length(model: MaskedLanguageModel) -> None:
+    """Let translations have lengths around LENGTH, as if the model were trained to predict them."""
+    encode = model.encode_with_length
+
+    def encode_with_length(source: Tensor) -> tuple[Memory, Tensor]:
+        memory, logits = encode(source)
+        if not model.training:
+            numbers = torch.arange(logits.size(1), device=logits.device)
+            logits = -(numbers - LENGTH).abs().expand_as(logits).to(logits.dtype)
+        return memory, logits
+
+    model.__dict__["encode_with_length"] = encode_with_length
 
 
 def _flops(name: str) -> float:
@@ -145,9 +178,9 @@ def _speeds(measured: dict[str, dict[str, Measured]], name: str) -> str:
     return f"{training:,.0f} target tokens/s and {decoding:.1f} sentences/s"
 
 
-def _spread(speed: Ratio) -> dict[str, float]:
-    values = speed.to_dict()
-    return {"median": values["median"], "least": values["minimum"], "greatest": values["maximum"]}
+def _spread(speed: Ratio) -> dict[str, Any]:
+    values, rounds = speed.to_dict(), [round(value, 4) for value in speed.rounds]
+    return {"median": values["median"], "least": values["minimum"], "greatest": values["maximum"], "rounds": rounds}
 
 
 def _size() -> str:

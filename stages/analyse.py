@@ -25,6 +25,7 @@ def main(
             local_share                     share of the attention that is local, by layer, where it is gated
             divergence_PLACE                JS in nats between the two attentions of a dual context, by layer and over
                                             its layers; PLACE is encoder or decoder
+            literal_divergence_PLACE        the same of maxima over heads that are not renormalized
             head_divergence_PLACE           the mean of the same between pairs of heads
             gate_PLACE_SIDE                 share of the context in a query, key or value, by layer, over its layers,
                                             and by part of speech; PLACE also cross
@@ -34,6 +35,8 @@ def main(
                                             sentences_of_units: their number
             bleu_of_tenth                   sacrebleu of a tenth of the sentences, from short to long; words_of_tenth:
                                             the mean length of their sources
+            bleu_of_words                   tokenized BLEU where the source has 1 to 5, 6 to 10, … over 45 words;
+                                            sentences_of_words: their number
 
     Example: python stages analyse transformer 1
     """

@@ -79,8 +79,7 @@ TABLES = {
         "F3": (("transformer", *KERNELS), of("en-de", "newstest2014", "sacrebleu", difference=True)),
         "F4": (
             KERNELS,
-            of("en-de", "newstest2014", "divergence_encoder", layers=(None, *LAYERS))
-            | of("en-de", "newstest2014", "head_divergence_encoder"),
+            of("en-de", "newstest2014", "divergence_encoder", layers=(None, *LAYERS)),
         ),
         "T5": (
             (
@@ -235,7 +234,7 @@ TABLES = {
         ),
         "F5": (
             ("transformer", *(f"context_aware_{context}" for context in ("deep", "global", "deep_global", "encoder"))),
-            of("en-de", "newstest2013", "bleu_of_tenth", tags=range(1, 11), difference=True),
+            of("en-de", "newstest2013", "bleu_of_words", tags=range(0, 50, 5), difference=True),
         ),
     },
     "hierarchical_attention": {
@@ -271,10 +270,13 @@ CLAIMS = {
         dual_context_both < dual_context_encoder, BLEU (Table 1)
         dual_context_both > dual_context_decoder, BLEU (Table 1)
         dual_context_both < transformer dual_context_encoder dual_context_decoder, training_speed (Table 1)
-        dual_context_encoder >= dual_context_decoder, BLEU (Table 2)
-        dual_context_encoder > transformer, BLEU (Table 2: en_vi en_vi_gain es_en es_en_gain)
-        dual_context_decoder > transformer, BLEU (Table 2: en_vi en_vi_gain es_en es_en_gain)
-        dual_context_both > transformer, BLEU (Table 2: en_vi en_vi_gain es_en es_en_gain)
+        dual_context_encoder < transformer, training_speed (Table 1)
+        dual_context_decoder < transformer, training_speed (Table 1)
+        dual_context_encoder > dual_context_decoder, BLEU (Table 2)
+        dual_context_both > dual_context_decoder, BLEU (Table 2: es_en es_en_gain vi_en en_es ro_en en_ro fr_en en_fr)
+        dual_context_encoder > transformer, BLEU (Table 2)
+        dual_context_decoder > transformer, BLEU (Table 2)
+        dual_context_both > transformer, BLEU (Table 2)
         dual_context_both > dual_context_encoder, BLEU (Table 2: vi_en)
         dual_context_both < dual_context_encoder, BLEU (Table 2: en_vi en_vi_gain es_en es_en_gain en_es
             ro_en en_ro fr_en en_fr)
@@ -286,6 +288,8 @@ CLAIMS = {
             dual_context_kernel_8, BLEU (Figure 3)
         dual_context_kernel_4 > dual_context_kernel_5 dual_context_kernel_6 dual_context_kernel_7
             dual_context_kernel_8, BLEU (Figure 3)
+        dual_context_kernel_8 < dual_context_encoder dual_context_kernel_3 dual_context_kernel_4 dual_context_kernel_5
+            dual_context_kernel_6 dual_context_kernel_7, BLEU (sections 6 and 7.2, Figure 3)
         dual_context_kernel_3 = dual_context_kernel_4, BLEU (Figure 3)
         dual_context_kernel_5 = dual_context_kernel_6 dual_context_kernel_7, BLEU (Figure 3)
         dual_context_encoder > dual_context_kernel_5 dual_context_kernel_6 dual_context_kernel_7
@@ -294,12 +298,34 @@ CLAIMS = {
             dual_context_kernel_8, divergence_encoder (Figure 4b)
         dual_context_kernel_4 > dual_context_kernel_5 dual_context_kernel_6 dual_context_kernel_7
             dual_context_kernel_8, divergence_encoder (Figure 4b)
-        dual_context_kernel_5 = 0, divergence_encoder in layer 2 (Figure 4a)
-        dual_context_kernel_6 = 0, divergence_encoder in layer 2 (Figure 4a)
-        dual_context_kernel_7 = 0, divergence_encoder in layer 2 (Figure 4a)
-        dual_context_kernel_8 = 0, divergence_encoder in layer 2 (Figure 4a)
+        dual_context_kernel_5 < dual_context_encoder dual_context_kernel_3 dual_context_kernel_4, divergence_encoder in
+            layer 2 (Figure 4a)
+        dual_context_kernel_6 < dual_context_encoder dual_context_kernel_3 dual_context_kernel_4, divergence_encoder in
+            layer 2 (Figure 4a)
+        dual_context_kernel_7 < dual_context_encoder dual_context_kernel_3 dual_context_kernel_4, divergence_encoder in
+            layer 2 (Figure 4a)
+        dual_context_kernel_8 < dual_context_encoder dual_context_kernel_3 dual_context_kernel_4, divergence_encoder in
+            layer 2 (Figure 4a)
         dual_context_encoder > itself, divergence_encoder in layer 3 4 5 6 and divergence_encoder in layer 1
             2 (Figure 4a)
+        dual_context_kernel_3 > itself, divergence_encoder in layer 3 4 5 6 and divergence_encoder in layer 1
+            2 (Figure 4a)
+        dual_context_kernel_4 > itself, divergence_encoder in layer 3 4 5 6 and divergence_encoder in layer 1
+            2 (Figure 4a)
+        dual_context_kernel_5 > itself, divergence_encoder in layer 3 4 5 6 and divergence_encoder in layer 1
+            2 (Figure 4a)
+        dual_context_kernel_6 > itself, divergence_encoder in layer 3 4 5 6 and divergence_encoder in layer 1
+            2 (Figure 4a)
+        dual_context_kernel_7 > itself, divergence_encoder in layer 3 4 5 6 and divergence_encoder in layer 1
+            2 (Figure 4a)
+        dual_context_kernel_8 > itself, divergence_encoder in layer 3 4 5 6 and divergence_encoder in layer 1
+            2 (Figure 4a)
+        dual_context_encoder < dual_context_kernel_5 dual_context_kernel_6 dual_context_kernel_7
+            dual_context_kernel_8, divergence_encoder in layer 4 5 6 (Figure 4a)
+        dual_context_kernel_3 < dual_context_kernel_5 dual_context_kernel_6 dual_context_kernel_7
+            dual_context_kernel_8, divergence_encoder in layer 4 5 6 (Figure 4a)
+        dual_context_kernel_4 < dual_context_kernel_5 dual_context_kernel_6 dual_context_kernel_7
+            dual_context_kernel_8, divergence_encoder in layer 4 5 6 (Figure 4a)
         dual_context_encoder > dual_context_layers_1, BLEU (Table 5)
         dual_context_encoder > dual_context_layers_1 dual_context_layers_1_2 dual_context_layers_1_3
             dual_context_layers_1_4 dual_context_layers_1_5 dual_context_layers_4_6 dual_context_layers_5_6
@@ -308,6 +334,13 @@ CLAIMS = {
         dual_context_layers_5_6 < dual_context_layers_1 dual_context_layers_1_2 dual_context_layers_1_3
             dual_context_layers_1_4 dual_context_layers_1_5 dual_context_layers_4_6 dual_context_layers_6
             dual_context_encoder, BLEU (section 7.3, Table 5)
+        dual_context_layers_4_6 < dual_context_layers_1 dual_context_layers_1_2 dual_context_layers_1_3
+            dual_context_layers_1_4 dual_context_layers_1_5, BLEU (section 7.3, Table 5)
+        dual_context_layers_6 < dual_context_layers_1 dual_context_layers_1_2 dual_context_layers_1_3
+            dual_context_layers_1_4 dual_context_layers_1_5, BLEU (section 7.3, Table 5)
+        transformer < dual_context_layers_1 dual_context_layers_1_2 dual_context_layers_1_3
+            dual_context_layers_1_4 dual_context_layers_1_5 dual_context_layers_4_6 dual_context_layers_5_6
+            dual_context_layers_6 dual_context_encoder, BLEU (Table 5)
         dual_context_layers_5_6 > transformer, BLEU (Table 5)
         dual_context_layers_1 > dual_context_layers_1_2 dual_context_layers_1_3 dual_context_layers_1_5
             dual_context_layers_4_6 dual_context_layers_5_6 dual_context_layers_6, BLEU (Table 5)
@@ -317,6 +350,8 @@ CLAIMS = {
         dual_context_encoder > its baseline, probe of syntactic (Table 4)
         dual_context_encoder = its baseline, probe of semantic (Table 4)
         dual_context_encoder > its baseline, bleu_of_units of 10 20 30 40 50 (Figure 5)
+        dual_context_decoder > its baseline, bleu_of_units of 10 20 30 40 50 (Figure 5)
+        dual_context_both > its baseline, bleu_of_units of 10 20 30 40 50 (Figure 5)
         transformer >= dual_context_encoder, bleu_of_units of 0 (Figure 5)
     """,
     "lexical_shortcuts": """
@@ -371,9 +406,18 @@ CLAIMS = {
         ccan > ccan_layers_1 ccan_layers_1_3 ccan_layers_6 ccan_layers_4_6, BLEU (Table 3, right)
         ccan_layers_4_6 > ccan_layers_1_3, BLEU (Table 3, right)
         ccan_layers_6 > ccan_layers_1, BLEU (Table 3, right)
-        ccan > itself, local_share in layer 1 and local_share in layer -2 (Figure 2a)
-        ccan > itself, local_share in layer -1 and local_share in layer -2 (Figure 2a)
-        ccan > its baseline, ngram_accuracy of 1 3 5 7 9 (Figure 2b)
+        ccan > itself, local_share in layer 1 and local_share in layer 2 (Figure 2a)
+        ccan > itself, local_share in layer 2 and local_share in layer 3 (Figure 2a)
+        ccan > itself, local_share in layer 3 and local_share in layer 4 (Figure 2a)
+        ccan > itself, local_share in layer 4 and local_share in layer 5 (Figure 2a)
+        ccan > itself, local_share in layer 6 and local_share in layer 5 (Figure 2a)
+        ccan > its baseline, ngram_accuracy of 1 (Figure 2b)
+        ccan > its baseline, ngram_accuracy of 3 (Figure 2b)
+        ccan > its baseline, ngram_accuracy of 5 (Figure 2b)
+        ccan > its baseline, ngram_accuracy of 7 (Figure 2b)
+        ccan > its baseline, probe of tree_depth top_constituents bigram_shift (Table 5)
+        ccan > its baseline, probe of past_present subj_number obj_number odd_man_out coordination_inversion (Table 5)
+        ccan >= cmlm, decoding_speed (text)
         ccan > its baseline, ngram_accuracy of 9 (Figure 2b)
     """,
     "context_aware_self_attention": """
@@ -389,21 +433,41 @@ CLAIMS = {
         context_aware_deep_global > context_aware_global, BLEU (Table 1)
         context_aware_encoder > context_aware_deep_global, BLEU (Table 1)
         context_aware_encoder > context_aware_deep, BLEU (Table 1)
+        context_aware_decoder > context_aware_decoder_deep_global, BLEU (Table 1)
+        context_aware_global = context_aware_deep, BLEU (Table 1)
+        context_aware_encoder >= transformer, training_speed (Table 1)
+        context_aware_encoder >= transformer, decoding_speed (Table 1)
         context_aware_encoder > transformer, BLEU (Table 2: zh_en)
         context_aware_big > transformer_big, BLEU (Table 2)
+        context_aware_encoder = transformer_big, BLEU (Table 2: en_de)
+        context_aware_encoder = transformer_big, BLEU (Table 2: zh_en)
+        context_aware_keys > transformer, BLEU (Table 3)
+        context_aware_queries > transformer, BLEU (Table 3)
         context_aware_encoder > context_aware_keys, BLEU (Table 3)
         context_aware_keys > context_aware_queries, BLEU (Table 3)
         context_aware_without_gates < its baseline, BLEU (Footnote 1)
         context_aware_global > itself, gate_encoder_query gate_encoder_key in layer 1 and gate_encoder_query
             gate_encoder_key in layer -1 (Figure 2)
         context_aware_global > itself, gate_encoder_key in layer 3 4 and gate_encoder_query in layer 3 4 (Figure 2)
-        context_aware_deep = 0.5, gate_encoder_query gate_encoder_key in layer 2 3 4 5 6 (Figure 2)
+        context_aware_deep_global > itself, gate_encoder_query gate_encoder_key in layer 1 and gate_encoder_query
+            gate_encoder_key in layer -1 (Figure 2)
+        context_aware_deep_global > itself, gate_encoder_key in layer 3 4 and gate_encoder_query in layer 3 4 (Figure 2)
+        context_aware_encoder > itself, gate_encoder_query gate_encoder_key in layer 1 and gate_encoder_query
+            gate_encoder_key in layer -1 (Figure 2)
+        context_aware_encoder > itself, gate_encoder_key in layer 3 4 and gate_encoder_query in layer 3 4 (Figure 2)
+        context_aware_deep = 0.5, gate_encoder_query gate_encoder_key in layer 2 (Figure 2)
+        context_aware_deep = 0.5, gate_encoder_query gate_encoder_key in layer 3 (Figure 2)
+        context_aware_deep = 0.5, gate_encoder_query gate_encoder_key in layer 4 (Figure 2)
+        context_aware_deep = 0.5, gate_encoder_query gate_encoder_key in layer 5 (Figure 2)
+        context_aware_deep = 0.5, gate_encoder_query gate_encoder_key in layer 6 (Figure 2)
         context_aware_both < itself, gate_decoder_query gate_decoder_key and gate_encoder_query
             gate_encoder_key (Figure 3)
         context_aware_deep_global > itself, gate_encoder_query gate_encoder_key of SYM DET CONJ PRT PRON ADP
             and gate_encoder_query gate_encoder_key of NOUN VERB ADJ ADV (Figure 4)
-        context_aware_deep_global > context_aware_deep, bleu_of_tenth of 8 9 10 (Figure 5)
-        context_aware_deep > context_aware_deep_global, bleu_of_tenth of 1 2 3 (Figure 5)
+        context_aware_global > context_aware_deep, bleu_of_words of 20 25 30 35 40 45 (Figure 5)
+        context_aware_deep_global > context_aware_deep, bleu_of_words of 20 25 30 35 40 45 (Figure 5)
+        context_aware_deep > context_aware_global context_aware_deep_global, bleu_of_words of 0 5 10 15 (Figure 5)
+        context_aware_encoder > transformer, bleu_of_words of 0 5 10 15 20 25 30 35 40 45 (Figure 5)
     """,
     "hierarchical_attention": """
         han_encoder > transformer, BLEU (Table 1)

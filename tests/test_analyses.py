@@ -19,7 +19,13 @@ from context_nmt.files import UserError, read_lines, write_json, write_lines
 from context_nmt.measures.analyses import analyse_run
 from context_nmt.measures.attention.locality import locality
 from context_nmt.measures.attention.recording import Analysed
-from context_nmt.measures.bleu_breakdowns import bleu_by_length, equal_groups, length_classes, ngram_accuracy
+from context_nmt.measures.bleu_breakdowns import (
+    bleu_by_length,
+    equal_groups,
+    length_classes,
+    ngram_accuracy,
+    tokenized_bleu_by_length,
+)
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import read_rows
 from context_nmt.models.averaging import average_run
@@ -56,6 +62,8 @@ def test_a_run_s_analyses_are_those_of_its_model_and_of_its_translations(tmp_pat
     units = corpus.side("valid", "xx").lengths.tolist()
     lengths = flat(bleu_by_length("valid", ["1 2 4"] * 40, [["1 2 3"] * 40], units, [7] * 40))
     assert lengths["words_of_tenth_10"] == 7
+    lengths |= flat(tokenized_bleu_by_length("valid", ["1 2 4"] * 40, [["1 2 3"] * 40], [7] * 40))
+    assert lengths["sentences_of_words_5"] == 40
     expected = flat(locality(Analysed(model, corpus, "valid", DecodingSettings()))) | lengths
     accuracies = {"ngram_accuracy_1": 66.666667, "ngram_accuracy_2": 50.0, "ngram_accuracy_3": 0.0}
     assert analysed(experiment) == expected | accuracies
@@ -75,7 +83,8 @@ def test_the_gates_of_a_run_are_read_word_by_word_where_gold_tags_are_known(tmp_
     write_lines(experiment.subwords / "valid.xx", sources)
     write_lines(experiment.corpus / "valid.gold.jsonl", map(json.dumps, tagged))
     with_tags = analysed(experiment)
-    assert set(with_tags) - set(found) == {"gate_encoder_key_NUM", "gate_encoder_query_NUM"}
+    gates = {name for name in set(with_tags) - set(found) if "of_words" not in name}  # sources are shorter, too
+    assert gates == {"gate_encoder_key_NUM", "gate_encoder_query_NUM"}
     assert with_tags["gate_encoder_key_NUM"] != with_tags["gate_encoder_key"]  # that is with END
 
 
@@ -151,3 +160,15 @@ def test_bleu_of_a_length_is_that_of_its_sentences():
     assert [found[f"bleu_of_tenth_{number}"] > 90 for number in (1, 7, 8, 10)] == [True, True, False, False]
     assert (found["words_of_tenth_7"], found["words_of_tenth_8"]) == (8, fmean([8] * 2 + [80] * 2))
     assert "bleu_of_units_20" not in found
+
+
+def test_tokenized_bleu_is_by_words_with_a_limit_at_twenty():
+    good, bad = "ein Bild von Hamburg , das Dach ist neu .", "nichts davon ist hier richtig oder neu ."
+    lines, references = [bad, bad, good, bad], [[good] * 4, [bad, bad, good, good]]
+    found = flat(tokenized_bleu_by_length("test", lines, references, [20, 16, 21, 99]))
+    miss = sacrebleu.corpus_bleu([bad], [[good]], tokenize="none", smooth_method="none", force=True).score
+    scores = {15: 100, 20: 100, 45: miss}
+    expected = {f"bleu_of_words_{least}": pytest.approx(score, abs=1e-3) for least, score in scores.items()}
+    assert found == expected | {f"sentences_of_words_{least}": 2 if least == 15 else 1 for least in scores}
+    (short,) = [one for one in tokenized_bleu_by_length("test", [good], [[good]], [0]) if not one.subject]
+    assert short.measure.tag == "0"  # an empty source

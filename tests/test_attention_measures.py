@@ -29,6 +29,7 @@ SETTINGS = DecodingSettings(iterations=3, length_beam=2)
 MASKED = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 16}
 SELF = ("encoder_self_attention", "decoder_self_attention")
 NUMBERS = range(1, LAYERS + 1)
+DIVERGENCES = ("divergence", "literal_divergence", "head_divergence")
 
 
 def filled(mechanism, *slots, **settings):
@@ -161,20 +162,22 @@ def nats(one, other):
 
 
 def slow_divergences(analysed, layer, run, first=0):
-    """Of an attention of two units: of the maps of maxima, and of heads of the same number."""
+    """Of an attention of two units: of the maps of maxima, renormalized and not, and of heads of the same number."""
     units = [layer.self_attention.local_interaction, layer.self_attention.global_interaction]
-    of_maxima, of_heads = [], []
+    of_maxima, literal, of_heads = [], [], []
     for source, target in sentences_of(analysed.corpus):
         with watched(*(unit.attend.weights for unit in units)) as kept:
             run(source, target)
         maps = [calls[0] for calls in kept]  # [H][T][S]
-        maxima, queries = [], range(first, len(maps[0][0]))
+        maxima, as_they_are, queries = [], [], range(first, len(maps[0][0]))
         for t in queries:
             greatest = [[max(column) for column in zip(*(head[t] for head in one), strict=True)] for one in maps]
             maxima.append(nats(*([value / sum(row) for value in row] for row in greatest)))
+            as_they_are.append(nats(*greatest))
         of_maxima.append(fmean(maxima))
+        literal.append(fmean(as_they_are))
         of_heads.append(fmean(nats(maps[0][h][t], maps[1][h][t]) for h in range(HEADS) for t in queries))
-    return fmean(of_maxima), fmean(of_heads)
+    return fmean(of_maxima), fmean(literal), fmean(of_heads)
 
 
 def test_the_divergence_of_two_units_equals_a_slow_one(analysed):
@@ -182,7 +185,7 @@ def test_the_divergence_of_two_units_equals_a_slow_one(analysed):
     expected = {}
     for place in ("encoder", "decoder"):
         layers = [slow_divergences(dual, layer, dual.model) for layer in getattr(dual.model, place).layers]
-        for measure, values in zip(("divergence", "head_divergence"), zip(*layers, strict=True), strict=True):
+        for measure, values in zip(DIVERGENCES, zip(*layers, strict=True), strict=True):
             expected |= by_layer(f"{measure}_{place}", values)
     assert flat(divergence(dual)) == pytest.approx(expected, abs=1e-6)  # as it is rounded
 
@@ -191,7 +194,7 @@ def test_the_length_before_a_masked_model_s_source_is_no_query(analysed):
     masked = analysed(filled("dual_context", SELF[0], kernel_size=3), **MASKED)
     found, model = flat(divergence(masked)), masked.model
     expected = slow_divergences(masked, model.encoder.layers[1], lambda source, _: model.encode(source), first=1)
-    assert (found["divergence_encoder_2"], found["head_divergence_encoder_2"]) == pytest.approx(expected, abs=1e-6)
+    assert [found[f"{name}_encoder_2"] for name in DIVERGENCES] == pytest.approx(expected, abs=1e-6)
 
 
 def test_divergences_by_hand():
@@ -214,7 +217,7 @@ def test_the_divergence_is_that_of_the_definition_and_bounded(one, other):
 
 def test_the_mean_divergence_is_over_the_layers_that_have_two_units(analysed):
     found = flat(divergence(analysed({SELF[0]: (Filling(mechanism="multi_head_attention"), DUAL[SELF[0]][1])})))
-    assert set(found) == {f"{head}divergence_encoder{end}" for head in ("", "head_") for end in ("", "_2")}
+    assert set(found) == {f"{name}_encoder{end}" for name in DIVERGENCES for end in ("", "_2")}
     assert found["divergence_encoder"] == found["divergence_encoder_2"]
 
 

@@ -15,12 +15,14 @@ import torch
 from small_models import VOCABULARY, small_model
 from tiny_training import RUN, make_experiment
 
-from benchmarks import decoding, gpu, machine, models, report, training, variants
+from benchmarks import decoding, gpu, machine, models, report, setting, training, updates, variants
 from benchmarks.page import GPUS, WANTED, section, write_page
 from benchmarks.report import Part
 from benchmarks.rounds import Contender, Measured, measure, ratio, watched
-from benchmarks.variants import LENGTH, SEARCH, never_end
+from benchmarks.variants import LENGTH, SEARCH, never_end, of_one_length
 from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.vocabulary import END
+from context_nmt.decoding.masked_search import best_lengths
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError, read_json, read_lines, write_json
 from context_nmt.models.building import build
@@ -278,6 +280,7 @@ def test_what_looks_at_previous_sentences_is_relative_to_the_transformer_in_docu
     assert sorted(asked) == sorted(speeds)
     assert {name: one["training"]["median"] for name, one in part.variants.items()} == {"transformer": 1, "joint": 0.5}
     assert part.variants["joint"]["flops"] > 1
+    assert part.variants["joint"]["decoding"]["rounds"] == [0.5]
     assert "in documents, 40 target tokens/s and 40.0 sentences/s" in part.notes[-1]
 
 
@@ -313,9 +316,16 @@ def test_all_variants_are_as_large_as_the_transformer_but_for_their_mechanism():
     settings = Experiment(ROOT / "benchmarks").settings
     transformer, *others = [name for name in settings.variants if name != "small"]
     assert transformer == "transformer"
-    plain = plan(settings, transformer).training.model
+    bases = {
+        kind: plan(settings, name).training.model
+        for kind, name in (("autoregressive", transformer), ("masked", "cmlm"))
+    }
+    sizes = ("width", "feed_forward_width", "heads", "encoder_layers", "decoder_layers", "dropout")
+    assert len({tuple(getattr(base.model, size) for size in sizes) for base in bases.values()}) == 1
+    others.remove("cmlm")
     for name in others:
         filled = plan(settings, name).training.model
+        plain = bases[filled.model.kind]
         assert filled.model == plain.model
         assert filled.slots not in [plan(settings, other).training.model.slots for other in others if other != name]
         changed = [layers for slot, layers in filled.slots.items() if layers != plain.slots.get(slot)]
@@ -329,6 +339,56 @@ def test_every_translation_of_an_untrained_model_is_as_long_as_the_limit():
         found = translate_ids(model, [np.array([4, 5, 6]), np.array([7])], SEARCH, device=torch.device("cpu"))
         assert all(len(one.tokens) == LENGTH for hypotheses in found for one in hypotheses) is expected
         model.output.register_forward_hook(never_end)
+
+
+def test_every_translation_of_an_untrained_masked_model_has_about_that_length():
+    model, source = (
+        small_model(kind="masked", positions="learned", maximum_positions=64),
+        torch.tensor([[4, 5, 6, END]]),
+    )
+    of_one_length(model)
+    lengths = model.encode_with_length(source)[1].topk(SEARCH.length_beam).indices
+    assert sorted(lengths[0].tolist()) == list(range(LENGTH - 2, LENGTH + 3))
+    assert abs(int(best_lengths(model, source, SEARCH)) - LENGTH) <= 2
+    assert model.train().encode_with_length(source)[1].requires_grad  # the length is learned as ever
+
+
+def test_all_target_tokens_of_a_masked_system_count(tmp_path, monkeypatch):
+    masked = {"model": {"kind": "masked", "positions": "learned", "maximum_positions": 258}}
+    experiment = make_experiment(tmp_path, variants={"transformer": {}, "masked": masked})
+    corpus = BinarizedCorpus(experiment.binarized)
+    monkeypatch.setattr(models, "EXPERIMENT", experiment)
+    for module in (variants, models, updates):
+        monkeypatch.setattr(module, "corpus", lambda: corpus)
+    for name in ("SENTENCES", "MASKED_SENTENCES"):
+        monkeypatch.setattr(variants, name, 2)
+    trainings, decodings = zip(*(variants._works(name) for name in ("transformer", "masked")), strict=True)
+    plain, hidden = (train()[0] for train in trainings)
+    assert plain == hidden > 0
+    assert [decode()[0] for decode in decodings] == [2, 2]
+
+
+def test_a_new_variant_downloads_no_text_again(tmp_path, monkeypatch):
+    downloaded = []
+
+    def download(entry, folder, **_):
+        downloaded.append(entry.format)
+        folder.mkdir(parents=True)
+
+    parameters = tmp_path / "params.yaml"
+    shutil.copyfile(ROOT / "benchmarks/params.yaml", parameters)
+    monkeypatch.setattr(setting, "PARAMETERS", parameters)
+    monkeypatch.setattr(setting, "make_corpus", download)
+    for stage in ("tokenize_corpus", "segment_corpus"):
+        monkeypatch.setattr(setting, stage, lambda *_: None)
+    monkeypatch.setattr(setting, "binarize", lambda _, folder, *__: folder.mkdir(parents=True))
+    for name in ("cmlm", "another"):
+        text = parameters.read_text(encoding="utf-8")
+        parameters.write_text(text.replace("cmlm", name), encoding="utf-8")
+        monkeypatch.setattr(setting, "EXPERIMENT", Experiment(tmp_path / "speed"))
+        setting.prepared()
+        assert (tmp_path / "speed/params.yaml").read_text() == parameters.read_text()
+    assert len(downloaded) == 1
 
 
 @pytest.mark.slow

@@ -32,10 +32,12 @@ from context_nmt.report.papers.claims import Claim, PrimaryMeasure
 from context_nmt.report.papers.confounds import Confound, confounds_of, is_answer, read_confounds, unmarked
 from context_nmt.report.papers.judging import outcomes_of
 from context_nmt.report.papers.published import read_papers
+from context_nmt.report.papers.published_gains import published_gains
 from context_nmt.report.papers.seed_tests import Sample, holm, prior_of
 from context_nmt.report.papers.verdicts import WORDS, verdicts_of
 from context_nmt.report.pictures.claims import draw_claims
 from context_nmt.results.reading import read_all
+from context_nmt.results.speeds import Speeds, architecture
 from context_nmt.settings.folder import Experiment
 
 pytestmark = pytest.mark.slow
@@ -256,10 +258,90 @@ def test_five_seeds_decide(first, count):
     assert len(row.seeds) == count
 
 
-def test_costs_have_no_verdict(first):
-    claim = replace(OPENS, measure=PrimaryMeasure(metric="training_speed"), direction="lower")
-    (verdict,) = judged(five_seeds(first), claim)
-    assert (verdict.word, verdict.obstacle.kind, verdict.outcome.agrees) == ("cannot be tested here", "cost", True)
+TRAINS = replace(OPENS, says="it trains", measure=PrimaryMeasure(metric="training_speed"), direction="lower")
+SPEEDS = (0.80, 0.84, 0.79, 0.81, 0.82, 0.80)  # of the Transformer's, round by round
+
+
+def with_rounds(results, **rounds):
+    """The same experiment with speeds of training by variant, relative to the Transformer's, in each round."""
+    count = len(next(iter(rounds.values())))
+    measured = {
+        name: {**architecture(results.models[name]), "training": {"median": 0.5, "rounds": values}}
+        for name, values in ({"transformer": (1.0,) * count} | rounds).items()
+    }
+    return replace(results, speeds=Speeds("an abacus", "width 4", measured))
+
+
+@pytest.mark.parametrize(
+    ("speeds", "claim", "word"),
+    [
+        (SPEEDS, {}, "supported"),
+        (SPEEDS, {"direction": "higher"}, "against"),
+        (SPEEDS, {"direction": "not_lower", "margin": 0.1}, "against"),
+        (SPEEDS, {"direction": "not_lower", "margin": 0.3}, "supported"),
+        (SPEEDS, {"direction": "equal", "margin": 0.3}, "supported"),
+        ((0.9, 1.1, 1.0, 0.95, 1.06), {}, "open"),
+    ],
+)
+def test_a_cost_is_judged_by_the_rounds_of_its_measurement(first, speeds, claim, word):
+    results = with_rounds(changed(first, seeds=(1,)), dual_context_encoder=speeds)
+    (row,) = rows_of_claims([results], replace(TRAINS, **claim))
+    assert (row.verdict, row.caveat, row.seeds) == (word, "one machine", [])
+    assert row.difference == pytest.approx(np.mean(speeds) - 1, abs=1e-4)
+    interval = stats.ttest_1samp(np.array(speeds) - 1, 0).confidence_interval(0.95)
+    assert (row.low, row.high) == pytest.approx((interval.low, interval.high), abs=1e-4)
+
+
+def test_two_costs_are_paired_by_round_and_differ_by_a_share_of_the_other(first):
+    """Both are slow in the same rounds, so that their ratio is steady."""
+    slow, others = (0.4, 0.8, 0.6, 0.5, 0.7), ("lexical_shortcuts_fusion",)
+    results = with_rounds(
+        first, dual_context_encoder=slow, lexical_shortcuts_fusion=[2.001 * one for one in slow[:4]] + [1.4]
+    )
+    (verdict,) = judged(results, replace(TRAINS, against=others))
+    assert verdict.outcome.differences == pytest.approx((-0.5002,) * 4 + (-0.5,), abs=1e-4)
+    assert verdict.word == "supported"
+
+
+def test_the_margin_of_a_cost_is_a_share_of_the_other_system_s(first):
+    """5% less than a system of half the Transformer's speed is 2.5% of the Transformer's."""
+    results = with_rounds(
+        first, dual_context_encoder=(0.48, 0.49, 0.47, 0.48, 0.49), lexical_shortcuts_fusion=(0.5,) * 5
+    )
+    claim = replace(TRAINS, against=("lexical_shortcuts_fusion",), direction="not_lower", margin=0.1)
+    assert words(results, claim) == ["supported"]
+    assert words(results, replace(claim, margin=0.03)) == ["open"]
+
+
+def test_costs_depend_on_no_training(monkeypatch, first):
+    results = with_rounds(first, dual_context_encoder=SPEEDS)
+    with_confounds(monkeypatch, {})
+    other = replace(changed(results, root="elsewhere"), name="other")
+    (row,) = rows_of_claims([replace(results, out_of_date=("dual_context_encoder",)), other], TRAINS)
+    assert (row.verdict, row.kind, row.elsewhere) == ("supported", "", [])
+    assert "Both" in row.numbers
+
+
+def test_a_cost_without_enough_rounds_has_no_verdict(first):
+    for results, count in ((with_rounds(first, dual_context_encoder=SPEEDS[:4]), 4), (first, 1)):
+        (row,) = rows_of_claims([results], TRAINS)
+        assert (row.verdict, row.kind) == ("cannot be tested here", "cost")
+        assert row.reason == f"too few rounds: {count} of 5"
+    untested = replace(TRAINS, variant="han_joint")
+    (row,) = rows_of_claims([first], untested)
+    assert (row.kind, row.command) == ("not run", "make speed")
+
+
+def test_a_published_difference_of_speeds_is_a_share_too():
+    paper = read_papers()["context_aware_self_attention"]
+    claim = Claim(
+        says="slower",
+        variant="context_aware_encoder",
+        against=("transformer",),
+        measure=PrimaryMeasure(metric="training_speed"),
+        table="Table 1",
+    )
+    assert [round(one.gain, 3) for one in published_gains(paper, claim)] == [round(1.16 / 1.28 - 1, 3)]
 
 
 def test_scores_that_were_computed_differently_have_no_verdict(first):

@@ -11,7 +11,9 @@ from context_nmt.report.cells import DASH
 from context_nmt.report.papers.columns import COSTS
 from context_nmt.report.papers.comparison import BLANK, CITED, SPEED, WITH_ANY, comparisons_of
 from context_nmt.report.papers.filling import NO_EXPERIMENT
+from context_nmt.report.papers.judging import columns_of, table_of
 from context_nmt.report.papers.published import read_papers
+from context_nmt.report.papers.published_gains import published_gains
 from context_nmt.results.reading import read_all
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.parameters import read_parameters
@@ -46,6 +48,39 @@ def test_every_claim_is_there(paper):
     listed = [" ".join(claim.split()) for claim in re.split(r"\n {8}(?! )", CLAIMS[paper].rstrip()) if claim.strip()]
     claims = PAPERS[paper].claims
     assert sorted(written(claim) for claim in claims if claim.place) == sorted(listed)
+
+
+@pytest.mark.parametrize(
+    ("paper", "claim", "published"),
+    [
+        ("dual_contextual", "dual_context_encoder > dual_context_decoder, BLEU (Table 2)", [0.04, 0.22]),
+        ("dual_contextual", "dual_context_both > transformer, BLEU (Table 2)", [0.52, 0.52, 0.35]),
+        (
+            "dual_contextual",
+            "dual_context_both > dual_context_decoder, BLEU"
+            " (Table 2: es_en es_en_gain vi_en en_es ro_en en_ro fr_en en_fr)",
+            [0.19],
+        ),
+        ("context_aware_self_attention", "context_aware_encoder >= transformer, training_speed (Table 1)", [-0.09]),
+        ("context_aware_self_attention", "context_aware_encoder >= transformer, decoding_speed (Table 1)", [-0.11]),
+        ("context_aware_self_attention", "context_aware_encoder = transformer_big, BLEU (Table 2: en_de)", [-0.32]),
+        ("context_aware_self_attention", "context_aware_encoder = transformer_big, BLEU (Table 2: zh_en)", [0.11]),
+        (
+            "context_aware_cross_attention",
+            "ccan > its baseline, probe of tree_depth top_constituents bigram_shift (Table 5)",
+            [0.53],
+        ),
+        (
+            "context_aware_cross_attention",
+            "ccan > its baseline, probe of past_present subj_number obj_number odd_man_out coordination_inversion"
+            " (Table 5)",
+            [-0.02],
+        ),
+    ],
+)
+def test_the_published_differences_of_claims_are_those_of_the_papers(paper, claim, published):
+    (found,) = [one for one in PAPERS[paper].claims if written(one) == claim]
+    assert [round(one.gain, one.decimals) for one in published_gains(PAPERS[paper], found)] == published
 
 
 def written(claim):
@@ -161,6 +196,30 @@ def test_the_experiment_of_every_claim_has_its_systems(paper):
         variants = set(Experiment(ROOT / "experiments" / claim.experiment).settings.variants)
         compared = {claim.variant, *claim.against}
         assert compared <= variants or (claim.smaller and set(claim.smaller) <= variants), claim.says
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_experiment_of_every_claim_has_its_layers_and_its_text(paper):
+    for claim in PAPERS[paper].claims:
+        settings = Experiment(ROOT / "experiments" / claim.experiment).settings
+        layers = [one.layer for one in (claim.measure, claim.against_measure) if one and isinstance(one.layer, int)]
+        assert max(map(abs, layers), default=0) <= settings.model.encoder_layers, claim.says
+        if claim.own_text:
+            columns = columns_of(table_of(PAPERS[paper], claim), claim)
+            sets = {column.test_set for column in columns if column.is_of(settings.corpus)}
+            assert sets & {*settings.corpus.tests, *settings.corpus.groups}, claim.says
+
+
+def test_a_limit_of_twenty_words_needs_longer_sentences_than_those_of_the_miniature():
+    claims = [claim for claim in PAPERS["context_aware_self_attention"].claims if claim.table == "Figure 5"]
+    assert claims
+    assert all(claim.own_text and claim.experiment == "wmt14-en-de-context-aware" for claim in claims)
+
+
+def test_the_lead_over_other_work_is_as_printed():
+    (table,) = entries("dual_contextual", "T3")
+    assert "by 2.51" in table.source
+    assert "up to" not in table.source
 
 
 def test_the_experiment_with_five_seeds_is_the_default_one():

@@ -492,7 +492,19 @@ def test_a_setting_at_its_default_is_no_other_architecture():
         return {"kind": "autoregressive", "slots": {"decoder_output": slot}, "training": {"median": speed}}
 
     speeds = Speeds("a machine", "small", {"default": described(None, 0.7)})
+    assert speeds.rounds(described("target"), "training") == (0.7,)  # a file of before there were rounds
+    assert speeds.rounds(described("source"), "training") == ()
     assert [speeds.ratio(described(context), "training") for context in (None, "target", "source")] == [0.7, 0.7, None]
+
+
+def test_a_window_does_not_change_the_speed():
+    def described(**settings):
+        slot = [{"mechanism": "context_aware_cross_attention", **settings}]
+        return {"kind": "masked", "slots": {"cross_attention": slot}, "decoding": {"median": 0.4, "rounds": [0.3, 0.5]}}
+
+    speeds = Speeds("a machine", "small", {"ccan": described(window=9, center="argmax")})
+    assert speeds.rounds(described(window=2, center="argmax"), "decoding") == (0.3, 0.5)
+    assert speeds.rounds(described(window=9, center="target"), "decoding") == ()
 
 
 def test_speeds_that_are_missing_or_malformed_are_named(tmp_path):

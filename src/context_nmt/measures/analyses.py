@@ -10,7 +10,12 @@ from context_nmt.measures.attention.divergence import divergence
 from context_nmt.measures.attention.gates import gates
 from context_nmt.measures.attention.locality import locality
 from context_nmt.measures.attention.recording import Analysed
-from context_nmt.measures.bleu_breakdowns import bleu_by_iterations, bleu_by_length, ngram_accuracy
+from context_nmt.measures.bleu_breakdowns import (
+    bleu_by_iterations,
+    bleu_by_length,
+    ngram_accuracy,
+    tokenized_bleu_by_length,
+)
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.parts_of_speech import find_tags, tagged_words
 from context_nmt.measures.rows import Row, write_rows
@@ -67,6 +72,7 @@ def _rows(experiment: EvaluationFolder, run: str, analysed: Analysed) -> Iterato
         gates(analysed, tagged),
         ngram_accuracy(test, translated, references[0]),
         bleu_by_length(test, hypotheses, raw_references, unit_counts, words),
+        tokenized_bleu_by_length(test, translated, references, words),
         bleu_by_iterations(analysed, experiment.model(run) / "text", hypotheses, raw_references),
     )
     yield from chain.from_iterable(tracked(analyses, test, len(analyses), "analyses"))

@@ -11,12 +11,13 @@ import sacrebleu
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.measures.attention.recording import Analysed
-from context_nmt.measures.bleu import Texts, score_sacrebleu
+from context_nmt.measures.bleu import Texts, bleu_metric, score_sacrebleu
 from context_nmt.measures.rows import TEXT, Row, row
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.progress import tracked
 
 CLASSES = (0, 10, 20, 30, 40, 50)  # minimum number of source units in each length class
+WORDS = tuple(range(0, 50, 5))  # each class of source words has more than this
 TENTHS = 10
 LONGEST_NGRAM = 10
 ITERATIONS = (1, 4, 10)
@@ -28,8 +29,8 @@ def bleu_by_length(
     """Score raw text by source length with sacrebleu: `bleu_of_units` and `bleu_of_tenth`.
 
     The classes of source units are those of Ampomah et al. (2021, figure 5); `sentences_of_units` is the number of
-    sentences in each. Yang et al. (2019, figure 5) have ten groups with unknown limits: here they have equal numbers of
-    sentences, and `words_of_tenth` is the mean number of source words in each. Empty groups are left out.
+    sentences in each. Tenths have equal numbers of sentences, and `words_of_tenth` is the mean number of source words
+    in each. Empty groups are left out.
     """
     for number, lines in length_classes(units).items():
         yield row(test_set, "bleu_of_units", _bleu_of(lines, hypotheses, references), tag=str(number))
@@ -40,18 +41,31 @@ def bleu_by_length(
         yield row(test_set, "words_of_tenth", mean_words, tag=str(number), subject=TEXT)
 
 
-def _bleu_of(lines: list[int], hypotheses: Sequence[str], references: Texts) -> float:
+def tokenized_bleu_by_length(
+    test_set: str, hypotheses: Sequence[str], references: Texts, words: Sequence[int]
+) -> Iterator[Row]:
+    """Score tokens with tokenized BLEU, by source words: `bleu_of_words`, and `sentences_of_words`, their number.
+
+    Yang et al. (2019, figure 5) have ten groups, and name a limit of 20 words: here, ten of 1 to 5 words (tag 0), 6 to
+    10 (tag 5), … more than 45 (tag 45). Empty ones are left out.
+    """
+    for number, lines in length_classes([max(0, count - 1) for count in words], WORDS).items():
+        score = _bleu_of(lines, hypotheses, references, "bleu_tokenized")
+        yield row(test_set, "bleu_of_words", score, tag=str(number))
+        yield row(test_set, "sentences_of_words", len(lines), tag=str(number), subject=TEXT)
+
+
+def _bleu_of(lines: list[int], hypotheses: Sequence[str], references: Texts, metric: str = "sacrebleu") -> float:
     hypothesis, *selected = ([side[line] for line in lines] for side in (hypotheses, *references))
-    score: float = score_sacrebleu(hypothesis, selected)["score"]
-    return score
+    return round(bleu_metric(metric).corpus_score(hypothesis, selected).score, 4)
 
 
-def length_classes(lengths: Sequence[int]) -> dict[int, list[int]]:
+def length_classes(lengths: Sequence[int], classes: Sequence[int] = CLASSES) -> dict[int, list[int]]:
     """Return the lines of each non-empty length class, by its minimum length."""
-    classes: dict[int, list[int]] = {}
+    found: dict[int, list[int]] = {}
     for line, length in enumerate(lengths):
-        classes.setdefault(max(least for least in CLASSES if least <= length), []).append(line)
-    return dict(sorted(classes.items()))
+        found.setdefault(max(least for least in classes if least <= length), []).append(line)
+    return dict(sorted(found.items()))
 
 
 def equal_groups(lengths: Sequence[int]) -> dict[int, list[int]]:

@@ -10,6 +10,7 @@ from context_nmt.settings.model import JOINED
 
 # By slot and mechanism, for settings whose default is null. If a mechanism itself said so, it would be trained anew.
 MEANING_OF_NULL = {("decoder_output", "hierarchical_attention"): {"context": "target"}}
+WITHOUT_COST = {"context_aware_cross_attention": "window"}  # settings that do not change the work
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,22 @@ class Speeds:
 
         `model` is a description by the describe stage, `work` is training or decoding.
         """
+        measured = self._measured(model, work)
+        return float(measured["median"]) if measured else None
+
+    def rounds(self, model: dict[str, Any], work: str) -> tuple[float, ...]:
+        """Return the speed relative to the Transformer's in each round, the same rounds for all variants.
+
+        Of a file without rounds, it is the median alone; it is empty if the speed is unknown.
+        """
+        measured = self._measured(model, work)
+        return tuple(map(float, measured.get("rounds", [measured["median"]]))) if measured else ()
+
+    def _measured(self, model: dict[str, Any], work: str) -> dict[str, Any] | None:
         wanted = architecture(model)
-        for measured in self.variants.values():
-            if architecture(measured) == wanted:
-                return float(measured[work]["median"]) if measured[work] else None
-        return None
+        found = (measured for measured in self.variants.values() if architecture(measured) == wanted)
+        measured: dict[str, Any] = next(found, {work: None})
+        return measured[work] or None
 
     def note(self) -> str:
         """Explain the ratios, for the notes of a page."""
@@ -56,7 +68,8 @@ def architecture(model: dict[str, Any]) -> dict[str, Any]:
 def _as_text(slot: str, layer: dict[str, Any]) -> str:
     """Return a filling as JSON, with what a setting that is null means in its slot."""
     meaning = MEANING_OF_NULL.get((slot, layer.get("mechanism", "")), {})
-    settings = {key: meaning.get(key) if value is None else value for key, value in layer.items()}
+    kept = {key: value for key, value in layer.items() if key != WITHOUT_COST.get(layer.get("mechanism", ""))}
+    settings = {key: meaning.get(key) if value is None else value for key, value in kept.items()}
     return json.dumps(settings, sort_keys=True)
 
 
@@ -68,6 +81,7 @@ def read_speeds(path: Path) -> Speeds:
         for variant in speeds.variants.values():
             for work in ("training", "decoding"):
                 speeds.ratio(variant, work)
+                speeds.rounds(variant, work)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path}: not what `make speed` writes ({type(error).__name__}: {error})") from None
     return speeds

@@ -1,7 +1,8 @@
 """Jensen-Shannon divergence of a layer's two attention maps (Ampomah et al. 2021, eq. 10 to 13, figure 4).
 
-In the paper, the map of a unit is the maximum over its heads; here this is the elementwise maximum, renormalized.
-The second measure is the mean over pairs of heads with the same number. JS is the mean of the relative entropies of
+In the paper, the map of a unit is the maximum over its heads: here the elementwise maximum, renormalized, since JS is
+defined for distributions, and as it is, the literal reading. A third measure is the mean over pairs of heads with the
+same number. JS is the mean of the relative entropies of
 the two maps to their average, in nats: from 0 to ln 2.
 """
 
@@ -16,7 +17,7 @@ from context_nmt.measures.rows import Row
 
 
 def divergence(analysed: Analysed) -> Iterator[Row]:
-    """Measure `divergence_PLACE` and `head_divergence_PLACE` by layer, and their means over layers.
+    """Measure `divergence_PLACE`, `literal_divergence_PLACE` and `head_divergence_PLACE` by layer, and over layers.
 
     PLACE is encoder or decoder. Only self-attentions that expose exactly two maps are measured. Values are averaged
     over the real queries of each sentence, then over sentences.
@@ -29,6 +30,7 @@ def divergence(analysed: Analysed) -> Iterator[Row]:
             place, layer = attention.place, attention.layer
             real = batch.encoder if place == "encoder" else batch.target
             means.add(f"divergence_{place}", layer, jensen_shannon(_maximum(one), _maximum(other)), real)
+            means.add(f"literal_divergence_{place}", layer, jensen_shannon(one.amax(1), other.amax(1)), real)
             means.add(f"head_divergence_{place}", layer, jensen_shannon(one, other).mean(1), real)
     yield from means.rows(analysed.test)
 
@@ -40,6 +42,6 @@ def _maximum(weights: Tensor) -> Tensor:
 
 
 def jensen_shannon(one: Tensor, other: Tensor) -> Tensor:
-    """Return the JS divergence [...] of paired distributions [..., S] in nats, with 0 log 0 = 0."""
+    """Return the JS divergence [...] of paired weights [..., S] in nats, by its formula, with 0 log 0 = 0."""
     mean = (one + other) / 2
     return (entropy(mean) - (entropy(one) + entropy(other)) / 2).clamp(min=0) * math.log(2)

@@ -46,7 +46,11 @@ GATES = tuple(
 DIVERGENCES = tuple(
     (f"{measure}_{stack}", f"{stack}, {label}")
     for stack in ("encoder", "decoder")
-    for measure, label in (("divergence", "maxima"), ("head_divergence", "pairs of heads"))
+    for measure, label in (
+        ("divergence", "maxima"),
+        ("literal_divergence", "maxima, not renormalized"),
+        ("head_divergence", "pairs of heads"),
+    )
 )
 ANALYSES = (
     Analysis(
@@ -80,7 +84,7 @@ sentences.""",
         text="""\
 How much the local and the global attention of a dual context differ (Ampomah et al. 2021): the Jensen-Shannon
 divergence of their maps in nats, from 0 to ln 2 = 0.693; the mean over queries and sentences. A map is the largest
-weight of any head, renormalized; the row below has the mean over pairs of heads with the same index.""",
+weight of any head, renormalized or not; the last row has the mean over pairs of heads with the same index.""",
         absent="No system has two attentions in one layer.",
         picture="Divergence of local and global attention",
         across="layer",
@@ -177,6 +181,22 @@ their sources.""",
         gains=True,
         by="tag",
         counts=("words_of_tenth", "words"),
+        decimals=2,
+    ),
+    Analysis(
+        name="bleu_of_words",
+        title="Tokenized BLEU by words",
+        text="""\
+Tokenized BLEU of the sentences whose source has more words than this, and at most as many as in the next column (Yang
+et al. 2019).""",
+        column="over {}",
+        absent="No tokenized BLEU by length was measured.",
+        picture="Tokenized BLEU by length",
+        across="source words, over",
+        values="above the baseline",
+        gains=True,
+        by="tag",
+        counts=("sentences_of_words", "sentences"),
         decimals=2,
     ),
 )

@@ -36,7 +36,8 @@ LEGEND = (
     " Benjamini and Hochberg's for its others. Leaning: p < 0.05 before this correction. No difference: the 90%"
     f" interval, not corrected, lies within ±{ALIKE} BLEU. Open: none of these. Intervals are 95%, over seeds, and"
     " not corrected; in brackets are numbers that do not answer the claim. Against several systems, a claim must"
-    " hold against each. “In words”: the paper publishes no number. The same as data: metrics/claims.json and"
+    " hold against each. Of costs, rounds on one machine take the place of seeds, and a difference is a share of the"
+    " other system's speed. “In words”: the paper publishes no number. The same as data: metrics/claims.json and"
     " claims.csv."
 )
 
@@ -105,8 +106,8 @@ class ClaimRow(Row):
     verdict: Literal[WORDS] = Field(description="see docs/reference/measures.md")  # type: ignore[valid-type]
     kind: str = Field(
         description="of what stands in the way of a verdict: confounded, ceiling or text (the numbers do not answer the"
-        " claim), not run, cost (measured once), old (out of date), signatures (scored differently) or seeds (too few);"
-        " empty if nothing does"
+        " claim), not run, cost (too few rounds), old (out of date), signatures (scored differently) or seeds (too"
+        " few); empty if nothing does"
     )
     reason: str = Field(description="the same in a sentence")
     caveat: str = Field(description="what to keep in mind, in a few words")
@@ -192,7 +193,8 @@ def claim_rows(papers: dict[str, Paper], experiments: Sequence[Results]) -> list
         verdicts = verdicts_of(paper.claims, judges, shares_variance=paper.shares_variance)
         for verdict, outcomes in zip(verdicts, found, strict=True):
             if outcomes or not folder or verdict.claim.experiment == folder:
-                rows.append(_row(name, paper, verdict, [one for one in outcomes if not one.judges]))
+                others = [one for one in outcomes if not (one.judges or one.claim.is_cost)]  # a cost is the same in all
+                rows.append(_row(name, paper, verdict, others))
     return rows
 
 
@@ -311,6 +313,9 @@ def _caveats(verdict: Verdict, others: Sequence[Outcome]) -> Iterator[str]:
     if verdict.obstacle:
         yield verdict.obstacle.short
     if outcome is None:
+        return
+    if verdict.claim.is_cost:
+        yield from filter(None, ("one machine", verdict.claim.note))
         return
     if verdict.obstacle and verdict.obstacle.kind != "old" and outcome.is_out_of_date:
         yield "out of date"

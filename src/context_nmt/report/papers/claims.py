@@ -15,7 +15,7 @@ ALIKE = 0.5  # BLEU by which systems may differ and be called alike
 class PrimaryMeasure(Checked):
     """The measure that a claim is judged by, chosen before any result: with lists, the mean over all combinations."""
 
-    metric: str | tuple[str, ...]  # as in results.csv, or training_speed
+    metric: str | tuple[str, ...]  # as in results.csv, or training_speed, decoding_speed
     layer: int | tuple[int, ...] | None = None  # negative numbers count from the top layer, -1
     tag: int | str | tuple[int | str, ...] = ""
     test_set: str | None = None  # any set of an experiment if unset
@@ -70,7 +70,8 @@ class Claim(Checked):
     gains: bool = False  # compare the gains of both systems over their own baselines
     primary: bool = False  # one of the few claims that the paper stands on
     direction: Literal["higher", "not_lower", "lower", "equal"] = "higher"
-    margin: float | None = None  # not_lower, equal: systems that differ by at most this are alike; if unset, ALIKE
+    # not_lower, equal: systems that differ by at most this, of speeds a share, are alike; if unset, ALIKE
+    margin: float | None = None
     published: float | None = None  # the size that the text gives, if not in the table
     own_text: bool = False  # experiments on other text say nothing about it
     note: str = ""  # on its test, in a few words

@@ -83,7 +83,9 @@ def read_confounds() -> list[Confound]:
 
 
 def confound_of(outcome: Outcome) -> Confound | None:
-    """Return the first entry of confounds.yaml that fits a comparison."""
+    """Return the first entry of confounds.yaml that fits a comparison; None for costs, which no training changes."""
+    if outcome.claim.is_cost:
+        return None
     metrics = {measure.metric for measure in outcome.side.measures}
     found = (one for one in read_confounds() if one.fits(outcome.results, outcome.systems, metrics))
     return next(found, None)

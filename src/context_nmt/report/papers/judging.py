@@ -6,7 +6,7 @@ from itertools import product
 from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.claims import Claim, PrimaryMeasure
 from context_nmt.report.papers.columns import PaperColumn
-from context_nmt.report.papers.outcomes import Outcome, Side, numbers_of, p_values
+from context_nmt.report.papers.outcomes import Outcome, Side, difference, numbers_of, p_values
 from context_nmt.report.papers.published import Paper, PaperTable
 from context_nmt.report.papers.reproduction import with_most_seeds
 from context_nmt.report.papers.seed_tests import Sample
@@ -116,8 +116,9 @@ def _sides(
 def _ease(claim: Claim, side: Side, other: Side) -> tuple[float, float]:
     """Return how easily a claim holds against another system: by the p for it, then by the difference."""
     pairs = zip(side.by_seed, other.by_seed, strict=True)
-    p, _ = p_values(claim, [Sample(tuple(round(value - reference, 4) for value, reference in pairs))])
-    gain = side.value - other.value
+    sample = Sample(tuple(difference(claim, *pair) for pair in pairs))
+    p, _ = p_values(claim, [sample])
+    gain = sample.mean
     return -p, {"higher": gain, "not_lower": gain, "lower": -gain, "equal": -abs(gain)}[claim.direction]
 
 

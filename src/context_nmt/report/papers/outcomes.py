@@ -26,7 +26,7 @@ class Side:
 
     @cached_property
     def by_seed(self) -> tuple[float, ...]:
-        """The mean of its measures, with each seed; a single number for a cost, which has no seeds."""
+        """The mean of its measures, with each seed; of a cost, with each round of its measurement."""
         own = self._means(self.variant)
         baseline = self.results.settings.variants[self.variant].baseline if self.over_baseline else None
         if baseline is None:
@@ -52,6 +52,8 @@ class Side:
     @property
     def name(self) -> str:
         """Its measures in words, without their test set."""
+        if self.measures[0].metric in COSTS:
+            return f"relative {self.measures[0].metric}"
         if len(self.measures) == 1:
             return name_of(self.measures[0])
         layers = [(measure.tag, "" if measure.layer is None else f"layer {measure.layer}") for measure in self.measures]
@@ -117,12 +119,12 @@ class Outcome:
 
     @property
     def is_out_of_date(self) -> bool:
-        """Whether one of its systems has results from earlier code, settings or text."""
-        return not self.trained.isdisjoint(self.results.out_of_date)
+        """Whether one of its systems has results from earlier code, settings or text; costs do not depend on them."""
+        return not self.claim.is_cost and not self.trained.isdisjoint(self.results.out_of_date)
 
     @cached_property
     def differences(self) -> tuple[float, ...]:
-        """The system's number minus that of the hardest of the others, with each seed."""
+        """The system's number minus that of the hardest of the others, with each seed; of a cost, see `difference`."""
         return self.all_differences[0]
 
     @cached_property
@@ -132,7 +134,7 @@ class Outcome:
             reference = self.side.reference(self.claim.to) or 0.0
             return (tuple(round(value - reference, 4) for value in self.side.by_seed),)
         return tuple(
-            tuple(round(value - reference, 4) for value, reference in zip(one.by_seed, other.by_seed, strict=True))
+            tuple(difference(self.claim, *pair) for pair in zip(one.by_seed, other.by_seed, strict=True))
             for one, other in self._compared
         )
 
@@ -184,6 +186,11 @@ class Outcome:
         return f"{', '.join(texts)} ({signed(self.gain, self.decimals)} {side.name}{test_set})"
 
 
+def difference(claim: Claim, value: float, reference: float) -> float:
+    """Return by how much a number differs from another one: costs in shares of the other."""
+    return round(value / reference - 1 if claim.is_cost else value - reference, 4)
+
+
 def p_values(claim: Claim, samples: Sequence[Sample]) -> tuple[float, float]:
     """Return the p-values for a claim, against the hardest of the compared systems, and against it.
 
@@ -209,8 +216,7 @@ def _p_values(direction: str, margin: float, sample: Sample) -> tuple[float, flo
 
 
 def numbers_of(results: Results, variant: str, measure: Measure) -> tuple[float, ...] | None:
-    """Return a measure with each seed, or a speed relative to the Transformer's; None if the system lacks it."""
+    """Return a measure with each seed, or a speed relative to the Transformer's with each round; None without it."""
     if measure.metric in COSTS:
-        speed = results.speeds.ratio(results.models[variant], measure.metric.removesuffix("_speed"))
-        return None if speed is None else (speed,)
+        return results.speeds.rounds(results.models[variant], measure.metric.removesuffix("_speed")) or None
     return results.by_seed(variant, measure)

@@ -6,7 +6,10 @@ from typing import NamedTuple
 from context_nmt.report.papers.claims import Claim
 from context_nmt.report.papers.columns import PaperColumn
 from context_nmt.report.papers.judging import columns_of, table_of
+from context_nmt.report.papers.outcomes import difference
 from context_nmt.report.papers.published import Paper, PaperTable
+
+SHARE = 2  # decimals of a cost's share of another one
 
 
 class PublishedGain(NamedTuple):
@@ -17,12 +20,7 @@ class PublishedGain(NamedTuple):
 
 
 def published_gains(paper: Paper, claim: Claim) -> list[PublishedGain]:
-    """Return the differences in a claim's table, column by column, or the one that the text gives.
-
-    A cost has none: papers give speeds in units of their own.
-    """
-    if claim.is_cost:
-        return []
+    """Return the differences in a claim's table, column by column, or the one that the text gives."""
     table = table_of(paper, claim)
     if claim.published is not None:
         decimals = max([1, *(column.decimals for column in columns_of(table, claim))])
@@ -34,7 +32,8 @@ def published_gains(paper: Paper, claim: Claim) -> list[PublishedGain]:
         gains = [_published_gain(table, claim, column) for column in columns]
         known = [gain for gain in gains if gain]
         complete = len(known) == len(claim.measure.members)
-        return [PublishedGain(fmean(gain.gain for gain in known), known[0].decimals)] if complete else []
+        # a mean has a digit more than the numbers
+        return [PublishedGain(fmean(gain.gain for gain in known), known[0].decimals + 1)] if complete else []
     return [gain for column in columns if (gain := _published_gain(table, claim, column))]
 
 
@@ -50,7 +49,8 @@ def _published_gain(table: PaperTable, claim: Claim, column: PaperColumn) -> Pub
     if len(known) < len(values) or not others:
         return None
     own, *references = known
-    return PublishedGain(own - (min if claim.direction == "lower" else max)(references), column.decimals)
+    reference = (min if claim.direction == "lower" else max)(references)
+    return PublishedGain(difference(claim, own, reference), SHARE if claim.is_cost else column.decimals)
 
 
 def _number(table: PaperTable, variant: str, column: PaperColumn, baseline: str | None) -> float | None:

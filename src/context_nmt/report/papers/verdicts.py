@@ -15,7 +15,7 @@ from context_nmt.report.papers.outcomes import Outcome, p_values
 from context_nmt.report.papers.seed_tests import Prior, Sample, holm, prior_of
 from context_nmt.results.number_text import SIGNIFICANT
 
-SEEDS = 5  # for a verdict
+SEEDS = 5  # for a verdict; of costs, rounds
 FEWEST = 3  # seeds for an interval
 SUPPORTED, LEANING, ALIKE_SYSTEMS, LEANING_AGAINST, AGAINST, OPEN, NOT_TESTABLE = WORDS = (
     "supported",
@@ -105,8 +105,6 @@ def obstacle_of(claim: Claim, outcome: Outcome | None) -> Obstacle | None:
     if outcome is None:
         command = "make speed" if claim.is_cost else f"make repro NAME={claim.experiment}"
         return Obstacle("not run", "has not been run", f"has not been run: `{command}`")
-    if claim.is_cost:
-        return Obstacle("cost", "cost: measured once", "costs are measured once, not per seed")
     if confound := confound_of(outcome):
         return Obstacle(confound.kind, confound.short, confound.says)
     return fault_of(outcome)
@@ -121,7 +119,8 @@ def fault_of(outcome: Outcome) -> Obstacle | None:
     if not outcome.is_comparable:
         return Obstacle("signatures", "scored differently", "scores computed differently")
     count = len(outcome.differences)
-    return Obstacle("seeds", "too few seeds", f"too few seeds: {count} of {SEEDS}") if count < SEEDS else None
+    kind, short = ("cost", "too few rounds") if outcome.claim.is_cost else ("seeds", "too few seeds")
+    return Obstacle(kind, short, f"{short}: {count} of {SEEDS}") if count < SEEDS else None
 
 
 def _prior(outcome: Outcome) -> Prior | None:
