@@ -18,15 +18,18 @@ class UserError(Exception):
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+CACHED = re.compile(r".*/[0-9a-f]{2}/[0-9a-f]{30}")  # a file in DVC's cache, which is named by its content
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path that becomes `path` if the block succeeds and is removed if it fails.
 
-    Remove leftovers of killed processes. Raise UserError if the disk is full.
+    A link to a file is followed, but one into DVC's cache is replaced: the cache must keep what it has. Remove
+    leftovers of killed processes. Raise UserError if the disk is full.
     """
-    path = path.resolve() if path.is_symlink() else path
+    if path.is_symlink() and not CACHED.fullmatch(str(path.resolve())):
+        path = path.resolve()
     if path.exists() and not path.is_file():
         raise UserError(
             f"{path}: is {'a folder' if path.is_dir() else 'not a regular file'}; choose the name of a file"
@@ -52,7 +55,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         yield temporary
         earlier = temporary.with_suffix(".earlier")
         try:
-            if path.exists():
+            if os.path.lexists(path):
                 path.replace(earlier)  # atomic; removal in place would leave a partial folder for a while
             temporary.replace(path)
         finally:
@@ -95,7 +98,7 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
