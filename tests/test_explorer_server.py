@@ -124,10 +124,18 @@ def test_only_an_empty_line_is_between_documents(experiment, monkeypatch):
 
 
 def test_words_without_a_unit_of_their_own_are_translated(application):
-    status, answer = asked(application, "/explore", "</script> 1\n\N{PILE OF POO}\n\x00 1\N{LINE SEPARATOR}2\n\ud800")
+    status, answer = asked(application, "/explore", "</script> 1\n\N{PILE OF POO}\n\x00 1\N{LINE SEPARATOR}2")
     assert status == 200
     assert "<" not in answer
-    assert len(json.loads(answer)["sentences"]) == 4
+    assert len(json.loads(answer)["sentences"]) == 3
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(application):
+    answers = [
+        json.loads(asked(application, "/explore", text)[1]) for text in ("1 2", "\N{ZERO WIDTH NO-BREAK SPACE}1 2")
+    ]
+    assert answers[0]["sentences"][0]["source"] == ["1", "2"]
+    assert answers[1] == answers[0]
 
 
 @pytest.mark.parametrize(
@@ -138,6 +146,7 @@ def test_words_without_a_unit_of_their_own_are_translated(application):
         ({"text": "1\n" * (server.LIMITS["sentences"] + 1)}, 400),
         ({"text": "1" * (server.LIMITS["characters"] + 1)}, 400),
         ({"text": "1" * server.LONGEST_BODY}, 413),
+        ({"text": "1\nhalf an emoji: \ud83d"}, 400),
         ({"body": b"1"}, 400),
         ({"body": b"\xff"}, 400),
         ({"body": b'{"text": 1}'}, 400),

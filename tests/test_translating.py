@@ -235,6 +235,7 @@ def test_text_goes_through_the_whole_chain(run_folder: Path) -> None:
     assert {word for line in lines for word in re.findall(r"\w+", line)} <= {*map("unit{}".format, range(17)), "unk"}
     assert translated(run_folder, b"word5 word9 word4\n").decode() == lines[0] + "\n"
     assert translated(run_folder, b"word7 word16 word11\n").decode() != lines[0] + "\n"
+    assert translated(run_folder, b"\xef\xbb\xbfword5 word9 word4\n").decode() == lines[0] + "\n"
     assert translated(run_folder, b"") == b""
 
 

@@ -1,5 +1,6 @@
 """Atomic writing of files and folders, reading of lines that end at "\\n" only, and content hashes."""
 
+import codecs
 import errno
 import glob
 import hashlib
@@ -115,19 +116,20 @@ def _is_another_process(number: int) -> bool:
 
 
 def decoded_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
-    """Yield lines of UTF-8 without "\\n"; raise UserError with `name` and the number of a line that is not UTF-8."""
+    """Yield lines of UTF-8 without "\\n" and without a byte order mark, which is no part of the text.
+
+    Raise UserError with `name` and the number of a line that is not UTF-8.
+    """
     for number, line in enumerate(lines, start=1):
+        content = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
         try:
-            yield line.removesuffix(b"\n").decode("utf-8")
+            yield content.removesuffix(b"\n").decode("utf-8")
         except UnicodeDecodeError as error:
             raise UserError(f"{name}: line {number} is not UTF-8 ({error.reason} at byte {error.start})") from None
 
 
 def iterate_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a UTF-8 file, split at "\\n" only and without it.
-
-    Raise UserError for a missing file and, with the line's number, for bytes that are not UTF-8.
-    """
+    """Yield the `decoded_lines` of a UTF-8 file, split at "\\n" only; raise UserError for a missing file, too."""
     if not path.is_file():
         raise UserError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
     with path.open("rb") as file:
@@ -217,8 +219,6 @@ def read_parallel(*paths: Path) -> list[list[str]]:
     for path, lines in zip(paths, texts, strict=True):
         if not lines:
             raise UserError(f"{path}: the file is empty")
-        if lines[0].startswith("\ufeff"):
-            raise UserError(f"{path}: starts with a byte order mark (U+FEFF), which would be part of the first word")
         if len(lines) != len(texts[0]):
             raise UserError(f"{path} has {len(lines)} lines, {paths[0]} has {len(texts[0])}; they must be equal")
     return texts

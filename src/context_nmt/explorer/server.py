@@ -24,7 +24,7 @@ from context_nmt.corpus.text_chain import TextChain
 from context_nmt.explorer.data import to_json
 from context_nmt.explorer.explore import Passage, System, explore, load_systems
 from context_nmt.explorer.page import page_text
-from context_nmt.files import UserError
+from context_nmt.files import UserError, decoded_lines
 from context_nmt.models.checkpoints import weights_of_run
 from context_nmt.progress import say
 from context_nmt.settings.folder import Experiment
@@ -140,9 +140,10 @@ def _failure(_: Request, error: Exception) -> Response:
 def read_text(typed: str, chain: TextChain) -> Passage:
     """Turn lines into sentences of units; empty lines separate documents.
 
-    Raise UserError for a text without words and for one that is too long.
+    Raise UserError for a text without words, one that is too long, and halves of characters, which JSON can have.
     """
-    lines = [line.strip() for line in typed.split("\n")]
+    encoded = typed.encode("utf-8", "surrogatepass").split(b"\n")
+    lines = [line.strip() for line in decoded_lines(encoded, "the text")]
     numbers = [number for number, line in enumerate(lines) if line]
     if len(numbers) > LIMITS["sentences"]:
         raise UserError(f"the text has {len(numbers)} sentences; {_too_much()}")
