@@ -164,6 +164,18 @@ def test_wrong_requests_get_an_error_of_one_line(application, request_, status):
     assert (found, "\n" in error, bool(error)) == (status, False, True)
 
 
+@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON;charset=UTF-8"])
+def test_json_may_name_its_encoding(application, kind):
+    assert asked(application, "/explore", "1", **{"content-type": kind})[0] == 200
+
+
+def test_a_reader_who_leaves_while_sending_is_no_bug(application, capsys):
+    left = threading.Event()
+    left.set()
+    assert asked(application, "/explore", "1", left=left) == (server.CLOSED, "")
+    assert capsys.readouterr().err == ""
+
+
 def test_as_much_as_the_page_allows_is_translated(application):
     longest = " ".join("1" * (server.LIMITS["characters"] // 2))
     status, answer = asked(application, "/explore", "\n".join([longest, *"1" * (server.LIMITS["sentences"] - 1)]))

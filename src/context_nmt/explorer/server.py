@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
@@ -86,7 +86,10 @@ def application(systems: Sequence[System], chain: TextChain) -> Starlette:
         return HTMLResponse(page, headers=HEADERS)
 
     async def explore_text(request: Request) -> Response:
-        typed = await _typed(request)
+        try:
+            typed = await _typed(request)
+        except ClientDisconnect:  # the reader left before the end of the text
+            return Response(status_code=CLOSED)
         async with turn:
             if await request.is_disconnected():  # the reader left while others' texts were translated
                 return Response(status_code=CLOSED)
@@ -108,7 +111,8 @@ def application(systems: Sequence[System], chain: TextChain) -> Starlette:
 
 async def _typed(request: Request) -> str:
     """Return the text that the page sends as {"text": …}."""
-    if request.headers.get("content-type") != "application/json":  # what a form of another site cannot send
+    kind = request.headers.get("content-type", "").partition(";")[0]  # charset=utf-8 may follow
+    if kind.strip().lower() != "application/json":  # what a form of another site cannot send
         raise HTTPException(415, "the text must be sent as application/json")
     body = bytearray()
     async for chunk in request.stream():
