@@ -147,6 +147,13 @@ def test_an_alias_is_found(project):
     assert re.match(r"params\.yaml: line \d+: \*shared is an alias", problem)
 
 
+def test_a_tab_that_dvc_reads_passes_but_cannot_be_kept_in_a_new_experiment(project):
+    edit(project / "experiments/one/params.yaml", "focus: ", "focus:\t")
+    assert check_experiments(project) == 3
+    with pytest.raises(UserError, match=r"^\S*one/params\.yaml: not YAML \(found character '\\t'[^\n]*line \d+\)$"):
+        create_experiment(project, "two", StartingPoint(like="one"))
+
+
 def test_teachers_and_students_are_lists_even_when_nobody_is_one(project):
     drop(project / "experiments/one/params.yaml", "teachers", "distilled")
     assert [re.findall(r"yaml: (\S+): .*`(.*)`", problem)[0] for problem in refusal(project)] == [

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from context_nmt.files import UserError
+from context_nmt.files import UserError, read_yaml
 from context_nmt.pipeline.checks import experiments
-from context_nmt.settings.checking import read_yaml
 from context_nmt.settings.folder import Experiment
+from context_nmt.settings.launch import read_launch
 from context_nmt.settings.model import ModelSettings
 from context_nmt.settings.parameters import read_parameters
 from context_nmt.settings.training import ScheduleSettings
@@ -286,6 +286,12 @@ def test_text_that_is_not_utf8_and_a_missing_file_are_named(tmp_path):
 def test_numbers_are_those_of_yaml_1_2(tmp_path):
     path = write(tmp_path, "[1e-9, -2E+3, 0.5e1, 1.e2, 12e03, 1e, e9, 0x1e9]")
     assert read_yaml(path) == [1e-9, -2000.0, 5.0, 100.0, 12000.0, "1e", "e9", 0x1E9]
+
+
+def test_what_stages_are_launched_with_is_read_as_all_other_settings(tmp_path):
+    text = "focus:\tplain\nlaunch:\n  train: {hours: 1e1, partition: no, cores: 010}\n"
+    launch = read_launch(write(tmp_path, text), tmp_path).train
+    assert (launch.hours, launch.partition, launch.cores) == (10.0, "no", 10)
 
 
 def test_a_table_may_be_merged_into_others(tmp_path):

@@ -165,6 +165,27 @@ def read_json(path: Path) -> Any:
         raise UserError(f"{path}: not JSON ({error})") from None
 
 
+def read_yaml(path: Path, reader: Any = None) -> Any:
+    """Read one YAML file as DVC does, or with another `ruamel.yaml.YAML`.
+
+    Raise UserError for a missing or malformed file and for a duplicate key.
+    """
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        return (reader or YAML(typ="safe")).load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise UserError(f"{path}: is a folder, not a file") from None
+    except MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise UserError(f"{path}: not YAML ({error.problem}{line})") from None
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write the whole `json_text` of a value, or nothing."""
     write_lines(path, json_text(value).split("\n")[:-1])

@@ -3,16 +3,17 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import yaml
+from ruamel.yaml import YAML
+from ruamel.yaml.events import AliasEvent
 
 from context_nmt.code_closure import OLD, old_code_files
 from context_nmt.corpus.catalogue import CorpusEntry, read_catalogue, read_entry
 from context_nmt.corpus.documents import documents_file
-from context_nmt.files import UserError
+from context_nmt.files import UserError, read_yaml
 from context_nmt.miniature.contrasts import CONTRASTIVE_SETS
 from context_nmt.pipeline.new_experiment import own_repository
 from context_nmt.progress import tracked
-from context_nmt.settings.checking import read_yaml, some_names
+from context_nmt.settings.checking import some_names
 from context_nmt.settings.miniature import MiniatureSettings
 from context_nmt.settings.parameters import ExperimentSettings, read_parameters
 
@@ -127,9 +128,9 @@ def _alias_problems(parameters: Path) -> Iterator[str]:
 
     `dvc exp run -S` writes into the shared value: another variant changes with it, or the change is lost.
     """
-    for event in yaml.parse(parameters.read_text(encoding="utf-8"), yaml.SafeLoader):
-        if isinstance(event, yaml.AliasEvent):
-            line = event.start_mark.line + 1 if event.start_mark else 0
+    for event in YAML(typ="safe").parse(parameters.read_text(encoding="utf-8")):
+        if isinstance(event, AliasEvent):
+            line = event.start_mark.line + 1
             yield (
                 f"{parameters}: line {line}: *{event.anchor} is an alias, which `dvc exp run -S` breaks; write it out"
             )

@@ -10,28 +10,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pydantic
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from context_nmt.files import UserError, read_json
 
 Settings = TypeVar("Settings")
 FEW, NEAREST = 8, 3  # names that a message lists: all of a few, of more the nearest
-
-
-def read_yaml(path: Path) -> Any:
-    """Read one YAML file as DVC does; raise UserError for a missing or malformed one and for a duplicate key."""
-    try:
-        return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise UserError(f"{path}: is a folder, not a file") from None
-    except MarkedYAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise UserError(f"{path}: not YAML ({error.problem}{line})") from None
-    except (YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
 
 
 def read_plan(kind: type[Settings], path: Path) -> Settings:

@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from context_nmt.files import UserError
+from context_nmt.files import UserError, read_yaml
 from context_nmt.settings import Checked, Seed, require, require_distinct
-from context_nmt.settings.checking import check, read_yaml, some_names
+from context_nmt.settings.checking import check, some_names
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.evaluation import ProbingSettings, SignificanceSettings
 from context_nmt.settings.launch import LaunchSettings, with_commands
