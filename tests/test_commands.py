@@ -157,3 +157,52 @@ def test_ctrl_c_while_something_is_loaded(tmp_path, library, arguments):
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+def shell(folder, command, **environment):
+    """What a shell makes of a command line: its status, standard output and standard error."""
+    done = subprocess.run(
+        ["sh", "-c", f"'{sys.executable}' -m context_nmt {command}"],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")} | environment,
+        input="",
+        capture_output=True,
+        encoding="latin-1",
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """A corpus of one sentence."""
+    for language in ("en", "zh"):
+        (tmp_path / f"test.{language}").write_text("Süß: 在河边 “x”\n", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("translate x <&-", "standard input is closed"),
+        ("translate x >&-", "standard output is closed"),
+        ("corpus describe . >&-", "standard output is closed"),
+    ],
+)
+def test_a_closed_stream_is_one_line(texts, command, message):
+    status, output, errors = shell(texts, command)
+    assert (status, output, errors.count("\n")) == (1, "", 1)
+    assert errors.startswith(f"error: {message}")
+
+
+def test_without_standard_error_a_command_does_its_work(texts):
+    score = "score --hypothesis test.zh --reference test.zh --language qq --output x"
+    status, output, notes = shell(texts, score)
+    assert "Moses" in notes
+    assert shell(texts, f"{score} 2>&-") == (status, output, "") == (0, output, "")
+
+
+def test_what_a_terminal_cannot_show_is_replaced(texts):
+    status, output, errors = shell(texts, "corpus sample . --documents 1", PYTHONIOENCODING="latin-1")
+    assert (status, errors) == (0, "")
+    assert "Süß: ??? ?x?" in output
