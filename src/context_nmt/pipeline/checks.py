@@ -50,8 +50,14 @@ def check_before_run(root: Path, folder: Path) -> None:
     The plan stage checks the models.
     """
     folder = root if folder.resolve() == root.resolve() else folder
-    problems = list(_folder_problems(root, folder)) or list(_corpus_problems(root, folder / "params.yaml"))
-    if problems:
+    if problems := list(_folder_problems(root, folder)):
+        raise UserError("\n".join(problems))
+    check_corpus(root, folder / "params.yaml")
+
+
+def check_corpus(root: Path, parameters: Path) -> None:
+    """Raise UserError, with a line per problem, for a corpus that is neither there nor under download."""
+    if problems := list(_corpus_problems(root, parameters)):
         raise UserError("\n".join(problems))
 
 
