@@ -368,6 +368,9 @@ def test_a_file_that_a_folder_of_ones_own_has_not_is_named_before_the_run(projec
     for name in ("pronouns", "senses"):
         (folder / f"{name}.en-de.jsonl").touch()
     check_before_run(project, project / "experiments/one")
+    edit(project / "experiments/one/params.yaml", "    - senses\n", "    - senses.v1\n")
+    (folder / "senses.en-de.jsonl").rename(folder / "senses.v1.en-de.jsonl")
+    check_before_run(project, project / "experiments/one")
     (folder / ending).unlink()
     (problem,) = refusal(project, before_run=True)
     if ending.endswith("documents"):

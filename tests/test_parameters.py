@@ -161,6 +161,24 @@ def test_a_wrong_value_is_named_with_its_key_and_what_is_allowed(tmp_path, key, 
     assert (given, allowed in what, found.endswith(repr(value))) == (key, True, True), found
 
 
+SPLITS = ("train", "validation", "tests", "contrastive")
+
+
+@pytest.mark.parametrize(
+    ("keys", "names", "why"),
+    [
+        (SPLITS, ("vocabulary", "codes"), "choose another"),
+        (("source", "target", *SPLITS), ("../test", "a/b", ".hidden", "-f", "a b", ""), "must be made of letters"),
+    ],
+)
+def test_a_name_that_cannot_be_that_of_files_is_refused(tmp_path, keys, names, why):
+    for key in keys:
+        for name in names:
+            found = message(changed(tmp_path, f"corpus.{key}", [name] if key in ("tests", "contrastive") else name))
+            assert found.startswith(f"corpus.{key}: {name!r}")
+            assert why in found
+
+
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [

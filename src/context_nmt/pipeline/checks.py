@@ -187,7 +187,8 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
     files = _corpus_files(data / corpus.name, entry)
     if files is not None:
         yield from _text_problems(settings, files, parameters)
-    present_sets = {name.split(".")[0] for name in files or () if name.endswith(f".{corpus.direction}.jsonl")}
+    ending = f".{corpus.direction}.jsonl"
+    present_sets = {name.removesuffix(ending) for name in files or () if name.endswith(ending)}
     if files is not None and not entry and (missing := sorted(set(corpus.contrastive) - present_sets)):
         yield (
             f"{parameters}: corpus.contrastive: {missing}: no file {data / corpus.name}/SET.{corpus.direction}.jsonl;"

@@ -16,6 +16,8 @@ from context_nmt.settings.text import CorpusSettings, TextSettings, UnitSettings
 from context_nmt.settings.training import AveragingSettings, TrainingSettings
 from context_nmt.settings.variants import Recipe, VariantSettings
 
+OF_UNITS = ("codes", "vocabulary")  # files in runs/subwords, which has the splits, too
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainSettings(Checked):
@@ -95,6 +97,7 @@ class ExperimentSettings(Checked):
                 f"text.{side}.truecase is true, but units.kind is {self.units.kind}, which keeps the case of the text;"
                 f" set text.{side}.truecase to false",
             )
+        _require_file_names(self.corpus)
         train, probing, names = self.train, self.probing, list(self.variants)
         require(len(names) > 0, "variants is empty; it must have at least one variant")
         _require_variant("focus", self.focus, names)
@@ -140,6 +143,23 @@ class ExperimentSettings(Checked):
             if variant.baseline is not None:
                 others = [other for other in names if other != name]
                 _require_variant(f"variants.{name}.baseline", variant.baseline, others)
+
+
+def _require_file_names(corpus: CorpusSettings) -> None:
+    """Raise ValueError for a split, a set or a language whose name cannot be that of files, or is that of others."""
+    splits = {"train": [corpus.train], "validation": [corpus.validation], "tests": corpus.tests}
+    splits["contrastive"] = corpus.contrastive
+    for key, names in {**splits, "source": [corpus.source], "target": [corpus.target]}.items():
+        for name in names:
+            require(
+                re.fullmatch(r"\w[\w.-]*", name) is not None,
+                f"corpus.{key}: {name!r} names files; it must be made of letters, digits, '.', '_' and '-', and not"
+                " start with '.' or '-'",
+            )
+            require(
+                key not in splits or name not in OF_UNITS,
+                f"corpus.{key}: {name!r} is the name of files of units, runs/subwords/{name}.LANGUAGE; choose another",
+            )
 
 
 def _require_variant(key: str, name: str, names: list[str]) -> None:
