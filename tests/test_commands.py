@@ -202,6 +202,34 @@ def test_without_standard_error_a_command_does_its_work(texts):
     assert shell(texts, f"{score} 2>&-") == (status, output, "") == (0, output, "")
 
 
+SCORE = "score --hypothesis test.en --reference test.zh --language en"
+OVER_INPUT = [
+    f"{SCORE} --output test.en",
+    f"{SCORE} --output link",
+    f"{SCORE} --output sub/../test.zh",
+    f"{SCORE} --source other --output other",
+    "compare --system test.en --baseline other --reference test.zh --output other",
+    "corpus describe . --json test.en",
+    "corpus status --json data/params.yaml",
+    "corpus sample . --documents 1 --output test.en",
+]
+
+
+@pytest.mark.parametrize("command", OVER_INPUT)
+def test_an_input_is_never_replaced_by_the_output(texts, call, monkeypatch, command):
+    (texts / "sub").mkdir()
+    (texts / "data").mkdir()
+    (texts / "data/params.yaml").write_text("generated: {}\n")
+    (texts / "other").write_bytes((texts / "test.en").read_bytes())
+    (texts / "link").hardlink_to(texts / "test.en")
+    before = {path: path.read_bytes() for path in texts.rglob("*") if path.is_file()}
+    monkeypatch.chdir(texts)
+    status, _, errors = call(*command.split())
+    assert (status, errors.count("\n")) == (1, 1)
+    assert errors.startswith(f"error: {command.split()[-2]} is {command.split()[-1]}")
+    assert {path: path.read_bytes() for path in texts.rglob("*") if path.is_file()} == before
+
+
 def test_what_a_terminal_cannot_show_is_replaced(texts):
     status, output, errors = shell(texts, "corpus sample . --documents 1", PYTHONIOENCODING="latin-1")
     assert (status, errors) == (0, "")

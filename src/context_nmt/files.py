@@ -45,6 +45,13 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.replace(path)
 
 
+def refuse_inputs(output: Path, inputs: Iterable[Path | None]) -> None:
+    """Raise UserError for an output that is one of the files to read, also by a link or another path."""
+    for path in inputs:
+        if path is not None and path.exists() and output.exists() and path.samefile(output):
+            raise UserError(f"--output is {output}, which is read, too; choose another file")
+
+
 @contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary folder that replaces `path` if the block succeeds and is removed if it fails.
