@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -79,14 +81,38 @@ def link(path):
         ("dvc.yaml", lambda path: path.write_bytes(path.read_bytes() + b"\n"), "differs"),
         ("dvc.yaml", Path.unlink, "no such file"),
         ("dvc.yaml", link, "a link"),
-        (".dvc/config", lambda path: path.write_text(path.read_text() + "\n"), "differs"),
-        (".dvc/config", Path.unlink, "differs"),
+        (
+            ".dvc/config",
+            lambda path: edit(path, "dir = ../", "dir = ./"),
+            "cache.dir is './../",
+        ),
+        (".dvc/config", lambda path: edit(path, "[core]", "[cor"), "not a configuration"),
+        (".dvcignore", lambda path: edit(path, ".*.partial", "x"), "lacks the line .*.partial"),
     ],
 )
 def test_a_file_that_is_not_the_copy_it_must_be_is_found(project, name, change, word):
     change(project / "experiments/one" / name)
     (problem,) = refusal(project)
     assert problem.startswith(f"{name}: {word}")
+
+
+@pytest.mark.parametrize("name", [".dvc/config", ".dvcignore"])
+def test_a_missing_file_of_dvc_is_found(project, name):
+    (project / "experiments/one" / name).unlink()
+    problems = refusal(project)
+    assert problems
+    assert all(problem.startswith(f"{name}: ") for problem in problems)
+
+
+def test_dvc_may_be_configured_for_one_experiment(project):
+    folder = project / "experiments/one"
+    before = (folder / ".dvc/config").read_text()
+    for arguments in (["config", "cache.type", "symlink,copy"], ["remote", "add", "-d", "storage", "../storage"]):
+        subprocess.run([sys.executable, "-m", "dvc", *arguments], cwd=folder, check=True)
+    assert (folder / ".dvc/config").read_text() != before
+    with (folder / ".dvcignore").open("a") as file:
+        file.write("notes\n")
+    assert check_experiments(project) == 3
 
 
 @pytest.mark.parametrize(

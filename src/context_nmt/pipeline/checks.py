@@ -1,6 +1,8 @@
 """Check experiments before they run: copies of dvc.yaml, settings, models and the availability of their text."""
 
+import configparser
 from collections.abc import Iterator
+from configparser import ConfigParser
 from pathlib import Path
 
 from ruamel.yaml import YAML
@@ -65,9 +67,7 @@ def _folder_problems(root: Path, folder: Path) -> Iterator[str]:
     if folder != root:
         yield from _copy_problems(root / "dvc.yaml", folder / "dvc.yaml")
         for name, content in own_repository(root).items():
-            path = folder / name
-            if not path.is_file() or path.read_text(encoding="utf-8") != content:
-                yield f"{path}: differs from that of a new experiment, see context_nmt/pipeline/new_experiment.py"
+            yield from _lacking(folder / name, content)
     path, expected = folder / "params.yaml", "." if folder == root else "../.."
     try:
         settings = read_parameters(path)
@@ -127,6 +127,27 @@ def _copy_problems(original: Path, copy: Path) -> Iterator[str]:
         yield f"{copy}: no such file; copy it: {command}"
     elif copy.read_bytes() != original.read_bytes():
         yield f"{copy}: differs from {original}; copy it again: {command}"
+
+
+def _lacking(path: Path, content: str) -> Iterator[str]:
+    """Yield a problem for each line or setting of a new experiment that a file lacks; it may have others, too."""
+    new = "a new experiment has, see context_nmt/pipeline/new_experiment.py"
+    given = path.read_text(encoding="utf-8") if path.is_file() else ""
+    if path.name != "config":
+        for line in sorted(set(content.splitlines()) - set(given.splitlines())):
+            yield f"{path}: lacks the line {line}, which {new}"
+        return
+    config, expected = ConfigParser(interpolation=None), ConfigParser(interpolation=None)
+    expected.read_string(content)
+    try:
+        config.read_string(given)
+    except configparser.Error as error:
+        yield f"{path}: not a configuration of DVC ({' '.join(str(error).split())})"
+        return
+    for section in expected.sections():
+        for key, value in expected[section].items():
+            if (found := config.get(section, key, fallback=None)) != value:
+                yield f"{path}: {section}.{key} is {found!r}; it must be {value!r}, which {new}"
 
 
 def _alias_problems(parameters: Path) -> Iterator[str]:
