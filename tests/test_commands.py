@@ -107,6 +107,17 @@ def test_exit_statuses(call, tmp_path, monkeypatch, arguments, status, message):
     assert status == 2 or errors.startswith("error: ")
 
 
+@pytest.mark.parametrize(
+    "arguments", [("repro", ""), ("cancel", ""), ("check", "--only", ""), ("corpus", "describe", ".", "--json=")]
+)
+def test_an_argument_that_is_empty_is_not_the_current_folder(call, tmp_path, monkeypatch, reproduced, arguments):
+    (tmp_path / "params.yaml").touch()
+    monkeypatch.chdir(tmp_path)
+    status, _, errors = call(*arguments)
+    assert (status, errors.count("\n"), reproduced) == (1, 1, [])
+    assert "an argument is empty" in errors
+
+
 @pytest.fixture
 def reproduced(monkeypatch):
     """The folders that `repro` was called for; nothing is run."""

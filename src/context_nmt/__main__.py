@@ -2,6 +2,8 @@
 
 import io
 import os
+import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -16,6 +18,10 @@ def main() -> None:
     _use_code_of_project(Path.cwd())
     with one_line_errors():  # also for Ctrl-C while Typer is loaded
         _open_streams()
+        if any(re.fullmatch("(--[a-z-]+=)?", argument) for argument in sys.argv[1:]):  # "" would be the current folder
+            raise UserError(
+                f"{shlex.join(['context-nmt', *sys.argv[1:]])}: an argument is empty; is a variable not set?"
+            )
         from context_nmt.commands import app
 
         app()
