@@ -217,6 +217,11 @@ def test_a_name_that_cannot_be_that_of_files_is_refused(tmp_path, keys, names, w
         ("probing.words", ["first", "first"], ["probing", "words", "once"]),
         ("probing.tasks", "test", ["probing.tasks is 'test'", "test set"]),
         ("focus", "third", ["focus", "'third'", "first, second"]),
+        *(
+            ("variants.first.label", label, ["variants.first", f"label is {label!r}", "one line"])
+            for label in ("two\nlines", "ends in one\n", "a\r", "a\u2028b")
+        ),
+        ("variants.first.label", "second", ["variants: first and second", "the same label, 'second'"]),
         ("variants.a/b", {}, ["variants", "'a/b'", "letters, digits, _ and -"]),
         ("train.bitext", ["first"], ["variants.second", "no list"]),
         ("train.bitext", ["first", "second", "first"], ["variants.first", "2 lists", "exactly one"]),

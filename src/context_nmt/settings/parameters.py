@@ -132,7 +132,10 @@ class ExperimentSettings(Checked):
                 f"variants.{name}.decoding.length_beam is 1; the teacher under rescored needs several lengths to choose"
                 " from",
             )
+        labels = dict[str, str]()
         for name, variant in self.variants.items():
+            same = labels.setdefault(self.label(name), name)
+            require(same == name, f"variants: {same} and {name} have the same label, {self.label(name)!r}; change one")
             require(
                 re.fullmatch(r"\w[\w-]*", name, re.ASCII) is not None,
                 f"variants: {name!r} names files; it must be made of letters, digits, _ and -, and not start with -",
