@@ -291,7 +291,9 @@ def test_what_a_teacher_or_its_student_cannot_be_is_named(tmp_path, changes, wor
             'not YAML (found duplicate key "seeds" with value "[]" (original value: "[]"), line 7)',
         ),
         (SMALLEST + "model:\n  heads: 8\n  width: 8\n  heads: 4\n", 'not YAML (found duplicate key "heads"'),
-        (SMALLEST + "model: {width: 2020-01-01}\n", "Object of type date is not JSON serializable"),
+        (SMALLEST + "model: {width: 2020-01-01}\n", "model.width: is a date, 2020-01-01; if it is text, put it into"),
+        (SMALLEST + "download: [a, 2020-01-01]\n", "download.1: is a date, 2020-01-01"),
+        (SMALLEST + "model: {2020-01-01: 1}\n", "model: is a date, 2020-01-01"),
         (SMALLEST + "model: &loop {width: *loop}\n", "Circular reference detected"),
     ],
 )

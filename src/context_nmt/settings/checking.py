@@ -34,8 +34,21 @@ def check(kind: type[Settings], values: Any, *, where: str, key: str = "") -> Se
         error = min(failure.errors(), key=lambda error: error["type"] != "unexpected_keyword_argument")
         path = ".".join([*filter(None, [key]), *(str(name) for name in error["loc"] if name != "[key]")])
         raise UserError(": ".join(filter(None, [where, path, _explain(error, kind)]))) from None
-    except (TypeError, ValueError) as error:  # YAML has dates, sets and circular aliases, JSON does not
+    except ValueError as error:  # YAML has circular aliases
         raise UserError(": ".join(filter(None, [where, key, str(error)]))) from None
+    except TypeError:  # and dates, sets and binary data, which JSON has not
+        raise UserError(f"{where}: {_not_json(values, [key] if key else [])}") from None
+
+
+def _not_json(value: Any, path: list[str]) -> str | None:
+    """Return what is wrong with the first value that JSON does not have, and its key."""
+    if isinstance(value, dict | list):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+        found = (_not_json(name, path) or _not_json(one, [*path, str(name)]) for name, one in inner)
+        return next(filter(None, found), None)
+    if isinstance(value, str | int | float | None):
+        return None
+    return f"{'.'.join(path) or 'a key'}: is a {type(value).__name__}, {value}; if it is text, put it into quotes"
 
 
 @functools.cache  # building one takes a millisecond, and a contrastive set has many lines
