@@ -143,6 +143,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(application):
     [
         ({"text": ""}, 400),
         ({"text": " \n\r\n\t"}, 400),
+        ({"text": "\u200b\n\u2060"}, 400),
         ({"text": "1\n" * (server.LIMITS["sentences"] + 1)}, 400),
         ({"text": "1" * (server.LIMITS["characters"] + 1)}, 400),
         ({"text": "1" * server.LONGEST_BODY}, 413),

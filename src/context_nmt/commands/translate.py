@@ -30,7 +30,8 @@ def translate(
 
     Writes
 
-        standard output         translations; an empty line stays empty
+        standard output         translations; an empty line stays empty, and one that is too long
+                                for the model becomes empty, which is an error at the end
 
     For example
 

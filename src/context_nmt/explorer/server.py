@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from context_nmt.corpus.text_chain import TextChain
+from context_nmt.corpus.text_chain import TextChain, without_invisible
 from context_nmt.explorer.data import to_json
 from context_nmt.explorer.explore import Passage, System, explore, load_systems
 from context_nmt.explorer.page import page_text
@@ -154,7 +154,7 @@ def read_text(typed: str, chain: TextChain) -> Passage:
     for number in numbers:
         if len(lines[number]) > LIMITS["characters"]:
             raise UserError(f"line {number + 1} has {len(lines[number])} characters; {_too_much()}")
-    units = chain.source_subwords(lines)
+    units = chain.source_subwords(without_invisible(lines))
     sentences = [np.array(chain.corpus.source_vocabulary.ids(line), dtype=np.int64) for line in units]
     kept = [number for number, sentence in enumerate(sentences) if len(sentence)]
     if not kept:
