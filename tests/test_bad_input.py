@@ -136,6 +136,7 @@ def refuses(stage):
         assert (status, len(lines)) == (1, 1), lines
         assert lines[0].startswith("error: ")
         assert message in lines[0]
+        assert len(lines[0]) < 300
         assert contents(folder) == before
 
     return check
@@ -424,7 +425,9 @@ TOOLS = [
     (("compare", *COMPARE, "--sample-ratio", "2", "--output", "x"), "sample_ratio"),
     (("translate", "runs/models/none"), "runs/models/none: no trained run (model.safetensors); runs are named"),
     (("translate", RUN, "--beam", "0"), "--beam is 0; it must be at least 1"),
+    (("translate", "runs/models"), "(model.safetensors); name one of those in it: other-1, plain-1"),
     (("translate", RUN, "--device", "gpu"), "gpu"),
+    (("translate", RUN, "--device", "mps"), "--device mps: not available here ("),
     (("train", "none", "1"), "no variant 'none' in metrics/plans; there are other, plain. The plan stage"),
     (("average", "plain", "7"), "runs/training/plain-7: no checkpoints to average"),
     (("decode", "plain", "7"), "VARIANT-SEED, such as plain-1"),

@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -79,14 +81,38 @@ def link(path):
         ("dvc.yaml", lambda path: path.write_bytes(path.read_bytes() + b"\n"), "differs"),
         ("dvc.yaml", Path.unlink, "no such file"),
         ("dvc.yaml", link, "a link"),
-        (".dvc/config", lambda path: path.write_text(path.read_text() + "\n"), "differs"),
-        (".dvc/config", Path.unlink, "differs"),
+        (
+            ".dvc/config",
+            lambda path: edit(path, "dir = ../", "dir = ./"),
+            "cache.dir is './../",
+        ),
+        (".dvc/config", lambda path: edit(path, "[core]", "[cor"), "not a configuration"),
+        (".dvcignore", lambda path: edit(path, ".*.partial", "x"), "lacks the line .*.partial"),
     ],
 )
 def test_a_file_that_is_not_the_copy_it_must_be_is_found(project, name, change, word):
     change(project / "experiments/one" / name)
     (problem,) = refusal(project)
     assert problem.startswith(f"{name}: {word}")
+
+
+@pytest.mark.parametrize("name", [".dvc/config", ".dvcignore"])
+def test_a_missing_file_of_dvc_is_found(project, name):
+    (project / "experiments/one" / name).unlink()
+    problems = refusal(project)
+    assert problems
+    assert all(problem.startswith(f"{name}: ") for problem in problems)
+
+
+def test_dvc_may_be_configured_for_one_experiment(project):
+    folder = project / "experiments/one"
+    before = (folder / ".dvc/config").read_text()
+    for arguments in (["config", "cache.type", "symlink,copy"], ["remote", "add", "-d", "storage", "../storage"]):
+        subprocess.run([sys.executable, "-m", "dvc", *arguments], cwd=folder, check=True)
+    assert (folder / ".dvc/config").read_text() != before
+    with (folder / ".dvcignore").open("a") as file:
+        file.write("notes\n")
+    assert check_experiments(project) == 3
 
 
 @pytest.mark.parametrize(
@@ -145,6 +171,13 @@ def test_an_alias_is_found(project):
     edit(path, "    label: Transformer\n", "    label: Transformer\n    averaging: *shared\n")
     (problem,) = refusal(project)
     assert re.match(r"params\.yaml: line \d+: \*shared is an alias", problem)
+
+
+def test_a_tab_that_dvc_reads_passes_but_cannot_be_kept_in_a_new_experiment(project):
+    edit(project / "experiments/one/params.yaml", "focus: ", "focus:\t")
+    assert check_experiments(project) == 3
+    with pytest.raises(UserError, match=r"^\S*one/params\.yaml: not YAML \(found character '\\t'[^\n]*line \d+\)$"):
+        create_experiment(project, "two", StartingPoint(like="one"))
 
 
 def test_teachers_and_students_are_lists_even_when_nobody_is_one(project):
@@ -360,6 +393,9 @@ def test_a_file_that_a_folder_of_ones_own_has_not_is_named_before_the_run(projec
     assert all(words in problem for words in ("corpus.contrastive", "pronouns", "senses", "SET.en-de.jsonl"))
     for name in ("pronouns", "senses"):
         (folder / f"{name}.en-de.jsonl").touch()
+    check_before_run(project, project / "experiments/one")
+    edit(project / "experiments/one/params.yaml", "    - senses\n", "    - senses.v1\n")
+    (folder / "senses.en-de.jsonl").rename(folder / "senses.v1.en-de.jsonl")
     check_before_run(project, project / "experiments/one")
     (folder / ending).unlink()
     (problem,) = refusal(project, before_run=True)

@@ -107,6 +107,17 @@ def test_exit_statuses(call, tmp_path, monkeypatch, arguments, status, message):
     assert status == 2 or errors.startswith("error: ")
 
 
+@pytest.mark.parametrize(
+    "arguments", [("repro", ""), ("cancel", ""), ("check", "--only", ""), ("corpus", "describe", ".", "--json=")]
+)
+def test_an_argument_that_is_empty_is_not_the_current_folder(call, tmp_path, monkeypatch, reproduced, arguments):
+    (tmp_path / "params.yaml").touch()
+    monkeypatch.chdir(tmp_path)
+    status, _, errors = call(*arguments)
+    assert (status, errors.count("\n"), reproduced) == (1, 1, [])
+    assert "an argument is empty" in errors
+
+
 @pytest.fixture
 def reproduced(monkeypatch):
     """The folders that `repro` was called for; nothing is run."""
@@ -157,3 +168,80 @@ def test_ctrl_c_while_something_is_loaded(tmp_path, library, arguments):
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+def shell(folder, command, **environment):
+    """What a shell makes of a command line: its status, standard output and standard error."""
+    done = subprocess.run(
+        ["sh", "-c", f"'{sys.executable}' -m context_nmt {command}"],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")} | environment,
+        input="",
+        capture_output=True,
+        encoding="latin-1",
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """A corpus of one sentence."""
+    for language in ("en", "zh"):
+        (tmp_path / f"test.{language}").write_text("Süß: 在河边 “x”\n", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("translate x <&-", "standard input is closed"),
+        ("translate x >&-", "standard output is closed"),
+        ("corpus describe . >&-", "standard output is closed"),
+    ],
+)
+def test_a_closed_stream_is_one_line(texts, command, message):
+    status, output, errors = shell(texts, command)
+    assert (status, output, errors.count("\n")) == (1, "", 1)
+    assert errors.startswith(f"error: {message}")
+
+
+def test_without_standard_error_a_command_does_its_work(texts):
+    score = "score --hypothesis test.zh --reference test.zh --language qq --output x"
+    status, output, notes = shell(texts, score)
+    assert "Moses" in notes
+    assert shell(texts, f"{score} 2>&-") == (status, output, "") == (0, output, "")
+
+
+SCORE = "score --hypothesis test.en --reference test.zh --language en"
+OVER_INPUT = [
+    f"{SCORE} --output test.en",
+    f"{SCORE} --output link",
+    f"{SCORE} --output sub/../test.zh",
+    f"{SCORE} --source other --output other",
+    "compare --system test.en --baseline other --reference test.zh --output other",
+    "corpus describe . --json test.en",
+    "corpus status --json data/params.yaml",
+    "corpus sample . --documents 1 --output test.en",
+]
+
+
+@pytest.mark.parametrize("command", OVER_INPUT)
+def test_an_input_is_never_replaced_by_the_output(texts, call, monkeypatch, command):
+    (texts / "sub").mkdir()
+    (texts / "data").mkdir()
+    (texts / "data/params.yaml").write_text("generated: {}\n")
+    (texts / "other").write_bytes((texts / "test.en").read_bytes())
+    (texts / "link").hardlink_to(texts / "test.en")
+    before = {path: path.read_bytes() for path in texts.rglob("*") if path.is_file()}
+    monkeypatch.chdir(texts)
+    status, _, errors = call(*command.split())
+    assert (status, errors.count("\n")) == (1, 1)
+    assert errors.startswith(f"error: {command.split()[-2]} is {command.split()[-1]}")
+    assert {path: path.read_bytes() for path in texts.rglob("*") if path.is_file()} == before
+
+
+def test_what_a_terminal_cannot_show_is_replaced(texts):
+    status, output, errors = shell(texts, "corpus sample . --documents 1", PYTHONIOENCODING="latin-1")
+    assert (status, errors) == (0, "")
+    assert "Süß: ??? ?x?" in output

@@ -14,7 +14,7 @@ from small_models import SIZES, small_plan
 from context_nmt.__main__ import main
 from context_nmt.corpus.binarized import write_ids
 from context_nmt.corpus.vocabulary import SPECIALS, Vocabulary
-from context_nmt.files import write_json, write_lines
+from context_nmt.files import read_yaml, write_json, write_lines
 from context_nmt.models import mechanisms
 from context_nmt.models.counting import SENTENCE_LENGTH, describe
 from context_nmt.models.mechanisms import PLAIN
@@ -22,7 +22,6 @@ from context_nmt.models.plans import Filling
 from context_nmt.pipeline import hours
 from context_nmt.pipeline.descriptions import describe_plans
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.settings.checking import read_yaml
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.model import LayerSlot
 

@@ -9,10 +9,9 @@ import pytest
 from made_up_mirror import write_catalogue, write_mirror
 from project_root import ROOT, make_root
 
-from context_nmt.files import read_json, write_json
+from context_nmt.files import read_json, read_yaml, write_json
 from context_nmt.measures.pairs import pairs_of
 from context_nmt.models.plans import TrainingPlan
-from context_nmt.settings.checking import read_yaml
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.run_layout import run_name
 

@@ -124,10 +124,18 @@ def test_only_an_empty_line_is_between_documents(experiment, monkeypatch):
 
 
 def test_words_without_a_unit_of_their_own_are_translated(application):
-    status, answer = asked(application, "/explore", "</script> 1\n\N{PILE OF POO}\n\x00 1\N{LINE SEPARATOR}2\n\ud800")
+    status, answer = asked(application, "/explore", "</script> 1\n\N{PILE OF POO}\n\x00 1\N{LINE SEPARATOR}2")
     assert status == 200
     assert "<" not in answer
-    assert len(json.loads(answer)["sentences"]) == 4
+    assert len(json.loads(answer)["sentences"]) == 3
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(application):
+    answers = [
+        json.loads(asked(application, "/explore", text)[1]) for text in ("1 2", "\N{ZERO WIDTH NO-BREAK SPACE}1 2")
+    ]
+    assert answers[0]["sentences"][0]["source"] == ["1", "2"]
+    assert answers[1] == answers[0]
 
 
 @pytest.mark.parametrize(
@@ -135,9 +143,11 @@ def test_words_without_a_unit_of_their_own_are_translated(application):
     [
         ({"text": ""}, 400),
         ({"text": " \n\r\n\t"}, 400),
+        ({"text": "\u200b\n\u2060"}, 400),
         ({"text": "1\n" * (server.LIMITS["sentences"] + 1)}, 400),
         ({"text": "1" * (server.LIMITS["characters"] + 1)}, 400),
         ({"text": "1" * server.LONGEST_BODY}, 413),
+        ({"text": "1\nhalf an emoji: \ud83d"}, 400),
         ({"body": b"1"}, 400),
         ({"body": b"\xff"}, 400),
         ({"body": b'{"text": 1}'}, 400),
@@ -153,6 +163,18 @@ def test_wrong_requests_get_an_error_of_one_line(application, request_, status):
     found, answer = asked(application, **{"path": "/explore"} | request_)
     (error,) = json.loads(answer).values()
     assert (found, "\n" in error, bool(error)) == (status, False, True)
+
+
+@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON;charset=UTF-8"])
+def test_json_may_name_its_encoding(application, kind):
+    assert asked(application, "/explore", "1", **{"content-type": kind})[0] == 200
+
+
+def test_a_reader_who_leaves_while_sending_is_no_bug(application, capsys):
+    left = threading.Event()
+    left.set()
+    assert asked(application, "/explore", "1", left=left) == (server.CLOSED, "")
+    assert capsys.readouterr().err == ""
 
 
 def test_as_much_as_the_page_allows_is_translated(application):

@@ -170,13 +170,18 @@ STRANGE = [
 
 @given(lines=st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]))))
 @example(lines=STRANGE)
+@example(lines=["\ufeffmarked", "\ufeffnot marked"])
 @example(lines=[])
 @example(lines=[""])
-def test_lines_come_back_as_they_were(tmp_path_factory, lines):
+def test_lines_come_back_as_they_were_but_for_a_byte_order_mark(tmp_path_factory, lines):
     path = tmp_path_factory.getbasetemp() / "lines"
     assert write_lines(path, lines) == len(lines)
     assert path.read_bytes() == "".join(f"{line}\n" for line in lines).encode()
-    assert read_lines(path) == list(iterate_lines(path)) == lines
+    assert (
+        read_lines(path)
+        == list(iterate_lines(path))
+        == [*(line.removeprefix("\ufeff") for line in lines[:1]), *lines[1:]]
+    )
 
 
 def test_the_last_line_may_lack_its_line_feed(tmp_path):
@@ -253,7 +258,31 @@ def test_what_is_no_regular_file_is_not_replaced_and_a_link_stays_one(tmp_path):
     assert (link.is_symlink(), read_lines(target)) == (True, ["a"])
 
 
-def test_a_byte_order_mark_is_refused_in_files_that_are_compared(tmp_path):
-    write_lines(tmp_path / "marked", ["\ufeffa"])
-    with pytest.raises(UserError, match="marked: starts with a byte order mark"):
-        read_parallel(tmp_path / "marked")
+def test_a_link_into_the_cache_of_dvc_is_replaced_and_the_cache_stays_as_it_is(tmp_path):
+    cached, link = tmp_path / "cache/files/md5/7e" / ("0" * 29 + "f"), tmp_path / "report.html"
+    write_lines(cached, ["old"])
+    for target in (cached, cached.with_name("1" * 30)):  # the second is no longer there
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
+        write_lines(link, ["new"])
+        assert (link.is_symlink(), read_lines(link), read_lines(cached)) == (False, ["new"], ["old"])
+        assert not cached.with_name("1" * 30).exists()
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_folder_takes_the_place_of_a_link_whose_folder_stays_as_it_is(tmp_path, exists):
+    target, link = tmp_path / "elsewhere/folder", tmp_path / "here/folder"
+    link.parent.mkdir()
+    link.symlink_to(target)
+    if exists:
+        write_lines(target / "old", ["old"])
+    with replacing_folder(link) as temporary:
+        (temporary / "new").touch()
+    assert (link.is_symlink(), names(link), names(link.parent)) == (False, ["new"], ["folder"])
+    assert not exists or read_lines(target / "old") == ["old"]
+
+
+def test_a_byte_order_mark_is_no_part_of_files_that_are_compared(tmp_path):
+    (tmp_path / "marked").write_bytes(b"\xef\xbb\xbf{}\n")
+    assert read_parallel(tmp_path / "marked") == [["{}"]]
+    assert read_json_lines(tmp_path / "marked") == [{}]

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from context_nmt.files import UserError
+from context_nmt.files import UserError, read_yaml
 from context_nmt.pipeline.checks import experiments
-from context_nmt.settings.checking import read_yaml
 from context_nmt.settings.folder import Experiment
+from context_nmt.settings.launch import read_launch
 from context_nmt.settings.model import ModelSettings
 from context_nmt.settings.parameters import read_parameters
 from context_nmt.settings.training import ScheduleSettings
@@ -161,6 +161,24 @@ def test_a_wrong_value_is_named_with_its_key_and_what_is_allowed(tmp_path, key, 
     assert (given, allowed in what, found.endswith(repr(value))) == (key, True, True), found
 
 
+SPLITS = ("train", "validation", "tests", "contrastive")
+
+
+@pytest.mark.parametrize(
+    ("keys", "names", "why"),
+    [
+        (SPLITS, ("vocabulary", "codes"), "choose another"),
+        (("source", "target", *SPLITS), ("../test", "a/b", ".hidden", "-f", "a b", ""), "must be made of letters"),
+    ],
+)
+def test_a_name_that_cannot_be_that_of_files_is_refused(tmp_path, keys, names, why):
+    for key in keys:
+        for name in names:
+            found = message(changed(tmp_path, f"corpus.{key}", [name] if key in ("tests", "contrastive") else name))
+            assert found.startswith(f"corpus.{key}: {name!r}")
+            assert why in found
+
+
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
@@ -199,6 +217,11 @@ def test_a_wrong_value_is_named_with_its_key_and_what_is_allowed(tmp_path, key, 
         ("probing.words", ["first", "first"], ["probing", "words", "once"]),
         ("probing.tasks", "test", ["probing.tasks is 'test'", "test set"]),
         ("focus", "third", ["focus", "'third'", "first, second"]),
+        *(
+            ("variants.first.label", label, ["variants.first", f"label is {label!r}", "one line"])
+            for label in ("two\nlines", "ends in one\n", "a\r", "a\u2028b")
+        ),
+        ("variants.first.label", "second", ["variants: first and second", "the same label, 'second'"]),
         ("variants.a/b", {}, ["variants", "'a/b'", "letters, digits, _ and -"]),
         ("train.bitext", ["first"], ["variants.second", "no list"]),
         ("train.bitext", ["first", "second", "first"], ["variants.first", "2 lists", "exactly one"]),
@@ -268,7 +291,9 @@ def test_what_a_teacher_or_its_student_cannot_be_is_named(tmp_path, changes, wor
             'not YAML (found duplicate key "seeds" with value "[]" (original value: "[]"), line 7)',
         ),
         (SMALLEST + "model:\n  heads: 8\n  width: 8\n  heads: 4\n", 'not YAML (found duplicate key "heads"'),
-        (SMALLEST + "model: {width: 2020-01-01}\n", "Object of type date is not JSON serializable"),
+        (SMALLEST + "model: {width: 2020-01-01}\n", "model.width: is a date, 2020-01-01; if it is text, put it into"),
+        (SMALLEST + "download: [a, 2020-01-01]\n", "download.1: is a date, 2020-01-01"),
+        (SMALLEST + "model: {2020-01-01: 1}\n", "model: is a date, 2020-01-01"),
         (SMALLEST + "model: &loop {width: *loop}\n", "Circular reference detected"),
     ],
 )
@@ -286,6 +311,12 @@ def test_text_that_is_not_utf8_and_a_missing_file_are_named(tmp_path):
 def test_numbers_are_those_of_yaml_1_2(tmp_path):
     path = write(tmp_path, "[1e-9, -2E+3, 0.5e1, 1.e2, 12e03, 1e, e9, 0x1e9]")
     assert read_yaml(path) == [1e-9, -2000.0, 5.0, 100.0, 12000.0, "1e", "e9", 0x1E9]
+
+
+def test_what_stages_are_launched_with_is_read_as_all_other_settings(tmp_path):
+    text = "focus:\tplain\nlaunch:\n  train: {hours: 1e1, partition: no, cores: 010}\n"
+    launch = read_launch(write(tmp_path, text), tmp_path).train
+    assert (launch.hours, launch.partition, launch.cores) == (10.0, "no", 10)
 
 
 def test_a_table_may_be_merged_into_others(tmp_path):

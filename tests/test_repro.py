@@ -16,7 +16,8 @@ from terminal import Terminal
 
 from context_nmt.command_line import GO_ON
 from context_nmt.corpus.workers import usable_cores
-from context_nmt.files import write_json
+from context_nmt.files import UserError, write_json
+from context_nmt.pipeline.checks import check_corpus
 from context_nmt.pipeline.dvc import modify_quickly
 from context_nmt.pipeline.local import Machine
 from context_nmt.progress import INTERVAL, read_line
@@ -465,6 +466,30 @@ def test_an_error_of_dvc_is_shown(chained):
     status, lines = finish(start(chained, "", "--jobs", "2"))
     assert status == 1
     assert any("words" in line for line in lines), lines
+
+
+@pytest.mark.parametrize("link", [False, True], ids=["gone", "a link to nowhere"])
+def test_a_corpus_that_went_away_is_named_before_anything_runs(project, link):
+    for name in ("data/params.yaml", "src/dvc.yaml"):
+        (project / name).parent.mkdir()
+        (project / name).touch()
+    if link:
+        (project / "data/none").symlink_to(project / "unmounted")
+    status, lines = finish(start(project, ENDLESS))
+    assert (status, lines[0].startswith("error: params.yaml: corpus.name: no folder data/none; ")) == (1, True), lines
+    with pytest.raises(UserError) as error:
+        check_corpus(project, project / "params.yaml")
+    assert [line.replace(f"{project}/", "") for line in str(error.value).splitlines()] == [
+        line.removeprefix("error: ") for line in lines
+    ]
+
+
+def test_an_input_that_is_a_link_to_nowhere_is_one_line(chained):
+    (chained / "words").unlink()
+    (chained / "words").symlink_to(chained / "unmounted")
+    status, lines = finish(start(chained, "", "--allow-missing"))
+    assert (status, len(lines)) == (1, 1), lines
+    assert lines[0].startswith(f"error: {chained / 'words'}: no such file or folder")
 
 
 def test_a_lock_is_written_as_dvc_itself_writes_it(tmp_path):

@@ -28,6 +28,7 @@ from context_nmt.measures.rows import BOUND, TESTS, TEXT, Measure, read_rows
 from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
 from context_nmt.report import overview
 from context_nmt.report.cells import DASH
+from context_nmt.report.formats import write_page
 from context_nmt.report.overview import print_results
 from context_nmt.report.pages.analyses import analyses_page as inside_page
 from context_nmt.report.pages.results import BEST, results_page
@@ -357,6 +358,16 @@ def test_tests_against_another_baseline_do_not_count(tmp_path):
     )
     assert gain.p is None
     assert results.p_values("gauss", BLEU) == {"bootstrap": [], "sacrebleu": [], "sign": []}
+
+
+def test_stars_of_a_label_are_no_markdown(tmp_path):
+    gauss = PARAMETERS["variants"]["gauss"] | {"label": "A* | *b* **c**"}
+    experiment = evaluate_all(make_experiment(tmp_path, variants=PARAMETERS["variants"] | {"gauss": gauss}))
+    write_page(tmp_path / "page.md", "page.md.j2", page=results_page(read_results(experiment)))
+    rows = (tmp_path / "page.md").read_text(encoding="utf-8").splitlines()
+    escaped = r"A\* \| \*b\* \*\*c\*\*"
+    assert any(row.startswith(f"| {escaped} | 2,000,000 |") for row in rows)
+    assert any(row.startswith(f"| {escaped} | Transformer |") and "| **" in row for row in rows)  # its own test is bold
 
 
 def test_markdown_shows_what_a_reader_needs(experiment):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from dvc.utils.serialize import dump_yaml
 from test_pipeline import LAST, PARAMETERS, Project, ran, start_project
 
 from context_nmt.files import UserError
@@ -243,25 +244,52 @@ def test_a_stage_is_as_on_the_side_that_changed_it(base, ours, theirs, expected)
     assert merged(base, ours, theirs) == expected
 
 
-def test_git_leaves_a_lock_that_both_sides_changed_to_the_command(tmp_path):
-    """Lines far apart would be merged to a stage with the inputs of both, which nobody has run."""
+@pytest.fixture
+def git(tmp_path):
+    """Calls git in a new repository; gives its status and output."""
 
-    def git(*arguments):
+    def call(*arguments):
         done = subprocess.run(["git", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout
 
-    def commit(first, second):
-        lines = [f"first: {first}", *map(str, range(20)), f"second: {second}", ""]
-        (tmp_path / "dvc.lock").write_text("\n".join(lines))
+    shutil.copy(ROOT / ".gitattributes", tmp_path)
+    call("init", "-q", "-b", "ours")
+    return call
+
+
+def meet(git, write, base, ours, theirs):
+    """Commit three versions of dvc.lock, and merge `theirs` into `ours`."""
+    for branch, version in (("ours", base), ("theirs", theirs), ("ours", ours)):
+        git("checkout", "-q", *(["-b"] if branch == "theirs" else []), branch)
+        write(version)
         git("add", "--all")
         assert git("-c", "user.name=a", "-c", "user.email=a@b.org", "commit", "-qm", "x")[0] == 0
-
-    shutil.copy(ROOT / ".gitattributes", tmp_path)
-    git("init", "-q", "-b", "ours")
-    commit(0, 0)
-    git("checkout", "-qb", "theirs")
-    commit(0, 1)
-    git("checkout", "-q", "ours")
-    commit(1, 0)
     assert git("merge", "-q", "theirs")[0] != 0
+
+
+def test_git_leaves_a_lock_that_both_sides_changed_to_the_command(tmp_path, git):
+    """Lines far apart would be merged to a stage with the inputs of both, which nobody has run."""
+
+    def write(version):
+        first, second = version
+        lines = [f"first: {first}", *map(str, range(20)), f"second: {second}", ""]
+        (tmp_path / "dvc.lock").write_text("\n".join(lines))
+
+    meet(git, write, (0, 0), (1, 0), (0, 1))
     assert "dvc.lock" in git("ls-files", "--unmerged")[1]
+
+
+def test_a_merged_lock_has_the_values_that_dvc_reads(tmp_path, git):
+    def stage(name):
+        values = {"a": 1e-09, "b": "no", "c": "010", "d": 10, "e": None, "f": "1:30", "g": ["1e1", True]}
+        return {"cmd": name, "params": {"params.yaml": values}}
+
+    def write(names):
+        values = {"schema": "2.0", "stages": {name: stage(name) for name in names}}
+        dump_yaml(tmp_path / "dvc.lock", values)
+
+    meet(git, write, ["base"], ["base", "ours"], ["base", "theirs"])
+    resolve(tmp_path)
+    resolved = (tmp_path / "dvc.lock").read_bytes()
+    write(["base", "ours", "theirs"])
+    assert resolved == (tmp_path / "dvc.lock").read_bytes()

@@ -73,7 +73,6 @@ def write(root, name, lines):
         ("train.de", "Ja\nschön\n".encode("latin-1"), "line 2 is not UTF-8 (invalid start byte at byte 3)"),
         ("train.de", "Ja\n".encode("utf-16"), "line 1 is not UTF-8 (invalid start byte at byte 0)"),
         ("train.en", b"\r\n".join([*ENGLISH, b""]), r"sed -i 's/\r$//' data/toy/train.en"),
-        ("valid.en", b"\xef\xbb\xbf" + b"a\n" * 3, r"sed -i '1s/^\xEF\xBB\xBF//' data/toy/valid.en"),
     ],
 )
 def test_wrong_files_are_named_and_leave_nothing(stage, tmp_path, name, content, message):
@@ -87,6 +86,16 @@ def test_wrong_files_are_named_and_leave_nothing(stage, tmp_path, name, content,
     assert f"data/toy/{name}" in error
     assert message in error
     assert not (tmp_path / "runs").exists() or list((tmp_path / "runs").iterdir()) == []
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(stage, tmp_path):
+    made = []
+    for mark in (b"", b"\xef\xbb\xbf"):
+        for path in (tmp_path / "data/toy").iterdir():
+            path.write_bytes(mark + path.read_bytes())
+        assert [stage("tokenize"), stage("bpe")] == [(0, "")] * 2
+        made.append({path: path.read_bytes() for path in sorted((tmp_path / "runs").rglob("*")) if path.is_file()})
+    assert made[0] == made[1]
 
 
 def test_a_folder_in_place_of_a_file(stage, tmp_path):

@@ -235,7 +235,30 @@ def test_text_goes_through_the_whole_chain(run_folder: Path) -> None:
     assert {word for line in lines for word in re.findall(r"\w+", line)} <= {*map("unit{}".format, range(17)), "unk"}
     assert translated(run_folder, b"word5 word9 word4\n").decode() == lines[0] + "\n"
     assert translated(run_folder, b"word7 word16 word11\n").decode() != lines[0] + "\n"
+    assert translated(run_folder, b"\xef\xbb\xbfword5 word9 word4\n").decode() == lines[0] + "\n"
     assert translated(run_folder, b"") == b""
+
+
+@pytest.mark.parametrize("line", ["\u200b", "\u200b \ufeff\u2060\u200e", "\u00ad\x07"])
+def test_a_line_that_nobody_can_see_gets_no_sentence(run_folder: Path, line: str) -> None:
+    assert translated(run_folder, f"{line}\n".encode()) == b"\n"
+    assert translated(run_folder, f"{line}word5\n".encode()) != b"\n"
+
+
+def test_a_line_that_is_too_long_is_left_empty_and_the_others_are_translated(
+    run_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = small_plan(tying="none", positions="learned", maximum_positions=5)
+    model = build(plan, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
+    save(run_folder / RUN_WEIGHTS, weights_of(model), model_metadata(plan, VOCABULARY, VOCABULARY))
+    first, too_long, last = b"word5 word9\n", b"word4 word6 word7 word8 word9\n", b"word4 word6 word7 word8\n"
+    expected = translated(run_folder, first + b"\n" + last)
+    output = io.BytesIO()
+    with pytest.raises(UserError, match=r"^1 of 3 lines "):
+        translate_text(run_folder, io.BytesIO(first + too_long + last), output, beam=None, device="cpu")
+    assert [bool(line) for line in expected.splitlines()] == [True, False, True]
+    assert output.getvalue() == expected
+    assert "line 2 has 5 units; " in capsys.readouterr().err
 
 
 def test_a_beam_given_by_hand_is_used(run_folder: Path) -> None:

@@ -1,5 +1,6 @@
 """Atomic writing of files and folders, reading of lines that end at "\\n" only, and content hashes."""
 
+import codecs
 import errno
 import glob
 import hashlib
@@ -18,15 +19,18 @@ class UserError(Exception):
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+CACHED = re.compile(r".*/[0-9a-f]{2}/[0-9a-f]{30}")  # a file in DVC's cache, which is named by its content
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path that becomes `path` if the block succeeds and is removed if it fails.
 
-    Remove leftovers of killed processes. Raise UserError if the disk is full.
+    A link to a file is followed, but one into DVC's cache is replaced: the cache must keep what it has. Remove
+    leftovers of killed processes. Raise UserError if the disk is full.
     """
-    path = path.resolve() if path.is_symlink() else path
+    if path.is_symlink() and not CACHED.fullmatch(str(path.resolve())):
+        path = path.resolve()
     if path.exists() and not path.is_file():
         raise UserError(
             f"{path}: is {'a folder' if path.is_dir() else 'not a regular file'}; choose the name of a file"
@@ -41,6 +45,13 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.replace(path)
 
 
+def refuse_inputs(output: Path, inputs: Iterable[Path | None]) -> None:
+    """Raise UserError for an output that is one of the files to read, also by a link or another path."""
+    for path in inputs:
+        if path is not None and path.exists() and output.exists() and path.samefile(output):
+            raise UserError(f"--output is {output}, which is read, too; choose another file")
+
+
 @contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary folder that replaces `path` if the block succeeds and is removed if it fails.
@@ -52,7 +63,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         yield temporary
         earlier = temporary.with_suffix(".earlier")
         try:
-            if path.exists():
+            if os.path.lexists(path):
                 path.replace(earlier)  # atomic; removal in place would leave a partial folder for a while
             temporary.replace(path)
         finally:
@@ -95,7 +106,7 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
@@ -112,19 +123,20 @@ def _is_another_process(number: int) -> bool:
 
 
 def decoded_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
-    """Yield lines of UTF-8 without "\\n"; raise UserError with `name` and the number of a line that is not UTF-8."""
+    """Yield lines of UTF-8 without "\\n" and without a byte order mark, which is no part of the text.
+
+    Raise UserError with `name` and the number of a line that is not UTF-8.
+    """
     for number, line in enumerate(lines, start=1):
+        content = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
         try:
-            yield line.removesuffix(b"\n").decode("utf-8")
+            yield content.removesuffix(b"\n").decode("utf-8")
         except UnicodeDecodeError as error:
             raise UserError(f"{name}: line {number} is not UTF-8 ({error.reason} at byte {error.start})") from None
 
 
 def iterate_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a UTF-8 file, split at "\\n" only and without it.
-
-    Raise UserError for a missing file and, with the line's number, for bytes that are not UTF-8.
-    """
+    """Yield the `decoded_lines` of a UTF-8 file, split at "\\n" only; raise UserError for a missing file, too."""
     if not path.is_file():
         raise UserError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
     with path.open("rb") as file:
@@ -158,6 +170,27 @@ def read_json(path: Path) -> Any:
         raise UserError(f"{path}: no such file") from None
     except ValueError as error:
         raise UserError(f"{path}: not JSON ({error})") from None
+
+
+def read_yaml(path: Path, reader: Any = None) -> Any:
+    """Read one YAML file as DVC does, or with another `ruamel.yaml.YAML`.
+
+    Raise UserError for a missing or malformed file and for a duplicate key.
+    """
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        return (reader or YAML(typ="safe")).load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise UserError(f"{path}: is a folder, not a file") from None
+    except MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise UserError(f"{path}: not YAML ({error.problem}{line})") from None
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -214,8 +247,6 @@ def read_parallel(*paths: Path) -> list[list[str]]:
     for path, lines in zip(paths, texts, strict=True):
         if not lines:
             raise UserError(f"{path}: the file is empty")
-        if lines[0].startswith("\ufeff"):
-            raise UserError(f"{path}: starts with a byte order mark (U+FEFF), which would be part of the first word")
         if len(lines) != len(texts[0]):
             raise UserError(f"{path} has {len(lines)} lines, {paths[0]} has {len(texts[0])}; they must be equal")
     return texts

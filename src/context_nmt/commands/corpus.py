@@ -40,6 +40,7 @@ def describe(
     from context_nmt.report.corpus.description import describe_corpus
     from context_nmt.report.corpus.tables import print_description
 
+    _check_ending(json)
     description = describe_corpus(corpus)
     if json is not None:
         write_json(json, description)
@@ -122,6 +123,14 @@ def download(
     say(f"written: {folder}")
 
 
+def _check_ending(json: Path | None) -> None:
+    """Raise UserError for an option --json that could be the name of a text."""
+    from context_nmt.files import UserError
+
+    if json is not None and json.suffix != ".json":
+        raise UserError(f"--json is {json}; its name must end in .json")
+
+
 def _catalogue() -> Path:
     from context_nmt.files import UserError
 
@@ -163,6 +172,7 @@ def status(
     from context_nmt.files import write_json
     from context_nmt.report.corpus.status import find_corpora, print_status
 
+    _check_ending(json)
     found = find_corpora(_catalogue(), name, mirror=os.environ.get("DATA_MIRROR") or None)
     if json is not None:
         write_json(json, found)

@@ -30,12 +30,16 @@ def translate(
 
     Writes
 
-        standard output         translations; an empty line stays empty
+        standard output         translations; an empty line stays empty, and one that is too long
+                                for the model becomes empty, which is an error at the end
 
     For example
 
         context-nmt translate runs/models/transformer-1 < text.en > text.de
     """
     from context_nmt.decoding.decoding_run import translate_text
+    from context_nmt.files import UserError
 
+    if sys.stdin is None:
+        raise UserError("standard input is closed; give the text by < FILE")
     translate_text(folder, sys.stdin.buffer, sys.stdout.buffer, beam=beam, device=device)

@@ -7,9 +7,9 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from context_nmt.corpus.documents import documents_file
-from context_nmt.files import UserError
+from context_nmt.files import UserError, read_yaml
 from context_nmt.settings import Checked, PositiveInteger, require
-from context_nmt.settings.checking import check, read_yaml, some_names
+from context_nmt.settings.checking import check, some_names
 from context_nmt.settings.miniature import MiniatureSettings
 
 SACREBLEU = "sacrebleu://"  # prefix of the addresses of files that the sacrebleu package downloads

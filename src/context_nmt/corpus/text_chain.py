@@ -11,12 +11,15 @@ This module imports the text tools only in `TextChain`, so that training, which 
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from unicodedata import category
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.hypotheses import write_hypotheses
 from context_nmt.corpus.workers import map_lines
 from context_nmt.files import UserError, iterate_lines, read_json, write_json
 from context_nmt.settings.text import SideSettings
+
+INVISIBLE = ("Cc", "Cf", "Zl", "Zp", "Zs")  # Unicode's categories of control and format characters and spaces
 
 
 def copy_text_files(tokenized: Path, subwords: Path, binarized: Path, destination: Path) -> None:
@@ -36,6 +39,11 @@ def copy_text_files(tokenized: Path, subwords: Path, binarized: Path, destinatio
         shutil.copyfile(path, destination / path.name)
     halves = [read_json(folder / "corpus.json") for folder in (corpus.training_folder, binarized / "tests")]
     write_json(destination / "corpus.json", halves[0] | halves[1])
+
+
+def without_invisible(lines: Iterable[str]) -> Iterator[str]:
+    """Empty the lines without a visible character, such as U+200B alone, which a model would take for a word."""
+    return (line if any(category(character) not in INVISIBLE for character in line) else "" for line in lines)
 
 
 class TextChain:

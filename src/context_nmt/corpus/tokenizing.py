@@ -28,8 +28,8 @@ def tokenize_corpus(
 
     If `untokenized`, only the files that scores read have tokens; limits of lengths still count tokens.
 
-    Raise UserError for a missing or empty file, a byte order mark, CRLF, sides of unequal length, documents that do
-    not fit them, an invalid contrastive set, and cleaning that leaves no pairs.
+    Raise UserError for a missing or empty file, CRLF, sides of unequal length, documents that do not fit them, an
+    invalid contrastive set, and cleaning that leaves no pairs.
     """
     sides = MosesSide(corpus.source, text.source), MosesSide(corpus.target, text.target)
     evaluated = tuple(dict.fromkeys((corpus.validation, *corpus.tests)))
@@ -78,17 +78,11 @@ def _count_parallel(paths: list[Path]) -> int:
 
 
 def _count_lines(path: Path) -> int:
-    count = carriage_returns = 0
-    for count, line in enumerate(iterate_lines(path), start=1):
-        if count == 1 and line.startswith("\ufeff"):
-            raise UserError(
-                f"{path}: starts with a byte order mark (U+FEFF), which would be part of the first word; "
-                f"remove it, for example with: sed -i '1s/^\\xEF\\xBB\\xBF//' {path}"
-            )
-        carriage_returns += line.endswith("\r")
+    carriage_returns = Counter(line.endswith("\r") for line in iterate_lines(path))
+    count = carriage_returns.total()
     if count == 0:
         raise UserError(f"{path}: the file is empty")
-    if carriage_returns >= max(1, count - 1):  # the last line may have no line break
+    if carriage_returns[True] >= max(1, count - 1):  # the last line may have no line break
         raise UserError(
             f"{path}: the lines end in a carriage return (CRLF, as Windows writes); "
             f"remove it, for example with: sed -i 's/\\r$//' {path}"

@@ -97,7 +97,8 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
     """Translate UTF-8 text with the run in `folder`, from raw text to raw text, line by line.
 
     A line without words gives an empty line; only in test sets does the model translate empty sentences. For a model
-    that looks at previous sentences, empty lines separate documents.
+    that looks at previous sentences, empty lines separate documents. A line with more units than the model has
+    positions gives an empty line, too, and an error when all others are translated.
     Raise UserError for a folder without a run, a beam that is not positive and input that is not UTF-8.
     """
     weights_of_run(folder)  # first: without them, the other files are missing, too
@@ -106,22 +107,28 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
         if beam < 1:
             raise UserError(f"--beam is {beam}; it must be at least 1")
         settings = dataclasses.replace(settings, beam=beam, length_beam=beam)
-    from context_nmt.corpus.text_chain import TextChain  # decoding runs without the text tools
+    from context_nmt.corpus.text_chain import TextChain, without_invisible  # decoding runs without the text tools
 
     torch_device = device_named(device)
     chain = TextChain(folder / "text")
     model = load_run(folder, torch_device, chain.corpus)
-    lines = list(decoded_lines(source, "standard input"))
+    lines = list(without_invisible(decoded_lines(source, "standard input")))
     subwords = chain.source_subwords(tracked(lines, f"{folder.name}, source text", len(lines), "lines"))
     sentences = [np.array(chain.corpus.source_vocabulary.ids(line), dtype=np.int64) for line in subwords]
+    documents, positions, too_long = paragraphs(sentences), model.source_embedding.positions, 0
     for number, sentence in enumerate(sentences, start=1):
-        if len(sentence) > LONG:
-            print(f"note: line {number} has {len(sentence)} units, which takes much time and memory", file=sys.stderr)
+        units_of_line = f"note: line {number} has {len(sentence)} units"
+        if positions is not None and len(sentence) >= positions.num_embeddings:
+            most = positions.num_embeddings - 1
+            print(f"{units_of_line}; it is left empty, since this model reads at most {most}", file=sys.stderr)
+            sentences[number - 1], too_long = sentence[:0], too_long + 1
+        elif len(sentence) > LONG:
+            print(f"{units_of_line}, which takes much time and memory", file=sys.stderr)
     results = translate_ids(
         model,
         sentences,
         settings,
-        documents=paragraphs(sentences),
+        documents=documents,
         device=torch_device,
         progress=folder.name,
         workers=usable(torch_device),
@@ -134,6 +141,10 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
     for line in chain.target_text(chain.target_tokens(tracked_units)):
         target.write(line.encode("utf-8") + b"\n")
     target.flush()
+    if too_long:
+        raise UserError(
+            f"{too_long} of {len(lines)} lines are too long for this model; split them (see the notes above)"
+        )
 
 
 def paragraphs(sentences: list[NDArray[np.int64]]) -> list[range]:

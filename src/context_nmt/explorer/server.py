@@ -16,15 +16,15 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from context_nmt.corpus.text_chain import TextChain
+from context_nmt.corpus.text_chain import TextChain, without_invisible
 from context_nmt.explorer.data import to_json
 from context_nmt.explorer.explore import Passage, System, explore, load_systems
 from context_nmt.explorer.page import page_text
-from context_nmt.files import UserError
+from context_nmt.files import UserError, decoded_lines
 from context_nmt.models.checkpoints import weights_of_run
 from context_nmt.progress import say
 from context_nmt.settings.folder import Experiment
@@ -86,7 +86,10 @@ def application(systems: Sequence[System], chain: TextChain) -> Starlette:
         return HTMLResponse(page, headers=HEADERS)
 
     async def explore_text(request: Request) -> Response:
-        typed = await _typed(request)
+        try:
+            typed = await _typed(request)
+        except ClientDisconnect:  # the reader left before the end of the text
+            return Response(status_code=CLOSED)
         async with turn:
             if await request.is_disconnected():  # the reader left while others' texts were translated
                 return Response(status_code=CLOSED)
@@ -108,7 +111,8 @@ def application(systems: Sequence[System], chain: TextChain) -> Starlette:
 
 async def _typed(request: Request) -> str:
     """Return the text that the page sends as {"text": …}."""
-    if request.headers.get("content-type") != "application/json":  # what a form of another site cannot send
+    kind = request.headers.get("content-type", "").partition(";")[0]  # charset=utf-8 may follow
+    if kind.strip().lower() != "application/json":  # what a form of another site cannot send
         raise HTTPException(415, "the text must be sent as application/json")
     body = bytearray()
     async for chunk in request.stream():
@@ -140,16 +144,17 @@ def _failure(_: Request, error: Exception) -> Response:
 def read_text(typed: str, chain: TextChain) -> Passage:
     """Turn lines into sentences of units; empty lines separate documents.
 
-    Raise UserError for a text without words and for one that is too long.
+    Raise UserError for a text without words, one that is too long, and halves of characters, which JSON can have.
     """
-    lines = [line.strip() for line in typed.split("\n")]
+    encoded = typed.encode("utf-8", "surrogatepass").split(b"\n")
+    lines = [line.strip() for line in decoded_lines(encoded, "the text")]
     numbers = [number for number, line in enumerate(lines) if line]
     if len(numbers) > LIMITS["sentences"]:
         raise UserError(f"the text has {len(numbers)} sentences; {_too_much()}")
     for number in numbers:
         if len(lines[number]) > LIMITS["characters"]:
             raise UserError(f"line {number + 1} has {len(lines[number])} characters; {_too_much()}")
-    units = chain.source_subwords(lines)
+    units = chain.source_subwords(without_invisible(lines))
     sentences = [np.array(chain.corpus.source_vocabulary.ids(line), dtype=np.int64) for line in units]
     kept = [number for number, sentence in enumerate(sentences) if len(sentence)]
     if not kept:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sacremoses.corpus import NonbreakingPrefixes
 
-from context_nmt.files import UserError, read_parallel, write_json
+from context_nmt.files import UserError, read_parallel, refuse_inputs, write_json
 from context_nmt.measures.bleu import Score, Texts, score_raw_and_tokenized, score_tokenized
 from context_nmt.measures.discourse.word_accuracy import (
     PRONOUNS,
@@ -44,7 +44,7 @@ def score_files(
     those of the lists or, by default, the usual ones. The source is only checked: it must have as many lines as the
     other files, and the tokens that the alignments name.
     Raise UserError for missing or empty files, unequal line counts, a hypothesis without any text, an invalid
-    language code, and alignments that are wrong, incomplete or of raw text.
+    language code, alignments that are wrong, incomplete or of raw text, and an output that is one of the inputs.
     """
     lists = {"apt_pronouns": pronouns, "apt_nouns": nouns}
     alignments = [path for path in (reference_alignment, hypothesis_alignment) if path]
@@ -56,6 +56,7 @@ def score_files(
         )
     if re.fullmatch(r"[a-z]{2,3}(-\w+)?", language) is None:
         raise UserError(f"--language is {language!r}; it must be a language's code, like de")
+    refuse_inputs(output, [hypothesis, *references, source, *alignments, pronouns, nouns])
     system, *targets = read_parallel(hypothesis, *references, *([source] if source else []))
     sources = targets.pop() if source else None
     if not any(line.strip() for line in system):

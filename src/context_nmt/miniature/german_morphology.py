@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from context_nmt.settings.checking import read_yaml
+from context_nmt.files import read_yaml
 
 CASES = ("nominative", "accusative", "dative", "genitive")
 COLUMNS = ("masculine", "feminine", "neuter", "plural")

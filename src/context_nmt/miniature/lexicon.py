@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from context_nmt.files import UserError
+from context_nmt.files import UserError, read_yaml
 from context_nmt.miniature.meaning import Wording
 from context_nmt.miniature.words import LANGUAGES, Adjective, Kinds, Names, Noun, Preposition, Verb, Word
 from context_nmt.settings import Checked, require
-from context_nmt.settings.checking import check, read_yaml
+from context_nmt.settings.checking import check
 
 PATH = Path(__file__).with_name("lexicon.yaml")
 UNIQUE = ("verbs", "adjectives", "adverbs", "subordinators", "conjunctions", "numerals", "prepositions")

@@ -112,8 +112,11 @@ def weights_of_run(folder: Path) -> Path:
         runs = sorted(weights.parent.name for weights in folder.parent.glob(f"*/{RUN_WEIGHTS}"))
         variants = (folder.name, folder.name.rpartition("-")[0])  # the seed may be what is missing
         named = ", ".join([run for run in runs if run.rpartition("-")[0] in variants] or runs)
+        inside = sorted(weights.parent.name for weights in folder.glob(f"*/{RUN_WEIGHTS}"))
         hint = "there is no other; run `make repro`, then this in the folder of the experiment"
-        if runs:
+        if inside:
+            hint = f"name one of those in it: {', '.join(inside)}"
+        elif runs:
             hint = f"runs are named VARIANT-SEED, such as {named}"
         raise UserError(f"{folder}: no trained run ({RUN_WEIGHTS}); {hint}")
     return path

@@ -25,7 +25,8 @@ def device_named(name: str) -> torch.device:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, ImportError) as error:  # the last two if torch was built without it
-        raise UserError(f"--device {name}: not available here ({str(error).splitlines()[0]})") from None
+        reason = str(error).splitlines()[0].partition(". ")[0]  # of some devices, PyTorch says a page
+        raise UserError(f"--device {name}: not available here ({reason})") from None
     if device.type == "cuda":
         torch.cuda.set_device(device)
         torch.backends.cuda.matmul.allow_tf32 = False  # NVIDIA's containers allow it; fp32 means fp32

@@ -1,18 +1,21 @@
 """Check experiments before they run: copies of dvc.yaml, settings, models and the availability of their text."""
 
+import configparser
 from collections.abc import Iterator
+from configparser import ConfigParser
 from pathlib import Path
 
-import yaml
+from ruamel.yaml import YAML
+from ruamel.yaml.events import AliasEvent
 
 from context_nmt.code_closure import OLD, old_code_files
 from context_nmt.corpus.catalogue import CorpusEntry, read_catalogue, read_entry
 from context_nmt.corpus.documents import documents_file
-from context_nmt.files import UserError
+from context_nmt.files import UserError, read_yaml
 from context_nmt.miniature.contrasts import CONTRASTIVE_SETS
 from context_nmt.pipeline.new_experiment import own_repository
 from context_nmt.progress import tracked
-from context_nmt.settings.checking import read_yaml, some_names
+from context_nmt.settings.checking import some_names
 from context_nmt.settings.miniature import MiniatureSettings
 from context_nmt.settings.parameters import ExperimentSettings, read_parameters
 
@@ -49,8 +52,14 @@ def check_before_run(root: Path, folder: Path) -> None:
     The plan stage checks the models.
     """
     folder = root if folder.resolve() == root.resolve() else folder
-    problems = list(_folder_problems(root, folder)) or list(_corpus_problems(root, folder / "params.yaml"))
-    if problems:
+    if problems := list(_folder_problems(root, folder)):
+        raise UserError("\n".join(problems))
+    check_corpus(root, folder / "params.yaml")
+
+
+def check_corpus(root: Path, parameters: Path) -> None:
+    """Raise UserError, with a line per problem, for a corpus that is neither there nor under download."""
+    if problems := list(_corpus_problems(root, parameters)):
         raise UserError("\n".join(problems))
 
 
@@ -58,9 +67,7 @@ def _folder_problems(root: Path, folder: Path) -> Iterator[str]:
     if folder != root:
         yield from _copy_problems(root / "dvc.yaml", folder / "dvc.yaml")
         for name, content in own_repository(root).items():
-            path = folder / name
-            if not path.is_file() or path.read_text(encoding="utf-8") != content:
-                yield f"{path}: differs from that of a new experiment, see context_nmt/pipeline/new_experiment.py"
+            yield from _lacking(folder / name, content)
     path, expected = folder / "params.yaml", "." if folder == root else "../.."
     try:
         settings = read_parameters(path)
@@ -122,14 +129,35 @@ def _copy_problems(original: Path, copy: Path) -> Iterator[str]:
         yield f"{copy}: differs from {original}; copy it again: {command}"
 
 
+def _lacking(path: Path, content: str) -> Iterator[str]:
+    """Yield a problem for each line or setting of a new experiment that a file lacks; it may have others, too."""
+    new = "a new experiment has, see context_nmt/pipeline/new_experiment.py"
+    given = path.read_text(encoding="utf-8") if path.is_file() else ""
+    if path.name != "config":
+        for line in sorted(set(content.splitlines()) - set(given.splitlines())):
+            yield f"{path}: lacks the line {line}, which {new}"
+        return
+    config, expected = ConfigParser(interpolation=None), ConfigParser(interpolation=None)
+    expected.read_string(content)
+    try:
+        config.read_string(given)
+    except configparser.Error as error:
+        yield f"{path}: not a configuration of DVC ({' '.join(str(error).split())})"
+        return
+    for section in expected.sections():
+        for key, value in expected[section].items():
+            if (found := config.get(section, key, fallback=None)) != value:
+                yield f"{path}: {section}.{key} is {found!r}; it must be {value!r}, which {new}"
+
+
 def _alias_problems(parameters: Path) -> Iterator[str]:
     """Yield a problem for each YAML alias.
 
     `dvc exp run -S` writes into the shared value: another variant changes with it, or the change is lost.
     """
-    for event in yaml.parse(parameters.read_text(encoding="utf-8"), yaml.SafeLoader):
-        if isinstance(event, yaml.AliasEvent):
-            line = event.start_mark.line + 1 if event.start_mark else 0
+    for event in YAML(typ="safe").parse(parameters.read_text(encoding="utf-8")):
+        if isinstance(event, AliasEvent):
+            line = event.start_mark.line + 1
             yield (
                 f"{parameters}: line {line}: *{event.anchor} is an alias, which `dvc exp run -S` breaks; write it out"
             )
@@ -180,7 +208,8 @@ def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
     files = _corpus_files(data / corpus.name, entry)
     if files is not None:
         yield from _text_problems(settings, files, parameters)
-    present_sets = {name.split(".")[0] for name in files or () if name.endswith(f".{corpus.direction}.jsonl")}
+    ending = f".{corpus.direction}.jsonl"
+    present_sets = {name.removesuffix(ending) for name in files or () if name.endswith(ending)}
     if files is not None and not entry and (missing := sorted(set(corpus.contrastive) - present_sets)):
         yield (
             f"{parameters}: corpus.contrastive: {missing}: no file {data / corpus.name}/SET.{corpus.direction}.jsonl;"

@@ -62,6 +62,7 @@ def run(arguments: list[str], *, as_child: bool = False) -> int:
         # other process has. The order of the jobs keeps them apart; see also `job.py`.
         rwlock.psutil = SimpleNamespace(pid_exists=lambda _: False)
     if as_child:
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, lambda *_: None)  # not SIG_IGN, which stages would inherit
     dvcfile.modify_yaml = modify_quickly

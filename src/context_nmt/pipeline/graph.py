@@ -43,6 +43,8 @@ def read_stages(folder: Path) -> dict[str, Stage]:
                 )
     except DvcException as error:
         raise UserError(f"{folder}: DVC: {error}") from None
+    except FileNotFoundError as error:  # a link that leads nowhere
+        raise UserError(f"{error.filename}: no such file or folder; is its disk mounted?") from None
     order = TopologicalSorter({name: stages[name].upstream for name in sorted(stages)}).static_order()
     return {name: stages[name] for name in order}
 

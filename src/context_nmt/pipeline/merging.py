@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
+from dvc.utils.serialize import loads_yaml
 
 from context_nmt.files import UserError
 from context_nmt.pipeline.dvc import modify_quickly
@@ -88,7 +88,7 @@ def _inputs(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stages(folder: Path, blob: str) -> Entries:
-    lock = yaml.load(_git(folder, "cat-file", "blob", blob), Loader=yaml.CSafeLoader) or {}
+    lock = loads_yaml(_git(folder, "cat-file", "blob", blob)) or {}
     return dict(lock.get("stages", {}))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedSeq
 
-from context_nmt.files import UserError, replacing_folder
+from context_nmt.files import UserError, read_yaml, replacing_folder
 from context_nmt.settings.parameters import read_parameters
 
 DEFAULT = "."  # the name of the experiment in the root
@@ -122,11 +122,11 @@ def _parameters(project: Path, name: str, recipe: StartingPoint, root: str) -> t
     Keep comments and layout. Call the splits of another corpus train, valid and test. A corpus that
     data/params.yaml does not have is the user's own, in data/CORPUS.
     """
-    yaml, like, corpus = _yaml(), recipe.like, recipe.corpus
-    catalogue = yaml.load(project / "data" / "params.yaml")
+    like, corpus = recipe.like, recipe.corpus
+    catalogue = read_yaml(project / "data" / "params.yaml")
     generated = list(catalogue["generated"])
     if like is None:
-        default_corpus = yaml.load(project / "params.yaml")["corpus"]["name"]
+        default_corpus = read_yaml(project / "params.yaml")["corpus"]["name"]
         like = DEFAULT if corpus in (None, default_corpus, *generated) else REAL_TEXT
     experiments = {path.parent.name: path for path in sorted((project / "experiments").glob("*/params.yaml"))}
     experiments[DEFAULT] = project / "params.yaml"
@@ -134,7 +134,7 @@ def _parameters(project: Path, name: str, recipe: StartingPoint, root: str) -> t
         raise UserError(
             f"LIKE is {like!r}; the experiments are {', '.join(experiments)} ('{DEFAULT}' is the default one)"
         )
-    parameters = yaml.load(experiments[like])
+    parameters = read_yaml(experiments[like], _yaml())
     parameters["root"] = root
     parameters.yaml_set_start_comment(
         f"{name}, started from {'the default experiment' if like == DEFAULT else like}.\n"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from context_nmt.code_closure import old_code_files
 from context_nmt.files import UserError, locked
+from context_nmt.pipeline.checks import check_corpus
 from context_nmt.pipeline.children import Children
 from context_nmt.pipeline.graph import read_stages, stages_of
 from context_nmt.pipeline.local import Machine, run_here
@@ -53,6 +54,8 @@ def reproduce(
         cluster.require_idle()
         root = folder / settings.root
         if (root / "src/dvc.yaml").is_file():
+            if not allow_missing:  # what there is may be up to date without it
+                check_corpus(root, experiment.parameters)
             if _code_has_changed(root):  # DVC refuses the stage while one of the default experiment runs
                 children.run("code", root / "src", "repro")
             children.run("plan", folder, "repro", "plan")

@@ -103,8 +103,14 @@ def escape_latex(text: object) -> str:
 
 
 def _row(cells: list[str]) -> str:
-    """Return a line of a Markdown table."""
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    """Return a line of a Markdown table; of stars, only those of a cell that is bold as a whole have a meaning."""
+    return f"| {' | '.join(map(_escaped, cells))} |"
+
+
+def _escaped(cell: str) -> str:
+    bold = re.fullmatch(r"\*\*(.+)\*\*", cell)
+    text = re.sub(r"[|*]", r"\\\g<0>", re.sub(r"[\r\n]+", " ", bold[1] if bold else cell))
+    return f"**{text}**" if bold else text
 
 
 def _code(text: str) -> Markup:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from context_nmt.files import UserError, read_parallel, write_json
+from context_nmt.files import UserError, read_parallel, refuse_inputs, write_json
 from context_nmt.results.significance import compare
 from context_nmt.settings.checking import check
 from context_nmt.settings.evaluation import SignificanceSettings
@@ -13,7 +13,11 @@ from context_nmt.settings.evaluation import SignificanceSettings
 def compare_files(
     system: Path, baseline: Path, references: Sequence[Path], settings: SignificanceSettings, output: Path
 ) -> dict[str, Any]:
-    """Write the `significance.compare` of two files; raise UserError for unusable files or unequal lengths."""
+    """Write the `significance.compare` of two files.
+
+    Raise UserError for unusable files, unequal lengths, and an output that is one of the inputs.
+    """
+    refuse_inputs(output, [system, baseline, *references])
     system_lines, baseline_lines, *reference_lines = read_parallel(system, baseline, *references)
     comparison = compare(system_lines, baseline_lines, reference_lines, settings, text="as-given")
     write_json(output, comparison)

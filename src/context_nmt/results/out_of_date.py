@@ -5,9 +5,8 @@ from hashlib import md5
 from pathlib import Path
 from typing import Any
 
-from context_nmt.files import UserError, json_text
+from context_nmt.files import UserError, json_text, read_yaml
 from context_nmt.measures.pairs import pairs_of
-from context_nmt.settings.checking import read_yaml
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.parameters import ExperimentSettings, check_parameters
 from context_nmt.settings.run_layout import run_name

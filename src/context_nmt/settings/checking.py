@@ -10,28 +10,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pydantic
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from context_nmt.files import UserError, read_json
 
 Settings = TypeVar("Settings")
 FEW, NEAREST = 8, 3  # names that a message lists: all of a few, of more the nearest
-
-
-def read_yaml(path: Path) -> Any:
-    """Read one YAML file as DVC does; raise UserError for a missing or malformed one and for a duplicate key."""
-    try:
-        return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise UserError(f"{path}: is a folder, not a file") from None
-    except MarkedYAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise UserError(f"{path}: not YAML ({error.problem}{line})") from None
-    except (YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
 
 
 def read_plan(kind: type[Settings], path: Path) -> Settings:
@@ -51,8 +34,21 @@ def check(kind: type[Settings], values: Any, *, where: str, key: str = "") -> Se
         error = min(failure.errors(), key=lambda error: error["type"] != "unexpected_keyword_argument")
         path = ".".join([*filter(None, [key]), *(str(name) for name in error["loc"] if name != "[key]")])
         raise UserError(": ".join(filter(None, [where, path, _explain(error, kind)]))) from None
-    except (TypeError, ValueError) as error:  # YAML has dates, sets and circular aliases, JSON does not
+    except ValueError as error:  # YAML has circular aliases
         raise UserError(": ".join(filter(None, [where, key, str(error)]))) from None
+    except TypeError:  # and dates, sets and binary data, which JSON has not
+        raise UserError(f"{where}: {_not_json(values, [key] if key else [])}") from None
+
+
+def _not_json(value: Any, path: list[str]) -> str | None:
+    """Return what is wrong with the first value that JSON does not have, and its key."""
+    if isinstance(value, dict | list):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+        found = (_not_json(name, path) or _not_json(one, [*path, str(name)]) for name, one in inner)
+        return next(filter(None, found), None)
+    if isinstance(value, str | int | float | None):
+        return None
+    return f"{'.'.join(path) or 'a key'}: is a {type(value).__name__}, {value}; if it is text, put it into quotes"
 
 
 @functools.cache  # building one takes a millisecond, and a contrastive set has many lines

@@ -5,9 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from context_nmt.files import UserError
+from context_nmt.files import UserError, read_yaml
 from context_nmt.settings import Checked, NonNegativeInteger, PositiveInteger, PositiveNumber, require
 
 CLUSTER = "launch.yaml"  # in the project's folder, not in git: its `launch` is for the machines of this copy
@@ -92,7 +90,7 @@ def launch_values(parameters: Path, project: Path) -> dict[str, Any]:
 
 def read_launch(parameters: Path, project: Path) -> LaunchSettings:
     """Read and check `launch` in params.yaml, and launch.yaml; raise UserError for wrong keys of either."""
-    from context_nmt.settings.checking import check, read_yaml
+    from context_nmt.settings.checking import check
 
     cluster = project / CLUSTER
     if cluster.is_file():
@@ -104,10 +102,5 @@ def read_launch(parameters: Path, project: Path) -> LaunchSettings:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError:
-        return {}  # a stage reports a missing params.yaml itself
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
+    values = read_yaml(path) if path.is_file() else {}  # a stage reports a missing params.yaml itself
     return values if isinstance(values, dict) else {}

@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from context_nmt.files import UserError
+from context_nmt.files import UserError, read_yaml
 from context_nmt.settings import Checked, Seed, require, require_distinct
-from context_nmt.settings.checking import check, read_yaml, some_names
+from context_nmt.settings.checking import check, some_names
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.evaluation import ProbingSettings, SignificanceSettings
 from context_nmt.settings.launch import LaunchSettings, with_commands
@@ -15,6 +15,8 @@ from context_nmt.settings.model import ModelSettings, output_slots
 from context_nmt.settings.text import CorpusSettings, TextSettings, UnitSettings
 from context_nmt.settings.training import AveragingSettings, TrainingSettings
 from context_nmt.settings.variants import Recipe, VariantSettings
+
+OF_UNITS = ("codes", "vocabulary")  # files in runs/subwords, which has the splits, too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +97,7 @@ class ExperimentSettings(Checked):
                 f"text.{side}.truecase is true, but units.kind is {self.units.kind}, which keeps the case of the text;"
                 f" set text.{side}.truecase to false",
             )
+        _require_file_names(self.corpus)
         train, probing, names = self.train, self.probing, list(self.variants)
         require(len(names) > 0, "variants is empty; it must have at least one variant")
         _require_variant("focus", self.focus, names)
@@ -129,7 +132,10 @@ class ExperimentSettings(Checked):
                 f"variants.{name}.decoding.length_beam is 1; the teacher under rescored needs several lengths to choose"
                 " from",
             )
+        labels = dict[str, str]()
         for name, variant in self.variants.items():
+            same = labels.setdefault(self.label(name), name)
+            require(same == name, f"variants: {same} and {name} have the same label, {self.label(name)!r}; change one")
             require(
                 re.fullmatch(r"\w[\w-]*", name, re.ASCII) is not None,
                 f"variants: {name!r} names files; it must be made of letters, digits, _ and -, and not start with -",
@@ -140,6 +146,23 @@ class ExperimentSettings(Checked):
             if variant.baseline is not None:
                 others = [other for other in names if other != name]
                 _require_variant(f"variants.{name}.baseline", variant.baseline, others)
+
+
+def _require_file_names(corpus: CorpusSettings) -> None:
+    """Raise ValueError for a split, a set or a language whose name cannot be that of files, or is that of others."""
+    splits = {"train": [corpus.train], "validation": [corpus.validation], "tests": corpus.tests}
+    splits["contrastive"] = corpus.contrastive
+    for key, names in {**splits, "source": [corpus.source], "target": [corpus.target]}.items():
+        for name in names:
+            require(
+                re.fullmatch(r"\w[\w.-]*", name) is not None,
+                f"corpus.{key}: {name!r} names files; it must be made of letters, digits, '.', '_' and '-', and not"
+                " start with '.' or '-'",
+            )
+            require(
+                key not in splits or name not in OF_UNITS,
+                f"corpus.{key}: {name!r} is the name of files of units, runs/subwords/{name}.LANGUAGE; choose another",
+            )
 
 
 def _require_variant(key: str, name: str, names: list[str]) -> None:

@@ -31,6 +31,10 @@ class VariantSettings(Checked):
     test: Literal["bootstrap", "sacrebleu", "sign"] = "bootstrap"
 
     def __post_init__(self) -> None:
+        require(
+            not self.label or self.label.splitlines() == [self.label],
+            f"label is {self.label!r}; it must be one line of text",
+        )
         for slot, filling in self.slots.items():
             entries = filling if isinstance(filling, list) else [filling]
             require(

@@ -7,12 +7,13 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from context_nmt.files import read_yaml
 from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.outcomes import Outcome
 from context_nmt.results.estimates import Estimate
 from context_nmt.results.table import Results
 from context_nmt.settings import Checked, require
-from context_nmt.settings.checking import check, read_yaml
+from context_nmt.settings.checking import check
 
 PATH = Path(__file__).parents[1] / "confounds.yaml"
 SAME_RATE = 0.9  # the smallest ratio of peak rates that counts as the same; curves have the rates of some updates

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from context_nmt.files import UserError
+from context_nmt.files import UserError, read_yaml
 from context_nmt.report.papers.claims import Claim
 from context_nmt.report.papers.columns import COSTS, ITERATIONS, PaperColumn, Wanted
 from context_nmt.results.metrics import is_score
 from context_nmt.settings import Checked, require
-from context_nmt.settings.checking import check, read_yaml
+from context_nmt.settings.checking import check
 
 PAPERS = Path(__file__).parent
 
