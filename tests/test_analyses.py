@@ -54,7 +54,7 @@ def test_a_run_s_analyses_are_those_of_its_model_and_of_its_translations(tmp_pat
     corpus = BinarizedCorpus(experiment.binarized)
     model = load_run(experiment.model(RUN), torch.device("cpu"), corpus)
     units = corpus.side("valid", "xx").lengths.tolist()
-    lengths = flat(bleu_by_length("valid", ["1 2 4"] * 40, [["1 2 3"] * 40], units, [7] * 40))
+    lengths = flat(bleu_by_length("valid", ["1 2 4"] * 40, [["1 2 3"] * 40], units, [7] * 40, tokenizer="13a"))
     assert lengths["words_of_tenth_10"] == 7
     expected = flat(locality(Analysed(model, corpus, "valid", DecodingSettings()))) | lengths
     accuracies = {"ngram_accuracy_1": 66.666667, "ngram_accuracy_2": 50.0, "ngram_accuracy_3": 0.0}
@@ -144,7 +144,7 @@ def test_empty_classes_and_tenths_are_left_out():
 def test_bleu_of_a_length_is_that_of_its_sentences():
     good, bad = "A man is eating a big cake .", "Nothing of this is ever right here ."
     lines, references = [good] * 30 + [bad] * 10, [[good] * 40, [good] * 40]
-    found = flat(bleu_by_length("test", lines, references, [5] * 20 + [15] * 20, [8] * 30 + [80] * 10))
+    found = flat(bleu_by_length("test", lines, references, [5] * 20 + [15] * 20, [8] * 30 + [80] * 10, tokenizer="13a"))
     half = sacrebleu.corpus_bleu([good, bad], [[good, good]] * 2, force=True).score
     assert (found["bleu_of_units_0"], found["sentences_of_units_0"]) == (pytest.approx(100, abs=1e-3), 20)
     assert (found["bleu_of_units_10"], found["sentences_of_units_10"]) == (pytest.approx(half, abs=0.2), 20)
