@@ -139,7 +139,7 @@ def _agreement(measured: dict[str, Measured], names: list[str], beam: int) -> st
 
 def _bleu(lines: list[str]) -> float:
     return float(
-        bleu_metric("bleu_tokenized").corpus_score([join_units(line) for line in lines], [_references()]).score
+        bleu_metric("bleu_tokenized", "none").corpus_score([join_units(line) for line in lines], [_references()]).score
     )
 
 

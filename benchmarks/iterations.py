@@ -23,6 +23,7 @@ from context_nmt.decoding.translating import translate_ids
 from context_nmt.measures.bleu import Score, score_sacrebleu
 from context_nmt.models.checkpoints import load_run
 from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.evaluation import tokenizer_of
 from context_nmt.settings.folder import Experiment
 
 BEAMS = (4, 1)  # speeds are relative to the first
@@ -136,7 +137,7 @@ def chosen(total: int, count: int) -> list[int]:
 def _score(systems: Systems, system: str, units: list[str]) -> Score:
     chain = TextChain(systems.folder(system) / "text")
     text = list(chain.target_text(chain.target_tokens(units)))
-    return score_sacrebleu(text, [systems.references])
+    return score_sacrebleu(text, [systems.references], tokenizer=tokenizer_of(systems.corpus.target))
 
 
 def _speed(measured: dict[str, Measured], search: Search, base: Search, mode: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def main(
 ) -> None:
     """Collect all variants and seeds of params.yaml into tables, figures and the report.
 
-    Reads scores/, contrastive/, analyses/, curves/ and models.json of metrics/, and the project's
+    Reads scores/, contrastive/, analyses/, curves/, models.json and ceilings.json of metrics/, and the project's
     benchmarks/variants.json for speeds. At the root, the report includes the current results of all experiments/; a
     dash is a missing result. Writes under metrics/
 

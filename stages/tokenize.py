@@ -1,20 +1,25 @@
 """Turn raw text into truecased Moses tokens, or clean it for sentencepiece."""
 
 from context_nmt.command_line import run
+from context_nmt.corpus.moses import NO_RULES, has_rules
 from context_nmt.corpus.tokenizing import tokenize_corpus
+from context_nmt.measures.ceilings import check_ceilings
+from context_nmt.measures.evaluation_folder import EvaluationFolder
+from context_nmt.progress import say
 from context_nmt.settings.checking import read_plan
-from context_nmt.settings.run_layout import RunLayout
-from context_nmt.settings.text import TextPlan
+from context_nmt.settings.evaluation import SignificanceSettings
 
 
 def main() -> None:
-    """Normalise, tokenize and truecase the corpus with sacremoses, and clean its training set.
+    """Normalise, tokenize and truecase the corpus with sacremoses, clean its training set, and check the way back.
 
-    Reads metrics/plans/text.json and the raw text data/NAME/SPLIT.LANGUAGE, one sentence per line. The suffix is the
+    Reads metrics/plans/text.json and significance.json, and the raw text data/NAME/SPLIT.LANGUAGE, one sentence per
+    line, which is composed (NFC). The suffix is the
     language code for Moses; for a language it does not know, Moses uses English abbreviations and its general rules.
     A side's script (text.SIDE.script) maps the raw lines first; text.SIDE.pretokenized skips normalization and
     tokenization. If units.kind is sentencepiece, only .cased files have tokens, which scores need; the others have the
-    text, with its punctuation normalized.
+    text, with its punctuation normalized. The references are turned back into text and scored, as a perfect system's
+    output: less than 99 is a warning, and less than significance.minimum_ceiling an error.
 
     Writes
 
@@ -27,13 +32,17 @@ def main() -> None:
         runs/tokenized/SET.LANGUAGE              contrastive sets (data/NAME/SET.SOURCE-TARGET.jsonl): distinct pairs
         runs/tokenized/SET.items.json            the pairs of each item: right, wrong and context
         runs/tokenized/cleaning.json             training pairs read, kept and dropped, by reason
+        metrics/ceilings.json                    {TEST: {"score", "signature"}} of the references, and why one is low
 
     Example: python stages tokenize
     """
-    layout = RunLayout()
-    plan = read_plan(TextPlan, layout.stage_plan("text"))
-    raw = layout.data(plan.corpus.name)
-    tokenize_corpus(raw, layout.tokenized, plan.corpus, plan.text, untokenized=plan.untokenized)
+    experiment = EvaluationFolder()
+    plan = experiment.settings
+    for language, side in ((plan.corpus.source, plan.text.source), (plan.corpus.target, plan.text.target)):
+        if not side.pretokenized and not has_rules(language):
+            say(f"note: {NO_RULES.format(language)}")
+    tokenize_corpus(experiment.corpus, experiment.tokenized, plan.corpus, plan.text, untokenized=plan.untokenized)
+    check_ceilings(experiment, read_plan(SignificanceSettings, experiment.stage_plan("significance")))
 
 
 if __name__ == "__main__":

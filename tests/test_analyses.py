@@ -60,7 +60,7 @@ def test_a_run_s_analyses_are_those_of_its_model_and_of_its_translations(tmp_pat
     corpus = BinarizedCorpus(experiment.binarized)
     model = load_run(experiment.model(RUN), torch.device("cpu"), corpus)
     units = corpus.side("valid", "xx").lengths.tolist()
-    lengths = flat(bleu_by_length("valid", ["1 2 4"] * 40, [["1 2 3"] * 40], units, [7] * 40))
+    lengths = flat(bleu_by_length("valid", ["1 2 4"] * 40, [["1 2 3"] * 40], units, [7] * 40, tokenizer="13a"))
     assert lengths["words_of_tenth_10"] == 7
     lengths |= flat(tokenized_bleu_by_length("valid", ["1 2 4"] * 40, [["1 2 3"] * 40], [7] * 40))
     assert lengths["sentences_of_words_5"] == 40
@@ -153,7 +153,7 @@ def test_empty_classes_and_tenths_are_left_out():
 def test_bleu_of_a_length_is_that_of_its_sentences():
     good, bad = "A man is eating a big cake .", "Nothing of this is ever right here ."
     lines, references = [good] * 30 + [bad] * 10, [[good] * 40, [good] * 40]
-    found = flat(bleu_by_length("test", lines, references, [5] * 20 + [15] * 20, [8] * 30 + [80] * 10))
+    found = flat(bleu_by_length("test", lines, references, [5] * 20 + [15] * 20, [8] * 30 + [80] * 10, tokenizer="13a"))
     half = sacrebleu.corpus_bleu([good, bad], [[good, good]] * 2, force=True).score
     assert (found["bleu_of_units_0"], found["sentences_of_units_0"]) == (pytest.approx(100, abs=1e-3), 20)
     assert (found["bleu_of_units_10"], found["sentences_of_units_10"]) == (pytest.approx(half, abs=0.2), 20)

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 import sys
 
 import pytest
@@ -126,3 +127,37 @@ def test_a_script_that_fails_says_how(command, message):
     with pytest.raises(UserError, match="text script") as refused:
         list(run_script(command, ["a", "b", "c"]))
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "tokens"),
+    [
+        ("de", "ein mu\u0308der B\u0105\u0302r.", "ein mu\u0308der B\u0105\u0302r ."),
+        ("hi", "यह हिन्दी है।", "यह हिन्दी है ।"),
+        ("th", "ที่บ้าน (นี่)", "ที่บ้าน ( นี่ )"),
+        ("fa", "می\u200cخواهم.", "می\u200cخواهم ."),
+        ("fr", "L’eau de l’île !", "L’eau de l’île !"),
+        ("he", "צה״ל בבית־הספר.", "צה״ל בבית־הספר ."),
+    ],
+)
+def test_marks_and_inner_apostrophes_stay_with_their_letters(language, text, tokens):
+    side = MosesSide(language, SideSettings(normalize_punctuation=False))
+    assert side.tokens(text) == tokens
+    assert side.text(tokens) == text
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("de", "»Ja«, sagt er, ‚nein‘ und „doch“."),
+        ("ru", "Он (тот) сказал: «Нет»."),
+        ("fr", "Il dit : « Oui » ; puis « Non »."),
+        ("fi", "”Niin”, sanoi hän."),
+        ("en", "The boys’ “new” house: £5, or 6 £ each…"),
+        ("ar", "أين كنتَ؟ هنا، قال عمر؛ ثم سكت."),
+        ("zh", "他说：「好！」（真的）"),
+    ],
+)
+def test_punctuation_that_is_not_ascii_comes_back(language, text):
+    side = MosesSide(language, SideSettings(normalize_punctuation=False))
+    assert side.text(side.tokens(text)) == text

@@ -17,9 +17,14 @@ from context_nmt.models.plans import VALIDATION, Filling, ModelPlan, TrainingPla
 from context_nmt.pipeline.planning import plan, write_plans
 from context_nmt.settings.checking import read_plan
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.evaluation import SentenceProbePlan, SignificanceSettings, WordClassifierSettings
+from context_nmt.settings.evaluation import (
+    EvaluationPlan,
+    SentenceProbePlan,
+    SignificanceSettings,
+    WordClassifierSettings,
+)
 from context_nmt.settings.folder import Experiment
-from context_nmt.settings.text import TextPlan, UnitPlan
+from context_nmt.settings.text import UnitPlan
 from context_nmt.settings.training import AveragingSettings, ScheduleSettings
 
 MADE_UP = """
@@ -322,7 +327,7 @@ def test_the_plans_of_all_variants_and_stages_are_written(tmp_path):
     written.parameters.write_text(yaml.safe_dump(parameters))
     write_plans(written)
     settings = written.settings
-    text = read_plan(TextPlan, written.stage_plan("text"))
+    text = read_plan(EvaluationPlan, written.stage_plan("text"))
     assert (text.corpus, text.text, text.untokenized, text.code) == (settings.corpus, settings.text, False, {})
     assert read_plan(UnitPlan, written.stage_plan("units")).units == settings.units
     assert read_plan(SignificanceSettings, written.stage_plan("significance")) == settings.significance
@@ -347,9 +352,23 @@ def test_the_plan_of_the_text_has_its_script_s_code_and_says_whether_it_is_token
     parameters["units"] = {"kind": "sentencepiece", "pieces": 300}
     written.parameters.write_text(yaml.safe_dump(parameters))
     write_plans(written)
-    text = read_plan(TextPlan, written.stage_plan("text"))
+    text = read_plan(EvaluationPlan, written.stage_plan("text"))
     assert (list(text.code), text.untokenized) == ([script], True)
     assert read_plan(UnitPlan, written.stage_plan("units")).units == written.settings.units
+
+
+def test_only_a_tokenizer_or_a_ceiling_that_is_given_is_in_a_plan(tmp_path):
+    """So that plans of before these keys stay as they were, and only a tokenizer affects the analyses."""
+    written = write_experiment(tmp_path)
+    write_plans(written)
+    text, tests = (read_json(written.stage_plan(name)) for name in ("text", "significance"))
+    assert not {"tokenizer", "minimum_ceiling"} & {*text, *tests}
+    parameters = yaml.safe_load(written.parameters.read_text())
+    parameters["significance"] = {"tokenizer": "char", "minimum_ceiling": 50.0}
+    written.parameters.write_text(yaml.safe_dump(parameters))
+    write_plans(Experiment(tmp_path))
+    assert read_json(written.stage_plan("text")) == text | {"tokenizer": "char"}
+    assert read_json(written.stage_plan("significance")) == tests | {"minimum_ceiling": 50.0}
 
 
 def test_where_one_variant_is_wrong_no_plan_is_written(tmp_path):

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import unicodedata
 
 import pytest
 
@@ -14,7 +15,9 @@ from context_nmt.measures.bleu import (
     score_tokenized,
     split_compounds,
 )
-from context_nmt.measures.files import score_files
+from context_nmt.measures.files import raw_tokenizer, score_files
+from context_nmt.results.file_comparison import compare_files
+from context_nmt.settings.evaluation import SignificanceSettings
 
 SENTENCES = ["The well-known bank is closed today .", "It was opened again after two long years ."]
 
@@ -28,15 +31,16 @@ def write(path, lines):
     return path
 
 
-def score(folder, hypothesis, *references, tokenized=True, source=None):
+def score(folder, hypothesis, *references, tokenized=True, source=None, language="en", tokenizer=None):
     paths = [write(folder / f"{index}.txt", lines) for index, lines in enumerate([hypothesis, *references])]
     source = source and write(folder / "source.txt", source)
     output = folder / "scores.json"
-    return score_files(paths[0], paths[1:], source=source, tokenized=tokenized, language="en", output=output)
+    options = {"tokenized": tokenized, "language": language, "tokenizer": tokenizer}
+    return score_files(paths[0], paths[1:], source=source, output=output, **options)
 
 
 def test_identical_text_scores_100_everywhere():
-    scores = score_raw_and_tokenized(SENTENCES, [SENTENCES], language="en")
+    scores = score_raw_and_tokenized(SENTENCES, [SENTENCES], language="en", tokenizer="13a")
     names = ("sacrebleu", "chrf", "chrf_plus_plus", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased")
     assert values(scores) == {**dict.fromkeys(names, 100.0), "ter": 0.0}
 
@@ -71,7 +75,7 @@ def sacrebleu_command(folder, hypothesis, references, *options):
 @pytest.mark.parametrize("references", [REFERENCES[:1], REFERENCES])
 def test_scores_are_those_of_sacrebleus_command(tmp_path, metric, options, references):
     expected = sacrebleu_command(tmp_path, OUTPUT, references, *options)
-    assert score_raw(OUTPUT, references)[metric] == expected
+    assert score_raw(OUTPUT, references, tokenizer="13a")[metric] == expected
     assert 0 < expected["score"] < 100
 
 
@@ -79,9 +83,9 @@ def test_scores_are_those_of_sacrebleus_command(tmp_path, metric, options, refer
 def test_d_bleu_is_bleu_of_joined_lines(tmp_path, references):
     joined = [[" ".join(lines[:2]), " ".join(lines[2:])] for lines in (OUTPUT, *references)]
     expected = sacrebleu_command(tmp_path, joined[0], joined[1:], "-m", "bleu")
-    score = score_documents(OUTPUT, references, DOCUMENTS)["d_bleu"]
+    score = score_documents(OUTPUT, references, DOCUMENTS, tokenizer="13a")["d_bleu"]
     assert score == expected | {"signature": f"{expected['signature']}|lines:documents"}
-    assert score["score"] != score_raw(OUTPUT, references)["sacrebleu"]["score"]
+    assert score["score"] != score_raw(OUTPUT, references, tokenizer="13a")["sacrebleu"]["score"]
 
 
 def test_compounds_are_split_as_tensor2tensor_splits_them():
@@ -121,7 +125,7 @@ def test_a_second_reference_can_only_help():
 
 
 def test_signatures_say_what_was_scored():
-    scores = score_raw_and_tokenized(SENTENCES, [SENTENCES], language="de")
+    scores = score_raw_and_tokenized(SENTENCES, [SENTENCES], language="de", tokenizer="13a")
     assert "tok:13a" in scores["sacrebleu"]["signature"]
     assert "text:moses-de-sacremoses-" in scores["bleu_tokenized"]["signature"]
     assert "compounds:split" in scores["bleu_compound_split"]["signature"]
@@ -155,3 +159,44 @@ def test_unusable_files_are_refused(tmp_path, hypothesis, reference, source, mes
     with pytest.raises(UserError, match=message):
         score(tmp_path, hypothesis, reference, source=source)
     assert not (tmp_path / "scores.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("language", "line", "signature"),
+    [
+        ("zh", "\u5728\u6cb3\u8fb9\uff0c\u90bb\u5c45\u5531\u6b4c\u3002", "tok:zh"),
+        ("th", "\u0e23\u0e49\u0e2d\u0e07\u0e40\u0e1e\u0e25\u0e07\u0e40\u0e2a\u0e35\u0e22\u0e07", "tok:char"),
+        ("de", "Ein m\u00fcder B\u00e4cker singt laut.", "tok:13a"),
+    ],
+)
+def test_text_equals_itself_in_any_language_and_form(tmp_path, capsys, language, line, signature):
+    decomposed = unicodedata.normalize("NFD", line)
+    scores = score(tmp_path, [decomposed], [line], tokenized=False, language=language)
+    assert scores["sacrebleu"]["score"] == pytest.approx(100)
+    assert signature in scores["sacrebleu"]["signature"]
+    assert ("bleu_ scores count what stands between spaces" in capsys.readouterr().err) == (language != "de")
+
+
+def test_files_are_compared_as_they_are_scored(tmp_path):
+    lines = [f"\u5728\u6cb3\u8fb9\u5531{number}\u9996\u6b4c\u3002" for number in range(30)]
+    system, baseline = (write(tmp_path / name, text) for name, text in (("system", lines), ("baseline", lines[::-1])))
+    settings = SignificanceSettings(resamples=10)
+    chosen = raw_tokenizer("zh", None, tokenized=False)
+    found = compare_files(system, baseline, [system], settings, tmp_path / "compared.json", tokenizer=chosen)
+    assert found["system"] == pytest.approx(100)
+    assert 0 < found["baseline"] < 100
+    assert "tok:zh" in found["signature"]
+    assert "tok:zh" in found["sacrebleu"]["signature"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"language": "Chinese"}, "--language is 'Chinese'"),
+        ({"tokenizer": "jieba"}, "--tokenizer is 'jieba'; it must be one of 13a, intl, zh, ja-mecab"),
+        ({"tokenizer": "zh", "tokenized": True}, "--tokenizer is for raw text"),
+    ],
+)
+def test_wrong_languages_and_tokenizers_are_refused(tmp_path, options, message):
+    with pytest.raises(UserError, match=message):
+        score(tmp_path, SENTENCES, SENTENCES, **({"tokenized": False} | options))

@@ -18,7 +18,7 @@ SETTINGS = SignificanceSettings(metric="bleu_tokenized", resamples=200)
 
 
 def compared(system, baseline, settings=SETTINGS, references=(REFERENCE,)):
-    return compare(system, baseline, references, settings, text="as-given")
+    return compare(system, baseline, references, settings, tokenizer="13a", text="as-given")
 
 
 def test_equal_outputs_are_never_significant():
@@ -124,9 +124,9 @@ def test_same_bytes_again_and_nothing_left_behind(tmp_path, monkeypatch):
         (tmp_path / name).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     paths = [tmp_path / "system", tmp_path / "baseline", [tmp_path / "reference"]]
     np.random.seed(3)
-    assert 0 < compare_files(*paths, SETTINGS, tmp_path / "first.json")["bootstrap"]["p"] < 1
+    assert 0 < compare_files(*paths, SETTINGS, tmp_path / "first.json", tokenizer="13a")["bootstrap"]["p"] < 1
     drawn = np.random.random(1000)[-1]
-    compare_files(*paths, SETTINGS, tmp_path / "second.json")
+    compare_files(*paths, SETTINGS, tmp_path / "second.json", tokenizer="13a")
     assert (tmp_path / "first.json").read_bytes() == (tmp_path / "second.json").read_bytes()
     np.random.seed(3)
     assert drawn == np.random.random(1000)[-1]
@@ -152,7 +152,7 @@ def test_bad_settings_are_refused(given, message):
 def test_resamples_of_no_sentence_are_refused():
     settings = SignificanceSettings(metric="bleu_tokenized", sample_ratio=0.5)
     with pytest.raises(UserError, match=r"sample_ratio 0\.5 of 1 sentences leaves none"):
-        compare(["a b"], ["a c"], [["a b"]], settings, text="as-given")
+        compare(["a b"], ["a c"], [["a b"]], settings, tokenizer="13a", text="as-given")
 
 
 def test_the_published_gain_of_hierarchical_attention_is_significant():

@@ -113,9 +113,15 @@ def test_stages_without_their_input(stage, tmp_path):
         assert stage(name) == (1, f"error: metrics/plans/{missing}.json: no such file\n")
 
 
+def make_units(stage):
+    status, said = stage("tokenize")
+    assert (status, said.count("\n")) == (0, 1)
+    assert said.startswith("test: a perfect system would have ")
+    assert stage("bpe") == (0, "")
+
+
 def test_translations_that_are_too_few(stage, tmp_path):
-    for name in ("tokenize", "bpe"):
-        assert stage(name) == (0, "")
+    make_units(stage)
     experiment = with_translations(tmp_path, ["dog"])
     message = "runs/decoded/plain-1/test.subwords.txt: 1 translations for 3 sentences; decode again"
     assert stage("decode", "plain", "1", "--no-search") == (1, f"error: {message}\n")
@@ -136,8 +142,7 @@ def test_odd_lines_are_text_and_keep_their_place(stage, tmp_path):
     for split in SPLITS:
         write(tmp_path, f"{split}.en", [b for line in odd for b in (ENGLISH[0], line)])
         write(tmp_path, f"{split}.de", [b for line in odd for b in (GERMAN[0], line)])
-    for name in ("tokenize", "bpe"):
-        assert stage(name) == (0, "")
+    make_units(stage)
     # of the training pairs, those of white space or control characters only and the one of 10,000 tokens are dropped
     cleaning = read_json(tmp_path / "runs/tokenized/cleaning.json")
     assert cleaning == {"read": 30, "kept": 25, "dropped": {"too_short": 4, "too_long": 1, "ratio": 0}}

@@ -14,6 +14,8 @@ def compare(
     tokenized: Annotated[
         bool, typer.Option("--tokenized", help="The files are tokenized: compare them as they are.")
     ] = False,
+    language: Annotated[str, typer.Option(help="Target language, for sacrebleu's tokenizer.")] = "en",
+    tokenizer: Annotated[str | None, typer.Option(help="Another tokenizer of sacrebleu than the language's.")] = None,
     metric: Annotated[
         str | None,
         typer.Option(
@@ -45,11 +47,13 @@ def compare(
     For example
 
         context-nmt compare --system new.de --baseline old.de \\
-            --reference test.de --output comparison.json
+            --reference test.de --language de --output comparison.json
     """
+    from context_nmt.measures.files import raw_tokenizer
     from context_nmt.results.file_comparison import compare_files, file_settings, format_comparison
 
     settings = file_settings(
         tokenized=tokenized, metric=metric, resamples=resamples, sample_ratio=sample_ratio, seed=seed
     )
-    typer.echo(format_comparison(compare_files(system, baseline, reference, settings, output)))
+    chosen = raw_tokenizer(language, tokenizer, tokenized=tokenized)
+    typer.echo(format_comparison(compare_files(system, baseline, reference, settings, output, tokenizer=chosen)))

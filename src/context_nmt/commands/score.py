@@ -14,7 +14,10 @@ def score(
     tokenized: Annotated[
         bool, typer.Option("--tokenized", help="The files are tokenized: score them as they are.")
     ] = False,
-    language: Annotated[str, typer.Option(help="Target language, for the Moses tokenizer and pronouns.")] = "en",
+    language: Annotated[
+        str, typer.Option(help="Target language, for the tokenizers of sacrebleu and Moses and for pronouns.")
+    ] = "en",
+    tokenizer: Annotated[str | None, typer.Option(help="Another tokenizer of sacrebleu than the language's.")] = None,
     reference_alignment: Annotated[
         Path | None,
         typer.Option(help="Source-reference links such as 0-0 1-2, one sentence per line; needs --tokenized."),
@@ -32,9 +35,10 @@ def score(
 ) -> None:
     """Score a translation against references.
 
-    Raw text gives `sacrebleu` (13a), `chrf`, `chrf_plus_plus` (chrF++) and `ter` (less is better) of the text itself,
-    and of its Moses tokens `bleu_tokenized` (as multi-bleu.perl), `bleu_compound_split` (as tensor2tensor's
-    get_ende_bleu) and `bleu_lowercased`. With --tokenized the last three are computed on the files' own tokens; the
+    Raw text gives `sacrebleu`, `chrf`, `chrf_plus_plus` (chrF++) and `ter` (less is better) of the text itself, and of
+    its Moses tokens `bleu_tokenized` (as multi-bleu.perl), `bleu_compound_split` (as tensor2tensor's get_ende_bleu) and
+    `bleu_lowercased`. The tokenizer of sacrebleu is that of --language: zh, ja-mecab, ko-mecab, char for other
+    languages without spaces, and else 13a. With --tokenized the last three are computed on the files' own tokens; the
     others, which are defined on raw text, are left out.
 
     With both alignments, `apt_pronouns` is the share, from 0 to 1, of the reference's pronouns that the translation
@@ -65,6 +69,7 @@ def score(
         source=source,
         tokenized=tokenized,
         language=language,
+        tokenizer=tokenizer,
         output=output,
         reference_alignment=reference_alignment,
         hypothesis_alignment=hypothesis_alignment,

@@ -9,15 +9,26 @@ Tokens are separated by single spaces and contain no white space of any kind.
 import re
 import shlex
 import subprocess
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 
 from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer, MosesTokenizer, MosesTruecaser
+from sacremoses.corpus import NonbreakingPrefixes
 
+from context_nmt.corpus.punctuation import INNER, joined, marks
 from context_nmt.files import UserError, read_json, write_json
 from context_nmt.settings.text import SideSettings
+
+NO_RULES = "Moses has no rules for the language {!r}; English ones are used"
+
+
+def has_rules(language: str) -> bool:
+    """Return whether Moses has rules of its own for a language."""
+    return language in NonbreakingPrefixes().available_langs.values()
 
 
 class _Normalizer(MosesPunctNormalizer):  # type: ignore[misc]
@@ -34,10 +45,15 @@ class _Normalizer(MosesPunctNormalizer):  # type: ignore[misc]
 
 
 class _Tokenizer(MosesTokenizer):  # type: ignore[misc]
-    """Moses' tokenizer; it collects the letters of Unicode once, not at every full stop."""
+    """Moses' tokenizer, which keeps combining marks, joiners and inner apostrophes with their letters.
+
+    It collects the letters of Unicode once, not at every full stop.
+    """
 
     def __init__(self, language: str):
         super().__init__(language)
+        separate = rf"(?!(?<=\w)[{INNER}](?=\w))[^{self.IsAlnum}{marks()}\s\.'\`\,\-]"
+        self.PAD_NOT_ISALNUM = re.compile(f"({separate})"), r" \1 "
         self._letters, self._lower_case = frozenset(self.IsAlpha), frozenset(self.IsLower)
 
     def isanyalpha(self, text: str) -> bool:
@@ -58,7 +74,8 @@ class MosesSide:
         self._detokenizer = MosesDetokenizer(language)
 
     def prepared(self, lines: Iterable[str]) -> Iterable[str]:
-        """Map raw lines with the side's script, if it has one; raise UserError for a script that fails."""
+        """Compose raw lines (NFC) and map them with the side's script, if any; raise UserError for one that fails."""
+        lines = map(partial(unicodedata.normalize, "NFC"), lines)
         return lines if self.settings.script is None else run_script(self.settings.script, lines)
 
     def tokens(self, line: str) -> str:
@@ -77,7 +94,10 @@ class MosesSide:
 
     def text(self, line: str) -> str:
         """Turn a line of tokens into raw text; do not undo changes by a script."""
-        return line if self.settings.pretokenized else str(self._detokenizer.detokenize(line.split(), unescape=False))
+        if self.settings.pretokenized:
+            return line
+        text = str(self._detokenizer.detokenize(line.split(), unescape=False))
+        return joined(text, self.language)
 
 
 def run_script(command: str, lines: Iterable[str]) -> Iterator[str]:

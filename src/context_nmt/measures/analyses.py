@@ -66,13 +66,14 @@ def _rows(experiment: EvaluationFolder, run: str, analysed: Analysed) -> Iterato
     (sources,) = read_parallel(experiment.tokenized / f"{test}.{corpus.source}.cased")
     unit_counts = corpus.side(test, corpus.source).lengths.tolist()
     words = [len(line.split()) for line in sources]
+    tokenizer = experiment.settings.chosen_tokenizer
     analyses = (
         locality(analysed),
         divergence(analysed),
         gates(analysed, tagged),
         ngram_accuracy(test, translated, references[0]),
-        bleu_by_length(test, hypotheses, raw_references, unit_counts, words),
+        bleu_by_length(test, hypotheses, raw_references, unit_counts, words, tokenizer=tokenizer),
         tokenized_bleu_by_length(test, translated, references, words),
-        bleu_by_iterations(analysed, experiment.model(run) / "text", hypotheses, raw_references),
+        bleu_by_iterations(analysed, experiment.model(run) / "text", hypotheses, raw_references, tokenizer=tokenizer),
     )
     yield from chain.from_iterable(tracked(analyses, test, len(analyses), "analyses"))

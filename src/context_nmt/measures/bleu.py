@@ -3,7 +3,7 @@
 bleu_tokenized       multi-bleu.perl: the tokens as they are, cased, no smoothing
 bleu_compound_split  tensor2tensor's get_ende_bleu: hyphenated compounds split on both sides, then as bleu_tokenized
 bleu_lowercased      bleu_tokenized of lower-cased tokens
-sacrebleu            13a tokens of the raw text (as mteval-v13a), cased
+sacrebleu            tokens of the raw text by the language's tokenizer, mostly 13a (as mteval-v13a); cased
 d_bleu               d-BLEU: sacrebleu of documents, the lines of each joined into one (Liu et al. 2020)
 chrf                 character n-grams of the raw text (Popović 2015)
 chrf_plus_plus       chrF++: character n-grams, and word n-grams up to 2 (Popović 2017)
@@ -11,6 +11,7 @@ ter                  translation edit rate, of lower-cased words between spaces 
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 import sacrebleu
 import sacremoses
 
+from context_nmt.files import UserError
 from context_nmt.progress import tracked
 
 Score = dict[str, Any]  # {"score": float, "signature": str}
@@ -27,45 +29,69 @@ COMPOUND = re.compile(r"(\S)-(\S)")
 MOSES_HYPHEN = "@-@"  # a hyphen that aggressive splitting has already separated
 
 
+def composed(lines: Sequence[str]) -> list[str]:
+    """Return the lines in Unicode's form NFC, in which a letter and its marks have one spelling."""
+    return [unicodedata.normalize("NFC", line) for line in lines]
+
+
 def split_compounds(line: str) -> str:
     """Split `X-Y` into `X ##AT##-##AT## Y`, as tensor2tensor's get_ende_bleu.sh does."""
     tokens = (token if token == MOSES_HYPHEN else COMPOUND.sub(r"\1 ##AT##-##AT## \2", token) for token in line.split())
     return " ".join(tokens)
 
 
-def bleu_metric(name: str) -> sacrebleu.BLEU:
-    """Return the metric for `sacrebleu` (raw text) or for one of the tokenized scores."""
+def bleu_metric(name: str, tokenizer: str) -> sacrebleu.BLEU:
+    """Return the metric for `sacrebleu` of raw text with a tokenizer, or for one of the tokenized scores.
+
+    Raise UserError for a tokenizer that needs a package or a model that is missing.
+    """
     if name == "sacrebleu":
-        return sacrebleu.BLEU(force=True)  # no warning about tokenized text; `score_files` has its own
+        try:
+            return sacrebleu.BLEU(tokenize=tokenizer, force=True)  # no warning about tokens; `score_files` has its own
+        except RuntimeError:
+            extra = tokenizer.removesuffix("-mecab")
+            reason = f"needs further packages: pip install 'sacrebleu[{extra}]'"
+        except OSError:
+            reason = "needs a model that could not be downloaded"
+        raise UserError(
+            f"sacrebleu's tokenizer {tokenizer} {reason}; or choose another, such as char, by significance.tokenizer in"
+            " params.yaml or --tokenizer"
+        )
     return sacrebleu.BLEU(tokenize="none", smooth_method="none", lowercase=name == "bleu_lowercased", force=True)
 
 
-def score_sacrebleu(hypothesis: Sequence[str], references: Texts) -> Score:
+def score_sacrebleu(hypothesis: Sequence[str], references: Texts, *, tokenizer: str) -> Score:
     """Return only the score `sacrebleu`."""
-    return _score(bleu_metric("sacrebleu"), hypothesis, references)
+    return _score(bleu_metric("sacrebleu", tokenizer), hypothesis, references)
 
 
-def score_raw(hypothesis: Sequence[str], references: Texts) -> dict[str, Score]:
-    """Return the scores that are defined on raw, detokenized text."""
-    return {
-        "sacrebleu": score_sacrebleu(hypothesis, references),
-        "chrf": _score(sacrebleu.CHRF(), hypothesis, references),
-        "chrf_plus_plus": _score(sacrebleu.CHRF(word_order=2), hypothesis, references),
-        "ter": _score(sacrebleu.TER(), hypothesis, references),
+def score_raw(hypothesis: Sequence[str], references: Texts, *, tokenizer: str, **notes: str) -> dict[str, Score]:
+    """Return the scores that are defined on raw, detokenized text; signatures have the notes.
+
+    Raise UserError for a tokenizer of sacrebleu that needs what is not installed.
+    """
+    metrics = {
+        "sacrebleu": bleu_metric("sacrebleu", tokenizer),
+        "chrf": sacrebleu.CHRF(),
+        "chrf_plus_plus": sacrebleu.CHRF(word_order=2),
+        "ter": sacrebleu.TER(),
     }
+    return {name: _score(metric, hypothesis, references, **notes) for name, metric in metrics.items()}
 
 
-def score_documents(hypothesis: Sequence[str], references: Texts, documents: Iterable[range]) -> dict[str, Score]:
+def score_documents(
+    hypothesis: Sequence[str], references: Texts, documents: Iterable[range], *, tokenizer: str, **notes: str
+) -> dict[str, Score]:
     """Return the score `d_bleu` of raw lines; `documents` has the numbers of each document's lines, from 0."""
     spans = [slice(document.start, document.stop) for document in documents]
     joined = [[" ".join(lines[span]) for span in spans] for lines in (hypothesis, *references)]
-    return {"d_bleu": _score(bleu_metric("sacrebleu"), joined[0], joined[1:], lines="documents")}
+    return {"d_bleu": _score(bleu_metric("sacrebleu", tokenizer), joined[0], joined[1:], **notes, lines="documents")}
 
 
 def score_tokenized(hypothesis: Sequence[str], references: Texts, *, text: str) -> dict[str, Score]:
     """Return the scores that are defined on tokens; `text` names their origin in the signature."""
     split = [[split_compounds(line) for line in lines] for lines in (hypothesis, *references)]
-    metric, lowercased = bleu_metric("bleu_tokenized"), bleu_metric("bleu_lowercased")
+    metric, lowercased = (bleu_metric(name, "none") for name in ("bleu_tokenized", "bleu_lowercased"))
     return {
         "bleu_tokenized": _score(metric, hypothesis, references, text=text),
         "bleu_compound_split": _score(metric, split[0], split[1:], text=text, compounds="split"),
@@ -73,11 +99,14 @@ def score_tokenized(hypothesis: Sequence[str], references: Texts, *, text: str) 
     }
 
 
-def score_raw_and_tokenized(hypothesis: Sequence[str], references: Texts, *, language: str) -> dict[str, Score]:
+def score_raw_and_tokenized(
+    hypothesis: Sequence[str], references: Texts, *, language: str, tokenizer: str
+) -> dict[str, Score]:
     """Return all scores of raw text; for those on tokens, the Moses tokenizer of `language` splits it."""
     tokens = [moses_tokens(lines, language) for lines in (hypothesis, *references)]
     text = f"moses-{language}-sacremoses-{version('sacremoses')}"
-    return score_raw(hypothesis, references) | score_tokenized(tokens[0], tokens[1:], text=text)
+    raw = score_raw(hypothesis, references, tokenizer=tokenizer)
+    return raw | score_tokenized(tokens[0], tokens[1:], text=text)
 
 
 def moses_tokens(lines: Sequence[str], language: str) -> list[str]:

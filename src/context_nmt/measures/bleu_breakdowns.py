@@ -24,7 +24,13 @@ ITERATIONS = (1, 4, 10)
 
 
 def bleu_by_length(
-    test_set: str, hypotheses: Sequence[str], references: Texts, units: Sequence[int], words: Sequence[int]
+    test_set: str,
+    hypotheses: Sequence[str],
+    references: Texts,
+    units: Sequence[int],
+    words: Sequence[int],
+    *,
+    tokenizer: str,
 ) -> Iterator[Row]:
     """Score raw text by source length with sacrebleu: `bleu_of_units` and `bleu_of_tenth`.
 
@@ -32,11 +38,12 @@ def bleu_by_length(
     sentences in each. Tenths have equal numbers of sentences, and `words_of_tenth` is the mean number of source words
     in each. Empty groups are left out.
     """
+    metric = bleu_metric("sacrebleu", tokenizer)
     for number, lines in length_classes(units).items():
-        yield row(test_set, "bleu_of_units", _bleu_of(lines, hypotheses, references), tag=str(number))
+        yield row(test_set, "bleu_of_units", _bleu_of(lines, hypotheses, references, metric), tag=str(number))
         yield row(test_set, "sentences_of_units", len(lines), tag=str(number), subject=TEXT)
     for number, lines in equal_groups(words).items():
-        yield row(test_set, "bleu_of_tenth", _bleu_of(lines, hypotheses, references), tag=str(number))
+        yield row(test_set, "bleu_of_tenth", _bleu_of(lines, hypotheses, references, metric), tag=str(number))
         mean_words = round(fmean(words[line] for line in lines), 2)
         yield row(test_set, "words_of_tenth", mean_words, tag=str(number), subject=TEXT)
 
@@ -49,15 +56,16 @@ def tokenized_bleu_by_length(
     Yang et al. (2019, figure 5) have ten groups, and name a limit of 20 words: here, ten of 1 to 5 words (tag 0), 6 to
     10 (tag 5), … more than 45 (tag 45). Empty ones are left out.
     """
+    metric = bleu_metric("bleu_tokenized", "none")
     for number, lines in length_classes([max(0, count - 1) for count in words], WORDS).items():
-        score = _bleu_of(lines, hypotheses, references, "bleu_tokenized")
+        score = _bleu_of(lines, hypotheses, references, metric)
         yield row(test_set, "bleu_of_words", score, tag=str(number))
         yield row(test_set, "sentences_of_words", len(lines), tag=str(number), subject=TEXT)
 
 
-def _bleu_of(lines: list[int], hypotheses: Sequence[str], references: Texts, metric: str = "sacrebleu") -> float:
+def _bleu_of(lines: list[int], hypotheses: Sequence[str], references: Texts, metric: sacrebleu.BLEU) -> float:
     hypothesis, *selected = ([side[line] for line in lines] for side in (hypotheses, *references))
-    return round(bleu_metric(metric).corpus_score(hypothesis, selected).score, 4)
+    return round(metric.corpus_score(hypothesis, selected).score, 4)
 
 
 def length_classes(lengths: Sequence[int], classes: Sequence[int] = CLASSES) -> dict[int, list[int]]:
@@ -93,7 +101,9 @@ def ngram_accuracy(
             yield row(test_set, "ngram_accuracy", round(100 * matches / total, 6), tag=str(n))
 
 
-def bleu_by_iterations(analysed: Analysed, text: Path, hypotheses: Sequence[str], references: Texts) -> Iterator[Row]:
+def bleu_by_iterations(
+    analysed: Analysed, text: Path, hypotheses: Sequence[str], references: Texts, *, tokenizer: str
+) -> Iterator[Row]:
     """Translate with 1, 4 and 10 iterations of mask-predict (Ghazvininejad et al. 2019): `bleu_of_iterations`.
 
     `hypotheses`, raw text like the references, are the translations with the number of iterations in the settings;
@@ -111,4 +121,5 @@ def bleu_by_iterations(analysed: Analysed, text: Path, hypotheses: Sequence[str]
             translations = translate_ids(model, source, replace(settings, iterations=iterations), device=device)
             units = (corpus.target_vocabulary.text(candidates[0].tokens) for candidates in translations)
             raw = list(chain.target_text(chain.target_tokens(units)))
-        yield row(analysed.test, "bleu_of_iterations", score_sacrebleu(raw, references)["score"], tag=str(iterations))
+        score = score_sacrebleu(raw, references, tokenizer=tokenizer)["score"]
+        yield row(analysed.test, "bleu_of_iterations", score, tag=str(iterations))

@@ -6,17 +6,17 @@ from typing import Any
 
 from context_nmt.files import UserError, read_json
 from context_nmt.settings.checking import read_plan
+from context_nmt.settings.evaluation import EvaluationPlan
 from context_nmt.settings.layout import Layout
-from context_nmt.settings.text import TextPlan
 
 
 class EvaluationFolder(Layout):
     """A folder with metrics/plans/text.json; these stages read no other key of params.yaml."""
 
     @cached_property
-    def settings(self) -> TextPlan:
+    def settings(self) -> EvaluationPlan:
         """Read the corpus and text settings that the plan stage wrote; raise UserError."""
-        return read_plan(TextPlan, self.stage_plan("text"))
+        return read_plan(EvaluationPlan, self.stage_plan("text"))
 
     @property
     def corpus(self) -> Path:

@@ -4,11 +4,11 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
-from sacremoses.corpus import NonbreakingPrefixes
-
+from context_nmt.corpus.moses import NO_RULES, has_rules
 from context_nmt.files import UserError, read_parallel, refuse_inputs, write_json
-from context_nmt.measures.bleu import Score, Texts, score_raw_and_tokenized, score_tokenized
+from context_nmt.measures.bleu import Score, Texts, composed, score_raw_and_tokenized, score_tokenized
 from context_nmt.measures.discourse.word_accuracy import (
     PRONOUNS,
     listed,
@@ -17,7 +17,9 @@ from context_nmt.measures.discourse.word_accuracy import (
     usual_pronouns,
     word_accuracy,
 )
+from context_nmt.settings.evaluation import Tokenizer, tokenizer_of
 
+UNSPACED = ("zh", "ja-mecab", "char")  # tokenizers of languages that are written without spaces
 ABSENT = {
     "apt_pronouns": f"there is a list of pronouns for {', '.join(PRONOUNS)} and none for {{language}}; give --pronouns",
     "apt_nouns": "NLTK has no tagger for {language} here (the English one is `nltk.download`'s"
@@ -32,6 +34,7 @@ def score_files(
     source: Path | None,
     tokenized: bool,
     language: str,
+    tokenizer: str | None = None,
     output: Path,
     reference_alignment: Path | None = None,
     hypothesis_alignment: Path | None = None,
@@ -39,6 +42,8 @@ def score_files(
     nouns: Path | None = None,
 ) -> dict[str, Score]:
     """Score one file against its references and write {metric: {"score", "signature"}}; see `scores`.
+
+    Raw text is composed (NFC). The tokenizer of sacrebleu is by default that of the language.
 
     Alignments of the source with the first reference and with the hypothesis add the accuracies of pronouns and nouns:
     those of the lists or, by default, the usual ones. The source is only checked: it must have as many lines as the
@@ -54,8 +59,7 @@ def score_files(
         raise UserError(
             "--reference-alignment and --hypothesis-alignment count tokens: use tokenized files and --tokenized"
         )
-    if re.fullmatch(r"[a-z]{2,3}(-\w+)?", language) is None:
-        raise UserError(f"--language is {language!r}; it must be a language's code, like de")
+    chosen = raw_tokenizer(language, tokenizer, tokenized=tokenized)
     refuse_inputs(output, [hypothesis, *references, source, *alignments, pronouns, nouns])
     system, *targets = read_parallel(hypothesis, *references, *([source] if source else []))
     sources = targets.pop() if source else None
@@ -66,16 +70,33 @@ def score_files(
         if alignments:
             scores |= _score_words(alignments, lists, system, targets, sources, language)
     else:
-        _note_doubts(hypothesis, system, language)
-        scores = score_raw_and_tokenized(system, targets, language=language)
+        _note_doubts(hypothesis, system, language, chosen)
+        system, *targets = map(composed, (system, *targets))
+        scores = score_raw_and_tokenized(system, targets, language=language, tokenizer=chosen)
     write_json(output, scores)
     return scores
 
 
-def _note_doubts(hypothesis: Path, lines: Sequence[str], language: str) -> None:
+def raw_tokenizer(language: str, tokenizer: str | None, *, tokenized: bool) -> Tokenizer:
+    """Return sacrebleu's tokenizer for raw files: the given one or that of the language; raise UserError for others."""
+    if re.fullmatch(r"[a-z]{2,3}([-_]\w+)?", language) is None:
+        raise UserError(f"--language is {language!r}; it must be a language's code, like de")
+    if tokenizer is not None and tokenizer not in get_args(Tokenizer):
+        raise UserError(f"--tokenizer is {tokenizer!r}; it must be one of {', '.join(get_args(Tokenizer))}")
+    if tokenizer is not None and tokenized:
+        raise UserError("--tokenizer is for raw text; with --tokenized, the tokens stay as they are")
+    return tokenizer or tokenizer_of(language)  # type: ignore[return-value]
+
+
+def _note_doubts(hypothesis: Path, lines: Sequence[str], language: str, tokenizer: Tokenizer) -> None:
     """Warn of likely mistakes on standard error."""
-    if language not in NonbreakingPrefixes().available_langs.values():
-        print(f"note: Moses has no rules for the language {language!r}; English ones are used", file=sys.stderr)
+    if not has_rules(language):
+        print(f"note: {NO_RULES.format(language)}", file=sys.stderr)
+    if tokenizer in UNSPACED:
+        print(
+            f"note: ter and the bleu_ scores count what stands between spaces, not words of {language!r}",
+            file=sys.stderr,
+        )
     spaced = sum(line.endswith(" .") for line in lines)
     if spaced > len(lines) / 2:
         finding = f"{hypothesis}: {spaced} of {len(lines)} lines end in ' .'"

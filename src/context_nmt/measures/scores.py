@@ -10,10 +10,12 @@ from context_nmt.corpus.moses import MosesSide
 from context_nmt.corpus.references import reference_names
 from context_nmt.corpus.workers import map_lines
 from context_nmt.files import UserError, read_lines, read_parallel
-from context_nmt.measures.bleu import Score, score_documents, score_raw, score_sacrebleu, score_tokenized
+from context_nmt.measures.bleu import Score, composed, score_documents, score_raw, score_sacrebleu, score_tokenized
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import BOUND, Row, row
-from context_nmt.settings.text import TextPlan
+from context_nmt.settings.evaluation import EvaluationPlan
+
+SEGMENTED = "script+pretokenized"  # text whose references count as a script has split them
 
 
 def score_rows(experiment: EvaluationFolder, run: str) -> Iterator[Row]:
@@ -38,27 +40,39 @@ def score_rows(experiment: EvaluationFolder, run: str) -> Iterator[Row]:
 def read_test(
     experiment: EvaluationFolder, run: str, test: str, *, tokenized: bool
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the run's output and the references of a test set, as tokens in their original case or as raw text.
-
-    The output is tokens, which Moses turns into text or, if units are made of raw text, the other way round.
-    """
-    target = experiment.settings.corpus.target
-    names = reference_names(experiment.corpus, test, target)
-    folder, suffix = (experiment.tokenized, ".cased") if tokenized else (experiment.corpus, "")
-    references = read_parallel(*(folder / f"{name}{suffix}" for name in names))
-    hypothesis = read_hypotheses(experiment.hypotheses(run), test)
+    """Return the run's output and the references of a test set, see `as_scored`; raise UserError for other lengths."""
+    hypothesis, references = as_scored(
+        experiment, read_hypotheses(experiment.hypotheses(run), test), test, tokenized=tokenized
+    )
     if len(hypothesis) != len(references[0]):
         raise UserError(
             f"{experiment.hypotheses(run)}: {test} has {len(hypothesis)} lines, its references have"
             f" {len(references[0])}; decode again"
         )
-    if tokenized == experiment.settings.untokenized:
-        side = MosesSide(target, experiment.settings.text.target)
-        hypothesis = list(map_lines(side.tokens if tokenized else side.text, hypothesis))
     return hypothesis, references
 
 
-def as_tokens(settings: TextPlan, language: str, lines: Iterable[str]) -> Iterable[str]:
+def as_scored(
+    experiment: EvaluationFolder, hypothesis: list[str], test: str, *, tokenized: bool
+) -> tuple[list[str], list[list[str]]]:
+    """Return an output and the references of a test set, as tokens in their original case or as raw text in NFC.
+
+    The output is tokens, which Moses turns into text or, if units are made of raw text, the other way round. From
+    pretokenized text there is no way back, so its tokens count as its raw text.
+    """
+    settings = experiment.settings
+    target, side = settings.corpus.target, settings.text.target
+    compares_tokens = tokenized or side.pretokenized
+    folder, suffix = (experiment.tokenized, ".cased") if compares_tokens else (experiment.corpus, "")
+    names = reference_names(experiment.corpus, test, target)
+    references = read_parallel(*(folder / f"{name}{suffix}" for name in names))
+    if tokenized == settings.untokenized:
+        moses = MosesSide(target, side)
+        hypothesis = list(map_lines(moses.tokens if tokenized else moses.text, hypothesis))
+    return composed(hypothesis), [composed(lines) for lines in references]
+
+
+def as_tokens(settings: EvaluationPlan, language: str, lines: Iterable[str]) -> Iterable[str]:
     """Return the lines of runs/tokenized, which are raw text if units are made of it, as Moses tokens."""
     if not settings.untokenized:
         return lines
@@ -69,10 +83,11 @@ def as_tokens(settings: TextPlan, language: str, lines: Iterable[str]) -> Iterab
 
 def _score_test(experiment: EvaluationFolder, run: str, test: str) -> dict[str, Score]:
     hypothesis, references = read_test(experiment, run, test, tokenized=False)
-    scores = score_raw(hypothesis, references)
+    tokenizer, text = experiment.settings.chosen_tokenizer, text_of_tokens(experiment.settings)
+    notes = {"text": text} if text.startswith(SEGMENTED) else {}
+    scores = score_raw(hypothesis, references, tokenizer=tokenizer, **notes)
     if documents := read_documents(experiment.tokenized, test, len(hypothesis)):
-        scores |= score_documents(hypothesis, references, documents)
-    text = text_of_tokens(experiment.settings)
+        scores |= score_documents(hypothesis, references, documents, tokenizer=tokenizer, **notes)
     return scores | score_tokenized(*read_test(experiment, run, test, tokenized=True), text=text)
 
 
@@ -86,14 +101,15 @@ def _against_bound(experiment: EvaluationFolder, test: str, score: Score) -> Ite
     references = [read_lines(experiment.corpus / name) for name in reference_names(experiment.corpus, test, target)]
     if len(guesses) != len(references[0]):
         raise UserError(f"{bound} has {len(guesses)} lines for {len(references[0])} sentences")
-    oracle, signature = score_sacrebleu(guesses, references).values()
+    tokenizer = experiment.settings.chosen_tokenizer
+    oracle, signature = score_sacrebleu(guesses, references, tokenizer=tokenizer).values()
     if oracle == 0:
         raise UserError(f"{bound} scores 0 sacrebleu: it is not a translation of the test set")
     yield row(test, "sacrebleu", oracle, signature=signature, subject=BOUND)
     yield row(test, "sacrebleu_of_bound", round(100 * score["score"] / oracle, 4), signature=f"percent|{signature}")
 
 
-def text_of_tokens(settings: TextPlan) -> str:
+def text_of_tokens(settings: EvaluationPlan) -> str:
     """Return the steps that made the tokens of the target side, for signatures."""
     side = settings.text.target
     steps = {

@@ -6,7 +6,7 @@ from typing import Any
 from context_nmt.measures.discourse.scoring import DocumentScorer
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import TESTS, Row, row, write_rows
-from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
+from context_nmt.measures.scores import SEGMENTED, read_test, score_rows, text_of_tokens
 from context_nmt.measures.sizes import size_rows
 from context_nmt.progress import Progress
 from context_nmt.results.significance import compare
@@ -58,5 +58,12 @@ def _compare_test(
     tokenized = settings.metric != "sacrebleu"
     system_lines, references = read_test(experiment, run, test, tokenized=tokenized)
     baseline_lines, _ = read_test(experiment, baseline, test, tokenized=tokenized)
-    text = text_of_tokens(experiment.settings) if tokenized else "raw"
-    return compare(system_lines, baseline_lines, references, settings, text=text)
+    text = text_of_tokens(experiment.settings)
+    return compare(
+        system_lines,
+        baseline_lines,
+        references,
+        settings,
+        tokenizer=experiment.settings.chosen_tokenizer,
+        text=text if tokenized or text.startswith(SEGMENTED) else "raw",
+    )

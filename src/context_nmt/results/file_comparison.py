@@ -5,21 +5,31 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.files import UserError, read_parallel, refuse_inputs, write_json
+from context_nmt.measures.bleu import composed
 from context_nmt.results.significance import compare
 from context_nmt.settings.checking import check
-from context_nmt.settings.evaluation import SignificanceSettings
+from context_nmt.settings.evaluation import SignificanceSettings, Tokenizer
 
 
 def compare_files(
-    system: Path, baseline: Path, references: Sequence[Path], settings: SignificanceSettings, output: Path
+    system: Path,
+    baseline: Path,
+    references: Sequence[Path],
+    settings: SignificanceSettings,
+    output: Path,
+    *,
+    tokenizer: Tokenizer,
 ) -> dict[str, Any]:
     """Write the `significance.compare` of two files.
 
-    Raise UserError for unusable files, unequal lengths, and an output that is one of the inputs.
+    Raw text is composed (NFC). Raise UserError for unusable files, unequal lengths, and an output that is one of the
+    inputs.
     """
     refuse_inputs(output, [system, baseline, *references])
-    system_lines, baseline_lines, *reference_lines = read_parallel(system, baseline, *references)
-    comparison = compare(system_lines, baseline_lines, reference_lines, settings, text="as-given")
+    lines = read_parallel(system, baseline, *references)
+    if settings.metric == "sacrebleu":
+        lines = [composed(text) for text in lines]
+    comparison = compare(lines[0], lines[1], lines[2:], settings, tokenizer=tokenizer, text="as-given")
     write_json(output, comparison)
     return comparison
 

@@ -50,15 +50,16 @@ def compare(
     references: Sequence[Sequence[str]],
     settings: SignificanceSettings,
     *,
+    tokenizer: str,
     text: str,
 ) -> dict[str, Any]:
     """Compare two outputs by all three tests; the same arguments always give the same result.
 
-    `text` records the origin of the lines in the signature.
+    `tokenizer` is that of the metric sacrebleu; `text` records the origin of the lines in the signature.
     `difference` is the system's score minus the baseline's; the p-values do not show its direction.
     Raise UserError for a sample ratio that leaves no sentence.
     """
-    metric = bleu_metric(settings.metric)
+    metric = bleu_metric(settings.metric, tokenizer)
     if settings.metric == "bleu_compound_split":
         texts = (system, baseline, *references)
         system, baseline, *references = ([split_compounds(line) for line in lines] for lines in texts)

@@ -1,5 +1,6 @@
-"""The keys under significance and probing."""
+"""The keys under significance and probing, and the plan of the stages that score."""
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -14,14 +15,34 @@ from context_nmt.settings import (
     require,
     require_distinct,
 )
+from context_nmt.settings.text import TextPlan
+
+Tokenizer = Literal["13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores200"]
+# flores200 suits the languages of `char`, too, but sacrebleu downloads its model at the first use, without a checksum.
+TOKENIZERS: dict[str, Tokenizer] = {
+    **dict.fromkeys(("zh", "zho", "cmn", "yue"), "zh"),
+    **dict.fromkeys(("ja", "jpn"), "ja-mecab"),
+    **dict.fromkeys(("ko", "kor"), "ko-mecab"),
+    **dict.fromkeys(("th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod", "dz", "dzo"), "char"),
+}
+
+
+def tokenizer_of(language: str) -> Tokenizer:
+    """Return sacrebleu's tokenizer for a language's code, such as zh or zh_TW."""
+    return TOKENIZERS.get(re.split("[-_]", language.lower())[0], "13a")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SignificanceSettings(Checked):
-    """Paired bootstrap resampling (Koehn 2004) or the sign test of Collins et al. (2005)."""
+    """The main score, and its tests: paired bootstrap (Koehn 2004) and the sign test of Collins et al. (2005)."""
 
     # the score that is tested
     metric: Literal["sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"] = "sacrebleu"
+    # how sacrebleu splits raw text; by default by the target language: zh, ja-mecab and ko-mecab for Chinese, Japanese
+    # and Korean, char for other languages that are written without spaces, and else 13a
+    tokenizer: Tokenizer | None = None
+    # least score of the references themselves, turned into tokens and back; the text stage refuses a lower one
+    minimum_ceiling: Annotated[float, Bounds(ge=0, le=100)] = 90.0
     resamples: PositiveInteger = 1000  # number of resamples of both bootstrap tests
     # size of a resample relative to the test set, in compare-mt's test; its own default is 0.5
     sample_ratio: Annotated[float, Bounds(gt=0, le=1)] = 1.0
@@ -78,6 +99,18 @@ class ProbingSettings(Checked):
         )
         require_distinct("sentences", self.sentences)
         require_distinct("words", self.words)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationPlan(TextPlan):
+    """The plan of tokenize and of the evaluation stages, metrics/plans/text.json."""
+
+    tokenizer: Tokenizer | None = None
+
+    @property
+    def chosen_tokenizer(self) -> Tokenizer:
+        """The tokenizer of sacrebleu."""
+        return self.tokenizer or tokenizer_of(self.corpus.target)
 
 
 @dataclass(frozen=True, kw_only=True)

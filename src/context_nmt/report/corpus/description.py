@@ -10,6 +10,7 @@ from context_nmt.files import UserError
 from context_nmt.measures.bleu import Score, moses_tokens, score_raw_and_tokenized
 from context_nmt.report.corpus.folder import CorpusFolder, Record, Text
 from context_nmt.report.corpus.phenomena import count_phenomena
+from context_nmt.settings.evaluation import tokenizer_of
 
 TRAINING = "train"
 BIN = 5  # tokens
@@ -115,7 +116,7 @@ def _whole(lines: Sequence[str], documents: Iterable[range]) -> list[tuple[str, 
 def _bound(path: Path, lines: Sequence[str], reference: Sequence[str], language: str) -> dict[str, Score]:
     if len(lines) != len(reference):
         raise UserError(f"{path} has {len(lines)} lines, its reference has {len(reference)}; they must be equal")
-    return score_raw_and_tokenized(lines, [reference], language=language)
+    return score_raw_and_tokenized(lines, [reference], language=language, tokenizer=tokenizer_of(language))
 
 
 def _describe_contrastive(path: Path, items: Sequence[Record]) -> Description:

