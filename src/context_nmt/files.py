@@ -172,13 +172,16 @@ def read_json(path: Path) -> Any:
         raise UserError(f"{path}: not JSON ({error})") from None
 
 
-def read_yaml(path: Path) -> Any:
-    """Read one YAML file as DVC does; raise UserError for a missing or malformed one and for a duplicate key."""
+def read_yaml(path: Path, reader: Any = None) -> Any:
+    """Read one YAML file as DVC does, or with another `ruamel.yaml.YAML`.
+
+    Raise UserError for a missing or malformed file and for a duplicate key.
+    """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
-        return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+        return (reader or YAML(typ="safe")).load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except IsADirectoryError:
