@@ -38,10 +38,10 @@ def main() -> None:
     """
     experiment = TextFolder()
     plan = experiment.settings
+    tokenize_corpus(experiment.corpus, experiment.tokenized, plan.corpus, plan.text, untokenized=plan.untokenized)
     for language, side in ((plan.corpus.source, plan.text.source), (plan.corpus.target, plan.text.target)):
         if not side.pretokenized and not has_rules(language):
             say(f"note: {NO_RULES.format(language)}")
-    tokenize_corpus(experiment.corpus, experiment.tokenized, plan.corpus, plan.text, untokenized=plan.untokenized)
     check_ceilings(experiment, read_plan(SignificanceSettings, experiment.stage_plan("significance")))
 
 
