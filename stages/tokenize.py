@@ -4,7 +4,7 @@ from context_nmt.command_line import run
 from context_nmt.corpus.moses import NO_RULES, has_rules
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.measures.ceilings import check_ceilings
-from context_nmt.measures.evaluation_folder import EvaluationFolder
+from context_nmt.measures.scored_text import TextFolder
 from context_nmt.progress import say
 from context_nmt.settings.checking import read_plan
 from context_nmt.settings.evaluation import SignificanceSettings
@@ -36,12 +36,12 @@ def main() -> None:
 
     Example: python stages tokenize
     """
-    experiment = EvaluationFolder()
+    experiment = TextFolder()
     plan = experiment.settings
+    tokenize_corpus(experiment.corpus, experiment.tokenized, plan.corpus, plan.text, untokenized=plan.untokenized)
     for language, side in ((plan.corpus.source, plan.text.source), (plan.corpus.target, plan.text.target)):
         if not side.pretokenized and not has_rules(language):
             say(f"note: {NO_RULES.format(language)}")
-    tokenize_corpus(experiment.corpus, experiment.tokenized, plan.corpus, plan.text, untokenized=plan.untokenized)
     check_ceilings(experiment, read_plan(SignificanceSettings, experiment.stage_plan("significance")))
 
 

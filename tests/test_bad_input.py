@@ -38,7 +38,7 @@ model: {width: 32, feed_forward_width: 16, heads: 2, encoder_layers: 1, decoder_
 training: {batch_tokens: 512, maximum_updates: 4, schedule: {kind: cosine, warmup: 2}, validate_every: 2, keep_last: 2}
 averaging: {count: 2}
 decoding: {beam: 2}
-significance: {resamples: 20}
+significance: {resamples: 20, minimum_ceiling: 0}
 variants: {plain: {}, other: {baseline: plain}}
 train: {bitext: [plain, other]}
 seeds: [1]

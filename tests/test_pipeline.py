@@ -41,7 +41,7 @@ training:
   keep_last: 2
 averaging: {count: 2}
 decoding: {beam: 2}
-significance: {resamples: 20}
+significance: {resamples: 20, minimum_ceiling: 0}  # sentences start in lower case
 variants:
   plain: {}
   small: {model: {feed_forward_width: 8}, training: {validation_bleu: true}, baseline: plain}

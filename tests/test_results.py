@@ -25,7 +25,8 @@ from context_nmt.files import UserError, read_json, write_json, write_lines
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import BOUND, TESTS, TEXT, Measure, read_rows
-from context_nmt.measures.scores import read_test, score_rows, text_of_tokens
+from context_nmt.measures.scored_text import text_of_tokens
+from context_nmt.measures.scores import read_test, score_rows
 from context_nmt.report import overview
 from context_nmt.report.cells import DASH
 from context_nmt.report.formats import write_page
@@ -82,6 +83,15 @@ def test_a_system_that_is_out_of_date_is_marked_and_has_no_difference_from_those
     (marked,) = (cells for name, cells in shown.items() if name.startswith(label))
     assert (marked["Parameters"], marked["FLOPs / baseline"]) == (DASH, DASH)
     assert results_page(results).introduction != results_page(before).introduction
+
+
+def test_a_low_ceiling_is_told(experiment, results):
+    before = results_page(results).notes
+    found = {"dev": {"score": 100.0}, "test": {"score": 68.81, "reason": "for example, 'l' comes back as 'm'"}}
+    write_json(experiment.metrics / "ceilings.json", found)
+    told = results_page(results).notes.removeprefix(before)
+    (experiment.metrics / "ceilings.json").unlink()
+    assert told.strip() == "A perfect system would have only 68.81 on test (for example, 'l' comes back as 'm')."
 
 
 def test_differences_between_systems_that_are_all_out_of_date_stay(experiment):

@@ -11,7 +11,6 @@ ter                  translation edit rate, of lower-cased words between spaces 
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from typing import Any
@@ -27,11 +26,6 @@ Texts = Sequence[Sequence[str]]  # a hypothesis and references, or references: l
 
 COMPOUND = re.compile(r"(\S)-(\S)")
 MOSES_HYPHEN = "@-@"  # a hyphen that aggressive splitting has already separated
-
-
-def composed(lines: Sequence[str]) -> list[str]:
-    """Return the lines in Unicode's form NFC, in which a letter and its marks have one spelling."""
-    return [unicodedata.normalize("NFC", line) for line in lines]
 
 
 def split_compounds(line: str) -> str:

@@ -9,22 +9,21 @@ from context_nmt.corpus.moses import MosesSide, Truecaser
 from context_nmt.corpus.workers import map_lines
 from context_nmt.files import UserError, iterate_lines, write_json
 from context_nmt.measures.bleu import bleu_metric, score_sacrebleu, score_tokenized
-from context_nmt.measures.evaluation_folder import EvaluationFolder
-from context_nmt.measures.scores import as_scored, text_of_tokens
+from context_nmt.measures.scored_text import TextFolder, as_scored, text_of_tokens
 from context_nmt.progress import say
 from context_nmt.settings.evaluation import SignificanceSettings
 
 DOUBTFUL = 99.0  # a lower ceiling is a warning
 
 
-def check_ceilings(experiment: EvaluationFolder, settings: SignificanceSettings) -> None:
+def check_ceilings(experiment: TextFolder, settings: SignificanceSettings) -> None:
     """Say the ceiling of each test set, by `settings.metric`, and write all of them to metrics/ceilings.json.
 
     A low one comes with the shortest sentence that does not come back. Raise UserError for one that is lower than
     `settings.minimum_ceiling`.
     """
     ceilings = {test: ceiling(experiment, settings, test) for test in experiment.settings.corpus.tests}
-    write_json(experiment.metrics / "ceilings.json", ceilings)
+    write_json(experiment.folder / "metrics/ceilings.json", ceilings)
     for test, found in ceilings.items():
         says = f"{test}: a perfect system would have {found['score']:.2f} {settings.metric} ({found['signature']})"
         if found["score"] < settings.minimum_ceiling:
@@ -35,7 +34,7 @@ def check_ceilings(experiment: EvaluationFolder, settings: SignificanceSettings)
         say(f"warning: {says}; {found['reason']}" if "reason" in found else says)
 
 
-def ceiling(experiment: EvaluationFolder, settings: SignificanceSettings, test: str) -> dict[str, Any]:
+def ceiling(experiment: TextFolder, settings: SignificanceSettings, test: str) -> dict[str, Any]:
     """Return the ceiling of a test set, {"score", "signature"}, and a "reason" for a low one."""
     target, side = experiment.settings.corpus.target, experiment.settings.text.target
     lines = iterate_lines(experiment.tokenized / f"{test}.{target}")

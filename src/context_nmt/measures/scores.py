@@ -1,7 +1,6 @@
 """Score the translations of every test set."""
 
 from collections.abc import Iterable, Iterator
-from importlib.metadata import version
 from statistics import fmean
 
 from context_nmt.corpus.documents import read_documents
@@ -9,13 +8,12 @@ from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.corpus.references import reference_names
 from context_nmt.corpus.workers import map_lines
-from context_nmt.files import UserError, read_lines, read_parallel
-from context_nmt.measures.bleu import Score, composed, score_documents, score_raw, score_sacrebleu, score_tokenized
+from context_nmt.files import UserError, read_lines
+from context_nmt.measures.bleu import Score, score_documents, score_raw, score_sacrebleu, score_tokenized
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import BOUND, Row, row
+from context_nmt.measures.scored_text import SEGMENTED, as_scored, text_of_tokens
 from context_nmt.settings.evaluation import EvaluationPlan
-
-SEGMENTED = "script+pretokenized"  # text whose references count as a script has split them
 
 
 def score_rows(experiment: EvaluationFolder, run: str) -> Iterator[Row]:
@@ -50,26 +48,6 @@ def read_test(
             f" {len(references[0])}; decode again"
         )
     return hypothesis, references
-
-
-def as_scored(
-    experiment: EvaluationFolder, hypothesis: list[str], test: str, *, tokenized: bool
-) -> tuple[list[str], list[list[str]]]:
-    """Return an output and the references of a test set, as tokens in their original case or as raw text in NFC.
-
-    The output is tokens, which Moses turns into text or, if units are made of raw text, the other way round. From
-    pretokenized text there is no way back, so its tokens count as its raw text.
-    """
-    settings = experiment.settings
-    target, side = settings.corpus.target, settings.text.target
-    compares_tokens = tokenized or side.pretokenized
-    folder, suffix = (experiment.tokenized, ".cased") if compares_tokens else (experiment.corpus, "")
-    names = reference_names(experiment.corpus, test, target)
-    references = read_parallel(*(folder / f"{name}{suffix}" for name in names))
-    if tokenized == settings.untokenized:
-        moses = MosesSide(target, side)
-        hypothesis = list(map_lines(moses.tokens if tokenized else moses.text, hypothesis))
-    return composed(hypothesis), [composed(lines) for lines in references]
 
 
 def as_tokens(settings: EvaluationPlan, language: str, lines: Iterable[str]) -> Iterable[str]:
@@ -107,16 +85,3 @@ def _against_bound(experiment: EvaluationFolder, test: str, score: Score) -> Ite
         raise UserError(f"{bound} scores 0 sacrebleu: it is not a translation of the test set")
     yield row(test, "sacrebleu", oracle, signature=signature, subject=BOUND)
     yield row(test, "sacrebleu_of_bound", round(100 * score["score"] / oracle, 4), signature=f"percent|{signature}")
-
-
-def text_of_tokens(settings: EvaluationPlan) -> str:
-    """Return the steps that made the tokens of the target side, for signatures."""
-    side = settings.text.target
-    steps = {
-        "script": side.script is not None,
-        "pretokenized": side.pretokenized,
-        "normalized": side.normalize_punctuation and not side.pretokenized,
-        f"moses-{settings.corpus.target}-sacremoses-{version('sacremoses')}": not side.pretokenized,
-        "aggressive-hyphens": side.aggressive_hyphens and not side.pretokenized,
-    }
-    return "+".join(step for step, applied in steps.items() if applied)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.files import UserError, read_parallel, refuse_inputs, write_json
-from context_nmt.measures.bleu import composed
+from context_nmt.measures.scored_text import composed
 from context_nmt.results.significance import compare
 from context_nmt.settings.checking import check
 from context_nmt.settings.evaluation import SignificanceSettings, Tokenizer
