@@ -502,6 +502,16 @@ def test_members_of_archives_are_joined_in_order(mirror, pack):
     assert not list(mirror.parent.rglob("evil"))
 
 
+def test_a_byte_order_mark_is_no_text(mirror):
+    mark = b"\xef\xbb\xbf"
+    members = {f"{name}.{side}": mark + name.encode() for name in "ab" for side in ("en", "de")}
+    packed = put(mirror, "one.zip", zipped(members)) | {"members": {name: f"train.{name[-2:]}" for name in members}}
+    fields = put(mirror, "two.txt", mark + b"c\tC\n") | {"to": "train.en\ttrain.de"}
+    empty = [{"to": f"train.{side}", **put(mirror, f"empty.{side}", mark)} for side in ("en", "de")]
+    corpus = download(mirror, [packed, fields, *empty])
+    assert ((corpus / "train.en").read_bytes(), (corpus / "train.de").read_bytes()) == (b"a\nb\nc\n", b"a\nb\nC\n")
+
+
 def test_fields_of_a_line_are_texts_of_several_languages(mirror):
     with_bars = put(mirror, "a.txt", b"0.9 ||| x-1 |||  ja\t1 |||en 1 \r\n\n0.8 ||| x-2 ||| | ||| en 2")
     with_tabs = put(mirror, "b.gz", gzip.compress(b"x-3\tja ||| 3\ten 3\nx-4\t ja 4\t\n"))

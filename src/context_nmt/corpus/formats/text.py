@@ -1,5 +1,6 @@
 """Plain texts, gzipped or not, or members of a tar or zip archive; a line may have fields in several languages."""
 
+import codecs
 import gzip
 import shutil
 import stat
@@ -81,9 +82,11 @@ def _append(text: IO[bytes] | gzip.GzipFile, folder: Path, layout: str, source: 
         return
     last_byte = b"\n"
     with (folder / layout).open("ab") as file:
-        while chunk := text.read(CHUNK):
+        chunk = text.read(CHUNK).removeprefix(codecs.BOM_UTF8)
+        while chunk:
             file.write(chunk)
             last_byte = chunk[-1:]
+            chunk = text.read(CHUNK)
         if last_byte != b"\n":  # so that the next text starts on a new line
             file.write(b"\n")
 
@@ -95,13 +98,14 @@ def _append_fields(
     with ExitStack() as stack, Skipping(source, "lines") as lines:
         files = [None if name == SKIPPED else stack.enter_context((folder / name).open("ab")) for name in names]
         for number, line in enumerate(text, start=1):
-            if not line.strip():
+            content = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+            if not content.strip():
                 continue
             lines.total += 1
             fields: list[bytes] = []
             for separator in separators:
                 if len(fields) != len(files):
-                    fields = line.split(separator)
+                    fields = content.split(separator)
             if len(fields) != len(files):
                 lines.skip(f"line {number}", f"{len(fields)} fields instead of {len(files)}")
                 continue
