@@ -25,6 +25,7 @@ from sacrebleu.dataset.fake_sgml import FakeSGMLDataset
 from test_bad_input import files_of_at_most
 
 from context_nmt.commands.corpus import download as command
+from context_nmt.commands.corpus import status
 from context_nmt.corpus.catalogue import DownloadFile, Format, read_catalogue, read_entry
 from context_nmt.corpus.contrastive import read_contrastive_set
 from context_nmt.corpus.documents import read_documents
@@ -288,7 +289,7 @@ def test_a_right_file_that_does_not_fit_its_entry_is_kept(mirror, served, is_kno
     assert read_lines(download(mirror, [file | {"to": "train.en"}], place=served) / "train.en") == ["a"]
 
 
-def test_a_download_without_a_checksum_is_not_fetched_again_but_a_file_of_a_folder_is(mirror, served):
+def test_a_download_without_a_checksum_is_used_again_unless_the_mirror_has_the_file(mirror, served, capsys):
     files = [{"to": f"train.{side}"} | unknown(mirror, f"a.{side}", b"a\n") for side in ("en", "de")]
     (mirror / "toy/a.de").unlink()
     for place in (served, str(mirror)):
@@ -298,8 +299,38 @@ def test_a_download_without_a_checksum_is_not_fetched_again_but_a_file_of_a_fold
     assert not (mirror.parent / "data/checksums.json").exists()
     put(mirror, "a.en", b"changed\n")
     put(mirror, "a.de", b"a\n")
-    assert read_lines(download(mirror, files, place=served) / "train.en") == [f"from {served}"]
+    for place in ("", f"{served}/elsewhere"):
+        assert read_lines(download(mirror, files[:1], place=place) / "train.en") == [f"from {served}"]
+        (mirror.parent / "data/checksums.json").unlink()
+    assert f"{served}/elsewhere/toy/a.en: 404" in capsys.readouterr().err
+    assert read_lines(download(mirror, files, place=served) / "train.en") == ["changed"]
     assert read_lines(download(mirror, [files[0] | {"url": f"{ORIGIN}/b/a.en"}]) / "train.en") == ["changed"]
+
+
+def test_the_right_mirror_replaces_a_page_that_was_downloaded_before(mirror, served):
+    (mirror / "away").mkdir()
+    (mirror / "away/a.tgz").write_bytes(LOGIN)
+    file = unknown(mirror, "a.tgz", PACKED) | {"url": f"{served}/away/a.tgz", "members": {"a.en": "train.en"}}
+    with pytest.raises(UserError, match=f"^{served}/away/a.tgz: cannot be unpacked"):
+        download(mirror, [file], place="")
+    with pytest.raises(UserError, match=r"^\S+/data/\.downloads/\w+-a\.tgz: cannot be unpacked"):  # as kept
+        download(mirror, [file], place="")
+    put(mirror, "a.tgz", PACKED[:-40])
+    with pytest.raises(UserError, match=f"^{served}/toy/a.tgz: cannot be unpacked"):
+        download(mirror, [file], place=served)
+    put(mirror, "a.tgz", PACKED)
+    assert read_lines(download(mirror, [file], place=served) / "train.en") == ["a"] * 9
+
+
+def test_a_mirror_that_is_neither_a_folder_nor_an_address_is_refused(mirror, monkeypatch):
+    download(mirror, [{"to": "train.en", **put(mirror, "a.en", b"a\n")}])
+    monkeypatch.chdir(mirror.parent)
+    for place in ("miror", "mirror/toy/a.en"):
+        monkeypatch.setenv("DATA_MIRROR", place)
+        with pytest.raises(UserError, match=f"DATA_MIRROR is {place}, which is no folder; give "):
+            command("toy")
+        with pytest.raises(UserError, match=f"DATA_MIRROR is {place}, which is no folder; give "):
+            status()
 
 
 def test_a_full_disk_is_not_the_fault_of_a_file(mirror):
