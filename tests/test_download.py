@@ -2,6 +2,7 @@ import gzip
 import hashlib
 import io
 import json
+import multiprocessing
 import os
 import re
 import stat
@@ -485,6 +486,48 @@ def test_a_file_of_several_corpora_is_downloaded_once(mirror, breaking):
     assert breaking.asked == [None]
 
 
+def test_corpora_that_are_made_at_once_all_record_their_checksums(mirror):
+    names = [f"c{number}" for number in range(24)]
+    data = mirror.parent / "data"
+    data.mkdir()
+    known = {}
+    for name in names:
+        (mirror / name).mkdir()
+        (mirror / name / "a.en").write_text(f"{name}\n")
+        known[f"{ORIGIN}/{name}/a.en"] = hashlib.sha256(f"{name}\n".encode()).hexdigest()
+    entry = {"format": "text", "licence": "none", "homepage": "none"}
+    entries = {
+        name: entry | {"files": [{"url": f"{ORIGIN}/{name}/a.en", "sha256": None, "to": "train.en"}]} for name in names
+    }
+    (data / "params.yaml").write_text(yaml.safe_dump({"corpora": entries}))
+    at_once([partial(make, data, name, str(mirror)) for name in names])
+    assert read_json(data / "checksums.json") == known
+
+
+def test_processes_that_make_the_same_corpus_do_not_disturb_each_other(mirror):
+    corpus = download(mirror, [{"to": "train.en", **put(mirror, "a.en", b"a\n" * 100_000)}])
+    at_once([partial(make, corpus.parent, "toy", str(mirror))] * 8)
+    assert read_lines(corpus / "train.en") == ["a"] * 100_000
+    assert [path.name for path in corpus.parent.iterdir() if path.suffix in (".partial", ".earlier")] == []
+
+
+def at_once(calls):
+    """Make each call in a process of its own; all must succeed."""
+    context = multiprocessing.get_context("fork")
+    barrier = context.Barrier(len(calls))
+    processes = [context.Process(target=_after, args=(barrier, call)) for call in calls]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * len(calls)
+
+
+def _after(barrier, call):
+    barrier.wait()
+    call()
+
+
 def test_a_download_waits_for_another_process_with_the_same_file(mirror, breaking, capsys):
     breaking.patience = 10**9
     part = part_of(mirror, from_server(breaking))
@@ -531,6 +574,37 @@ def test_members_of_archives_are_joined_in_order(mirror, pack):
     corpus = download(mirror, files)
     assert (read_lines(corpus / "train.en"), read_lines(corpus / "train.de")) == (["a", "b"], ["A", "B"])
     assert not list(mirror.parent.rglob("evil"))
+
+
+@pytest.mark.parametrize("pack", [None, tarred, zipped], ids=["files", "tar", "zip"])
+def test_each_text_has_as_many_lines_as_its_translation_not_only_all_together(mirror, pack):
+    texts = {"a.en": b"a\n" * 3, "a.de": b"A\n" * 2, "b.en": b"b\n" * 2, "b.de": b"B\nB\nB"}
+    if pack:
+        names = {name: f"train.{name[-2:]}" for name in texts}
+        files = [{"members": names, **put(mirror, "one", pack(texts))}]
+    else:
+        files = [{"to": f"train.{name[-2:]}", **put(mirror, name, content)} for name, content in texts.items()]
+    places = [rf"\(from {'' if pack else '.*toy/'}a\.{side}" for side in ("en", "de")]
+    in_any_order = rf"train\.en 3 {places[0]}.*train\.de 2 {places[1]}|train\.de 2 {places[1]}.*train\.en 3 {places[0]}"
+    with pytest.raises(UserError, match=in_any_order):
+        download(mirror, files)
+    if not pack:  # one text in German, of all the lines
+        german = {"to": "train.de", **put(mirror, "c.de", b"C\n" * 5)}
+        corpus = download(mirror, [files[0], files[2], german])
+        assert len(read_lines(corpus / "train.de")) == len(read_lines(corpus / "train.en")) == 5
+        files[3] |= {"to": "test.de"}
+        files[2] |= {"to": "test.en"}
+        with pytest.raises(UserError, match=r"different numbers of lines: test\.de 3, test\.en 2"):
+            download(mirror, files)
+
+
+def test_a_text_may_follow_fields_of_lines(mirror):
+    fields = {"to": "train.en\ttrain.de", **put(mirror, "a.tsv", b"a\tA\n\nb\tB\n")}
+    texts = [{"to": f"train.{side}", **put(mirror, f"b.{side}", b"x\n" * 3)} for side in ("en", "de")]
+    assert len(read_lines(download(mirror, [fields, *texts]) / "train.en")) == 5
+    texts[1] |= put(mirror, "b.de", b"x\n" * 4)
+    with pytest.raises(UserError, match=r"train\.en 3 \(from .*toy/b\.en\), train\.de 4 \(from .*toy/b\.de\)"):
+        download(mirror, [fields, *texts])
 
 
 def test_a_byte_order_mark_is_no_text(mirror):

@@ -46,7 +46,6 @@ def fetch(
             raise UserError(f"{mirrored}: {wrong}")
         return Path(mirrored), mirrored
     path = downloaded(file, downloads)
-    downloads.mkdir(parents=True, exist_ok=True)
     with alone(path, f"{file.name}: waiting for another process, which downloads it"):
         is_of_package = file.url.startswith(SACREBLEU)  # which keeps what it downloads
         is_kept = path.is_file() and not is_of_package and not _difference(path, file, expected)
@@ -87,6 +86,7 @@ def alone(path: Path, waiting: str) -> Iterator[None]:
     """Hold the lock of a path, PATH.lock; say `waiting`, and wait, while another process or thread holds it."""
     import fcntl  # not on Windows
 
+    path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_name(f"{path.name}.lock").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
