@@ -177,7 +177,7 @@ def prepare(folder, language, lines, side, units, *, references=None, **settings
     experiment = EvaluationFolder(folder)
     plan = {"corpus": asdict(corpus), "text": text, "untokenized": units.untokenized}
     write_json(experiment.stage_plan("text"), plan | {"tokenizer": tests.pop("tokenizer")})
-    write_json(experiment.stage_plan("significance"), tests)
+    write_json(experiment.stage_plan("ceilings"), {key: tests[key] for key in ("metric", "minimum_ceiling")})
     for split, copies in (("train", 2), ("valid", 1), ("test", 1)):
         for code in (source, language):
             write_lines(experiment.corpus / f"{split}.{code}", lines * copies)
@@ -283,6 +283,31 @@ def test_the_ceiling_is_that_of_the_tested_score(tmp_path, monkeypatch):
     ceiling = tokenize(experiment, monkeypatch)
     assert ceiling["score"] == pytest.approx(100)
     assert "case:lc" in ceiling["signature"]
+
+
+def test_a_minimum_above_the_limit_of_warnings_is_an_error_with_an_example(tmp_path, monkeypatch):
+    lines = [f"Das ist der Satz mit der Nummer {number}." for number in range(60)]
+    experiment = prepare(tmp_path, "de", [*lines, "Er – oder sie – kam."], SideSettings(), UnitSettings())
+    assert DOUBTFUL <= tokenize(experiment, monkeypatch)["score"] < 99.9
+    write_json(experiment.stage_plan("ceilings"), {"minimum_ceiling": 99.9})
+    with pytest.raises(UserError, match=r"comes back as 'Er - oder sie - kam\.'.*minimum_ceiling is 99\.9"):
+        tokenize(experiment, monkeypatch)
+
+
+def test_case_is_no_reason_for_a_low_lower_cased_score(tmp_path, monkeypatch):
+    experiment = prepare(tmp_path, "de", ["ja.", "nein."], SideSettings(), UnitSettings(), metric="bleu_lowercased")
+    with pytest.raises(UserError, match=r"would have 0\.00 bleu_lowercased .*fewer than four tokens"):
+        tokenize(experiment, monkeypatch)
+
+
+def test_what_the_score_needs_is_told_before_the_text_is_tokenized(tmp_path, monkeypatch):
+    from sacrebleu.tokenizers import tokenizer_ja_mecab
+
+    monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
+    experiment = prepare(tmp_path, "ja", SENTENCES["Japanese (ja)"], SideSettings(**KEPT), UnitSettings())
+    with pytest.raises(UserError, match=r"pip install 'sacrebleu\[ja\]'"):
+        tokenize(experiment, monkeypatch)
+    assert not experiment.tokenized.exists()
 
 
 def test_text_that_is_too_short_for_a_score_is_told(tmp_path, monkeypatch):
