@@ -31,12 +31,15 @@ SENTENCES = {
         "The bill was $3,450.20 in 1998 – 5 % more than before.",
         "‘Don’t go’, said Ann's brother (the younger one)...",
         'A well-known "rule" has no exceptions; none at all!',
+        "“Yes,” he said (in the ’90s), “rock ’n’ roll is ‘in’ and ‘out’.”",
+        "’Twas “new” and “old”, of the ’80s.",
     ],
     "German (de)": [
         "Der müde Bäcker sagte: „Das geht’s nicht an, oder?“",
         "Die Rechnung betrug 1998 etwa 3.450,20 € – 5 % mehr.",
         "Ein müder Bäcker (der jüngere) öffnete die Tür…",
         '"Schöne Grüße", rief die wohl-bekannte Frau Özgür!',
+        "„Ja“, sagte er („leise“), ‚nein‘ und »doch«, »nie«.",
     ],
     "French (fr)": [
         "L’eau de l’île n’est pas froide.",
@@ -49,12 +52,19 @@ SENTENCES = {
         "V roce 1998 stál lístek 3 450,20 Kč, tedy o 5 % více.",
         "Pošli mi e-mail – je-li to možné (dnes večer)!",
         "‚Kde jsi byl?‘ zeptala se matka, a on mlčel…",
+        "„Ano,“ řekl, „ne.“",
     ],
     "Romanian (ro)": [
         "Profesorul i-a spus: „Nu-i nimic, dragă, într-adevăr!”",
         "Prețul a fost de 3.450,20 lei în 1998, cu 5% mai mult.",
         "S-a dus (fără chef) la școală; n-a învățat nimic…",
         "Țara asta are ștrengari «cuminți», nu-i așa?",
+    ],
+    "Swedish (sv)": [
+        "”Hej”, sade hon, ”kom hit!”",
+        "»Hej», svarade han, »jag kommer».",
+        "Det kostade 3 450,20 kr – 5 % mer än 1998…",
+        "På ’80-talet fanns det ’inga’ bagare (sade de).",
     ],
     "Finnish (fi)": [
         "Hän sanoi: ”Vaa’an päällä on lehmä, eikö niin?”",
@@ -217,12 +227,13 @@ def chain_of(name, chain):
     return lines, SideSettings(**side), units
 
 
-def published():
-    """The ceilings of the table in the guide, by language and chain."""
+def published(name, chain):
+    """The least and the highest ceiling that the table in the guide allows."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.read_text("utf-8").split("\n")]
-    head = next(index for index, row in enumerate(rows) if row[1:] == list(CHAINS))
-    table = {row[0]: row[1:] for row in rows[head + 2 : head + 2 + len(SENTENCES)]}
-    return {(name, chain): value for name, row in table.items() for chain, value in zip(CHAINS, row, strict=True)}
+    (cell,) = (row[1] for row in rows if row[0] == chain)
+    named = {language: float(value) for language, value in re.findall(r"(\w+ \(\w+\)) ([\d.]+)", cell)}
+    others = (100.0, 100.0) if cell.endswith("100") else (min(named.values()), max(named.values()))
+    return (named[name], named[name]) if name in named else others
 
 
 @pytest.mark.slow
@@ -238,7 +249,8 @@ def test_a_perfect_system_has_the_ceiling_that_the_run_says(tmp_path, monkeypatc
     scores, _ = perfect(experiment, units)
     assert scores["sacrebleu"].value == ceiling["score"]  # units change nothing
     assert scores["sacrebleu"].signature.startswith(ceiling["signature"])
-    assert f"{ceiling['score']:.1f}" == f"{float(published()[name, chain]):.1f}"
+    least, highest = published(name, chain)
+    assert least <= round(ceiling["score"], 1) <= highest
     low = ceiling["score"] < DOUBTFUL
     assert ("comes back as" in ceiling.get("reason", "")) == low
     assert ("warning: test: a perfect system would have" in said) == low
