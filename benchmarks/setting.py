@@ -1,12 +1,12 @@
 """The text of all measurements: Multi30k, prepared in runs/speed by the project's own stages; no torch here."""
 
-import os
 import shutil
 from pathlib import Path
 
 from context_nmt.corpus.binarized import BinarizedCorpus, binarize
 from context_nmt.corpus.catalogue import read_entry
 from context_nmt.corpus.download import make_corpus
+from context_nmt.corpus.fetching import data_mirror
 from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.progress import say
@@ -25,8 +25,8 @@ def prepared() -> None:
         shutil.copyfile(PARAMETERS, EXPERIMENT.parameters)
     settings = EXPERIMENT.settings
     if not EXPERIMENT.corpus.is_dir():
-        entry, mirror = read_entry(ROOT / "data/params.yaml", settings.corpus.name), os.environ.get("DATA_MIRROR")
-        make_corpus(entry, EXPERIMENT.corpus, checksums=ROOT / "data/checksums.json", mirror=mirror or None)
+        entry = read_entry(ROOT / "data/params.yaml", settings.corpus.name)
+        make_corpus(entry, EXPERIMENT.corpus, checksums=ROOT / "data/checksums.json", mirror=data_mirror())
     if not EXPERIMENT.binarized.is_dir():
         say("preparing Multi30k")
         tokenize_corpus(EXPERIMENT.corpus, EXPERIMENT.tokenized, settings.corpus, settings.text)

@@ -1,6 +1,5 @@
 """Download or generate one corpus."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +7,7 @@ import typer
 
 from context_nmt.command_line import run
 from context_nmt.corpus.download import make_corpus, read_data_plan
+from context_nmt.corpus.fetching import data_mirror
 from context_nmt.settings.run_layout import RunLayout
 
 
@@ -28,7 +28,7 @@ def main(
     Example: DATA_MIRROR=/mirror python ../../stages download multi30k ../../data/checksums.json
     """
     layout = RunLayout()
-    mirror = os.environ.get("DATA_MIRROR") or None
+    mirror = data_mirror()
     entry = read_data_plan(layout.data_plan(corpus))
     make_corpus(entry, layout.data(corpus), checksums=checksums, mirror=mirror)
 

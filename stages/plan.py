@@ -19,6 +19,7 @@ def main() -> None:
         metrics/plans/data.CORPUS.json          corpora: the download stage
         metrics/plans/text.json                 corpus and text: the tokenize and evaluation stages
         metrics/plans/units.json                corpus and units: the bpe stage
+        metrics/plans/ceilings.json             the score and its least ceiling: the tokenize stage
         metrics/plans/significance.json, probe_sentences.json, probe_words.json
 
     Example: python stages plan

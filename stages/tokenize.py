@@ -3,6 +3,7 @@
 from context_nmt.command_line import run
 from context_nmt.corpus.moses import NO_RULES, has_rules
 from context_nmt.corpus.tokenizing import tokenize_corpus
+from context_nmt.measures.bleu import bleu_metric
 from context_nmt.measures.ceilings import check_ceilings
 from context_nmt.measures.scored_text import TextFolder
 from context_nmt.progress import say
@@ -13,7 +14,7 @@ from context_nmt.settings.evaluation import SignificanceSettings
 def main() -> None:
     """Normalise, tokenize and truecase the corpus with sacremoses, clean its training set, and check the way back.
 
-    Reads metrics/plans/text.json and significance.json, and the raw text data/NAME/SPLIT.LANGUAGE, one sentence per
+    Reads metrics/plans/text.json and ceilings.json, and the raw text data/NAME/SPLIT.LANGUAGE, one sentence per
     line, which is composed (NFC). The suffix is the
     language code for Moses; for a language it does not know, Moses uses English abbreviations and its general rules.
     A side's script (text.SIDE.script) maps the raw lines first; text.SIDE.pretokenized skips normalization and
@@ -38,11 +39,12 @@ def main() -> None:
     """
     experiment = TextFolder()
     plan = experiment.settings
+    bleu_metric("sacrebleu", plan.chosen_tokenizer)  # a package that it lacks is told before the work
     tokenize_corpus(experiment.corpus, experiment.tokenized, plan.corpus, plan.text, untokenized=plan.untokenized)
     for language, side in ((plan.corpus.source, plan.text.source), (plan.corpus.target, plan.text.target)):
         if not side.pretokenized and not has_rules(language):
             say(f"note: {NO_RULES.format(language)}")
-    check_ceilings(experiment, read_plan(SignificanceSettings, experiment.stage_plan("significance")))
+    check_ceilings(experiment, read_plan(SignificanceSettings, experiment.stage_plan("ceilings")))
 
 
 if __name__ == "__main__":

@@ -371,8 +371,8 @@ CLAIMS = {
         lexical_shortcuts_cross > transformer, BLEU (Table 4)
         lexical_shortcuts_non_lexical > transformer, BLEU (Table 4)
         lexical_shortcuts_fusion > lexical_shortcuts_encoder lexical_shortcuts_decoder, BLEU (Figure 5)
-        lexical_shortcuts_fusion < its baseline, lexical_encoder in layer 1 2 3 4 5 6 (title, Figures 3 and 4)
-        lexical_shortcuts_fusion < its baseline, lexical_decoder in layer 1 2 3 4 5 6 (title, Figures 3 and 4)
+        lexical_shortcuts_fusion < its baseline, lexical_encoder in layer 1 2 3 4 5 6 (abstract, Figures 3 and 4)
+        lexical_shortcuts_fusion < its baseline, lexical_decoder in layer 1 2 3 4 5 6 (abstract, Figures 3 and 4)
         transformer < itself, lexical_decoder in layer 1 2 3 4 5 6 and lexical_encoder in layer 1 2 3 4 5 6 (Figures 3
             and 4)
         transformer < itself, lexical_encoder_by_frequency lexical_decoder_by_frequency in layer 1 2 3 4 5 6 of 1
@@ -491,9 +491,7 @@ CLAIMS = {
         han_encoder > transformer cache_memory han_joint han_decoder, apt_pronouns (Table 4: subtitles_es_en
             subtitles_zh_en)
         han_joint > transformer cache_memory han_encoder han_decoder, apt_nouns (Table 4)
-        han_decoder > transformer, cohesion (Table 4)
         han_decoder < human, cohesion (Table 4)
-        han_joint = han_encoder han_decoder, cohesion (Table 4)
         han_decoder > han_encoder, coherence (Table 4)
         han_joint > transformer cache_memory han_encoder han_decoder, coherence (Table 4)
         han_joint >= cache_memory, training_speed (Text)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from terminal import Terminal
 
 from context_nmt.__main__ import main
 from context_nmt.commands import app
@@ -241,7 +242,18 @@ def test_an_input_is_never_replaced_by_the_output(texts, call, monkeypatch, comm
     assert {path: path.read_bytes() for path in texts.rglob("*") if path.is_file()} == before
 
 
-def test_what_a_terminal_cannot_show_is_replaced(texts):
-    status, output, errors = shell(texts, "corpus sample . --documents 1", PYTHONIOENCODING="latin-1")
+@pytest.mark.parametrize("variables", [{"PYTHONIOENCODING": "latin-1"}, {"PYTHONUTF8": "0", "LC_ALL": "C"}])
+def test_what_goes_into_a_file_or_a_pipe_loses_nothing(texts, variables):
+    status, output, errors = shell(texts, "corpus sample . --documents 1", **variables)
     assert (status, errors) == (0, "")
-    assert "Süß: ??? ?x?" in output
+    assert "Süß: 在河边 “x”" in output.encode("latin-1").decode()
+
+
+def test_what_a_terminal_cannot_show_is_replaced(texts):
+    terminal = Terminal(
+        [sys.executable, "-m", "context_nmt", "corpus", "sample", ".", "--documents", "1"],
+        cwd=texts,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "ascii"},
+    )
+    assert terminal.finish() == 0
+    assert "S??: ??? ?x?" in terminal.seen

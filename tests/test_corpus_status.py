@@ -9,10 +9,9 @@ import yaml
 from context_nmt.commands.corpus import status
 from context_nmt.corpus.catalogue import DownloadFile
 from context_nmt.corpus.fetching import downloaded
-from context_nmt.files import UserError, read_json
+from context_nmt.files import UserError, read_json, read_yaml
 from context_nmt.report.corpus.status import find_corpora, print_status
 from context_nmt.report.papers.published import read_papers
-from context_nmt.settings.checking import read_yaml
 
 FILE = {"url": "http://127.0.0.1:9/a.en", "sha256": None, "to": "train.en"}
 TEXT = {"format": "text", "licence": "free", "homepage": "none"}
@@ -124,6 +123,31 @@ def test_each_paper_has_its_corpora_with_sizes_licences_and_the_steps_for_a_pers
     for name in (None, "licensed"):
         status(name)
         assert "Sign the form" not in capsys.readouterr().out
+
+
+def test_steps_are_wrapped_and_those_in_common_are_printed_once_for_a_paper(project, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "60")
+    steps = "Open the page of the archive and download it, and then unpack one file of it: tar -xzf archive.tgz"
+    files = [FILE | {"url": f"http://a/{name}.en", "by_hand": f"{steps} {name}.en"} for name in ("one", "two")]
+    catalogue = {
+        name: TEXT | {"homepage": "https://example.org/", "papers": [paper], "files": [file]}
+        for name, paper, file in (
+            ("first", "dual_contextual", files[0]),
+            ("second", "dual_contextual", files[1]),
+            ("third", "lexical_shortcuts", files[1]),
+        )
+    }
+    (project / "data/params.yaml").write_text(yaml.safe_dump({"corpora": catalogue}, sort_keys=False))
+    status()
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 60
+    _, dual, shortcuts = (" ".join(part.split()) for part in printed.strip().split("\n\n"))
+    assert f"by hand, as DATA_MIRROR/first/one.en: {steps} one.en" in dual
+    assert dual.endswith(
+        "by hand, as DATA_MIRROR/second/two.en: as first/one.en, but with the command: tar -xzf archive.tgz two.en"
+    )
+    assert shortcuts.endswith(f"{steps} two.en")
+    assert printed.count("licence: free, https://example.org/") == 3
 
 
 def test_the_project_knows_the_corpora_of_all_papers(project):

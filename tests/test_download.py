@@ -2,6 +2,7 @@ import gzip
 import hashlib
 import io
 import json
+import multiprocessing
 import os
 import re
 import stat
@@ -25,6 +26,7 @@ from sacrebleu.dataset.fake_sgml import FakeSGMLDataset
 from test_bad_input import files_of_at_most
 
 from context_nmt.commands.corpus import download as command
+from context_nmt.commands.corpus import status
 from context_nmt.corpus.catalogue import DownloadFile, Format, read_catalogue, read_entry
 from context_nmt.corpus.contrastive import read_contrastive_set
 from context_nmt.corpus.documents import read_documents
@@ -288,7 +290,7 @@ def test_a_right_file_that_does_not_fit_its_entry_is_kept(mirror, served, is_kno
     assert read_lines(download(mirror, [file | {"to": "train.en"}], place=served) / "train.en") == ["a"]
 
 
-def test_a_download_without_a_checksum_is_not_fetched_again_but_a_file_of_a_folder_is(mirror, served):
+def test_a_download_without_a_checksum_is_used_again_unless_the_mirror_has_the_file(mirror, served, capsys):
     files = [{"to": f"train.{side}"} | unknown(mirror, f"a.{side}", b"a\n") for side in ("en", "de")]
     (mirror / "toy/a.de").unlink()
     for place in (served, str(mirror)):
@@ -298,8 +300,38 @@ def test_a_download_without_a_checksum_is_not_fetched_again_but_a_file_of_a_fold
     assert not (mirror.parent / "data/checksums.json").exists()
     put(mirror, "a.en", b"changed\n")
     put(mirror, "a.de", b"a\n")
-    assert read_lines(download(mirror, files, place=served) / "train.en") == [f"from {served}"]
+    for place in ("", f"{served}/elsewhere"):
+        assert read_lines(download(mirror, files[:1], place=place) / "train.en") == [f"from {served}"]
+        (mirror.parent / "data/checksums.json").unlink()
+    assert f"{served}/elsewhere/toy/a.en: 404" in capsys.readouterr().err
+    assert read_lines(download(mirror, files, place=served) / "train.en") == ["changed"]
     assert read_lines(download(mirror, [files[0] | {"url": f"{ORIGIN}/b/a.en"}]) / "train.en") == ["changed"]
+
+
+def test_the_right_mirror_replaces_a_page_that_was_downloaded_before(mirror, served):
+    (mirror / "away").mkdir()
+    (mirror / "away/a.tgz").write_bytes(LOGIN)
+    file = unknown(mirror, "a.tgz", PACKED) | {"url": f"{served}/away/a.tgz", "members": {"a.en": "train.en"}}
+    with pytest.raises(UserError, match=f"^{served}/away/a.tgz: cannot be unpacked"):
+        download(mirror, [file], place="")
+    with pytest.raises(UserError, match=r"^\S+/data/\.downloads/\w+-a\.tgz: cannot be unpacked"):  # as kept
+        download(mirror, [file], place="")
+    put(mirror, "a.tgz", PACKED[:-40])
+    with pytest.raises(UserError, match=f"^{served}/toy/a.tgz: cannot be unpacked"):
+        download(mirror, [file], place=served)
+    put(mirror, "a.tgz", PACKED)
+    assert read_lines(download(mirror, [file], place=served) / "train.en") == ["a"] * 9
+
+
+def test_a_mirror_that_is_neither_a_folder_nor_an_address_is_refused(mirror, monkeypatch):
+    download(mirror, [{"to": "train.en", **put(mirror, "a.en", b"a\n")}])
+    monkeypatch.chdir(mirror.parent)
+    for place in ("miror", "mirror/toy/a.en"):
+        monkeypatch.setenv("DATA_MIRROR", place)
+        with pytest.raises(UserError, match=f"DATA_MIRROR is {place}, which is no folder; give "):
+            command("toy")
+        with pytest.raises(UserError, match=f"DATA_MIRROR is {place}, which is no folder; give "):
+            status()
 
 
 def test_a_full_disk_is_not_the_fault_of_a_file(mirror):
@@ -454,6 +486,48 @@ def test_a_file_of_several_corpora_is_downloaded_once(mirror, breaking):
     assert breaking.asked == [None]
 
 
+def test_corpora_that_are_made_at_once_all_record_their_checksums(mirror):
+    names = [f"c{number}" for number in range(24)]
+    data = mirror.parent / "data"
+    data.mkdir()
+    known = {}
+    for name in names:
+        (mirror / name).mkdir()
+        (mirror / name / "a.en").write_text(f"{name}\n")
+        known[f"{ORIGIN}/{name}/a.en"] = hashlib.sha256(f"{name}\n".encode()).hexdigest()
+    entry = {"format": "text", "licence": "none", "homepage": "none"}
+    entries = {
+        name: entry | {"files": [{"url": f"{ORIGIN}/{name}/a.en", "sha256": None, "to": "train.en"}]} for name in names
+    }
+    (data / "params.yaml").write_text(yaml.safe_dump({"corpora": entries}))
+    at_once([partial(make, data, name, str(mirror)) for name in names])
+    assert read_json(data / "checksums.json") == known
+
+
+def test_processes_that_make_the_same_corpus_do_not_disturb_each_other(mirror):
+    corpus = download(mirror, [{"to": "train.en", **put(mirror, "a.en", b"a\n" * 100_000)}])
+    at_once([partial(make, corpus.parent, "toy", str(mirror))] * 8)
+    assert read_lines(corpus / "train.en") == ["a"] * 100_000
+    assert [path.name for path in corpus.parent.iterdir() if path.suffix in (".partial", ".earlier")] == []
+
+
+def at_once(calls):
+    """Make each call in a process of its own; all must succeed."""
+    context = multiprocessing.get_context("fork")
+    barrier = context.Barrier(len(calls))
+    processes = [context.Process(target=_after, args=(barrier, call)) for call in calls]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * len(calls)
+
+
+def _after(barrier, call):
+    barrier.wait()
+    call()
+
+
 def test_a_download_waits_for_another_process_with_the_same_file(mirror, breaking, capsys):
     breaking.patience = 10**9
     part = part_of(mirror, from_server(breaking))
@@ -500,6 +574,47 @@ def test_members_of_archives_are_joined_in_order(mirror, pack):
     corpus = download(mirror, files)
     assert (read_lines(corpus / "train.en"), read_lines(corpus / "train.de")) == (["a", "b"], ["A", "B"])
     assert not list(mirror.parent.rglob("evil"))
+
+
+@pytest.mark.parametrize("pack", [None, tarred, zipped], ids=["files", "tar", "zip"])
+def test_each_text_has_as_many_lines_as_its_translation_not_only_all_together(mirror, pack):
+    texts = {"a.en": b"a\n" * 3, "a.de": b"A\n" * 2, "b.en": b"b\n" * 2, "b.de": b"B\nB\nB"}
+    if pack:
+        names = {name: f"train.{name[-2:]}" for name in texts}
+        files = [{"members": names, **put(mirror, "one", pack(texts))}]
+    else:
+        files = [{"to": f"train.{name[-2:]}", **put(mirror, name, content)} for name, content in texts.items()]
+    places = [rf"\(from {'' if pack else '.*toy/'}a\.{side}" for side in ("en", "de")]
+    in_any_order = rf"train\.en 3 {places[0]}.*train\.de 2 {places[1]}|train\.de 2 {places[1]}.*train\.en 3 {places[0]}"
+    with pytest.raises(UserError, match=in_any_order):
+        download(mirror, files)
+    if not pack:  # one text in German, of all the lines
+        german = {"to": "train.de", **put(mirror, "c.de", b"C\n" * 5)}
+        corpus = download(mirror, [files[0], files[2], german])
+        assert len(read_lines(corpus / "train.de")) == len(read_lines(corpus / "train.en")) == 5
+        files[3] |= {"to": "test.de"}
+        files[2] |= {"to": "test.en"}
+        with pytest.raises(UserError, match=r"different numbers of lines: test\.de 3, test\.en 2"):
+            download(mirror, files)
+
+
+def test_a_text_may_follow_fields_of_lines(mirror):
+    fields = {"to": "train.en\ttrain.de", **put(mirror, "a.tsv", b"a\tA\n\nb\tB\n")}
+    texts = [{"to": f"train.{side}", **put(mirror, f"b.{side}", b"x\n" * 3)} for side in ("en", "de")]
+    assert len(read_lines(download(mirror, [fields, *texts]) / "train.en")) == 5
+    texts[1] |= put(mirror, "b.de", b"x\n" * 4)
+    with pytest.raises(UserError, match=r"train\.en 3 \(from .*toy/b\.en\), train\.de 4 \(from .*toy/b\.de\)"):
+        download(mirror, [fields, *texts])
+
+
+def test_a_byte_order_mark_is_no_text(mirror):
+    mark = b"\xef\xbb\xbf"
+    members = {f"{name}.{side}": mark + name.encode() for name in "ab" for side in ("en", "de")}
+    packed = put(mirror, "one.zip", zipped(members)) | {"members": {name: f"train.{name[-2:]}" for name in members}}
+    fields = put(mirror, "two.txt", mark + b"c\tC\n") | {"to": "train.en\ttrain.de"}
+    empty = [{"to": f"train.{side}", **put(mirror, f"empty.{side}", mark)} for side in ("en", "de")]
+    corpus = download(mirror, [packed, fields, *empty])
+    assert ((corpus / "train.en").read_bytes(), (corpus / "train.de").read_bytes()) == (b"a\nb\nc\n", b"a\nb\nC\n")
 
 
 def test_fields_of_a_line_are_texts_of_several_languages(mirror):

@@ -495,6 +495,13 @@ def test_a_bad_episode_chat_block_or_item_is_left_out(tmp_path, capsys):
     assert len(read_lines(corpus / "contrawsd.de-en.jsonl")) == 150
     items = [pronoun_item(3, 1)] * 150 + [{"src segment": "It."}]
     assert len(read_lines(download_contrapro(tmp_path, items) / "contrapro.en-de.jsonl")) == 150
+    for value in (None, 5, "two\nlines"):
+        for key in ("src segment", "ref segment"):
+            download_contrapro(tmp_path, [pronoun_item(3, 1)] * 150 + [pronoun_item(3, 1) | {key: value}])
+        for bad in ({"source": value}, {"reference": value}, {"errors": [{"contrastive": value}]}):
+            senses[-1] = senses[0] | bad
+            corpus = download(tmp_path, "contrawsd", "de-en.final.json", senses, to="contrawsd")
+            assert len(read_lines(corpus / "contrawsd.de-en.jsonl")) == 150
     notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
     places = [
         "episode 2 (2 Chinese lines",
@@ -502,6 +509,7 @@ def test_a_bad_episode_chat_block_or_item_is_left_out(tmp_path, capsys):
         "block x (lacks 'trg')",
         "item 151 (lacks",
         "item 151 (lacks",
+        *[f"item 151 ({reason}" for reason in ("None is no text", "5 is no text", "a line break") for _ in range(5)],
     ]
     for note, place in zip(notes, places, strict=True):
         assert "left out: 1 of 15" in note
@@ -519,6 +527,25 @@ def test_a_subtitle_without_names_is_left_out(tmp_path, capsys):
         line for split in ("train", "dev", "test") for line in read_lines(corpus / f"{split}.en")
     ]
     assert "Subs.en-es.ids: bad lines left out: 1 of 228: line 3 (" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("number", [228, 227, 100])
+def test_a_subtitle_goes_on_after_a_line_without_names(tmp_path, number):
+    archive = subtitle_archive([*EPISODES, ("2001/1/1.xml.gz", 200)])
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        ids = opened.read("Subs.en-es.ids").decode().splitlines()
+    ids[number - 1] = "no tab"
+    content = subtitle_archive([*EPISODES, ("2001/1/1.xml.gz", 200)], **{"Subs.en-es.ids": "\n".join(ids) + "\n"})
+    corpus = download(tmp_path, "opus_moses", "en-es.txt.zip", content, **DRAWN | {"documents": 5})
+    for language in ("en", "es"):
+        kept = {split: read_lines(corpus / f"{split}.{language}") for split in ("train", "dev", "test")}
+        long = [f"{language} 2001/1/1.xml.gz {line}" for line in range(200) if line != number - 29]
+        (split,) = (split for split, lines in kept.items() if long[0] in lines)
+        assert [line for line in kept[split] if "2001" in line] == long
+        assert sum(map(len, kept.values())) == 227
+        for split, lines in kept.items():
+            documents = read_documents(corpus, split, len(lines))
+            assert [len({lines[n].split()[1] for n in document}) for document in documents] == [1] * len(documents)
 
 
 def subtitle_archive(episodes, **changes):
@@ -562,7 +589,9 @@ def test_episodes_are_drawn_for_every_split_and_stay_whole(tmp_path):
         ({}, {"documents": 5}, "documents is 5, held out are 3; there are 7 episodes"),
         ({"Subs.en-es.ids": None}, {}, r"the archive has 0 files \.ids"),
         ({"Subs.en-es.es": None}, {}, r"Subs\.en-es\.es"),
-        ({"Subs.en-es.es": "una\n"}, {}, r"no text in dev\.es, train\.es \(from .*mirror/toy/a\.zip\)"),
+        ({"Subs.en-es.es": "una\n"}, {}, r"toy/a\.zip: Subs\.en-es\.es has 1 lines, and Subs\.en-es\.ids has 28"),
+        ({"Subs.en-es.es": "una\n" * 29}, {}, r"Subs\.en-es\.es has 29 lines, and Subs\.en-es\.ids has 28"),
+        ({"Subs.en-es.es": "una\n" * 27}, {"documents": 1}, r"Subs\.en-es\.es has 27 lines"),
     ],
 )
 def test_subtitles_that_do_not_fit_are_refused(tmp_path, changes, options, message):

@@ -137,10 +137,17 @@ UNUSUAL = [
     ("<transcript>\n" + training_text(TRAIN["de"])),
     training_text(TRAIN["de"]).replace(HEAD, "<title>Wren:\n title 1</title>"),
     training_text(TRAIN["de"]).replace("TED Talk 7:", "TED Talk\n7:\n"),
+    "\n \n" + training_text(TRAIN["de"]),
+    training_text(TRAIN["de"]).replace("<title>", "<url>x</url>\n<date>2010</date>\n<title>"),
+    training_text(TRAIN["de"]).replace("</translator>\n", "</translator>\n\n<date>2010</date>\n<transcript>\n"),
 ]
 
 
-@pytest.mark.parametrize("text", UNUSUAL, ids=["byte order mark", "unknown tag", "title", "description"])
+@pytest.mark.parametrize(
+    "text",
+    UNUSUAL,
+    ids=["byte order mark", "unknown tag", "title", "description", "blank lines", "date", "head between talks"],
+)
 def test_a_training_text_may_have_an_unusual_head(tmp_path, text):
     corpus = download(tmp_path, two_archives(**{"train.tags.de-en.de": text}))
     assert read_lines(corpus / "train.de") == ["Hallo", "Tschüss & Ende", "Ja"]
@@ -171,8 +178,9 @@ def test_a_test_set_may_be_written_unusually(tmp_path, usual, unusual):
         (xml({5: ["x", "y"]}), "2 lines in "),
         (xml({5: ["x"]}).replace("</seg>", ""), "is no whole segment"),
         (xml({5: ["x"]}).replace("x", "x&#10;y"), "is no whole segment"),
+        (xml({5: ["x"]}).replace("</seg>", '</seg> <seg id="2"> y </seg>'), "is no whole segment"),
     ],
-    ids=["number", "lines", "segment", "line break"],
+    ids=["number", "lines", "segment", "line break", "two segments"],
 )
 def test_a_bad_talk_is_left_out_in_both_languages(tmp_path, capsys, changed, reason):
     english = xml({number: ["x"] for number in range(250)})
@@ -253,18 +261,18 @@ def test_the_recipe_of_dual_context(experiment):
 
 
 @pytest.mark.parametrize(
-    ("experiment", "corpus", "direction", "test"),
+    ("experiment", "corpus", "direction", "test", "metric"),
     [
-        ("ted-es-en", "ted-es-en", "es-en", "ted_tst2010_2012"),
-        ("ted-zh-en", "iwslt15-zh-en", "zh-en", "ted_tst2010_2013"),
+        ("ted-es-en", "ted-es-en", "es-en", "ted_tst2010_2012", "bleu_lowercased"),
+        ("ted-zh-en", "iwslt15-zh-en", "zh-en", "ted_tst2010_2013", "bleu_tokenized"),
     ],
 )
-def test_ted_talks_have_the_recipe_of_the_subtitles(experiment, corpus, direction, test):
+def test_ted_talks_have_the_recipe_of_the_subtitles(experiment, corpus, direction, test, metric):
     """But for the text and how long an epoch of it is."""
     read, subtitles = settings(experiment), settings("tvsub-zh-en")
     assert (read.corpus.name, read.corpus.direction) == (corpus, direction)
     assert (read.corpus.validation, read.corpus.tests) == ("dev2010", (test,))
-    assert read.significance.metric == "bleu_tokenized"
+    assert read.significance.metric == metric
     assert (read.units, read.model, read.train) == (subtitles.units, subtitles.model, subtitles.train)
     assert list(read.variants) == list(subtitles.variants)
     assert (read.text.target, read.text.cleaning) == (subtitles.text.target, subtitles.text.cleaning)

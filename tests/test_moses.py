@@ -149,6 +149,13 @@ def test_marks_and_inner_apostrophes_stay_with_their_letters(language, text, tok
 @pytest.mark.parametrize(
     ("language", "text"),
     [
+        ("en", "He said “yes” and “no”."),
+        ("en", "“Yes,” he said, “no.”"),
+        ("en", "In the ’90s (“the ’20s” and ‘thirties’) it was rock ’n’ roll, “said” ’em."),
+        ("en", "’Twas the night; “and no end"),
+        ("en", "“‘Yes’ is what he said,” she “said”."),
+        ("sv", "»Hej», sade »han»."),
+        ("de", "„Ja“, sagt „er“ („so“) und geht.“"),
         ("de", "»Ja«, sagt er, ‚nein‘ und „doch“."),
         ("ru", "Он (тот) сказал: «Нет»."),
         ("fr", "Il dit : « Oui » ; puis « Non »."),

@@ -11,6 +11,7 @@ from context_nmt.files import UserError
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.report.writing import write_report
 from context_nmt.results.out_of_date import out_of_date
+from context_nmt.results.reading import read_results
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.run_layout import run_name
 
@@ -189,3 +190,25 @@ def test_the_report_of_another_experiment_says_so(tmp_path):
     assert "Out of date" in page
     assert "old (4 of its systems)" in page
     assert "birds en-de (old), seeds 1, 2, out of date" in page
+
+
+def test_results_of_earlier_code_are_shown_and_marked_while_their_settings_are_those_of_then(
+    experiment, tmp_path, monkeypatch
+):
+    path, folder = tmp_path / "earlier.yaml", experiment.parameters.resolve().parent.name
+    monkeypatch.setattr("context_nmt.results.out_of_date.EARLIER", path)
+    parameters, variants = recorded(experiment.parameters), list(experiment.settings.variants)
+
+    def read(then, old):
+        entry = {"parameters": parameters, "out_of_date": then}
+        path.write_text(yaml.safe_dump({"commit": "abc", "experiments": {folder: entry}}), encoding="utf-8")
+        results = read_results(Experiment(experiment.folder), old=old)
+        return results.out_of_date, results.earlier_code, results.title.rpartition(", ")[2]
+
+    up_to_date = read([], old=[])
+    assert up_to_date[:2] == ((), "")
+    assert read([], old=variants) == ((), "abc", "code of abc")
+    assert read(["gauss"], old=variants) == (("gauss",), "abc", "out of date")
+    with experiment.parameters.open("a", encoding="utf-8") as file:
+        file.write("\n")
+    assert read([], old=["gauss"]) == (("gauss",), "", "out of date")

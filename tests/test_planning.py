@@ -357,18 +357,20 @@ def test_the_plan_of_the_text_has_its_script_s_code_and_says_whether_it_is_token
     assert read_plan(UnitPlan, written.stage_plan("units")).units == written.settings.units
 
 
-def test_only_a_tokenizer_or_a_ceiling_that_is_given_is_in_a_plan(tmp_path):
-    """So that plans of before these keys stay as they were, and only a tokenizer affects the analyses."""
+def test_the_text_stage_s_plans_change_with_a_ceiling_and_not_with_tests(tmp_path):
+    """And a tokenizer that is not given is in none of the plans, so that those of before this key stay as they were."""
     written = write_experiment(tmp_path)
     write_plans(written)
-    text, tests = (read_json(written.stage_plan(name)) for name in ("text", "significance"))
+    text, ceilings, tests = (read_json(written.stage_plan(name)) for name in ("text", "ceilings", "significance"))
     assert not {"tokenizer", "minimum_ceiling"} & {*text, *tests}
+    assert ceilings == {"metric": "sacrebleu", "minimum_ceiling": 90.0}
     parameters = yaml.safe_load(written.parameters.read_text())
-    parameters["significance"] = {"tokenizer": "char", "minimum_ceiling": 50.0}
+    parameters["significance"] = {"tokenizer": "char", "minimum_ceiling": 50.0, "resamples": 7}
     written.parameters.write_text(yaml.safe_dump(parameters))
     write_plans(Experiment(tmp_path))
     assert read_json(written.stage_plan("text")) == text | {"tokenizer": "char"}
-    assert read_json(written.stage_plan("significance")) == tests | {"minimum_ceiling": 50.0}
+    assert read_json(written.stage_plan("ceilings")) == ceilings | {"minimum_ceiling": 50.0}
+    assert read_json(written.stage_plan("significance")) == tests | {"resamples": 7}
 
 
 def test_where_one_variant_is_wrong_no_plan_is_written(tmp_path):

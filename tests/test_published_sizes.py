@@ -391,7 +391,7 @@ OWN_TABLES = {kind: {"tying": "decoder"} for kind in ("masked", "autoregressive"
 )
 def test_other_language_pairs_have_the_recipe_of_english_german(experiment, original, changed):
     read, same = settings(experiment), settings(original)
-    assert read.significance == same.significance or original == CROSS
+    assert replace(read.significance, minimum_ceiling=90) == same.significance or original == CROSS
     for variant, chosen in read.variants.items():
         own, expected = plan(read, variant), plan(same, variant)
         model = expected.training.model.model

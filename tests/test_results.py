@@ -20,8 +20,11 @@ from made_up_experiment import (
 )
 from measured import add_flat, by_name, change, read_flat, write_flat
 from shown import tables, texts
+from test_ceilings import prepare
 
-from context_nmt.files import UserError, read_json, write_json, write_lines
+from context_nmt.corpus.hypotheses import write_hypotheses
+from context_nmt.corpus.tokenizing import tokenize_corpus
+from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import BOUND, TESTS, TEXT, Measure, read_rows
@@ -46,6 +49,7 @@ from context_nmt.results.writing import write_focus
 from context_nmt.settings.evaluation import SignificanceSettings
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.run_layout import run_name
+from context_nmt.settings.text import SideSettings, UnitSettings
 
 pytestmark = pytest.mark.slow
 BLEU = Measure("test", "sacrebleu")
@@ -226,6 +230,22 @@ def test_a_bound_beside_the_test_set_is_scored_and_compared_with(tmp_path):
     write_lines(bound, ["nothing"] * 40)
     with pytest.raises(UserError, match=r"test\.bound\.de scores 0 sacrebleu"):
         scores_of(experiment, "gauss-1")
+
+
+@pytest.mark.parametrize("side", [{}, {"script": "sed s/the/die/", "pretokenized": True, "truecase": False}])
+def test_a_bound_is_treated_as_the_text_of_systems(tmp_path, side):
+    """An oracle that writes what the system does has its score, though only the oracle's text has typographic marks."""
+    lines = ["„the“ goose – it sings – sees the “teacher”", "no – he sees ’em , says the ‘goose’"]  # noqa: RUF001
+    experiment = prepare(tmp_path, "de", lines, SideSettings(**side), UnitSettings(), minimum_ceiling=0)
+    tokenize_corpus(
+        experiment.corpus, experiment.tokenized, experiment.settings.corpus, experiment.settings.text, untokenized=False
+    )
+    written = read_lines(experiment.tokenized / "test.de.cased")
+    write_hypotheses(experiment.hypotheses("perfect-1"), {"test": written})
+    write_lines(experiment.corpus / "test.bound.de", lines)
+    scores = by_name(score_rows(experiment, "perfect-1"))["test"]
+    assert scores["sacrebleu_bound"] == scores["sacrebleu"]
+    assert scores["sacrebleu_of_bound"]["score"] == pytest.approx(100)
 
 
 def test_a_bound_is_no_system_s_score(tmp_path):

@@ -1,23 +1,28 @@
 """Corpus scores: known values, signatures, and what is refused."""
 
 import json
+import re
 import subprocess
 import sys
 import unicodedata
+from dataclasses import replace
 
 import pytest
 
 from context_nmt.files import UserError
 from context_nmt.measures.bleu import (
+    moses_tokens,
     score_documents,
     score_raw,
     score_raw_and_tokenized,
     score_tokenized,
     split_compounds,
 )
-from context_nmt.measures.files import raw_tokenizer, score_files
+from context_nmt.measures.files import score_files
+from context_nmt.measures.scored_text import text_of_tokens
 from context_nmt.results.file_comparison import compare_files
-from context_nmt.settings.evaluation import SignificanceSettings
+from context_nmt.settings.evaluation import EvaluationPlan, SignificanceSettings
+from context_nmt.settings.text import CorpusSettings, SideSettings, TextSettings
 
 SENTENCES = ["The well-known bank is closed today .", "It was opened again after two long years ."]
 
@@ -177,12 +182,55 @@ def test_text_equals_itself_in_any_language_and_form(tmp_path, capsys, language,
     assert ("bleu_ scores count what stands between spaces" in capsys.readouterr().err) == (language != "de")
 
 
+def test_raw_text_is_split_as_the_pipeline_splits_it_and_the_signature_says_so():
+    lines = ["L\u2019homme dit qu\u2019il vient.", "Don\u2019t do it, he said."]
+    assert moses_tokens(lines, "fr") == ["L\u2019homme dit qu\u2019il vient .", "Don\u2019t do it , he said ."]
+    as_given = score_raw_and_tokenized(lines, [lines], language="fr", tokenizer="13a")["bleu_tokenized"]["signature"]
+    text = re.search(r"text:(.*)", as_given)[1]
+    corpus = CorpusSettings(name="toy", source="en", target="fr", validation="valid", tests=("test",))
+
+    def of_pipeline(**side):
+        return text_of_tokens(EvaluationPlan(corpus=corpus, text=TextSettings(target=SideSettings(**side))))
+
+    assert text == of_pipeline(normalize_punctuation=False)
+    assert "joined-marks" in text
+    assert "joined-marks" not in of_pipeline()  # as before, in signatures of results whose tokens are the same
+    hindi = replace(corpus, target="hi")
+    assert "joined-marks" in text_of_tokens(EvaluationPlan(corpus=hindi, text=TextSettings()))
+
+
+@pytest.mark.parametrize(
+    ("line", "language", "doubt"),
+    [
+        ("\u5728\u6cb3\u8fb9\uff0c\u90bb\u5c45\u5531\u6b4c\u3002", "en", True),
+        ("\u79c1\u305f\u3061\u306f iPhone \u3092\u8cb7\u3044\u307e\u3057\u305f\u3002", "de", True),
+        ("\u0e23\u0e49\u0e2d\u0e07\u0e40\u0e1e\u0e25\u0e07", "en", True),
+        ("\u5728\u6cb3\u8fb9\uff0c\u90bb\u5c45\u5531\u6b4c\u3002", "zh", False),
+        ("The word \u5728\u6cb3 is Chinese.", "en", False),
+        ("\u041c\u0430\u043c\u0430 \u043c\u044b\u043b\u0430 \u0440\u0430\u043c\u0443.", "ru", False),
+    ],
+)
+def test_a_tokenizer_that_cannot_split_the_text_is_doubted(tmp_path, capsys, line, language, doubt):
+    score(tmp_path, [line], [line], tokenized=False, language=language)
+    assert (f"is --language {language} right?" in capsys.readouterr().err) == doubt
+    paths = [write(tmp_path / name, [line] * 5) for name in ("system", "baseline", "reference")]
+    compare_files(*paths[:2], paths[2:], SignificanceSettings(resamples=3), tmp_path / "x.json", language=language)
+    assert (f"is --language {language} right?" in capsys.readouterr().err) == doubt
+
+
+def test_another_tokenizer_does_not_change_what_words_are(tmp_path, capsys):
+    line = "\u5728\u6cb3\u8fb9\uff0c\u90bb\u5c45\u5531\u6b4c\u3002"
+    score(tmp_path, [line], [line], tokenized=False, language="zh", tokenizer="char")
+    assert "what stands between spaces, not words of 'zh'" in capsys.readouterr().err
+    score(tmp_path, SENTENCES, SENTENCES, tokenized=False, language="en", tokenizer="char")
+    assert "not words of" not in capsys.readouterr().err
+
+
 def test_files_are_compared_as_they_are_scored(tmp_path):
     lines = [f"\u5728\u6cb3\u8fb9\u5531{number}\u9996\u6b4c\u3002" for number in range(30)]
     system, baseline = (write(tmp_path / name, text) for name, text in (("system", lines), ("baseline", lines[::-1])))
     settings = SignificanceSettings(resamples=10)
-    chosen = raw_tokenizer("zh", None, tokenized=False)
-    found = compare_files(system, baseline, [system], settings, tmp_path / "compared.json", tokenizer=chosen)
+    found = compare_files(system, baseline, [system], settings, tmp_path / "compared.json", language="zh")
     assert found["system"] == pytest.approx(100)
     assert 0 < found["baseline"] < 100
     assert "tok:zh" in found["signature"]

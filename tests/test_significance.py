@@ -124,9 +124,9 @@ def test_same_bytes_again_and_nothing_left_behind(tmp_path, monkeypatch):
         (tmp_path / name).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     paths = [tmp_path / "system", tmp_path / "baseline", [tmp_path / "reference"]]
     np.random.seed(3)
-    assert 0 < compare_files(*paths, SETTINGS, tmp_path / "first.json", tokenizer="13a")["bootstrap"]["p"] < 1
+    assert 0 < compare_files(*paths, SETTINGS, tmp_path / "first.json", language="en")["bootstrap"]["p"] < 1
     drawn = np.random.random(1000)[-1]
-    compare_files(*paths, SETTINGS, tmp_path / "second.json", tokenizer="13a")
+    compare_files(*paths, SETTINGS, tmp_path / "second.json", language="en")
     assert (tmp_path / "first.json").read_bytes() == (tmp_path / "second.json").read_bytes()
     np.random.seed(3)
     assert drawn == np.random.random(1000)[-1]

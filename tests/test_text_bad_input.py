@@ -93,7 +93,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(stage, tmp_path):
     for mark in (b"", b"\xef\xbb\xbf"):
         for path in (tmp_path / "data/toy").iterdir():
             path.write_bytes(mark + path.read_bytes())
-        assert [stage("tokenize"), stage("bpe")] == [(0, "")] * 2
+        assert [stage("tokenize")[0], stage("bpe")[0]] == [0, 0]
         made.append({path: path.read_bytes() for path in sorted((tmp_path / "runs").rglob("*")) if path.is_file()})
     assert made[0] == made[1]
 

@@ -28,8 +28,9 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Print "?" for what the encoding of the terminal lacks; raise UserError if standard output is closed.
+    """Print "?" for what the encoding of the terminal lacks, and UTF-8 into files and pipes, which lose nothing.
 
+    Raise UserError if standard output is closed.
     The numbers of closed streams are taken, so that no file that is opened gets what others write to a stream.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) <= STANDARD_ERROR:
@@ -40,7 +41,10 @@ def _open_streams() -> None:
     if sys.stdout is None:
         raise UserError("standard output is closed; to hide it, redirect it to /dev/null")
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
+        if sys.stdout.isatty():
+            sys.stdout.reconfigure(errors="replace")
+        else:
+            sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # names of files may be no UTF-8
 
 
 def _use_code_of_project(folder: Path) -> None:

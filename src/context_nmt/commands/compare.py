@@ -49,11 +49,10 @@ def compare(
         context-nmt compare --system new.de --baseline old.de \\
             --reference test.de --language de --output comparison.json
     """
-    from context_nmt.measures.files import raw_tokenizer
     from context_nmt.results.file_comparison import compare_files, file_settings, format_comparison
 
     settings = file_settings(
         tokenized=tokenized, metric=metric, resamples=resamples, sample_ratio=sample_ratio, seed=seed
     )
-    chosen = raw_tokenizer(language, tokenizer, tokenized=tokenized)
-    typer.echo(format_comparison(compare_files(system, baseline, reference, settings, output, tokenizer=chosen)))
+    found = compare_files(system, baseline, reference, settings, output, language=language, tokenizer=tokenizer)
+    typer.echo(format_comparison(found))

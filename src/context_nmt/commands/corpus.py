@@ -109,15 +109,14 @@ def download(
 
         context-nmt corpus download multi30k
     """
-    import os
-
     from context_nmt.corpus.catalogue import CorpusEntry, read_entry
     from context_nmt.corpus.download import make_corpus
+    from context_nmt.corpus.fetching import data_mirror
     from context_nmt.progress import say
 
     entry = read_entry(_catalogue(), name)
     folder = Path("data") / name
-    mirror = os.environ.get("DATA_MIRROR") or None
+    mirror = data_mirror()
     say(f"{name}: {'downloading' if isinstance(entry, CorpusEntry) else 'generating'}")
     make_corpus(entry, folder, checksums=Path("data/checksums.json"), mirror=mirror)
     say(f"written: {folder}")
@@ -167,13 +166,12 @@ def status(
 
         context-nmt corpus status
     """
-    import os
-
+    from context_nmt.corpus.fetching import data_mirror
     from context_nmt.files import write_json
     from context_nmt.report.corpus.status import find_corpora, print_status
 
     _check_ending(json)
-    found = find_corpora(_catalogue(), name, mirror=os.environ.get("DATA_MIRROR") or None)
+    found = find_corpora(_catalogue(), name, mirror=data_mirror())
     if json is not None:
         write_json(json, found)
     else:

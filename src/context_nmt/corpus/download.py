@@ -8,13 +8,14 @@ import shutil
 import tarfile
 import zipfile
 import zlib
+from collections import defaultdict
 from collections.abc import Container
 from itertools import groupby
 from pathlib import Path
 
 from context_nmt.corpus.catalogue import SACREBLEU, CorpusEntry, DownloadFile
 from context_nmt.corpus.documents import read_documents, without_dropped, write_documents
-from context_nmt.corpus.fetching import Checksum, downloaded, fetch
+from context_nmt.corpus.fetching import Checksum, alone, downloaded, fetch
 from context_nmt.corpus.skipping import Skipping
 from context_nmt.corpus.transfer import MEGABYTE, WORTH_SAYING, size
 from context_nmt.files import FULL, UserError, read_json, replacing, replacing_folder, sha256, write_json
@@ -26,6 +27,7 @@ BROKEN = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
 GENERATOR = "context_nmt.miniature.generation"
 
 Fetched = dict[str, tuple[Path, str]]  # by the name of a file: its path, and the place that it is from
+Piece = tuple[str, str, int]  # SPLIT.LANGUAGE, the place of a text that was appended to it, and its number of lines
 
 
 def code_of(entry: CorpusEntry | MiniatureSettings) -> list[str]:
@@ -70,20 +72,27 @@ def make_corpus(
     expected = {file.name: file.checksum or recorded.get(file.name) for file in files}
     unknown = [file for file in files if expected[file.name] is None]
     fetched = _fetched(files, expected, downloads, corpus=corpus, mirror=mirror)
-    with replacing_folder(destination) as folder:
+    place = destination.with_name(f".{corpus}")
+    with (
+        alone(place, f"{corpus}: waiting for another process, which makes it"),
+        replacing_folder(destination) as folder,
+    ):
+        pieces: list[Piece] = []
         try:
             for file in files:
                 if file not in test_sets:
-                    _unpack(file, fetched, folder, entry)
+                    pieces += _unpack(file, fetched, folder, entry)
                 elif not file.derived or size(fetched[file.name][0]):  # empty if not known
                     shutil.copyfile(fetched[file.name][0], folder / file.name)
+            _check_pieces(pieces, corpus)
             _check_texts(folder, corpus, files, fetched)
         except UserError as error:
             reason = str(error).replace(f"{folder}/", "")  # it has a temporary name
             raise UserError(f"{reason}. {_mend(unknown, fetched, downloads)}, and try again") from None
     new = {file.url: sha256(fetched[file.name][0]) for file in unknown if not file.derived}
     if new:
-        write_json(checksums, _recorded(checksums) | new)
+        with alone(checksums, f"{checksums}: waiting for another process, which writes it"):
+            write_json(checksums, _recorded(checksums) | new)
     for address, checksum in new.items():
         print(f"{address}: sha256 {checksum} is recorded in {checksums}; later downloads must match it")
     if (kept := sum(size(path) for path, _ in fetched.values() if path.parent == downloads)) >= WORTH_SAYING:
@@ -146,11 +155,12 @@ def _mend(unknown: list[DownloadFile], fetched: Fetched, downloads: Path) -> str
     return f"{text[0].upper()}{text[1:]}"
 
 
-def _unpack(file: DownloadFile, fetched: Fetched, folder: Path, entry: CorpusEntry) -> None:
+def _unpack(file: DownloadFile, fetched: Fetched, folder: Path, entry: CorpusEntry) -> list[Piece]:
+    """Unpack one file, and return its texts, if it is of format text."""
     form = file.format or entry.format
-    paths = {name: path for name, (path, _) in fetched.items()}
+    paths, place = {name: path for name, (path, _) in fetched.items()}, fetched[file.name][1]
     try:
-        importlib.import_module(_code_of_format(form)).unpack(paths, folder, file, entry)
+        texts = importlib.import_module(_code_of_format(form)).unpack(paths, folder, file, entry) or []
     except UserError as error:
         if isinstance(error.__context__, OSError):  # the disk is full
             raise error.__context__ from None
@@ -165,8 +175,21 @@ def _unpack(file: DownloadFile, fetched: Fetched, folder: Path, entry: CorpusEnt
     except (AttributeError, TypeError, ValueError) as error:
         reason = f"not of format {form} ({error})"
     else:
-        return
-    raise UserError(f"{fetched[file.name][1]}: {reason}")
+        return [(name, f"{member} of {place}" if file.members else place, count) for name, member, count in texts]
+    raise UserError(f"{place}: {reason}")
+
+
+def _check_pieces(pieces: list[Piece], corpus: str) -> None:
+    """Raise UserError if languages of a split have equally many texts, and those at one place differ in length."""
+    by_split: dict[str, dict[str, list[Piece]]] = defaultdict(lambda: defaultdict(list))
+    for piece in pieces:
+        by_split[piece[0].partition(".")[0]][piece[0]].append(piece)
+    for first, *others in (list(texts.values()) for texts in by_split.values()):
+        for other in (other for other in others if len(other) == len(first) > 1):
+            for one, two in zip(first, other, strict=True):
+                if one[2] != two[2]:
+                    counts = ", ".join(f"{name} {count} (from {place})" for name, place, count in (one, two))
+                    raise UserError(f"{corpus}: texts that belong together have different numbers of lines: {counts}")
 
 
 def _check_texts(folder: Path, corpus: str, files: list[DownloadFile], fetched: Fetched) -> None:

@@ -8,7 +8,7 @@ there until a person deletes the folder.
 import errno
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -38,20 +38,36 @@ def fetch(
     """Return the path of a file, and where it is from: the place `mirrored`, if that has it, or one of its addresses.
 
     A file in a mirror's folder is used there. What was downloaded is used again if it has the checksum `expected`, or
-    if none is expected. Wait while another process fetches the same file. Raise UserError for a file that no place has,
-    or only with another checksum.
+    if none is expected and the mirror does not have the file; it is then from where it is kept. Wait while another
+    process fetches the same file. Raise UserError for a file that no place has, or only with another checksum.
     """
     if mirrored and Path(mirrored).is_file():
         if wrong := _difference(Path(mirrored), file, expected):
             raise UserError(f"{mirrored}: {wrong}")
         return Path(mirrored), mirrored
     path = downloaded(file, downloads)
-    downloads.mkdir(parents=True, exist_ok=True)
-    with _alone(path, file.name):
-        is_derived = file.url.startswith(SACREBLEU)  # the package keeps what it downloads
-        if path.is_file() and not is_derived and not _difference(path, file, expected):
-            return path, file.url
-        return path, _fetch(file, path, corpus=corpus, mirrored=mirrored, expected=expected)
+    with alone(path, f"{file.name}: waiting for another process, which downloads it"):
+        is_of_package = file.url.startswith(SACREBLEU)  # which keeps what it downloads
+        is_kept = path.is_file() and not is_of_package and not _difference(path, file, expected)
+        if is_kept and (expected or "://" not in mirrored):
+            return path, str(path)
+        origins = () if is_kept or file.by_hand else (file.url, *file.mirrors)
+        place, failures = _fetch(file, path, [mirrored, *origins] if mirrored else origins, expected=expected)
+    if place is None and not is_kept:
+        raise UserError(_missing(file, corpus, failures))
+    if place is None:
+        say(f"{failures[0]}; {path} is used, which was downloaded earlier")
+    return path, place or str(path)
+
+
+def data_mirror() -> str | None:
+    """Return the environment variable DATA_MIRROR, if set; raise UserError for neither a folder nor an address."""
+    mirror = os.environ.get("DATA_MIRROR") or None
+    if mirror and "://" not in mirror and not Path(mirror).is_dir():
+        raise UserError(
+            f"DATA_MIRROR is {mirror}, which is no folder; give a folder or the start of an address, http://…"
+        )
+    return mirror
 
 
 def checksum_of(path: Path, kind: str) -> str:
@@ -66,23 +82,27 @@ def checksum_of(path: Path, kind: str) -> str:
 
 
 @contextmanager
-def _alone(path: Path, name: str) -> Iterator[None]:
-    """Hold the lock of a download; wait while another process holds it."""
+def alone(path: Path, waiting: str) -> Iterator[None]:
+    """Hold the lock of a path, PATH.lock; say `waiting`, and wait, while another process or thread holds it."""
     import fcntl  # not on Windows
 
+    path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_name(f"{path.name}.lock").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"{name}: waiting for another process, which downloads it")
+            say(waiting)
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def _fetch(file: DownloadFile, path: Path, *, corpus: str, mirrored: str, expected: Checksum | None) -> str:
+def _fetch(
+    file: DownloadFile, path: Path, places: Iterable[str], *, expected: Checksum | None
+) -> tuple[str | None, list[str]]:
+    """Return the first place that gives the file, if one does, and why those before it do not."""
     part = path.with_name(f"{path.name}.part")
-    failures = []
-    for place in filter(None, (mirrored, *(() if file.by_hand else (file.url, *file.mirrors)))):
+    failures: list[str] = []
+    for place in places:
         part_existed = part.exists()
         try:
             _retrieve(place, part, checked=expected is not None)
@@ -99,10 +119,10 @@ def _fetch(file: DownloadFile, path: Path, *, corpus: str, mirrored: str, expect
             continue
         if not wrong:
             part.replace(path)
-            return place
+            return place, failures
         part.unlink()
         failures.append(f"{place}: {wrong}")
-    raise UserError(_missing(file, corpus, failures))
+    return None, failures
 
 
 def _retrieve(place: str, part: Path, *, checked: bool) -> None:

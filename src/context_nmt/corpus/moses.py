@@ -63,6 +63,12 @@ class _Tokenizer(MosesTokenizer):  # type: ignore[misc]
         return self._lower_case.issuperset(text)
 
 
+class _Detokenizer(MosesDetokenizer):  # type: ignore[misc]
+    """Moses' detokenizer for ASCII alone; it takes “ and „ for marks that open and close in turn."""
+
+    IS_OPEN_QUOTE = re.compile("^['\"`]+$")
+
+
 class MosesSide:
     """Tokenizer and detokenizer of one language, without truecasing."""
 
@@ -71,7 +77,7 @@ class MosesSide:
         self.settings = settings
         self._normalizer = _Normalizer(language)
         self._tokenizer = _Tokenizer(language)
-        self._detokenizer = MosesDetokenizer(language)
+        self._detokenizer = _Detokenizer(language)
 
     def prepared(self, lines: Iterable[str]) -> Iterable[str]:
         """Compose raw lines (NFC) and map them with the side's script, if any; raise UserError for one that fails."""

@@ -6,7 +6,10 @@ import unicodedata
 from functools import cache
 
 INNER = "’·׳״־"  # between letters, they belong to the word
-QUOTES = {"«": "»", "»": "«", "‹": "›", "›": "‹", "„": "“”", "“": "”", "”": "”", "‚": "‘’", "‘": "’", "״": "״"}
+QUOTES = {"«": "»", "»": "«»", "‹": "›", "›": "‹", "„": "“”", "“": "”", "”": "”", "‚": "‘’", "‘": "’", "״": "״"}
+OPENING = "“„‘"  # quotes that open even where nothing closes them
+BRACKETS = "([{¿¡"  # which Moses joins to the next word
+ELIDED = re.compile(r"\d\ds\b|[Tt](?:was|is)\b|em\b|n ’")  # behind an apostrophe that begins a word
 FOLLOWING = frozenset("»›”’…‰٪،؛؟۔।॥։․՛՜՝՞׳׃፣።។៖၊။")  # without a space before them
 SPACED = re.compile(f" [{''.join({*QUOTES, *FOLLOWING})}]")
 WIDE = re.compile(" ?([\u3001-\u303f\uff01-\uff65]) ?")  # have no spaces at all
@@ -28,16 +31,22 @@ def joined(text: str, language: str) -> str:
 
 
 def _join_words(text: str, *, spaced: str) -> str:
-    tokens, words, closing, opened = text.split(" "), [""], "", True
+    tokens, words, opened = text.split(" "), [""], True
+    closing: list[str] = []  # what closes each quote that is open
     for number, token in enumerate(tokens):
+        mark, rest = token.lstrip(BRACKETS), tokens[number + 1 :]
         kept = token[0] in spaced
-        closes = not kept and token[0] in closing
-        may_open = token in QUOTES and not (kept or closes)
-        opens = may_open and any(later[0] in QUOTES[token] for later in tokens[number + 1 :])
-        if opened or closes or (token[0] in FOLLOWING and not (kept or opens)):
+        closes = not kept and (any(token[0] in quotes for quotes in closing) or (token in OPENING and not rest))
+        may_open = mark in QUOTES and not (kept or closes)
+        opens = may_open and bool(rest) and (mark in OPENING or any(later[0] in QUOTES[mark] for later in rest))
+        elides = mark == "’" and not closes and (number == 0 or ELIDED.match(" ".join(rest[:2])) is not None)
+        if opened or closes or (token[0] in FOLLOWING and not (kept or opens or elides)):
             words[-1] += token
         else:
             words.append(token)
-        closing = QUOTES[token] if opens else "" if closes else closing
-        opened = opens
+        if opens:
+            closing.append(QUOTES[mark])
+        while closes and closing and token[0] not in closing.pop():
+            pass
+        opened = opens or elides
     return " ".join(words)

@@ -16,14 +16,17 @@ from importlib.metadata import version
 from typing import Any
 
 import sacrebleu
-import sacremoses
 
+from context_nmt.corpus.moses import MosesSide
 from context_nmt.files import UserError
 from context_nmt.progress import tracked
+from context_nmt.settings.text import SideSettings
 
 Score = dict[str, Any]  # {"score": float, "signature": str}
 Texts = Sequence[Sequence[str]]  # a hypothesis and references, or references: lists of parallel lines
 
+# languages whose text, with plain punctuation, has no marks or inner apostrophes that sacremoses alone would separate
+SAME_TOKENS = frozenset(("cs", "de", "en", "es", "fi", "fr", "ro", "ru", "vi"))
 COMPOUND = re.compile(r"(\S)-(\S)")
 MOSES_HYPHEN = "@-@"  # a hyphen that aggressive splitting has already separated
 
@@ -54,9 +57,9 @@ def bleu_metric(name: str, tokenizer: str) -> sacrebleu.BLEU:
     return sacrebleu.BLEU(tokenize="none", smooth_method="none", lowercase=name == "bleu_lowercased", force=True)
 
 
-def score_sacrebleu(hypothesis: Sequence[str], references: Texts, *, tokenizer: str) -> Score:
-    """Return only the score `sacrebleu`."""
-    return _score(bleu_metric("sacrebleu", tokenizer), hypothesis, references)
+def score_sacrebleu(hypothesis: Sequence[str], references: Texts, *, tokenizer: str, **notes: str) -> Score:
+    """Return only the score `sacrebleu` of `score_raw`."""
+    return _score(bleu_metric("sacrebleu", tokenizer), hypothesis, references, **notes)
 
 
 def score_raw(hypothesis: Sequence[str], references: Texts, *, tokenizer: str, **notes: str) -> dict[str, Score]:
@@ -98,18 +101,24 @@ def score_raw_and_tokenized(
 ) -> dict[str, Score]:
     """Return all scores of raw text; for those on tokens, the Moses tokenizer of `language` splits it."""
     tokens = [moses_tokens(lines, language) for lines in (hypothesis, *references)]
-    text = f"moses-{language}-sacremoses-{version('sacremoses')}"
+    text = tokenizer_name(language, normalized=False)
     raw = score_raw(hypothesis, references, tokenizer=tokenizer)
     return raw | score_tokenized(tokens[0], tokens[1:], text=text)
 
 
 def moses_tokens(lines: Sequence[str], language: str) -> list[str]:
     """Return the Moses tokens of raw lines, cased, hyphens kept."""
-    tokenizer = sacremoses.MosesTokenizer(language)
-    return [
-        tokenizer.tokenize(line, return_str=True, escape=False)
-        for line in tracked(lines, "Moses tokens", len(lines), "lines")
-    ]
+    side = MosesSide(language, SideSettings(normalize_punctuation=False))
+    return [side.tokens(line) for line in tracked(lines, "Moses tokens", len(lines), "lines")]
+
+
+def tokenizer_name(language: str, *, normalized: bool) -> str:
+    """Return what made Moses tokens, for signatures.
+
+    Tokens that differ from those of sacremoses alone, which older results have, must not have their name.
+    """
+    name = f"moses-{language}-sacremoses-{version('sacremoses')}"
+    return name if normalized and language in SAME_TOKENS else f"{name}+joined-marks"
 
 
 def _score(metric: Any, hypothesis: Sequence[str], references: Texts, **notes: str) -> Score:

@@ -46,11 +46,12 @@ def ceiling(experiment: TextFolder, settings: SignificanceSettings, test: str) -
         found = score_tokenized(returned, references, text=text_of_tokens(experiment.settings))[settings.metric]
     else:
         found = score_sacrebleu(returned, references, tokenizer=experiment.settings.chosen_tokenizer)
-    if found["score"] >= DOUBTFUL:
+    if found["score"] >= max(DOUBTFUL, settings.minimum_ceiling):
         return found
     split = bleu_metric(settings.metric, experiment.settings.chosen_tokenizer).tokenizer
+    case = str.lower if settings.metric == "bleu_lowercased" else str
     pairs = zip(references[0], returned, strict=True)
-    changed = [(given, back) for given, back in pairs if split(given).split() != split(back).split()]
+    changed = [(given, back) for given, back in pairs if split(case(given)).split() != split(case(back)).split()]
     if not changed:
         return found | {"reason": "all sentences come back, but have fewer than four tokens"}
     given, back = min(changed, key=lambda pair: len(pair[0]))

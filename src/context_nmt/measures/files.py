@@ -21,6 +21,8 @@ from context_nmt.measures.scored_text import composed
 from context_nmt.settings.evaluation import Tokenizer, tokenizer_of
 
 UNSPACED = ("zh", "ja-mecab", "char")  # tokenizers of languages that are written without spaces
+# letters of these languages: Thai, Lao, Tibetan, Burmese, Khmer, Japanese and Chinese
+UNSPACED_LETTER = re.compile("[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 ABSENT = {
     "apt_pronouns": f"there is a list of pronouns for {', '.join(PRONOUNS)} and none for {{language}}; give --pronouns",
     "apt_nouns": "NLTK has no tagger for {language} here (the English one is `nltk.download`'s"
@@ -71,7 +73,12 @@ def score_files(
         if alignments:
             scores |= _score_words(alignments, lists, system, targets, sources, language)
     else:
-        _note_doubts(hypothesis, system, language, chosen)
+        if not has_rules(language):
+            print(f"note: {NO_RULES.format(language)}", file=sys.stderr)
+        if tokenizer_of(language) in UNSPACED:
+            finding = "ter and the bleu_ scores count what stands between spaces"
+            print(f"note: {finding}, not words of {language!r}", file=sys.stderr)
+        note_doubts(hypothesis, system, language, chosen)
         system, *targets = map(composed, (system, *targets))
         scores = score_raw_and_tokenized(system, targets, language=language, tokenizer=chosen)
     write_json(output, scores)
@@ -89,15 +96,16 @@ def raw_tokenizer(language: str, tokenizer: str | None, *, tokenized: bool) -> T
     return tokenizer or tokenizer_of(language)  # type: ignore[return-value]
 
 
-def _note_doubts(hypothesis: Path, lines: Sequence[str], language: str, tokenizer: Tokenizer) -> None:
-    """Warn of likely mistakes on standard error."""
-    if not has_rules(language):
-        print(f"note: {NO_RULES.format(language)}", file=sys.stderr)
-    if tokenizer in UNSPACED:
-        print(
-            f"note: ter and the bleu_ scores count what stands between spaces, not words of {language!r}",
-            file=sys.stderr,
+def note_doubts(hypothesis: Path, lines: Sequence[str], language: str, tokenizer: Tokenizer) -> None:
+    """Warn of likely mistakes with raw text on standard error."""
+    text = "".join(lines)
+    if tokenizer not in (*UNSPACED, "flores200") and 2 * len(UNSPACED_LETTER.findall(text)) > len(
+        re.findall(r"\w", text)
+    ):
+        finding = (
+            f"{hypothesis}: most letters are of a language without spaces, and sacrebleu's tokenizer is {tokenizer}"
         )
+        print(f"note: {finding}; is --language {language} right?", file=sys.stderr)
     spaced = sum(line.endswith(" .") for line in lines)
     if spaced > len(lines) / 2:
         finding = f"{hypothesis}: {spaced} of {len(lines)} lines end in ' .'"

@@ -3,13 +3,13 @@
 import unicodedata
 from collections.abc import Sequence
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.corpus.references import reference_names
 from context_nmt.corpus.workers import map_lines
 from context_nmt.files import read_parallel
+from context_nmt.measures.bleu import tokenizer_name
 from context_nmt.settings.checking import read_plan
 from context_nmt.settings.evaluation import EvaluationPlan
 from context_nmt.settings.run_layout import RunLayout
@@ -63,7 +63,7 @@ def text_of_tokens(settings: EvaluationPlan) -> str:
         "script": side.script is not None,
         "pretokenized": side.pretokenized,
         "normalized": side.normalize_punctuation and not side.pretokenized,
-        f"moses-{settings.corpus.target}-sacremoses-{version('sacremoses')}": not side.pretokenized,
+        tokenizer_name(settings.corpus.target, normalized=side.normalize_punctuation): not side.pretokenized,
         "aggressive-hyphens": side.aggressive_hyphens and not side.pretokenized,
     }
     return "+".join(step for step, applied in steps.items() if applied)

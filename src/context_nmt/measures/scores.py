@@ -6,7 +6,6 @@ from statistics import fmean
 from context_nmt.corpus.documents import read_documents
 from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.moses import MosesSide
-from context_nmt.corpus.references import reference_names
 from context_nmt.corpus.workers import map_lines
 from context_nmt.files import UserError, read_lines
 from context_nmt.measures.bleu import Score, score_documents, score_raw, score_sacrebleu, score_tokenized
@@ -62,25 +61,34 @@ def as_tokens(settings: EvaluationPlan, language: str, lines: Iterable[str]) -> 
 def _score_test(experiment: EvaluationFolder, run: str, test: str) -> dict[str, Score]:
     hypothesis, references = read_test(experiment, run, test, tokenized=False)
     tokenizer, text = experiment.settings.chosen_tokenizer, text_of_tokens(experiment.settings)
-    notes = {"text": text} if text.startswith(SEGMENTED) else {}
+    notes = _notes(experiment.settings)
     scores = score_raw(hypothesis, references, tokenizer=tokenizer, **notes)
     if documents := read_documents(experiment.tokenized, test, len(hypothesis)):
         scores |= score_documents(hypothesis, references, documents, tokenizer=tokenizer, **notes)
     return scores | score_tokenized(*read_test(experiment, run, test, tokenized=True), text=text)
 
 
+def _notes(settings: EvaluationPlan) -> dict[str, str]:
+    """Return what signatures of raw text say: the steps of text that counts as a script has split it."""
+    text = text_of_tokens(settings)
+    return {"text": text} if text.startswith(SEGMENTED) else {}
+
+
 def _against_bound(experiment: EvaluationFolder, test: str, score: Score) -> Iterator[Row]:
     """Yield the score of an oracle that sees one sentence at a time, and the score of the run in per cent of it."""
-    target = experiment.settings.corpus.target
+    settings = experiment.settings
+    target = settings.corpus.target
     bound = experiment.corpus / f"{test}.bound.{target}"
     if not bound.is_file():
         return
-    guesses = read_lines(bound)
-    references = [read_lines(experiment.corpus / name) for name in reference_names(experiment.corpus, test, target)]
+    side = MosesSide(target, settings.text.target)
+    as_written = side.untokenized if settings.untokenized else side.tokens
+    lines = list(map_lines(as_written, side.prepared(read_lines(bound))))
+    guesses, references = as_scored(experiment, lines, test, tokenized=False)
     if len(guesses) != len(references[0]):
         raise UserError(f"{bound} has {len(guesses)} lines for {len(references[0])} sentences")
-    tokenizer = experiment.settings.chosen_tokenizer
-    oracle, signature = score_sacrebleu(guesses, references, tokenizer=tokenizer).values()
+    found = score_sacrebleu(guesses, references, tokenizer=settings.chosen_tokenizer, **_notes(settings))
+    oracle, signature = found.values()
     if oracle == 0:
         raise UserError(f"{bound} scores 0 sacrebleu: it is not a translation of the test set")
     yield row(test, "sacrebleu", oracle, signature=signature, subject=BOUND)

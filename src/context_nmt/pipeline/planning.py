@@ -16,7 +16,6 @@ from context_nmt.models.model import Model
 from context_nmt.models.plans import VALIDATION, Filling, ModelPlan, TrainingPlan
 from context_nmt.settings.checking import check, unknown_key
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.evaluation import SignificanceSettings
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.model import LayerSlot, ModelSettings, OutputSlot
 from context_nmt.settings.parameters import ExperimentSettings
@@ -45,8 +44,7 @@ def write_plans(experiment: Experiment) -> None:
     corpus, text, probing = dataclasses.asdict(settings.corpus), settings.text, settings.probing
     tests = dataclasses.asdict(settings.significance)
     tokenizer = tests.pop("tokenizer")
-    if tests["minimum_ceiling"] == SignificanceSettings.minimum_ceiling:
-        del tests["minimum_ceiling"]
+    ceilings = {"metric": tests["metric"], "minimum_ceiling": tests.pop("minimum_ceiling")}
     scripts = " ".join(side.script or "" for side in (text.source, text.target)).split()
     script_digests = {word: named_digest(root, word) for word in scripts if word.startswith("context_nmt.")}
     stage_plans = {
@@ -55,6 +53,7 @@ def write_plans(experiment: Experiment) -> None:
         | ({"tokenizer": tokenizer} if tokenizer else {})
         | ({"code": script_digests} if script_digests else {}),
         "units": {"corpus": corpus, "units": settings.units.values()},
+        "ceilings": ceilings,
         "significance": tests,
         "probe_sentences": {"tasks": probing.tasks, "classifier": dataclasses.asdict(probing.sentence_classifier)},
         "probe_words": dataclasses.asdict(probing.word_classifier),

@@ -247,9 +247,16 @@ def _facts(experiments: list[Results]) -> list[str]:
         for results in scored
         if results.out_of_date
     ]
+    earlier = [results.name for results in scored if results.earlier_code]
+    commits = {results.earlier_code for results in scored} - {""}
     return [
         f"Numbers from {'; '.join(results.title for results in scored)}." if scored else "No experiment has run yet.",
         *([f"Out of date, because code or settings have changed since then: {', '.join(stale)}."] if stale else ()),
+        *(
+            [f"Code of commit {', '.join(commits)}, not made again since then: {', '.join(earlier)}."]
+            if earlier
+            else ()
+        ),
         experiments[0].speeds.note(),
         MARKS,
     ]

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.files import UserError, read_parallel, refuse_inputs, write_json
+from context_nmt.measures.files import note_doubts, raw_tokenizer
 from context_nmt.measures.scored_text import composed
 from context_nmt.results.significance import compare
 from context_nmt.settings.checking import check
-from context_nmt.settings.evaluation import SignificanceSettings, Tokenizer
+from context_nmt.settings.evaluation import SignificanceSettings
 
 
 def compare_files(
@@ -18,18 +19,21 @@ def compare_files(
     settings: SignificanceSettings,
     output: Path,
     *,
-    tokenizer: Tokenizer,
+    language: str,
+    tokenizer: str | None = None,
 ) -> dict[str, Any]:
     """Write the `significance.compare` of two files.
 
-    Raw text is composed (NFC). Raise UserError for unusable files, unequal lengths, and an output that is one of the
-    inputs.
+    Raw text is composed (NFC); the tokenizer of sacrebleu is by default that of the language. Raise UserError for
+    unusable files, unequal lengths, an invalid language code, and an output that is one of the inputs.
     """
+    chosen = raw_tokenizer(language, tokenizer, tokenized=settings.metric != "sacrebleu")
     refuse_inputs(output, [system, baseline, *references])
     lines = read_parallel(system, baseline, *references)
     if settings.metric == "sacrebleu":
+        note_doubts(system, lines[0], language, chosen)
         lines = [composed(text) for text in lines]
-    comparison = compare(lines[0], lines[1], lines[2:], settings, tokenizer=tokenizer, text="as-given")
+    comparison = compare(lines[0], lines[1], lines[2:], settings, tokenizer=chosen, text="as-given")
     write_json(output, comparison)
     return comparison
 

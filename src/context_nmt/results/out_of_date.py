@@ -1,6 +1,7 @@
 """Find the systems whose committed results the present code, settings or inputs would not reproduce."""
 
 import json
+from collections.abc import Collection
 from hashlib import md5
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from context_nmt.settings.folder import Experiment
 from context_nmt.settings.parameters import ExperimentSettings, check_parameters
 from context_nmt.settings.run_layout import run_name
 
+EARLIER = Path(__file__).with_name("earlier_code.yaml")
 SHARED = ("corpus", "text", "units", "significance", "probing")  # sections whose plans are not of a variant
 TRAININGS = ("train", "train_distilled", "train_document", "train_continued", "distill")  # stages that `train` arranges
 
@@ -32,6 +34,18 @@ def old_results(experiment: Experiment) -> list[str]:
     """List the variants whose results are there, but out of date."""
     seed = experiment.settings.seeds[0]
     return [name for name in out_of_date(experiment) if experiment.scores(run_name(name, seed)).is_file()]
+
+
+def earlier_code(experiment: Experiment) -> tuple[str, Collection[str]]:
+    """Return the commit whose results of an experiment still count, and the variants that were out of date then.
+
+    The commit is empty if EARLIER has none for the experiment, or if its params.yaml is another one now.
+    """
+    known = read_yaml(EARLIER)
+    entry = known["experiments"].get(experiment.parameters.resolve().parent.name, {})
+    if entry.get("parameters") != _digest(experiment.parameters):
+        return "", ()
+    return known["commit"], entry["out_of_date"]
 
 
 def _results(experiment: Experiment, variant: str) -> list[Path]:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from context_nmt.files import UserError, read_json
 from context_nmt.measures.rows import TEXT, Row, read_rows, row
-from context_nmt.results.out_of_date import out_of_date
+from context_nmt.results.out_of_date import earlier_code, out_of_date
 from context_nmt.results.speeds import read_speeds
 from context_nmt.results.table import RESCORED, Results
 from context_nmt.settings.folder import Experiment
@@ -19,9 +19,10 @@ NUMBERS = ("update", "epoch", "learning_rate", "train_", "valid_")  # columns of
 def read_results(experiment: Experiment, name: str = "", command: str = "", old: Collection[str] = ()) -> Results:
     """Read metrics/ of an experiment, even one that has run only in part; `old` are its variants that are out of date.
 
-    Raise UserError for a broken file.
+    Of these, what `earlier_code` says to count is only marked. Raise UserError for a broken file.
     """
     settings, path = experiment.settings, experiment.models
+    commit, then = earlier_code(experiment)
     described = read_json(path) if path.is_file() else {}
     variants = [variant for variant in settings.variants if variant in described]
     runs = {}
@@ -42,7 +43,8 @@ def read_results(experiment: Experiment, name: str = "", command: str = "", old:
         processors={(name, seed): one for name, runs in curves.items() for seed, (_, one) in runs.items()},
         name=name,
         command=command,
-        out_of_date=tuple(variant for variant in variants if variant in old),
+        out_of_date=tuple(variant for variant in variants if variant in old and (not commit or variant in then)),
+        earlier_code=commit if not set(old) <= set(then) else "",
     )
 
 

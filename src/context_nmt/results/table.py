@@ -30,6 +30,7 @@ class Results:
     processors: dict[tuple[str, int], str]  # that trained a run, by variant and seed, where known
     name: str = ""  # its folder under experiments/; empty for the experiment that is reported
     out_of_date: tuple[str, ...] = ()  # variants whose results come from other code, settings or inputs
+    earlier_code: str = ""  # the commit whose code made the other results, if they have not been made again
     command: str = ""  # brings the experiment up to date when run in the project's root
 
     @property
@@ -63,10 +64,10 @@ class Results:
 
     @property
     def title(self) -> str:
-        """Corpus, direction, the experiment's name if it differs, seeds, and whether results are out of date."""
+        """Corpus, direction, the experiment's name if it differs, seeds, and whether results are of earlier code."""
         corpus, seeds = self.settings.corpus, ", ".join(map(str, self.settings.seeds))
         name = f" ({self.name})" if self.name and self.name != f"{corpus.name}-{corpus.direction}" else ""
-        status = ", out of date" if self.out_of_date else ""
+        status = ", out of date" if self.out_of_date else f", code of {self.earlier_code}" if self.earlier_code else ""
         return f"{corpus.name} {corpus.direction}{name}, {'seeds' if ',' in seeds else 'seed'} {seeds}{status}"
 
     def label(self, variant: str) -> str:

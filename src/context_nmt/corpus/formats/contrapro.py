@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
-from context_nmt.corpus.skipping import Skipping
+from context_nmt.corpus.skipping import Skipping, one_line
 from context_nmt.files import read_json, write_lines
 from context_nmt.progress import tracked
 
@@ -71,9 +71,9 @@ def _item(item: Item) -> Item:
     distance = int(item["ante distance"])
     far = f"distance_{distance}" if distance <= FAR else f"distance_over_{FAR}"
     return {
-        "source": item["src segment"],
-        "right": item["ref segment"],
-        "wrong": list(dict.fromkeys(error["contrastive"] for error in item["errors"])),
+        "source": one_line(item["src segment"]),
+        "right": one_line(item["ref segment"]),
+        "wrong": list(dict.fromkeys(one_line(error["contrastive"]) for error in item["errors"])),
         "categories": [item["ref pronoun"].lower(), far if distance else "within"],
     }
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
-from context_nmt.corpus.skipping import Skipping
+from context_nmt.corpus.skipping import Skipping, one_line
 from context_nmt.files import read_json, write_lines
 
 FREQUENCY = "frequency of sense/ambig word in "  # prefix of the key
@@ -42,9 +42,9 @@ def unpack(paths: dict[str, Path], folder: Path, file: DownloadFile, _: CorpusEn
 def _item(entry: Item) -> Item:
     counts = [value for key, value in entry.items() if key.startswith(FREQUENCY)]
     return {
-        "source": entry["source"],
-        "right": entry["reference"],
-        "wrong": list(dict.fromkeys(error["contrastive"] for error in entry["errors"])),
+        "source": one_line(entry["source"]),
+        "right": one_line(entry["reference"]),
+        "wrong": list(dict.fromkeys(one_line(error["contrastive"]) for error in entry["errors"])),
         "categories": [_class(int(count.partition("/")[0])) for count in counts],
     }
 

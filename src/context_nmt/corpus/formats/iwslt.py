@@ -31,7 +31,7 @@ DOCUMENT = re.compile(r'<doc .*?docid="([^"]*)".*>', re.IGNORECASE)
 NUMBER = re.compile(r"<talkid>(.*)</talkid>")
 TAG = re.compile(r"</?(?:url|keywords|speaker|talkid|title|description|reviewer|translator|doc)[ >]")
 ELEMENT = re.compile(TAG.pattern.replace("doc", "doc|seg"), re.IGNORECASE)
-SEGMENT = re.compile(r"<seg id=[^>]*>(.*)</seg>", re.IGNORECASE)
+SEGMENT = re.compile(r"<seg id=[^>]*>((?:(?!</?seg\b).)*)</seg>", re.IGNORECASE)  # one, not two of one line
 SPANNING = {True: re.compile("<(seg) ", re.IGNORECASE), False: re.compile("<(title|description)>")}  # by "is XML"
 
 
@@ -72,6 +72,7 @@ def unpack(paths: dict[str, Path], folder: Path, file: DownloadFile, entry: Corp
 
 def _talks(name: str, content: Iterable[bytes]) -> list[Talk]:
     is_xml, talk_number, talks = name.endswith(".xml"), "", list[Talk]()
+    is_head = True  # of the next talk, after the text of one
     lines = [line.decode("utf-8", "surrogateescape").strip() for line in content]
     lines[:1] = [line.removeprefix("\ufeff") for line in lines[:1]]
     for number, line in _whole(lines, SPANNING[is_xml]):
@@ -79,11 +80,15 @@ def _talks(name: str, content: Iterable[bytes]) -> list[Talk]:
             talk_number = match[1]
         if line.lower().startswith("<doc ") if is_xml else line.startswith("<title>"):
             talks.append(Talk(talk_number, name, number, [], []))
+            is_head = False
         elif is_xml and line.lower().startswith("<seg"):
             segment = SEGMENT.fullmatch(line)
             _add(talks, name, number, html.unescape(segment[1]).strip() if segment else None)
-        elif not is_xml and not TAG.match(line) and (talks or not line.startswith("<")):  # an unknown tag of the head
+        elif not is_xml and TAG.match(line):
+            is_head = is_head or bool(talks[-1].lines)
+        elif not is_xml and not (is_head and (not line or line.startswith("<"))):  # a blank line or an unknown tag
             _add(talks, name, number, html.unescape(line))
+            is_head = False
     if not talks:
         raise UserError(f"{name}: no talk; each starts with {'<doc docid=…>' if is_xml else '<title>'}")
     return talks
@@ -101,10 +106,10 @@ def _whole(lines: list[str], spanning: re.Pattern[str]) -> Iterator[tuple[int, s
 
 
 def _end(lines: list[str], start: int, closing: str) -> int | None:
-    for stop, line in enumerate(lines[start:], start=start + 1):
-        if closing in line.lower():
-            return stop
-        if stop > start + 1 and ELEMENT.match(line):
+    for place in range(start, len(lines)):
+        if closing in lines[place].lower():
+            return place + 1
+        if place > start and ELEMENT.match(lines[place]):
             return None
     return None
 

@@ -97,24 +97,35 @@ def print_status(found: dict[str, Status], downloads: Path) -> None:
             console.print(
                 f"{title}: {_in_words(total)}" if any(total.values()) else title, style="bold", soft_wrap=True
             )
+        printed: dict[str, str] = {}
         for name, status in corpora.items():
-            _print_corpus(console, name, status)
+            _print_corpus(console, name, status, printed)
         if corpora:
             console.print()
     if downloads.is_dir():
         console.print(f"Downloads, kept until you delete {downloads}: {_bytes(downloads) / MEGABYTE:,.0f} MB")
 
 
-def _print_corpus(console: Console, name: str, status: Status) -> None:
+def _print_corpus(console: Console, name: str, status: Status, printed: dict[str, str]) -> None:
+    """Print one corpus; `printed` has the steps that were printed for a paper, up to their command, and for what."""
     console.print(f"  {name:<{WIDTH}}{_where(status)}", soft_wrap=True)
-    homepage = f", {status['homepage']}" if "homepage" in status["licence"] else ""
-    licence = f"licence: {status['licence']}{homepage}"
-    lines = textwrap.wrap(licence, console.width - 4, break_long_words=False, break_on_hyphens=False)
-    console.print(textwrap.indent("\n".join(lines), " " * 4), soft_wrap=True)
+    _print_wrapped(console, f"licence: {', '.join(filter(None, (status['licence'], status['homepage'])))}")
     if not status["folder"]:
         for file, steps in status["by_hand"].items():
-            # unwrapped, so that commands can be copied
-            console.print(f"    by hand, as DATA_MIRROR/{name}/{file}: {steps}", soft_wrap=True)
+            place = f"{name}/{file}"
+            start, colon, command = steps.rpartition(": ")
+            if start in printed:
+                steps = f"as {printed[start]}, but with the command{colon}{command}"
+            elif colon:
+                printed[start] = place
+            _print_wrapped(console, f"by hand, as DATA_MIRROR/{place}: {steps}")
+
+
+def _print_wrapped(console: Console, text: str) -> None:
+    lines = textwrap.wrap(
+        text, console.width - 4, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    console.print(textwrap.indent("\n".join(lines), " " * 4), soft_wrap=True)
 
 
 def _where(status: Status) -> str:

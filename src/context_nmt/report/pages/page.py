@@ -47,8 +47,18 @@ ALL_OLD = (
 )
 
 
+EARLIER = (
+    " The code of commit {commit} made these results. On one machine, today's makes weights and translations of the"
+    " default experiment that are the same in every byte."
+)
+
+
 def about_old(results: Results) -> str:
-    """Return a sentence about the systems that are out of date, if there are any."""
+    """Return sentences about the systems that are out of date or of earlier code, if there are any."""
+    return _about_old(results) + (EARLIER.format(commit=results.earlier_code) if results.earlier_code else "")
+
+
+def _about_old(results: Results) -> str:
     if results.scored and all(name.removesuffix(RESCORED) in results.out_of_date for name in results.scored):
         return ALL_OLD
     return OLD if results.out_of_date else ""

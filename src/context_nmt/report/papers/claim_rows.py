@@ -319,6 +319,8 @@ def _caveats(verdict: Verdict, others: Sequence[Outcome]) -> Iterator[str]:
         return
     if verdict.obstacle and verdict.obstacle.kind != "old" and outcome.is_out_of_date:
         yield "out of date"
+    elif outcome.results.earlier_code:
+        yield "earlier code"
     yield from _processors(outcome)
     if verdict.obstacle and verdict.obstacle.kind != "seeds":
         return
