@@ -73,7 +73,7 @@ def test_every_line_keeps_its_place_there_and_back(tmp_path_factory, lines, side
     ):
         moses, segmenter = MosesSide(language, side), Segmenter(root / "subwords", language)
         cased, tokens = (read_lines(root / "tokenized" / f"test.{language}{end}") for end in (".cased", ""))
-        assert cased == [moses.tokens(line) for line in lines]
+        assert cased == [moses.tokens(line) for line in moses.prepared(lines)]
         assert [line.lower() for line in tokens] == [line.lower() for line in cased] or side.truecase
         assert [len(line.split(" ")) for line in tokens] == [len(line.split(" ")) for line in cased]
         written = [vocabulary.text(sentence) for sentence in ids]
