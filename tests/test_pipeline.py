@@ -221,7 +221,10 @@ def read_opened(log):
 
 
 def undeclared(project, name, declared):
-    """What a stage opened and did not declare: files that are not there any more were its own scratch."""
+    """What a stage opened and did not declare: files that are not there any more were its own scratch.
+
+    Locks are empty, so nothing can be read from them.
+    """
     places = tuple(f"{path}/" for path in declared)
     return {
         path
@@ -229,6 +232,7 @@ def undeclared(project, name, declared):
         if path not in declared
         and not path.startswith((*places, "runs/scratch/"))
         and (project.folder / path).is_file()
+        and ((project.folder / path).stat().st_size or not path.endswith(".lock"))
     }
 
 
