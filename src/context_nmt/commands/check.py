@@ -31,7 +31,7 @@ def check(
     Writes
 
         standard error           a line per problem; the exit status is then 1
-        standard output          the number of experiments, if there is no problem
+        standard output          what was checked, if there is no problem
 
     For example
 
@@ -46,6 +46,7 @@ def check(
         above = [folder.resolve(), *folder.resolve().parents]
         project = next((path for path in above if (path / "data/params.yaml").is_file()), root)
         check_before_run(root if root.resolve() == project else project, folder)
+        typer.echo(f"{only} checked")
     elif not (root / "data/params.yaml").is_file():
         raise UserError(f"{root} is no project (no data/params.yaml); for one experiment: --only EXPERIMENT")
     else:

@@ -76,8 +76,8 @@ def score_files(
         if not has_rules(language):
             print(f"note: {NO_RULES.format(language)}", file=sys.stderr)
         if tokenizer_of(language) in UNSPACED:
-            finding = "ter and the bleu_ scores count what stands between spaces"
-            print(f"note: {finding}, not words of {language!r}", file=sys.stderr)
+            finding = f"ter and the bleu_ scores count what stands between spaces, not words of {language!r}"
+            print(f"note: {finding}; use sacrebleu and chrf", file=sys.stderr)
         note_doubts(hypothesis, system, language, chosen)
         system, *targets = map(composed, (system, *targets))
         scores = score_raw_and_tokenized(system, targets, language=language, tokenizer=chosen)

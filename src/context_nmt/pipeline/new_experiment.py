@@ -84,7 +84,10 @@ def create_project(name: str, recipe: StartingPoint) -> Path:
     folder = Path(name)
     _check_names(name, folder, recipe.corpus)
     if not PROJECT.is_dir():
-        raise UserError(f"{Path.cwd()} not a project (no dvc.yaml); run this in the folder of context-nmt")
+        raise UserError(
+            f"{Path.cwd()} is no project (no dvc.yaml). Run this in a clone of context-nmt; only an installed package,"
+            " which is not editable, starts a project elsewhere"
+        )
     parameters, _ = _parameters(PROJECT, name, recipe, ".")
     with replacing_folder(folder) as temporary:
         shutil.copytree(PROJECT, temporary, dirs_exist_ok=True, ignore=shutil.ignore_patterns("experiments"))
