@@ -1,7 +1,9 @@
-"""Rows by short names, for tests that know a number by its name."""
+"""Rows by short names, for tests that know a number by its name; and golden files."""
 
+import os
 import re
 from dataclasses import replace
+from pathlib import Path
 
 from context_nmt.measures.rows import CHANCE, HUMAN, TEXT, Measure, read_rows, row, write_rows
 from context_nmt.results.metrics import name_of
@@ -71,3 +73,12 @@ def change(path, wanted, **changes):
     rows = list(read_rows(path))
     assert any(one.measure == wanted for one in rows)
     write_rows(path, "run-1", [replace(one, **changes) if one.measure == wanted else one for one in rows])
+
+
+def assert_golden(text, name):
+    """Compare a text with tests/golden/NAME; with GOLDEN=write, write it."""
+    path = Path(__file__).parent / "golden" / name
+    if os.environ.get("GOLDEN") == "write":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")

@@ -28,11 +28,9 @@ from context_nmt.report.papers.claim_rows import (
     read_claims,
     write_claims,
 )
-from context_nmt.report.papers.claims import Claim, PrimaryMeasure
 from context_nmt.report.papers.confounds import Confound, confounds_of, is_answer, read_confounds, unmarked
-from context_nmt.report.papers.judging import outcomes_of
-from context_nmt.report.papers.published import read_papers
-from context_nmt.report.papers.published_gains import published_gains
+from context_nmt.report.papers.outcomes import outcomes_of
+from context_nmt.report.papers.published import Claim, PrimaryMeasure, published_gains, read_papers
 from context_nmt.report.papers.seed_tests import Sample, holm, prior_of
 from context_nmt.report.papers.verdicts import WORDS, verdicts_of
 from context_nmt.report.pictures.claims import draw_claims

@@ -12,10 +12,8 @@ from shown import cells, texts
 from context_nmt.files import UserError, write_json
 from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import DASH, TIMES
-from context_nmt.report.papers.columns import Each
-from context_nmt.report.papers.comparison import REPLICA, comparisons_of
-from context_nmt.report.papers.published import read_papers
-from context_nmt.report.papers.reproduction import reproduce, reproduce_paper
+from context_nmt.report.papers.comparison import REPLICA, comparisons_of, reproduce, reproduce_paper
+from context_nmt.report.papers.published import Each, read_papers
 from context_nmt.report.pictures.papers import draw_comparison
 from context_nmt.results.reading import read_results
 from context_nmt.results.speeds import Speeds
@@ -489,10 +487,14 @@ def test_divergences_are_drawn_over_layers_and_over_filter_sizes(tmp_path):
 def test_a_setting_at_its_default_is_no_other_architecture():
     def described(context, speed=0.0):
         slot = [{"mechanism": "hierarchical_attention", "context": context}]
-        return {"kind": "autoregressive", "slots": {"decoder_output": slot}, "training": {"median": speed}}
+        return {
+            "kind": "autoregressive",
+            "slots": {"decoder_output": slot},
+            "training": {"median": speed, "rounds": [0.6, 0.8]},
+        }
 
     speeds = Speeds("a machine", "small", {"default": described(None, 0.7)})
-    assert speeds.rounds(described("target"), "training") == (0.7,)  # a file of before there were rounds
+    assert speeds.rounds(described("target"), "training") == (0.6, 0.8)
     assert speeds.rounds(described("source"), "training") == ()
     assert [speeds.ratio(described(context), "training") for context in (None, "target", "source")] == [0.7, 0.7, None]
 

@@ -20,16 +20,12 @@ from context_nmt.report.formats import LATEX, escape_latex, format_latex
 from context_nmt.report.grid import Grid, GridRow, Heading
 from context_nmt.report.pages.page import about_confounds
 from context_nmt.report.papers import confounds
-from context_nmt.report.papers.all_systems import all_systems_grid
+from context_nmt.report.papers.all_systems import System, all_systems_grid, systems_of_one_recipe
 from context_nmt.report.papers.claim_rows import counts_of, read_claims
-from context_nmt.report.papers.claims import Claim, PrimaryMeasure
-from context_nmt.report.papers.comparison import comparisons_of
+from context_nmt.report.papers.comparison import NO_EXPERIMENT, comparisons_of
 from context_nmt.report.papers.confounds import Confound
-from context_nmt.report.papers.filling import NO_EXPERIMENT
-from context_nmt.report.papers.judging import outcomes_of
-from context_nmt.report.papers.published import read_papers
-from context_nmt.report.papers.published_gains import published_gains
-from context_nmt.report.papers.training_costs import System, systems_of_one_recipe
+from context_nmt.report.papers.outcomes import outcomes_of
+from context_nmt.report.papers.published import Claim, PrimaryMeasure, published_gains, read_papers
 from context_nmt.report.pictures.costs import draw_costs
 from context_nmt.report.writing import write_report, write_tables
 from context_nmt.results.reading import read_all

@@ -1,7 +1,6 @@
 """Scores of runs, their means over seeds, differences to baselines, tables and the focus."""
 
 import csv
-import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from made_up_experiment import (
     write_contrastive,
     write_output,
 )
-from measured import add_flat, by_name, change, read_flat, write_flat
+from measured import add_flat, assert_golden, by_name, change, read_flat, write_flat
 from shown import tables, texts
 from test_ceilings import prepare
 
@@ -36,20 +35,15 @@ from context_nmt.report.formats import write_page
 from context_nmt.report.overview import print_results
 from context_nmt.report.pages.analyses import analyses_page as inside_page
 from context_nmt.report.pages.results import BEST, results_page
-from context_nmt.report.papers.claim_rows import read_claims
-from context_nmt.report.writing import write_readme, write_tables
-from context_nmt.results.estimates import t_interval
-from context_nmt.results.evaluation import evaluate_variant
-from context_nmt.results.metrics import is_score
-from context_nmt.results.number_text import p_text, signed
-from context_nmt.results.reading import read_all, read_results
-from context_nmt.results.significance import compare
-from context_nmt.results.table import places
-from context_nmt.results.writing import write_focus
+from context_nmt.report.writing import write_tables
+from context_nmt.results.metrics import p_text, signed
+from context_nmt.results.reading import read_results
+from context_nmt.results.significance import compare, evaluate_variant
+from context_nmt.results.table import t_interval
 from context_nmt.settings.evaluation import SignificanceSettings
-from context_nmt.settings.folder import Experiment
 from context_nmt.settings.run_layout import run_name
 from context_nmt.settings.text import SideSettings, UnitSettings
+from stages import focus
 
 pytestmark = pytest.mark.slow
 BLEU = Measure("test", "sacrebleu")
@@ -66,6 +60,18 @@ def experiment(tmp_path_factory):
 @pytest.fixture
 def results(experiment):
     return read_results(experiment)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("metrics/scores/gauss/2.csv", "metrics/results.csv", "metrics/results.json", "metrics/results.md"),
+        "reports/pages/analyses.md",
+    ],
+)
+def test_scores_tables_and_pages_are_as_before(experiment, path):
+    """Two tests against the baseline of the same seed, means and deviations over seeds, gains, intervals and marks."""
+    assert_golden((experiment.folder / path).read_text(encoding="utf-8"), Path(path).name.replace("2", "gauss-2"))
 
 
 def scores_of(experiment, run):
@@ -132,14 +138,6 @@ def rows_of(experiment, **wanted):
 
 
 RAW_SCORES = ("sacrebleu", "chrf", "chrf_plus_plus", "ter")
-
-
-def test_scores_of_a_run_cover_test_sets_and_groups(experiment):
-    scores = scores_of(experiment, "transformer-1")
-    assert set(scores) == {"dev", "test", "both"}
-    assert set(scores["dev"]) == {*RAW_SCORES, "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"}
-    assert "text:normalized+moses-de-sacremoses" in scores["dev"]["bleu_tokenized"]["signature"]
-    assert scores["both"]["sacrebleu"]["signature"].startswith("mean of dev, test: nrefs:1")
 
 
 def test_a_test_set_with_documents_has_d_bleu(tmp_path):
@@ -264,27 +262,6 @@ def test_a_bound_is_no_system_s_score(tmp_path):
     assert {name for name in names if "bound" in name} == {"sacrebleu_of_bound"}
 
 
-def test_significance_follows_the_baseline_of_the_same_seed(experiment):
-    for seed in (1, 2):  # another seed's baseline has an error more, or one less
-        tested = read_flat(experiment.scores(f"gauss-{seed}"))["test"]["p_sign_sacrebleu"]
-        assert tested == {"score": pytest.approx(2 * 0.5**9), "signature": "transformer|better:9|worse:0|equal:31"}
-    again = read_flat(experiment.scores("again-1"))["dev"]
-    assert again["p_bootstrap_sacrebleu"]["score"] == 1
-    assert not any(name.startswith("p_") for name in read_flat(experiment.scores("alone-1"))["dev"])
-
-
-def test_results_are_means_and_deviations_over_seeds(experiment):
-    results = read_json(experiment.metrics / "results.json")
-    assert list(results) == sorted(PARAMETERS["variants"])
-    values = [read_flat(experiment.scores(f"gauss-{seed}"))["test"]["chrf"]["score"] for seed in (1, 2)]
-    summary = results["gauss"]["test"]["chrf"]
-    assert summary["mean"] == pytest.approx(sum(values) / 2, abs=1e-4)
-    assert summary["deviation"] == pytest.approx(abs(values[0] - values[1]) / 2**0.5, abs=1e-4)
-    assert summary["seeds"] == 2
-    assert results["gauss"]["model"] == {"parameters": 2_000_000, "flops_per_target_token": 12_000_000}
-    assert set(results["gauss"]["test"]) == {*RAW_SCORES, *(f"bleu_{name}" for name in TOKENS)}
-
-
 TOKENS = ("tokenized", "compound_split", "lowercased")
 
 
@@ -300,16 +277,6 @@ def test_falls_of_validation_bleu_count_only_where_it_is_lower_than_before(tmp_p
 def test_t_interval_of_known_values():
     assert t_interval([1.0, 3.0]) == pytest.approx((2 - 12.7062, 2 + 12.7062), abs=1e-3)  # t(0.975, 1) = 12.7062
     assert t_interval([1.0]) is None
-
-
-def test_differences_only_where_there_is_a_baseline(results):
-    gain = results.estimate("gauss", BLEU).gain
-    assert gain.mean > 5
-    assert gain.interval[0] < gain.mean < gain.interval[1]
-    assert gain.p < 0.01
-    assert results.estimate("gauss", Measure("test", "chrf")).gain.p is None
-    assert results.estimate("gauss", Measure("both", "sacrebleu")).gain.p is None
-    assert results.estimate("alone", BLEU).gain is None
 
 
 def test_marks_need_significance_with_every_seed(results, tmp_path):
@@ -400,91 +367,6 @@ def test_stars_of_a_label_are_no_markdown(tmp_path):
     assert any(row.startswith(f"| {escaped} | Transformer |") and "| **" in row for row in rows)  # its own test is bold
 
 
-def test_markdown_shows_what_a_reader_needs(experiment):
-    page = (experiment.metrics / "results.md").read_text(encoding="utf-8")
-    rows = [line for line in page.split("\n## test\n")[1].split("\n## ")[0].split("\n") if line.startswith("|")]
-    names = (
-        "System | Parameters | MFLOPs | FLOPs / baseline | Training speed | Decoding speed | sacrebleu | bleu_tokenized"
-    )
-    assert rows[0].startswith(f"| {names} |")
-    assert rows[2].startswith(f"| Transformer | 1,000,000 | 6.0 | {DASH} | 1.00 | 1.00 |")
-    assert rows[3].startswith(f"| Gauss \\| half | 2,000,000 | 12.0 | 2.00 | 0.81 | {DASH} |")
-    assert rows[4].startswith(f"| again | 3,000,000 | 18.0 | 3.00 | {DASH} | {DASH} |")
-    assert "relative to a plain Transformer of the same size, measured" in page
-    assert "in models of width 4 on an abacus; from benchmarks/variants.json" in page
-    assert "(+0.00)" in rows[4]
-    assert "(" not in rows[5]
-    assert len({row.replace("\\|", "").count("|") for row in rows[:6]}) == 1
-    assert "## both (mean of dev, test)" in page
-    assert "Seeds: 1, 2." in page
-    assert "100 resamples of 100%" in " ".join(page.split())
-    assert page.count("`nrefs:1|") == 7
-    assert (experiment.metrics / page.split("[analyses.md](")[1].split(")")[0]).is_file()
-
-
-def test_a_readme_with_marks_has_the_main_table_and_nothing_else_changes(experiment, results):
-    readme = experiment.folder / "README.md"
-    readme.write_text("before\n<!-- results -->\nold\n<!-- /results -->\nafter\n", encoding="utf-8")
-    write_readme(readme, [results], [])
-    before, _, rest = readme.read_text(encoding="utf-8").partition("<!-- results -->\n")
-    block, _, after = rest.partition("<!-- /results -->\n")
-    assert (before, after) == ("before\n", "after\n")
-    page = (experiment.metrics / "results.md").read_text(encoding="utf-8").split("\n## test\n")[1]
-    full, short = (next(line for line in text.split("\n") if line.startswith("| Gauss")) for text in (page, block))
-    assert full.split(" | ")[6] in short
-    assert "95% interval" in block
-    assert "`nrefs:1|" in block
-    readme.write_text("no marks\n<!-- results -->\n", encoding="utf-8")
-    write_readme(readme, [results], [])
-    assert readme.read_text(encoding="utf-8") == "no marks\n<!-- results -->\n"
-    readme.unlink()
-    write_readme(readme, [results], [])
-    assert not readme.exists()
-
-
-def test_the_readme_has_the_same_systems_with_the_most_seeds(tmp_path):
-    fewer = {"variants": {"transformer": {}}, "train": {"bitext": ["transformer"]}, "focus": "transformer"}
-    found = []
-    for name, changes in {
-        "one": {"seeds": [1]},
-        "other": {"training": {"maximum_updates": 7}},
-        "fewer": fewer,
-        "two": {},
-    }.items():
-        (tmp_path / name).mkdir()
-        found.append(read_results(evaluate_all(make_experiment(tmp_path / name, **changes))))
-    readme = tmp_path / "README.md"
-    for experiments, seeds in ((found, "seeds 1, 2"), (found[:3], "seed 1")):
-        readme.write_text("<!-- results -->\n<!-- /results -->\n", encoding="utf-8")
-        write_readme(readme, experiments, [])
-        assert f", {seeds};" in readme.read_text(encoding="utf-8")
-    stale = replace(found[3], out_of_date=("gauss",))
-    write_readme(readme, [found[0], stale], [])
-    assert ", seed 1;" in readme.read_text(encoding="utf-8")
-
-
-def test_the_readme_can_be_written_while_a_new_system_has_not_run(tmp_path, results):
-    variants = PARAMETERS["variants"] | {"new": {"label": "Newcomer"}}
-    experiment = make_experiment(tmp_path, variants=variants, train={"bitext": list(variants)}, seeds=[1])
-    found = read_results(evaluate_all(experiment))
-    without = replace(found, rows={run: rows for run, rows in found.rows.items() if run[0] != "new"})
-    readme = tmp_path / "README.md"
-    for experiments, is_named in (([without], True), ([without, results], False)):
-        readme.write_text("<!-- results -->\n<!-- /results -->\n", encoding="utf-8")
-        write_readme(readme, experiments, [])
-        assert ("| Newcomer |" in readme.read_text(encoding="utf-8")) is is_named
-
-
-def test_the_table_of_the_project_s_readme_is_that_of_its_results(tmp_path):
-    """After a change of how it looks, `make report` writes it again."""
-    readme = ROOT / "README.md"
-    copy = tmp_path / "README.md"
-    copy.write_bytes(readme.read_bytes())
-    experiment = Experiment(ROOT)
-    write_readme(copy, read_all(experiment), read_claims(experiment))
-    assert copy.read_bytes() == readme.read_bytes()
-
-
 def test_a_masked_model_has_not_the_speed_of_an_autoregressive_one(results):
     masked = results.models["gauss"] | {"kind": "masked"}
     row = scores_table(replace(results, models=results.models | {"gauss": masked}))["Gauss | half"]
@@ -495,23 +377,6 @@ def test_a_score_with_another_signature_shows(tmp_path):
     experiment = evaluate_all(make_experiment(tmp_path))
     change(experiment.scores("alone-2"), Measure("dev", "chrf"), signature="another|version")
     assert any("`another|version`, `nrefs:1|" in one for one in results_page(read_results(experiment)).signatures)
-
-
-def test_csv_has_a_row_per_variant_and_measure(experiment):
-    rows = [row for row in rows_of(experiment) if row["variant"] != TEXT]
-    scores = [row for row in rows if is_score(row["metric"])]
-    assert len(scores) == 4 * 3 * 7
-    # of `alone` 4 are not known, of `gauss` there are 2 more; two variants have curves of BLEU
-    assert len(rows) - len(scores) == 2 * (4 * 16 + 2 - 4) + 2
-    (row,) = rows_of(experiment, variant="gauss", test_set="test", metric="sacrebleu")
-    assert (row["baseline"], row["layer"], row["tag"]) == ("transformer", "", "")
-    assert float(row["interval_low"]) < float(row["difference"]) < float(row["interval_high"])
-    assert float(row["p"]) < 0.01
-    assert {row["difference"] for row in rows_of(experiment, variant="alone")} == {""}
-    (row,) = rows_of(experiment, variant="gauss", test_set="test", metric="locality_entropy", layer="2")
-    assert [row[key] for key in ("mean", "deviation", "seeds", "difference")] == ["2.1", "0.0141", "2", "0.1"]
-    (row,) = rows_of(experiment, variant="gauss", test_set="dev", metric="ngram_accuracy", tag="10")
-    assert (row["mean"], row["layer"], row["p"]) == ("40.2", "", "")
 
 
 def test_a_metric_that_not_all_have_is_a_dash_for_the_others(tmp_path):
@@ -549,40 +414,6 @@ def test_contrastive_sets_stand_beside_the_test_sets(tmp_path):
     summed, _ = tables(results_page(read_results(experiment)), "pronouns (contrastive)")
     assert set(summed["Gauss | half"].values()) == {DASH}
     assert summed["Transformer"][items[0]] == "60.00 ± 0.00"
-
-
-def test_measures_of_analyses_have_means_and_differences_as_scores_have(results):
-    number = results.estimate("gauss", Measure("dev", "locality_entropy", 2))
-    assert (number.mean, number.deviation, number.seeds) == (2.1, 0.0141, 2)
-    assert (number.gain.mean, number.gain.p) == (0.1, None)
-    assert results.estimate("gauss", Measure("dev", "local_share", 1)).gain is None  # the Transformer has no gate
-    assert results.estimate("alone", Measure("dev", "locality_entropy")) is None
-    assert results.estimate("gauss", Measure("both", "locality_entropy")) is None  # a group has no analyses
-    assert places(results, "dev", ["locality_entropy"], "layer") == [1, 2]
-    assert places(results, "dev", ["ngram_accuracy"], "tag") == [str(n) for n in range(1, 11)]
-    assert not any("locality_entropy" in name for name in scores_table(results)["Transformer"])
-
-
-def test_a_page_shows_what_goes_on_inside(experiment, results):
-    page = inside_page(results, ["local_share"])
-    dev, _ = tables(page, "Locality entropy")
-    assert list(dev["Transformer"]) == ["all layers", "all layers, mean map", "layer 1", "layer 2"]
-    numbers = ("1.600", "2.600", "1.100", "2.100")
-    assert list(dev["Gauss | half"].values()) == [f"{mean} ± 0.014 (+0.100)" for mean in numbers]
-    assert list(dev["alone"].values()) == [DASH, DASH, "1.300 ± 0.014", DASH]
-    local = tables(page, "Local cross-attention")
-    assert local == [{"Gauss | half": {"layer 1": "0.350 ± 0.014", "layer 2": "0.600 ± 0.014"}}] * 2  # dev, test
-    accuracy, _ = tables(page, "N-gram accuracy")
-    assert list(accuracy["Gauss | half"])[-2:] == ["n = 9", "n = 10"]
-    assert accuracy["Gauss | half"]["n = 10"] == "40.20 ± 0.03 (+0.20)"
-    assert [section.picture for section in page.sections if section.picture] == ["local_share"]
-    pages = experiment.reports / "pages"
-    written = (pages / "analyses.md").read_text(encoding="utf-8")
-    assert "\n## Locality entropy\n" in written
-    assert f"\n| alone | {DASH} | {DASH} | 1.300 ± 0.014 | {DASH} |\n" in written
-    for name in ("locality_entropy", "local_share", "ngram_accuracy"):
-        assert f"(figures/{name}.svg)" in written
-        assert (pages / f"figures/{name}.svg").is_file()
 
 
 def test_gates_have_a_row_for_each_of_their_sides_and_a_column_per_layer_or_tag(tmp_path):
@@ -679,13 +510,14 @@ def test_an_experiment_that_has_not_run_has_an_empty_table(tmp_path):
         assert results.measures == []
 
 
-def test_focus_is_flat(experiment):
-    write_focus(experiment)
-    focus = json.loads((experiment.metrics / "focus.json").read_text(encoding="utf-8"))
+def test_focus_is_flat(experiment, monkeypatch):
+    monkeypatch.chdir(experiment.folder)
+    focus.main()
+    shown = read_json(experiment.metrics / "focus.json")
     results = read_json(experiment.metrics / "results.json")
-    assert set(focus) == {"dev", "test", "both", "model"}
-    assert focus["test"]["chrf"] == results["gauss"]["test"]["chrf"]["mean"]
-    assert focus["model"] == results["gauss"]["model"]
+    assert set(shown) == {"dev", "test", "both", "model"}
+    assert shown["test"]["chrf"] == results["gauss"]["test"]["chrf"]["mean"]
+    assert shown["model"] == results["gauss"]["model"]
 
 
 def test_same_bytes_on_a_second_run(experiment):

@@ -12,15 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from context_nmt.files import UserError, read_json, replacing, write_json
 from context_nmt.report.cells import DASH, TIMES
-from context_nmt.report.papers.claims import ALIKE, Claim
+from context_nmt.report.papers.all_systems import System
 from context_nmt.report.papers.confounds import Confound, confound_of
-from context_nmt.report.papers.judging import outcomes_of
-from context_nmt.report.papers.outcomes import Outcome
-from context_nmt.report.papers.published import Paper
-from context_nmt.report.papers.published_gains import published_gains
-from context_nmt.report.papers.training_costs import System
+from context_nmt.report.papers.outcomes import Outcome, outcomes_of
+from context_nmt.report.papers.published import ALIKE, Paper, published_gains
 from context_nmt.report.papers.verdicts import FEWEST, OPEN, SEEDS, WORDS, Verdict, fault_of, verdicts_of
-from context_nmt.results.number_text import interval_text, p_text, signed
+from context_nmt.results.metrics import interval_text, p_text, signed
 from context_nmt.results.table import Results
 from context_nmt.settings.folder import Experiment
 
@@ -62,8 +59,8 @@ class Elsewhere(Row):
 
     def text(self, decimals: int) -> str:
         """Return its difference with interval, seeds and caveat."""
-        has_interval = self.low is not None and self.high is not None
-        interval = f" [{interval_text((self.low, self.high), decimals)}]" if has_interval else ""  # type: ignore[arg-type]
+        ends = _interval_text(self.low, self.high, decimals)
+        interval = f" [{ends}]" if ends else ""
         seeds = f"{self.seeds} seeds" if self.seeds > 1 else "1 seed"
         caveat = f"; {self.caveat}" if self.caveat else ""
         return f"{self.experiment or self.corpus}: {signed(self.difference, decimals)}{interval} ({seeds}{caveat})"
@@ -152,8 +149,7 @@ class ClaimRow(Row):
 
     @property
     def _interval_text(self) -> str:
-        ends = (self.low, self.high)
-        return interval_text(ends, self.decimals) if None not in ends else ""  # type: ignore[arg-type]
+        return _interval_text(self.low, self.high, self.decimals)
 
     @property
     def is_withdrawn(self) -> bool:
@@ -182,6 +178,10 @@ class ClaimRow(Row):
         if self.p is None or self.adjusted_p is None:
             return f"{self.verdict}: {f'{self.kind}, {self.caveat}' if self.is_withdrawn else self.reason}"
         return f"{self.verdict} (p {p_text(self.p)}, adjusted {p_text(self.adjusted_p).removeprefix('= ')})"
+
+
+def _interval_text(low: float | None, high: float | None, decimals: int) -> str:
+    return interval_text((low, high), decimals) if low is not None and high is not None else ""
 
 
 def claim_rows(papers: dict[str, Paper], experiments: Sequence[Results]) -> list[ClaimRow]:
@@ -231,14 +231,13 @@ def counts_of(rows: Sequence[ClaimRow]) -> list[str]:
 
 
 def _row(name: str, paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -> ClaimRow:
-    claim, outcome = verdict.claim, verdict.outcome
-    values: dict[str, Any] = dict.fromkeys(("corpus", "system", "measure", "test_set", "numbers"), "")
-    values |= dict.fromkeys(("difference", "low", "high", "standard_error", "degrees_of_freedom"))
-    values |= {"others": [], "seeds": [], "decimals": 2, "command": _command(claim)}
+    claim, outcome, gains = verdict.claim, verdict.outcome, published_gains(paper, verdict.claim)
+    empty: dict[str, Any] = dict.fromkeys(("corpus", "system", "measure", "test_set", "numbers"), "")
+    empty |= dict.fromkeys(("difference", "low", "high", "standard_error", "degrees_of_freedom"))
+    values = empty | {"others": [], "seeds": [], "decimals": 2}
     if outcome:
-        settings = outcome.results.settings
         values |= {
-            "corpus": f"{settings.corpus.name} {settings.corpus.direction}",
+            "corpus": _corpus(outcome),
             "system": outcome.side.variant,
             "others": list(dict.fromkeys(other.variant for other in outcome.others)),
             "measure": outcome.side.name,
@@ -249,10 +248,10 @@ def _row(name: str, paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -
         seeds = [] if claim.is_cost else list(outcome.results.settings.seeds)
         values |= {"seeds": seeds, "numbers": outcome.numbers(), "difference": outcome.gain}
         values |= dict(zip(("low", "high"), verdict.interval, strict=True)) if verdict.interval else {}
-    gains = published_gains(paper, claim)
     if verdict.samples:
         first = verdict.samples[0]
         values |= {"standard_error": round(first.error, 6), "degrees_of_freedom": round(first.freedom, 4)}
+    repro = f"make repro NAME={claim.experiment}" if claim.experiment else "make repro"
     return ClaimRow(
         id=f"{name}/{'-'.join(re.findall(r'[a-z0-9]+', claim.says.lower()))}",
         paper=paper.name,
@@ -271,30 +270,33 @@ def _row(name: str, paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -
         kind=verdict.obstacle.kind if verdict.obstacle else "",
         reason=verdict.obstacle.says if verdict.obstacle else "",
         caveat="; ".join(_caveats(verdict, others)),
+        command="make speed" if claim.is_cost else repro,
         elsewhere=[_elsewhere(other) for other in others],
         **values,
     )
 
 
-def _command(claim: Claim) -> str:
-    if claim.is_cost:
-        return "make speed"
-    return f"make repro NAME={claim.experiment}" if claim.experiment else "make repro"
-
-
 def _elsewhere(outcome: Outcome) -> Elsewhere:
-    settings, count = outcome.results.settings, len(outcome.differences)
-    low, high = (outcome.interval if count >= FEWEST else None) or (None, None)
+    low, high = _interval(outcome) or (None, None)
     return Elsewhere(
         experiment=outcome.results.name,
-        corpus=f"{settings.corpus.name} {settings.corpus.direction}",
-        seeds=count,
+        corpus=_corpus(outcome),
+        seeds=len(outcome.differences),
         difference=outcome.gain,
         low=low,
         high=high,
         agrees=outcome.agrees,
         caveat="; ".join(_doubts(outcome)),
     )
+
+
+def _interval(outcome: Outcome) -> tuple[float, float] | None:
+    return outcome.interval if len(outcome.differences) >= FEWEST else None
+
+
+def _corpus(outcome: Outcome) -> str:
+    corpus = outcome.results.settings.corpus
+    return f"{corpus.name} {corpus.direction}"
 
 
 def _doubts(outcome: Outcome) -> Iterator[str]:
@@ -309,31 +311,32 @@ def _doubts(outcome: Outcome) -> Iterator[str]:
 
 def _caveats(verdict: Verdict, others: Sequence[Outcome]) -> Iterator[str]:
     """Yield what stands in the way of a verdict, other causes of a difference, and which text disagrees."""
-    outcome = verdict.outcome
-    if verdict.obstacle:
-        yield verdict.obstacle.short
+    outcome, obstacle = verdict.outcome, verdict.obstacle
+    if obstacle:
+        yield obstacle.short
     if outcome is None:
         return
     if verdict.claim.is_cost:
         yield from filter(None, ("one machine", verdict.claim.note))
         return
-    if verdict.obstacle and verdict.obstacle.kind != "old" and outcome.is_out_of_date:
+    if obstacle and obstacle.kind != "old" and outcome.is_out_of_date:
         yield "out of date"
     elif outcome.results.earlier_code:
         yield "earlier code"
     yield from _processors(outcome)
-    if verdict.obstacle and verdict.obstacle.kind != "seeds":
+    if obstacle and obstacle.kind != "seeds":
         return
     if verdict.claim.note:
         yield verdict.claim.note
-    settings, other = outcome.results.settings, outcome.other or outcome.side
-    own, reference = (System(side.variant, outcome.results) for side in (outcome.side, other))
-    if own.epochs and reference.epochs and (own.epochs[0] > reference.epochs[1] or own.epochs[1] < reference.epochs[0]):
-        yield f"with {fmean(own.epochs) / fmean(reference.epochs):.1f} {TIMES} the training tokens"
-    if any(name in settings.train.distilled for name in outcome.systems):
+    own, reference = (
+        System(side.variant, outcome.results).epochs for side in (outcome.side, outcome.other or outcome.side)
+    )
+    if own and reference and (own[0] > reference[1] or own[1] < reference[0]):
+        yield f"with {fmean(own) / fmean(reference):.1f} {TIMES} the training tokens"
+    if any(name in outcome.results.settings.train.distilled for name in outcome.systems):
         yield "all seeds: one teacher run"
     for elsewhere in others:
-        interval = elsewhere.interval if len(elsewhere.differences) >= FEWEST else None
+        interval = _interval(elsewhere)
         differs = interval and (interval[0] > 0 or interval[1] < 0) and elsewhere.agrees is not outcome.agrees
         if verdict.word != OPEN and differs and not any(_doubts(elsewhere)):
             yield f"not on {elsewhere.results.settings.corpus.name}"

@@ -10,8 +10,7 @@ from typing import Literal
 from context_nmt.files import read_yaml
 from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.outcomes import Outcome
-from context_nmt.results.estimates import Estimate
-from context_nmt.results.table import Results
+from context_nmt.results.table import Estimate, Results
 from context_nmt.settings import Checked, require
 from context_nmt.settings.checking import check
 
@@ -29,7 +28,7 @@ class Confound(Checked):
     short: str  # a few words
     says: str  # a sentence or two
     kind: Literal["confounded", "ceiling", "text"] = (
-        "confounded"  # ceiling: both are near the best; text: it is unlike the paper's
+        "confounded"  # ceiling: both near the best; text: unlike the paper's
     )
     corpora: tuple[str, ...] = ()  # of experiments
     experiments: tuple[str, ...] = ()  # their folders
@@ -45,7 +44,7 @@ class Confound(Checked):
 
     def fits(self, results: Results, variants: Collection[str], metrics: Collection[str]) -> bool:
         """Return whether a comparison of variants of an experiment, on some metrics, does not answer its claim."""
-        settings = results.settings
+        settings, train = results.settings, results.settings.train
         return (
             (not self.corpora or settings.corpus.name in self.corpora)
             and (not self.experiments or results.folder in self.experiments)
@@ -53,18 +52,13 @@ class Confound(Checked):
             and (not self.metrics or all(_any_fits([metric], self.metrics) for metric in metrics))
             and (not self.systems or _any_fits(variants, self.systems))
             and (not self.against or _any_fits(variants, self.against))
-            and (not self.from_scratch or not _continue_others(results, variants))
+            and (not self.from_scratch or {*variants}.isdisjoint((*train.document, *train.continued)))
             and (not self.rates or _differ_in_rate(results, variants))
         )
 
 
 def _any_fits(names: Collection[str], patterns: Sequence[str]) -> bool:
     return any(fnmatch(name, pattern) for name in names for pattern in patterns)
-
-
-def _continue_others(results: Results, variants: Collection[str]) -> bool:
-    train = results.settings.train
-    return not {*variants}.isdisjoint((*train.document, *train.continued))
 
 
 def _differ_in_rate(results: Results, variants: Collection[str]) -> bool:

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from scipy.stats import false_discovery_control
 
-from context_nmt.report.papers.claims import ALIKE, Claim
 from context_nmt.report.papers.confounds import confound_of
-from context_nmt.report.papers.outcomes import Outcome, p_values
-from context_nmt.report.papers.seed_tests import Prior, Sample, holm, prior_of
-from context_nmt.results.number_text import SIGNIFICANT
+from context_nmt.report.papers.outcomes import Outcome
+from context_nmt.report.papers.published import ALIKE, Claim
+from context_nmt.report.papers.seed_tests import Prior, Sample, holm, p_values, prior_of
+from context_nmt.results.metrics import SIGNIFICANT
 
 SEEDS = 5  # for a verdict; of costs, rounds
 FEWEST = 3  # seeds for an interval
@@ -81,33 +81,27 @@ def verdicts_of(
 
 def _verdict(claim: Claim, outcome: Outcome | None, *, shares_variance: bool) -> Verdict:
     """Test a claim; its word is that of an open one until p is corrected."""
-    obstacle = obstacle_of(claim, outcome)
-    if outcome is None or obstacle:
-        word = OPEN if obstacle and obstacle.kind == "seeds" else NOT_TESTABLE
-        return Verdict(claim, outcome, word, obstacle)
+    if outcome is None:
+        command = "make speed" if claim.is_cost else f"make repro NAME={claim.experiment}"
+        obstacle = Obstacle("not run", "has not been run", f"has not been run: `{command}`")
+        return Verdict(claim, outcome, NOT_TESTABLE, obstacle)
+    confound = confound_of(outcome)
+    found = Obstacle(confound.kind, confound.short, confound.says) if confound else fault_of(outcome)
+    if found:
+        return Verdict(claim, outcome, OPEN if found.kind == "seeds" else NOT_TESTABLE, found)
     prior = _prior(outcome) if shares_variance else None
     samples = [Sample(differences, prior) for differences in outcome.all_differences]
     if not all(sample.variance for sample in samples):
         reason = Obstacle("seeds", "seeds do not vary", "all seeds have the same difference, so there is no test")
         return Verdict(claim, outcome, OPEN, reason)
     # with what is known of variances, another system may be the hardest
-    rivals = samples[: max(1, len(outcome.others))]
-    order = sorted(range(len(rivals)), key=lambda number: -p_values(claim, [rivals[number]])[0])
+    margin, rivals = claim.alike or 0.0, samples[: max(1, len(outcome.others))]
+    order = sorted(range(len(rivals)), key=lambda number: -p_values(claim.direction, margin, [rivals[number]])[0])
     if outcome.others:
         outcome = replace(outcome, others=tuple(outcome.others[number] for number in order))
     samples = [*(rivals[number] for number in order), *samples[len(rivals) :]]
-    claimed, other = p_values(claim, samples)
+    claimed, other = p_values(claim.direction, margin, samples)
     return Verdict(claim, outcome, OPEN, samples=tuple(samples), p=min(claimed, other), supports=claimed < other)
-
-
-def obstacle_of(claim: Claim, outcome: Outcome | None) -> Obstacle | None:
-    """Return why there can be no verdict on a claim; None if there is one."""
-    if outcome is None:
-        command = "make speed" if claim.is_cost else f"make repro NAME={claim.experiment}"
-        return Obstacle("not run", "has not been run", f"has not been run: `{command}`")
-    if confound := confound_of(outcome):
-        return Obstacle(confound.kind, confound.short, confound.says)
-    return fault_of(outcome)
 
 
 def fault_of(outcome: Outcome) -> Obstacle | None:
