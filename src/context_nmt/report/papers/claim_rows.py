@@ -13,10 +13,19 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from context_nmt.files import UserError, read_json, replacing, write_json
 from context_nmt.report.cells import DASH, TIMES
 from context_nmt.report.papers.all_systems import System
-from context_nmt.report.papers.confounds import Confound, confound_of
 from context_nmt.report.papers.outcomes import Outcome, outcomes_of
 from context_nmt.report.papers.published import ALIKE, Paper, published_gains
-from context_nmt.report.papers.verdicts import FEWEST, OPEN, SEEDS, WORDS, Verdict, fault_of, verdicts_of
+from context_nmt.report.papers.verdicts import (
+    FEWEST,
+    OPEN,
+    SEEDS,
+    WORDS,
+    Confound,
+    Verdict,
+    confound_of,
+    fault_of,
+    verdicts_of,
+)
 from context_nmt.results.metrics import interval_text, p_text, signed
 from context_nmt.results.table import Results
 from context_nmt.settings.folder import Experiment

@@ -10,7 +10,6 @@ from context_nmt.measures.rows import TEXT, Measure
 from context_nmt.report.cells import DASH, TIMES, Cell, estimate_cell, value_cell
 from context_nmt.report.grid import Grid, GridRow, Heading
 from context_nmt.report.papers.all_systems import SPEED
-from context_nmt.report.papers.confounds import unmarked
 from context_nmt.report.papers.published import (
     ANY,
     COSTS,
@@ -21,6 +20,7 @@ from context_nmt.report.papers.published import (
     PaperRow,
     PaperTable,
 )
+from context_nmt.report.papers.verdicts import unmarked
 from context_nmt.results.metrics import is_score, name_of, signed
 from context_nmt.results.table import Difference, Estimate, Results
 
