@@ -5,7 +5,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from context_nmt.files import read_json
 from context_nmt.measures.rows import CHANCE, HUMAN, TEXT, Measure, read_rows, row, write_rows
+from context_nmt.report.papers.claim_rows import ClaimRow
 from context_nmt.results.metrics import name_of
 
 PARTS = (  # of a name, the first that fits
@@ -73,6 +75,11 @@ def change(path, wanted, **changes):
     rows = list(read_rows(path))
     assert any(one.measure == wanted for one in rows)
     write_rows(path, "run-1", [replace(one, **changes) if one.measure == wanted else one for one in rows])
+
+
+def read_claims(experiment):
+    """The rows of metrics/claims.json."""
+    return [ClaimRow(**row) for row in read_json(experiment.metrics / "claims.json")["claims"]]
 
 
 def assert_golden(text, name):

@@ -130,7 +130,7 @@ def test_a_table_with_its_reproduction_is_as_before(tmp_path, results, name):
     other = {"rows_0": {"variant": "again"}} if name == "iterations" else {}
     paper = read(tmp_path, **CHANGES[name], **other)
     grid = comparison_of(paper, found).grid
-    notes = "\n".join([*grid.titles, *grid.fill_notes, *grid.notes])
+    notes = "\n".join([paper.citation(), *grid.titles, *grid.fill_notes, *grid.notes])
     assert_golden(f"{notes}\n\n{grid.numbers().to_csv(index=False)}", f"paper-{name}.txt")
 
 

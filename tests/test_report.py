@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up_experiment import PARAMETERS, evaluate_all, make_experiment
 from markupsafe import escape as escape_html
-from measured import rows_of
+from measured import read_claims, rows_of
 from shown import texts
 
 from context_nmt.files import read_json, write_json
@@ -21,7 +21,7 @@ from context_nmt.report.grid import Grid, GridRow, Heading
 from context_nmt.report.pages.page import about_confounds
 from context_nmt.report.papers import verdicts
 from context_nmt.report.papers.all_systems import System, all_systems_grid, systems_of_one_recipe
-from context_nmt.report.papers.claim_rows import counts_of, read_claims
+from context_nmt.report.papers.claim_rows import counts_of
 from context_nmt.report.papers.comparison import NO_EXPERIMENT, comparisons_of
 from context_nmt.report.papers.outcomes import outcomes_of
 from context_nmt.report.papers.published import Claim, PrimaryMeasure, published_gains, read_papers

@@ -23,7 +23,6 @@ from context_nmt.report.papers.claim_rows import (
     ClaimRow,
     claim_rows,
     counts_of,
-    read_claims,
     write_claims,
 )
 from context_nmt.report.papers.comparison import REPLICA, Comparison, comparisons_of
@@ -106,8 +105,8 @@ def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
     UserError for a broken file.
     """
     experiments, papers = read_all(experiment, old), read_papers()
-    write_claims(experiment, claim_rows(papers, experiments))
-    rows = read_claims(experiment)
+    rows = claim_rows(papers, experiments)
+    write_claims(experiment, rows)
     chapters = [
         Chapter(name, paper, [row for row in rows if row.paper == paper.name], comparisons_of(name, paper, experiments))
         for name, paper in papers.items()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
 from statistics import fmean, stdev
-from typing import Any, Protocol, TypeVar, final
+from typing import Any, final
 
 import pandas as pd
 from scipy.stats import t as student
@@ -278,19 +278,9 @@ def places(results: Results, test_set: str, metrics: Sequence[str], by: str) -> 
     return list(dict.fromkeys(measure.tag for measure in sorted(tagged, key=lambda measure: in_order(measure)[1:])))
 
 
-class OfResults(Protocol):
-    """An object that belongs to the results of an experiment."""
-
-    @property
-    def results(self) -> Results: ...
-
-
-Found = TypeVar("Found", bound=OfResults)
-
-
-def with_most_seeds(found: Iterable[Found], key: Callable[[Found], object]) -> list[Found]:
-    """Return one object per key: the first from an experiment with the most seeds."""
-    best: dict[object, Found] = {}
+def with_most_seeds(found: Iterable[Any], key: Callable[[Any], object]) -> list[Any]:
+    """Return one object with `results` per key: the first from an experiment with the most seeds."""
+    best: dict[object, Any] = {}
     for candidate in found:
         current = best.setdefault(key(candidate), candidate)
         if len(candidate.results.settings.seeds) > len(current.results.settings.seeds):

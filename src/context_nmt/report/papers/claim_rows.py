@@ -3,14 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, get_args, get_type_hints
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from context_nmt.files import UserError, read_json, replacing, write_json
+from context_nmt.files import replacing, write_json
 from context_nmt.report.cells import DASH, TIMES
 from context_nmt.report.papers.all_systems import System
 from context_nmt.report.papers.outcomes import Outcome, outcomes_of
@@ -210,27 +209,14 @@ def claim_rows(papers: dict[str, Paper], experiments: Sequence[Results]) -> list
 def write_claims(experiment: Experiment, rows: Sequence[ClaimRow]) -> None:
     """Write metrics/claims.json, with the meaning of its fields, and claims.csv, without other experiments' results."""
     content = {"schema": ClaimRow.model_json_schema(), "claims": [row.model_dump() for row in rows]}
-    write_json(claims_file(experiment), content)
+    path = experiment.metrics / "claims.json"
+    write_json(path, content)
     flat = [row.model_dump(exclude={"elsewhere"}) for row in rows]
     table = pd.DataFrame(flat, columns=[name for name in ClaimRow.model_fields if name != "elsewhere"])
     for name in ("published", "others", "seeds"):
         table[name] = [" ".join(map(str, values)) for values in table[name]]
-    with replacing(claims_file(experiment).with_suffix(".csv")) as temporary:
+    with replacing(path.with_suffix(".csv")) as temporary:
         table.to_csv(temporary, index=False, lineterminator="\n")
-
-
-def read_claims(experiment: Experiment) -> list[ClaimRow]:
-    """Read metrics/claims.json; raise UserError for a missing or malformed file."""
-    path = claims_file(experiment)
-    try:
-        return [ClaimRow.model_validate(row) for row in read_json(path)["claims"]]
-    except (KeyError, TypeError, ValidationError) as error:
-        raise UserError(f"{path}: not what the report stage writes ({type(error).__name__}); run it again") from None
-
-
-def claims_file(experiment: Experiment) -> Path:
-    """Return the file of the claims."""
-    return experiment.metrics / "claims.json"
 
 
 def counts_of(rows: Sequence[ClaimRow]) -> list[str]:
