@@ -1,7 +1,7 @@
 """Show the results of one variant to `dvc metrics diff`."""
 
 from context_nmt.command_line import run
-from context_nmt.results.writing import write_focus
+from context_nmt.files import read_json, write_json
 from context_nmt.settings.folder import Experiment
 
 
@@ -18,7 +18,11 @@ def main() -> None:
 
         metrics/focus.json    {TEST: {METRIC: mean}, "model": {"parameters", "flops_per_target_token"}}
     """
-    write_focus(Experiment())
+    experiment = Experiment()
+    results = read_json(experiment.results)[experiment.settings.focus]
+    model = results.pop("model")
+    means = {test: {metric: one["mean"] for metric, one in metrics.items()} for test, metrics in results.items()}
+    write_json(experiment.focus, means | {"model": model})
 
 
 if __name__ == "__main__":

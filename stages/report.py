@@ -50,9 +50,6 @@ def main(
                         figures/        learning_curves.svg, and MEASURE.svg for the measures of analyses.md and
                                         probes.md that a system has
 
-    If the experiment's folder has a README.md, the lines between its marks `<!-- results -->` and `<!-- /results -->`
-    become the main table: that of the experiment with the same systems and recipe that has the most seeds.
-
     Example: python stages report
     """
     experiment = Experiment()

@@ -1,9 +1,13 @@
-"""Rows by short names, for tests that know a number by its name."""
+"""Rows by short names, for tests that know a number by its name; and golden files."""
 
+import os
 import re
 from dataclasses import replace
+from pathlib import Path
 
+from context_nmt.files import read_json
 from context_nmt.measures.rows import CHANCE, HUMAN, TEXT, Measure, read_rows, row, write_rows
+from context_nmt.report.papers.claim_rows import ClaimRow
 from context_nmt.results.metrics import name_of
 
 PARTS = (  # of a name, the first that fits
@@ -71,3 +75,17 @@ def change(path, wanted, **changes):
     rows = list(read_rows(path))
     assert any(one.measure == wanted for one in rows)
     write_rows(path, "run-1", [replace(one, **changes) if one.measure == wanted else one for one in rows])
+
+
+def read_claims(experiment):
+    """The rows of metrics/claims.json."""
+    return [ClaimRow(**row) for row in read_json(experiment.metrics / "claims.json")["claims"]]
+
+
+def assert_golden(text, name):
+    """Compare a text with tests/golden/NAME; with GOLDEN=write, write it."""
+    path = Path(__file__).parent / "golden" / name
+    if os.environ.get("GOLDEN") == "write":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")

@@ -80,10 +80,6 @@ def read_lock(experiment):
     return yaml.safe_load((experiment.folder / "dvc.lock").read_text(encoding="utf-8"))["stages"]
 
 
-def test_results_of_the_present_files_are_up_to_date(experiment):
-    assert out_of_date(experiment) == []
-
-
 @pytest.mark.parametrize("plan", ["gauss/training", "gauss/averaging", "gauss/decoding", "units", "text"])
 def test_another_plan_concerns_the_systems_that_read_it(experiment, plan):
     path = experiment.stage_plan(plan)
@@ -113,19 +109,17 @@ def test_settings_that_no_plan_has_yet_concern_the_systems_with_them(experiment,
     assert sorted(out_of_date(Experiment(experiment.folder))) == sorted(systems)
 
 
-@pytest.mark.parametrize("stage", ["train@gauss-2", "analyse@gauss-1", "decode@gauss-1", "significance@gauss"])
-def test_a_stage_that_dvc_has_not_recorded_is_out_of_date(experiment, stage):
-    stages = read_lock(experiment)
-    del stages[stage]
-    write_lock(experiment, stages)
-    assert out_of_date(experiment) == ["gauss"]
-
-
 @pytest.mark.parametrize("stage", ["train@gauss-2", "average@gauss-1", "decode@gauss-1"])
-def test_a_stage_that_has_run_again_makes_what_comes_after_out_of_date(experiment, stage):
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_a_stage_that_has_run_again_or_was_not_recorded_makes_what_comes_after_out_of_date(
+    experiment, stage, is_recorded
+):
     stages = read_lock(experiment)
+    for name in ("analyse@gauss-1", "significance@gauss") if not is_recorded else ():
+        write_lock(experiment, {other: entry for other, entry in stages.items() if other != name})
+        assert out_of_date(experiment) == ["gauss"]
     stages[stage]["outs"][0]["md5"] = "other"
-    write_lock(experiment, stages)
+    write_lock(experiment, {name: entry for name, entry in stages.items() if is_recorded or name != stage})
     assert out_of_date(experiment) == ["gauss"]
 
 
@@ -176,6 +170,7 @@ def test_a_broken_lock_is_named(experiment, content):
 
 
 def test_without_a_lock_everything_is(experiment):
+    assert out_of_date(experiment) == []
     (experiment.folder / "dvc.lock").unlink()
     assert out_of_date(experiment) == list(experiment.settings.variants)
 

@@ -5,49 +5,56 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from paper_checklist import CLAIMS, TABLES
+import yaml
 
 from context_nmt.report.cells import DASH
-from context_nmt.report.papers.columns import COSTS
-from context_nmt.report.papers.comparison import BLANK, CITED, SPEED, WITH_ANY, comparisons_of
-from context_nmt.report.papers.filling import NO_EXPERIMENT
-from context_nmt.report.papers.judging import columns_of, table_of
-from context_nmt.report.papers.published import read_papers
-from context_nmt.report.papers.published_gains import published_gains
+from context_nmt.report.papers.all_systems import SPEED
+from context_nmt.report.papers.comparison import BLANK, CITED, NO_EXPERIMENT, WITH_ANY, comparisons_of
+from context_nmt.report.papers.published import COSTS, published_gains, read_papers
 from context_nmt.results.reading import read_all
 from context_nmt.settings.folder import Experiment
-from context_nmt.settings.parameters import read_parameters
 
 ROOT = Path(__file__).parents[1]
 PAPERS = read_papers()
+CHECKLIST = yaml.safe_load((ROOT / "tests/paper_checklist.yaml").read_text(encoding="utf-8"))
 SIGNS = {"higher": ">", "not_lower": ">=", "lower": "<", "equal": "="}
 
 
-def key(column):
-    return column.languages, column.test_set, column.metric, column.layer, str(column.tag), column.difference
+def columns_of(texts):
+    """The columns that a line of the checklist lists: languages, test set, metric, layer, tag, difference."""
+    for text in texts:
+        names, parts = text.partition(": ")[0].split(), text.partition(": ")[2].split(" / ")
+        places = {part.split()[0]: part.split()[1:] for part in parts[1:]}
+        for metric in parts[0].split():
+            for layer in places.get("layers", ["all"]):
+                for tag in places.get("tags", [""]):
+                    layer_number = None if layer == "all" else int(layer)
+                    yield (names[0], *(names[1:] or [None]), metric, layer_number, tag, "difference" in places)
 
 
-def entries(paper, name):
-    """The tables of a paper with a name of the checklist."""
-    return [table for table in PAPERS[paper].tables if name in table.checklist]
-
-
-@pytest.mark.parametrize("paper", TABLES)
+@pytest.mark.parametrize("paper", PAPERS)
 def test_every_table_and_figure_has_its_rows_and_columns(paper):
-    assert {name for table in PAPERS[paper].tables for name in table.checklist} == set(TABLES[paper])
-    assert all(table.checklist for table in PAPERS[paper].tables)
-    for name, (rows, columns) in TABLES[paper].items():
-        tables = entries(paper, name)
-        for table in tables:
-            assert {row.variant or row.label for row in table.rows if not row.added} == set(rows), table.id
-        assert {key(column) for table in tables for column in table.columns if not column.added} == columns, name
+    found = {}
+    for table in PAPERS[paper].tables:
+        assert table.checklist
+        columns = {
+            (one.languages, one.test_set, one.metric, one.layer, str(one.tag), one.difference)
+            for one in table.columns
+            if not one.added
+        }
+        for name in table.checklist:
+            rows = {row.variant or row.label for row in table.rows if not row.added}
+            known, earlier = found.setdefault(name, (rows, set()))
+            assert rows == known
+            earlier |= columns
+    listed = CHECKLIST[paper]["tables"].items()
+    assert found == {name: (set(one["rows"]), set(columns_of(one["columns"]))) for name, one in listed}
 
 
-@pytest.mark.parametrize("paper", CLAIMS)
+@pytest.mark.parametrize("paper", PAPERS)
 def test_every_claim_is_there(paper):
-    listed = [" ".join(claim.split()) for claim in re.split(r"\n {8}(?! )", CLAIMS[paper].rstrip()) if claim.strip()]
-    claims = PAPERS[paper].claims
-    assert sorted(written(claim) for claim in claims if claim.place) == sorted(listed)
+    written_claims = [written(claim) for claim in PAPERS[paper].claims if claim.place]
+    assert sorted(written_claims) == sorted(CHECKLIST[paper]["claims"])
 
 
 @pytest.mark.parametrize(
@@ -64,7 +71,6 @@ def test_every_claim_is_there(paper):
         ("context_aware_self_attention", "context_aware_encoder >= transformer, training_speed (Table 1)", [-0.09]),
         ("context_aware_self_attention", "context_aware_encoder >= transformer, decoding_speed (Table 1)", [-0.11]),
         ("context_aware_self_attention", "context_aware_encoder = transformer_big, BLEU (Table 2: en_de)", [-0.32]),
-        ("context_aware_self_attention", "context_aware_encoder = transformer_big, BLEU (Table 2: zh_en)", [0.11]),
         (
             "context_aware_cross_attention",
             "ccan > its baseline, probe of tree_depth top_constituents bigram_shift (Table 5)",
@@ -93,21 +99,16 @@ def written(claim):
     elif claim.to is not None:
         other = claim.to if claim.to == "human" else f"{claim.to:g}"
     columns = f": {' '.join(claim.columns)}" if claim.columns else ""
-    gain = "gain of " if claim.gains else ""
-    other = other or "its baseline"
-    return f"{gain}{claim.variant} {SIGNS[claim.direction]} {other}, {measure} ({claim.place}{columns})"
+    system = f"{'gain of ' if claim.gains else ''}{claim.variant} {SIGNS[claim.direction]}"
+    return f"{system} {other or 'its baseline'}, {measure} ({claim.place}{columns})"
 
 
 def in_words(measure):
     if measure is None:
         return "BLEU"
-    texts = [" ".join(map(str, values)) for values in map(listed, (measure.metric, measure.layer, measure.tag))]
-    return texts[0] + (f" in layer {texts[1]}" if texts[1] else "") + (f" of {texts[2]}" if texts[2] else "")
-
-
-def listed(value):
-    values = value if isinstance(value, tuple) else (value,)
-    return [one for one in values if one not in (None, "")]
+    values = (one if isinstance(one, tuple) else (one,) for one in (measure.metric, measure.layer, measure.tag))
+    metrics, layers, tags = (" ".join(str(one) for one in each if one not in (None, "")) for each in values)
+    return metrics + (f" in layer {layers}" if layers else "") + (f" of {tags}" if tags else "")
 
 
 @pytest.fixture(scope="module")
@@ -116,21 +117,20 @@ def comparisons():
     return [comparison for name, paper in PAPERS.items() for comparison in comparisons_of(name, paper, experiments)]
 
 
-def test_every_dash_has_a_command_that_runs_one_system_of_an_experiment(comparisons):
+def test_every_dash_has_a_command_that_runs_one_system_and_other_cells_say_what_they_are(comparisons):
     for comparison in comparisons:
         table, grid = comparison.table, comparison.grid
         for row, cells in zip(table.rows, (row.cells for row in grid.rows), strict=True):
             for heading, cell in zip(grid.headings, cells, strict=True):
                 assert (cell.text == DASH) == bool(cell.command), (table.id, row.label, heading)
-                if not cell.command or cell.command == SPEED:
-                    continue
+                if heading.group != "Published" and row.variant is None and row.experiment is None:
+                    assert cell.value or cell in ((WITH_ANY, BLANK) if row.subject else (CITED,))
                 if cell.command == NO_EXPERIMENT:
                     assert heading.group in ("Not run: no experiment", "Not run: the text of each"), (table.id, heading)
-                    continue
-                experiment, variant = runs(cell.command)
-                assert variant == row.variant or row.experiment == experiment, cell.command
-                if not table.command:
-                    assert variant in parameters(experiment).variants, cell.command
+                elif cell.command not in ("", SPEED):
+                    experiment, variant = runs(cell.command)
+                    assert variant == row.variant or row.experiment == experiment, cell.command
+                    assert table.command or variant in settings_of(experiment).variants, cell.command
 
 
 def runs(command):
@@ -140,87 +140,52 @@ def runs(command):
 
 
 @cache
-def parameters(experiment):
-    return read_parameters(ROOT / "experiments" / experiment / "params.yaml" if experiment else ROOT / "params.yaml")
+def settings_of(experiment):
+    return Experiment(ROOT / "experiments" / experiment if experiment else ROOT).settings
 
 
 def test_every_cell_of_the_papers_is_filled_or_has_such_a_command(comparisons):
     for comparison in comparisons:
         table = comparison.table
         if table.command:
-            experiment, _ = runs(table.command)
-            assert (ROOT / "experiments" / experiment).is_dir()
+            assert (ROOT / "experiments" / runs(table.command)[0]).is_dir()
             continue
-        texts = {(column.languages, column.test_set) for column in table.columns if column.metric not in COSTS}
         gaps = {(column.languages, column.test_set): gap for gap in comparison.gaps for column in gap.columns}
-        for text in texts:
+        for text in {(column.languages, column.test_set) for column in table.columns if column.metric not in COSTS}:
+            languages, test_set = text
             for row in (row for row in table.rows if (row.variant or row.experiment) and not row.added):
-                command = gaps[text].command(row) if text in gaps else ""
+                command = comparison.command(gaps[text], row) if text in gaps else ""
                 assert command != NO_EXPERIMENT, (table.id, row.label, text)
                 if command and not row.experiment:
-                    languages, test_set = text
-                    settings = parameters(runs(command)[0])
+                    settings = settings_of(runs(command)[0])
                     sets = (*settings.corpus.tests, *settings.corpus.groups, *settings.corpus.contrastive)
                     assert settings.corpus.direction == languages
                     assert test_set in (*sets, settings.probing.tasks)
                 elif not (text in gaps and gaps[text].obstacle):
-                    columns = [column.id for column in table.columns if (column.languages, column.test_set) == text]
-                    is_filled = row.experiment or set(columns) <= set(row.empty)
-                    assert is_filled or is_measured(comparison, row, text), (table.id, row.label, text)
-
-
-def is_measured(comparison, row, text):
-    """Whether an experiment on the text of some columns has this row, with a command for what it lacks."""
-    return any(
-        (results.settings.corpus.direction, row.variant in results.settings.variants) == (text[0], True)
-        and text[1] in results.sets
-        for results in comparison.experiments
-    )
-
-
-def test_cells_that_no_system_can_fill_say_so(comparisons):
-    for comparison in comparisons:
-        for row, cells in zip(comparison.table.rows, (row.cells for row in comparison.grid.rows), strict=True):
-            ours = [cell for heading, cell in zip(comparison.grid.headings, cells, strict=True) if is_ours(heading)]
-            if row.variant is None and row.experiment is None:
-                assert all(cell in ((CITED,) if not row.subject else (WITH_ANY, BLANK)) or cell.value for cell in ours)
-
-
-def is_ours(heading):
-    return heading.group != "Published"
+                    columns = {column.id for column in table.columns if (column.languages, column.test_set) == text}
+                    is_measured = any(  # by an experiment on this text, with a command for what it lacks
+                        results.settings.corpus.direction == languages and test_set in results.sets
+                        for results in comparison.experiments
+                        if row.variant in results.settings.variants
+                    )
+                    assert row.experiment or columns <= set(row.empty) or is_measured, (table.id, row.label, text)
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_the_experiment_of_every_claim_has_its_systems(paper):
+def test_the_experiment_of_every_claim_has_its_systems_its_layers_and_its_text(paper):
     for claim in PAPERS[paper].claims:
-        variants = set(Experiment(ROOT / "experiments" / claim.experiment).settings.variants)
-        compared = {claim.variant, *claim.against}
-        assert compared <= variants or (claim.smaller and set(claim.smaller) <= variants), claim.says
-
-
-@pytest.mark.parametrize("paper", PAPERS)
-def test_the_experiment_of_every_claim_has_its_layers_and_its_text(paper):
-    for claim in PAPERS[paper].claims:
-        settings = Experiment(ROOT / "experiments" / claim.experiment).settings
+        settings = settings_of(claim.experiment)
+        variants = set(settings.variants)
+        assert {claim.variant, *claim.against} <= variants or (claim.smaller and set(claim.smaller) <= variants)
         layers = [one.layer for one in (claim.measure, claim.against_measure) if one and isinstance(one.layer, int)]
         assert max(map(abs, layers), default=0) <= settings.model.encoder_layers, claim.says
         assert max(layers, default=0) <= 1 or settings.model.encoder_layers == 6, claim.says  # layer 2 of six
         if claim.own_text:
-            columns = columns_of(table_of(PAPERS[paper], claim), claim)
+            columns = PAPERS[paper].columns_of(claim)
             sets = {column.test_set for column in columns if column.is_of(settings.corpus)}
             assert sets & {*settings.corpus.tests, *settings.corpus.groups}, claim.says
-
-
-def test_a_limit_of_twenty_words_needs_longer_sentences_than_those_of_the_miniature():
-    claims = [claim for claim in PAPERS["context_aware_self_attention"].claims if claim.table == "Figure 5"]
-    assert claims
-    assert all(claim.own_text and claim.experiment == "wmt14-en-de-context-aware" for claim in claims)
-
-
-def test_the_lead_over_other_work_is_as_printed():
-    (table,) = entries("dual_contextual", "T3")
-    assert "by 2.51" in table.source
-    assert "up to" not in table.source
+        if claim.table == "Figure 5" and paper == "context_aware_self_attention":
+            assert claim.own_text  # the miniature has no sentences of twenty words
 
 
 def test_the_experiment_with_five_seeds_is_the_default_one():

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up_experiment import PARAMETERS, evaluate_all, make_experiment
 from markupsafe import escape as escape_html
-from measured import rows_of
+from measured import read_claims, rows_of
 from shown import texts
 
 from context_nmt.files import read_json, write_json
@@ -19,17 +19,13 @@ from context_nmt.report.cells import DASH, Cell
 from context_nmt.report.formats import LATEX, escape_latex, format_latex
 from context_nmt.report.grid import Grid, GridRow, Heading
 from context_nmt.report.pages.page import about_confounds
-from context_nmt.report.papers import confounds
-from context_nmt.report.papers.all_systems import all_systems_grid
-from context_nmt.report.papers.claim_rows import counts_of, read_claims
-from context_nmt.report.papers.claims import Claim, PrimaryMeasure
-from context_nmt.report.papers.comparison import comparisons_of
-from context_nmt.report.papers.confounds import Confound
-from context_nmt.report.papers.filling import NO_EXPERIMENT
-from context_nmt.report.papers.judging import outcomes_of
-from context_nmt.report.papers.published import read_papers
-from context_nmt.report.papers.published_gains import published_gains
-from context_nmt.report.papers.training_costs import System, systems_of_one_recipe
+from context_nmt.report.papers import verdicts
+from context_nmt.report.papers.all_systems import System, all_systems_grid, systems_of_one_recipe
+from context_nmt.report.papers.claim_rows import counts_of
+from context_nmt.report.papers.comparison import NO_EXPERIMENT, comparisons_of
+from context_nmt.report.papers.outcomes import outcomes_of
+from context_nmt.report.papers.published import Claim, PrimaryMeasure, published_gains, read_papers
+from context_nmt.report.papers.verdicts import Confound
 from context_nmt.report.pictures.costs import draw_costs
 from context_nmt.report.writing import write_report, write_tables
 from context_nmt.results.reading import read_all
@@ -560,11 +556,11 @@ def test_every_claim_is_on_a_line_of_both_pages_and_the_primary_ones_on_the_firs
 
 def test_results_pages_say_which_numbers_answer_no_claim(root, monkeypatch):
     entry = Confound(short="a fault", says="Something was wrong.", systems=("dual_context_encoder",))
-    monkeypatch.setattr(confounds, "read_confounds", lambda: [entry])
+    monkeypatch.setattr(verdicts, "read_confounds", lambda: [entry])
     results = read_all(root)[0]
     text = about_confounds(results, ["sacrebleu"])
     assert text == "Cannot be tested here:\n\n- confounded, a fault: Something was wrong."
     assert about_confounds(results, []) == ""
-    monkeypatch.setattr(confounds, "read_confounds", list)
+    monkeypatch.setattr(verdicts, "read_confounds", list)
     mixed = replace(results, processors={("transformer", 1): "EPYC", ("dual_context_encoder", 1): "Xeon"})
     assert "- two processors: some seeds of Both & <more> were trained on another" in about_confounds(mixed, [])

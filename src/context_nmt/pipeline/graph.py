@@ -7,6 +7,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 from context_nmt.files import UserError
+from context_nmt.results.out_of_date import training_of
 from context_nmt.settings.parameters import ExperimentSettings
 
 
@@ -57,12 +58,9 @@ def stages_of(variants: Collection[str], stages: dict[str, Stage], settings: Exp
     train, needed, left = settings.train, set[str](), [*variants]
     while left:
         needed.add(name := left.pop())
-        sources = {
-            settings.variants[name].baseline,
-            train.document_start if name in train.document else None,
-            train.continued_start if name in train.continued else None,
-            *(train.teachers if name in (*train.distilled, *settings.rescored) else ()),
-        }
+        _, start, teacher = training_of(train, name)
+        teachers = train.teachers if name in settings.rescored else ()
+        sources = {settings.variants[name].baseline, start, teacher, *teachers}
         left += [source for source in sources if source and source not in needed]
     taught = needed if needed & set(train.distilled) else set[str]()
     names = []

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from context_nmt.results.estimates import Difference, Estimate
-from context_nmt.results.number_text import interval_text, mark, signed
+from context_nmt.results.metrics import interval_text, mark, signed
+from context_nmt.results.table import Difference, Estimate
 
 DASH = "–"  # noqa: RUF001 (as wide as a digit)
 TIMES = "×"  # noqa: RUF001

@@ -48,16 +48,6 @@ def write_page(path: Path, template: str, **values: Any) -> None:
     _write(path, _render(template, values))
 
 
-def fill_in(path: Path, mark: str, template: str, **values: Any) -> None:
-    """Replace the text of a Markdown file between the lines `<!-- MARK -->` and `<!-- /MARK -->`, if it has them."""
-    start, stop = f"<!-- {mark} -->\n", f"<!-- /{mark} -->\n"
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    before, _, rest = text.partition(start)
-    _, found, after = rest.partition(stop)
-    if found:
-        _write(path, before + start + _render(template, values) + stop + after)
-
-
 def _render(template: str, values: dict[str, Any]) -> str:
     environment = Environment(
         loader=PackageLoader("context_nmt.report"),

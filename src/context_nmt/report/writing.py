@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 from context_nmt.files import replacing_folder
 from context_nmt.progress import tracked
 from context_nmt.report.cells import DASH, TIMES
-from context_nmt.report.formats import fill_in, write_grid, write_page
+from context_nmt.report.formats import write_grid, write_page
 from context_nmt.report.pages.analyses import analyses_page
 from context_nmt.report.pages.documents import documents_page
 from context_nmt.report.pages.probes import probes_page
-from context_nmt.report.pages.results import front_page, results_page
-from context_nmt.report.papers.all_systems import all_systems_grid
+from context_nmt.report.pages.results import results_page
+from context_nmt.report.papers.all_systems import System, all_systems_grid, systems_of_one_recipe
 from context_nmt.report.papers.claim_rows import (
     HEADS,
     LEGEND,
@@ -23,22 +23,18 @@ from context_nmt.report.papers.claim_rows import (
     ClaimRow,
     claim_rows,
     counts_of,
-    read_claims,
     write_claims,
 )
 from context_nmt.report.papers.comparison import REPLICA, Comparison, comparisons_of
 from context_nmt.report.papers.published import Paper, read_papers
-from context_nmt.report.papers.training_costs import System, systems_of_one_recipe
-from context_nmt.report.papers.verdicts import AGAINST, ALIKE_SYSTEMS, SUPPORTED
 from context_nmt.report.pictures.analyses import draw_analyses
 from context_nmt.report.pictures.claims import draw_claims
 from context_nmt.report.pictures.costs import draw_costs
 from context_nmt.report.pictures.learning_curves import draw_learning_curves
 from context_nmt.report.pictures.papers import draw_comparison
 from context_nmt.report.pictures.probes import draw_probes
-from context_nmt.results.reading import read_all, read_results
+from context_nmt.results.reading import read_all, read_results, write_results
 from context_nmt.results.table import Results
-from context_nmt.results.writing import write_results
 from context_nmt.settings.folder import Experiment
 
 MARKS = (
@@ -52,7 +48,6 @@ PILOT = (
     "The primary claims were chosen after these seeds had been seen, so the verdicts are a pilot's. “Cannot be"
     " tested here” says nothing about a paper: the runs do not answer the claim, or there are none."
 )
-DECIDED = (SUPPORTED, ALIKE_SYSTEMS, AGAINST)
 
 
 @dataclass(frozen=True)
@@ -103,36 +98,15 @@ def write_tables(experiment: Experiment, old: Collection[str] = ()) -> None:
         write_page(folder / "probes.md", "page.md.j2", page=probes_page(results, pictures))
 
 
-def write_readme(path: Path, experiments: Sequence[Results], rows: Sequence[ClaimRow]) -> None:
-    """Fill in README.md, if it is there and has its marks: what is decided, and the systems of the first experiment.
-
-    Their numbers are those of the experiment with the most seeds among those with its recipe and all its systems that
-    are up to date.
-    """
-    first, *others = experiments
-    variants = [name for name in first.models if name in first.scored]
-    same = [first] + [
-        results
-        for results in others
-        if results.recipe == first.recipe
-        and results.scored >= first.scored
-        and not results.out_of_date
-        and all(results.settings.recipe(name) == first.settings.recipe(name) for name in variants)
-    ]
-    page = front_page(max(same, key=lambda one: len(one.settings.seeds)))
-    fill_in(path, "results", "front.md.j2", page=page, decided=_decided(rows))
-
-
 def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
     """Write claims.{json,csv} under metrics/, and report.md, report.html, tables/ and figures/ under reports/.
 
-    report.html holds all pictures; figures/ has those of report.md. Write the table of README.md, too. `old` are the
-    variants that are out of date. Raise UserError for a broken file.
+    report.html holds all pictures; figures/ has those of report.md. `old` are the variants that are out of date. Raise
+    UserError for a broken file.
     """
     experiments, papers = read_all(experiment, old), read_papers()
-    write_claims(experiment, claim_rows(papers, experiments))
-    rows = read_claims(experiment)
-    write_readme(experiment.folder / "README.md", experiments, rows)
+    rows = claim_rows(papers, experiments)
+    write_claims(experiment, rows)
     chapters = [
         Chapter(name, paper, [row for row in rows if row.paper == paper.name], comparisons_of(name, paper, experiments))
         for name, paper in papers.items()
@@ -207,19 +181,6 @@ def _scope(experiments: Sequence[Results]) -> str:
         f" {', '.join(names)}, not the papers' models and text. They can show the direction of a difference, not its"
         " published size."
     )
-
-
-def _decided(rows: Sequence[ClaimRow]) -> str:
-    """Say which primary claims are decided and how many are not; empty without any."""
-    primary = [row for row in rows if row.family == "primary"]
-    found: dict[str, list[str]] = {}
-    for row in primary:
-        if row.verdict in DECIDED:
-            asked = ", our question" if row.is_question else ""
-            found.setdefault(row.verdict, []).append(f"“{row.says}” ({row.paper}{asked})")
-    others = counts_of([row for row in primary if row.verdict not in DECIDED])
-    parts = [*(f"{verdict}: {', '.join(claims)}" for verdict, claims in found.items()), *others]
-    return f"{_number(primary)} that the papers stand on: {'; '.join(parts)}." if primary else ""
 
 
 def _number(rows: Sequence[ClaimRow]) -> str:

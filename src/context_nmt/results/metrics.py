@@ -1,4 +1,4 @@
-"""The names of measures: their order in tables, and which of them score translations."""
+"""The names of measures, their order in tables, and how numbers are printed."""
 
 from context_nmt.measures.contrastive import NORMALIZED, SUMMED
 from context_nmt.measures.rows import TESTS, Measure
@@ -9,6 +9,8 @@ METRICS = (  # the order in tables
 )
 COUNTS = ("apt_pronouns_words", "apt_nouns_words")  # numbers of words, which no table shows
 P_VALUES = tuple(f"p_{test}" for test in TESTS)
+SIGNIFICANT, HIGHLY_SIGNIFICANT = 0.05, 0.01
+SMALLEST_P = 0.001  # the smallest p-value that is printed
 
 
 def is_score(metric: str) -> bool:
@@ -28,3 +30,29 @@ def name_of(measure: Measure) -> str:
 def of_any_set(measure: Measure) -> Measure:
     """Return the key of a signature: contrastive accuracies differ by set and category, other metrics do not."""
     return measure if measure.metric in (SUMMED, NORMALIZED) else Measure("", measure.metric)
+
+
+def signed(value: float, decimals: int = 2) -> str:
+    """Format a difference with its sign."""
+    return f"{round(value, decimals) + 0.0:+,.{decimals}f}".replace("-", "−")  # noqa: RUF001 (a minus as wide as the plus)
+
+
+def mark(p: float | None) -> str:
+    """Return the mark of a significant difference, with a space before it."""
+    if p is None or p >= SIGNIFICANT:
+        return ""
+    return " ‡" if p < HIGHLY_SIGNIFICANT else " †"
+
+
+def p_text(p: float) -> str:
+    """Format a p-value to follow the letter p: "= 0.031", "≤ 0.001"."""
+    if p <= SMALLEST_P:
+        return f"≤ {SMALLEST_P}"
+    text = f"{p:.2g}"
+    is_on_its_side = (float(text) < SIGNIFICANT) == (p < SIGNIFICANT)
+    return f"= {text}" if is_on_its_side else f"= {p:.4g}"
+
+
+def interval_text(interval: tuple[float, float], decimals: int = 2) -> str:
+    """Format the ends of an interval."""
+    return " … ".join(signed(end, decimals) for end in interval)

@@ -1,20 +1,41 @@
-"""Find the systems whose committed results the present code, settings or inputs would not reproduce."""
+"""Find the systems whose committed results the present code, settings or inputs would not reproduce.
+
+DVC's own verdict takes ten times as long, and takes a changed label, or one changed translation, for a change of all.
+"""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from hashlib import md5
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from context_nmt.files import UserError, json_text, read_yaml
 from context_nmt.measures.pairs import pairs_of
 from context_nmt.settings.folder import Experiment
-from context_nmt.settings.parameters import ExperimentSettings, check_parameters
+from context_nmt.settings.parameters import ExperimentSettings, TrainSettings, check_parameters
 from context_nmt.settings.run_layout import run_name
 
 EARLIER = Path(__file__).with_name("earlier_code.yaml")
 SHARED = ("corpus", "text", "units", "significance", "probing")  # sections whose plans are not of a variant
-TRAININGS = ("train", "train_distilled", "train_document", "train_continued", "distill")  # stages that `train` arranges
+
+
+class Training(NamedTuple):
+    """How a variant is trained: by which stage, from whose run, and on whose translations."""
+
+    stage: str
+    start: str | None = None
+    teacher: str | None = None
+
+
+def training_of(train: TrainSettings, variant: str) -> Training:
+    """Return how `train` in params.yaml has a variant trained."""
+    if variant in train.distilled:
+        return Training("train_distilled", teacher=train.teachers[0])
+    if variant in train.document:
+        return Training("train_document", start=train.document_start)
+    if variant in train.continued:
+        return Training("train_continued", start=train.continued_start)
+    return Training("train")
 
 
 def out_of_date(experiment: Experiment) -> list[str]:
@@ -48,47 +69,42 @@ def earlier_code(experiment: Experiment) -> tuple[str, Collection[str]]:
     return known["commit"], entry["out_of_date"]
 
 
-def _results(experiment: Experiment, variant: str) -> list[Path]:
-    probing = experiment.settings.probing
-    paths = [experiment.scores(run_name(variant, experiment.settings.seeds[0])).parent]
-    for run in (run_name(variant, seed) for seed in experiment.settings.seeds):
-        paths += [experiment.hypotheses(run), experiment.contrastive(run), experiment.analyses(run)]
-        paths += [experiment.word_probes(run)] if variant in probing.words else []
-        paths += [experiment.sentence_probes(run)] if variant in probing.sentences else []
-    return [path.relative_to(experiment.folder) for path in paths]
+def _results(experiment: Experiment, variant: str) -> Iterator[Path]:
+    probing, seeds = experiment.settings.probing, experiment.settings.seeds
+    yield experiment.scores(run_name(variant, seeds[0])).parent
+    for run in (run_name(variant, seed) for seed in seeds):
+        yield from (experiment.hypotheses(run), experiment.contrastive(run), experiment.analyses(run))
+        yield from [experiment.word_probes(run)] if variant in probing.words else []
+        yield from [experiment.sentence_probes(run)] if variant in probing.sentences else []
 
 
-def _trainings(settings: ExperimentSettings) -> dict[str, str]:
-    """Return the stages of TRAININGS that params.yaml asks for, with the ends of their commands."""
-    train, seeds = settings.train, settings.seeds
-    lists = {
-        "train": (train.bitext, ""),
-        "train_distilled": (train.distilled, " --distilled"),
-        "train_document": (train.document, f" --start {train.document_start}"),
-        "train_continued": (train.continued, f" --start {train.continued_start}"),
-    }
-    asked = {f"distill@{teacher}": f" distill {teacher} {seeds[0]}" for teacher in train.teachers}
-    for stage, (variants, option) in lists.items():
-        asked |= {f"{stage}@{run_name(v, seed)}": f" train {v} {seed}{option}" for v in variants for seed in seeds}
-    return asked
+def _training_commands(settings: ExperimentSettings) -> dict[str, str]:
+    """Return the ends of the commands of the trainings that params.yaml asks for, by the names of their stages."""
+    commands = {f"distill@{teacher}": f" distill {teacher} {settings.seeds[0]}" for teacher in settings.train.teachers}
+    for variant in settings.variants:
+        stage, start, teacher = training_of(settings.train, variant)
+        option = f" --start {start}" if start else " --distilled" if teacher else ""
+        for seed in settings.seeds:
+            commands[f"{stage}@{run_name(variant, seed)}"] = f" train {variant} {seed}{option}"
+    return commands
 
 
 class Lock:
     """The stages in an experiment's dvc.lock, as a graph: a dependency leads to the stage with that output.
 
-    DVC never removes a stage from dvc.lock: of TRAININGS, those count that params.yaml asks for.
+    DVC never removes a stage from dvc.lock: of the trainings, those count that params.yaml asks for.
     """
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment, path = experiment, experiment.lock
+        commands = _training_commands(experiment.settings)
         try:
             stages: dict[str, Any] = (read_yaml(path) or {}).get("stages", {}) if path.is_file() else {}
-            asked = _trainings(experiment.settings)
             self._planned = _planned(stages)
             self.stages = {
                 name: stage
                 for name, stage in stages.items()
-                if name.partition("@")[0] not in TRAININGS or str(stage["cmd"]).endswith(asked.get(name, "?"))
+                if not name.startswith(("train", "distill@")) or str(stage["cmd"]).endswith(commands.get(name, "?"))
             }
             self.outputs = {
                 out["path"]: (name, out["md5"]) for name, stage in self.stages.items() for out in stage.get("outs", [])
@@ -99,25 +115,25 @@ class Lock:
 
     def is_up_to_date(self, path: Path) -> bool:
         """Return whether dvc.lock has a stage with this output and all its inputs are unchanged."""
-        name, _ = self.outputs.get(path.as_posix(), ("", ""))
+        name, _ = self.outputs.get(path.relative_to(self.experiment.folder).as_posix(), ("", ""))
         return name != "" and self._inputs_are_unchanged(name)
 
     def _inputs_are_unchanged(self, name: str) -> bool:
         if name not in self._checked:
-            self._checked[name] = all(
-                self._is_unchanged(dependency["path"], dependency["md5"])
-                for dependency in self.stages[name].get("deps", [])
-            )
+            dependencies = self.stages[name].get("deps", [])
+            self._checked[name] = all(self._is_unchanged(one["path"], one["md5"]) for one in dependencies)
         return self._checked[name]
 
     def _is_unchanged(self, path: str, digest: str) -> bool:
         file = self.experiment.folder / path
-        if path.startswith("metrics/plans/") and not self._is_planned(Path(path).parts[2].removesuffix(".json")):
+        is_plan = path.startswith("metrics/plans/")
+        if is_plan and not self._is_planned(Path(path).parts[2].removesuffix(".json")):
             return False
-        if "src/code/" in path or path.startswith("metrics/plans/"):  # in git, and rebuilt in seconds
+        if is_plan or "src/code/" in path:  # in git, and rebuilt in seconds
             return not file.exists() or digest == _digest(file)
-        if path.startswith("runs/pairs/"):
-            return digest == self._digest_of_pairs(file.stem)
+        if path.startswith("runs/pairs/"):  # what the pair stage would write now
+            pairs = pairs_of(self.experiment, file.stem)
+            return pairs is not None and digest == _md5(json_text(pairs).encode())
         if path in self.outputs and self.outputs[path][1] != digest:
             return False
         makers = {name for output, (name, _) in self.outputs.items() if _overlap(path, output)}
@@ -132,11 +148,6 @@ class Lock:
         if plan in settings.variants:
             return plan in planned.variants and settings.recipe(plan) == planned.recipe(plan)
         return all(getattr(settings, key) == getattr(planned, key) for key in SHARED)
-
-    def _digest_of_pairs(self, variant: str) -> str:
-        """Return the MD5 of the file that the pair stage would write now; empty if translations are missing."""
-        pairs = pairs_of(self.experiment, variant)
-        return _md5(json_text(pairs).encode()) if pairs else ""
 
 
 def _planned(stages: dict[str, Any]) -> ExperimentSettings | None:

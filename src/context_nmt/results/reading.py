@@ -1,12 +1,13 @@
-"""Read the results of experiments from their metrics/."""
+"""Read the results of experiments from their metrics/, and write them there as tables."""
 
 from collections.abc import Collection, Iterator
-from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from context_nmt.files import UserError, read_json
+from context_nmt.files import UserError, read_json, replacing, write_json
 from context_nmt.measures.rows import TEXT, Row, read_rows, row
+from context_nmt.results.metrics import is_score, name_of
 from context_nmt.results.out_of_date import earlier_code, out_of_date
 from context_nmt.results.speeds import read_speeds
 from context_nmt.results.table import RESCORED, Results
@@ -14,6 +15,10 @@ from context_nmt.settings.folder import Experiment
 from context_nmt.settings.run_layout import run_name
 
 NUMBERS = ("update", "epoch", "learning_rate", "train_", "valid_")  # columns of learning curves, or their beginnings
+COLUMNS = (  # of results.csv
+    *("variant", "test_set", "metric", "layer", "tag", "mean", "deviation", "seeds"),
+    *("baseline", "difference", "interval_low", "interval_high", "p"),
+)
 
 
 def read_results(experiment: Experiment, name: str = "", command: str = "", old: Collection[str] = ()) -> Results:
@@ -49,22 +54,16 @@ def read_results(experiment: Experiment, name: str = "", command: str = "", old:
 
 
 def read_all(experiment: Experiment, old: Collection[str] = ()) -> list[Results]:
-    """Read an experiment, of which `old` is out of date, and, for the one in the project's root, all others."""
+    """Return the results of an experiment whose variants in `old` are out of date; in the root, then all others'."""
     own_folder = experiment.parameters.resolve().parent
     root = (own_folder / experiment.settings.root).resolve()
-    first = read_results(experiment, "", _command(own_folder, root), old)
     if own_folder != root:
-        return [first]
+        return [read_results(experiment, "", f"make repro NAME={own_folder.relative_to(root).name}", old)]
     others = [Experiment(path.parent) for path in sorted(experiment.folder.glob("experiments/*/params.yaml"))]
     return [
-        first,
-        *(read_results(other, other.folder.name, _command(other.folder, root), out_of_date(other)) for other in others),
+        read_results(experiment, "", "make repro", old),
+        *(read_results(one, one.folder.name, f"make repro NAME={one.folder.name}", out_of_date(one)) for one in others),
     ]
-
-
-def _command(folder: Path, root: Path) -> str:
-    inside = folder.resolve().relative_to(root)
-    return f"make repro NAME={inside.name}" if inside.parts else "make repro"
 
 
 def _read_curves(experiment: Experiment, variant: str) -> Iterator[tuple[int, tuple[pd.DataFrame, str]]]:
@@ -91,18 +90,55 @@ def _falls(curve: pd.DataFrame, validation: str) -> Iterator[Row]:
 
 def _read_run(experiment: Experiment, run: str) -> Iterator[Row]:
     """Yield a run's rows on the sets that params.yaml names."""
-    settings, variant = experiment.settings, run.rpartition("-")[0]
-    corpus, probing = settings.corpus, settings.probing
-    tests, sets = {*corpus.tests, *corpus.groups}, set(corpus.contrastive)
-    texts = {corpus.train, corpus.validation}
-    files = [(experiment.scores(run), tests), (experiment.contrastive(run), sets), (experiment.analyses(run), tests)]
+    corpus, probing, variant = experiment.settings.corpus, experiment.settings.probing, run.rpartition("-")[0]
+    tests = {*corpus.tests, *corpus.groups}
+    files = {
+        experiment.scores(run): tests,
+        experiment.contrastive(run): set(corpus.contrastive),
+        experiment.analyses(run): tests,
+    }
     if variant in probing.words:
-        files.append((experiment.word_probes(run), tests))
+        files[experiment.word_probes(run)] = tests
     if variant in probing.sentences:
-        files.append((experiment.sentence_probes(run), {str(probing.tasks)}))
-    for path, set_names in files:
-        if path.is_file():
-            for row in read_rows(path):
-                name = row.measure.test_set
-                if name in set_names or (row.subject == TEXT and name in texts):
-                    yield row
+        files[experiment.sentence_probes(run)] = {str(probing.tasks)}
+    for path, set_names in files.items():
+        for found in read_rows(path) if path.is_file() else ():
+            name = found.measure.test_set
+            if name in set_names or (found.subject == TEXT and name in (corpus.train, corpus.validation)):
+                yield found
+
+
+def write_results(results: Results) -> None:
+    """Write metrics/results.json and results.csv."""
+    write_json(results.experiment.results, scores_as_json(results))
+    with replacing(results.experiment.results_table) as temporary:
+        _as_frame(results).to_csv(temporary, index=False, lineterminator="\n")
+
+
+def scores_as_json(results: Results) -> dict[str, Any]:
+    """Build {VARIANT: {TEST_SET: {NAME: mean, deviation, seeds}, "model": {parameters, flops_per_target_token}}}."""
+    summaries: dict[str, Any] = {
+        variant: {"model": {name: model[name] for name in ("parameters", "flops_per_target_token")}}
+        for variant, model in results.models.items()
+    }
+    for (system, measure), estimate in results.estimates.items():
+        if system in summaries and is_score(measure.metric):
+            summary = {"mean": estimate.mean, "deviation": estimate.deviation, "seeds": estimate.seeds}
+            summaries[system].setdefault(measure.test_set, {})[name_of(measure)] = summary
+    return summaries
+
+
+def _as_frame(results: Results) -> pd.DataFrame:
+    """Build a table of COLUMNS: a row per system and measure, then rows that belong to no run (measures.rows)."""
+    rows = [
+        (kind, one.test_set, one.metric, one.layer, one.tag, value, *(None,) * 7)
+        for (kind, one), value in results.reference_values.items()
+    ]
+    systems = []
+    for (system, one), estimate in results.estimates.items():
+        gain = estimate.gain
+        ends = (gain.interval if gain else None) or (None, None)
+        numbers = (estimate.mean, estimate.deviation, estimate.seeds, results.baseline(system))
+        tested = (gain and gain.mean, *ends, gain and gain.p)
+        systems.append((system, one.test_set, one.metric, one.layer, one.tag, *numbers, *tested))
+    return pd.DataFrame([*systems, *rows], columns=list(COLUMNS)).convert_dtypes()

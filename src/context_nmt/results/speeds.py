@@ -30,18 +30,13 @@ class Speeds:
         return float(measured["median"]) if measured else None
 
     def rounds(self, model: dict[str, Any], work: str) -> tuple[float, ...]:
-        """Return the speed relative to the Transformer's in each round, the same rounds for all variants.
+        """Return the speed relative to the Transformer's in each round, the same rounds for all variants, if known."""
+        return tuple(map(float, self._measured(model, work).get("rounds", ())))
 
-        Of a file without rounds, it is the median alone; it is empty if the speed is unknown.
-        """
-        measured = self._measured(model, work)
-        return tuple(map(float, measured.get("rounds", [measured["median"]]))) if measured else ()
-
-    def _measured(self, model: dict[str, Any], work: str) -> dict[str, Any] | None:
+    def _measured(self, model: dict[str, Any], work: str) -> dict[str, Any]:
         wanted = architecture(model)
-        found = (measured for measured in self.variants.values() if architecture(measured) == wanted)
-        measured: dict[str, Any] = next(found, {work: None})
-        return measured[work] or None
+        found = (measured[work] for measured in self.variants.values() if architecture(measured) == wanted)
+        return next(found, None) or {}
 
     def note(self) -> str:
         """Explain the ratios, for the notes of a page."""
@@ -58,19 +53,18 @@ def architecture(model: dict[str, Any]) -> dict[str, Any]:
 
     They are the kind, the distinct fillings of each slot, and the numbers of sentences that are joined.
     """
-    slots = {
-        slot: json.loads(f"[{','.join(sorted({_as_text(slot, layer) for layer in layers}))}]")
-        for slot, layers in model["slots"].items()
-    }
+    slots = {}
+    for slot, layers in model["slots"].items():
+        fillings = {json.dumps(_settings_with_cost(slot, layer), sort_keys=True) for layer in layers}
+        slots[slot] = [json.loads(filling) for filling in sorted(fillings)]
     return {"kind": model["kind"], "slots": slots} | {key: model[key] for key in JOINED if key in model}
 
 
-def _as_text(slot: str, layer: dict[str, Any]) -> str:
-    """Return a filling as JSON, with what a setting that is null means in its slot."""
-    meaning = MEANING_OF_NULL.get((slot, layer.get("mechanism", "")), {})
-    kept = {key: value for key, value in layer.items() if key != WITHOUT_COST.get(layer.get("mechanism", ""))}
-    settings = {key: meaning.get(key) if value is None else value for key, value in kept.items()}
-    return json.dumps(settings, sort_keys=True)
+def _settings_with_cost(slot: str, layer: dict[str, Any]) -> dict[str, Any]:
+    """Return a filling with what a null setting means in its slot, without settings that do not change the work."""
+    mechanism = layer.get("mechanism", "")
+    meaning, without = MEANING_OF_NULL.get((slot, mechanism), {}), WITHOUT_COST.get(mechanism)
+    return {key: meaning.get(key) if value is None else value for key, value in layer.items() if key != without}
 
 
 def read_speeds(path: Path) -> Speeds:

@@ -1,21 +1,51 @@
-"""The results of an experiment as one table: rows of runs, their means over seeds, and differences from baselines."""
+"""The results of an experiment: rows of runs, their means over seeds, and differences from baselines."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import fmean
-from typing import Any
+from math import sqrt
+from statistics import fmean, stdev
+from typing import Any, final
 
 import pandas as pd
+from scipy.stats import t as student
 
 from context_nmt.measures.rows import TESTS, Measure, Row, in_order
-from context_nmt.results.estimates import Difference, Estimate, t_interval
 from context_nmt.results.metrics import COUNTS, METRICS, P_VALUES, of_any_set
 from context_nmt.results.speeds import Speeds
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.parameters import ExperimentSettings
 
 RESCORED = ".rescored"  # suffix of a system's name, see settings.layout.rescored_name
+
+
+@final
+@dataclass(frozen=True)
+class Difference:
+    """The paired difference between a system and its baseline, over the same seeds."""
+
+    mean: float
+    interval: tuple[float, float] | None  # 95% t interval of the paired differences; None with a single seed
+    p: float | None  # of the variant's own test, the largest over seeds; 1 if seeds disagree on which is better
+
+
+@final
+@dataclass(frozen=True)
+class Estimate:
+    """The mean of one measure over the seeds of a system."""
+
+    mean: float
+    deviation: float = 0.0  # sample standard deviation, 0 for a single seed
+    seeds: int = 1
+    gain: Difference | None = None
+
+
+def t_interval(values: list[float], confidence: float = 0.95) -> tuple[float, float] | None:
+    """Return Student's interval of a mean; None for fewer than two values."""
+    if len(values) < 2:
+        return None
+    half_width = float(student.ppf((1 + confidence) / 2, len(values) - 1)) * stdev(values) / sqrt(len(values))
+    return round(fmean(values) - half_width, 4), round(fmean(values) + half_width, 4)
 
 
 @dataclass(frozen=True)
@@ -134,11 +164,12 @@ class Results:
         values = self.values.loc[system]
         differences = (values - self.values.loc[baseline].reindex(values.index)).dropna()
         for measure, row in zip(differences.index, differences.to_numpy(float), strict=True):
-            if not self.are_comparable(system, baseline, measure):
-                continue
-            gains: list[float] = row.tolist()
-            p = self._p(system, measure, gains)
-            yield (system, measure), Difference(round(fmean(gains), 4), t_interval(gains), p)
+            if self.are_comparable(system, baseline, measure):
+                gains: list[float] = row.tolist()
+                yield (
+                    (system, measure),
+                    Difference(round(fmean(gains), 4), t_interval(gains), self._p(system, measure, gains)),
+                )
 
     def are_comparable(self, system: str, other: str, measure: Measure) -> bool:
         """Return whether a measure of two systems has the same signature with every seed."""
@@ -165,14 +196,16 @@ class Results:
 
     def p_values(self, variant: str, measure: Measure) -> dict[str, list[float]]:
         """Return the p-values of each test of a variant against its baseline, one per seed that was tested."""
-        p_values: dict[str, list[float]] = {test: [] for test in TESTS}
-        if measure.tag or measure.layer is not None:
-            return p_values
-        for seed in self.settings.seeds:
-            for test in TESTS:
-                key = variant, seed, Measure(measure.test_set, f"p_{test}", tag=measure.metric)
-                p_values[test] += [self._tested[key]] if key in self._tested else []
-        return p_values
+        is_whole = not measure.tag and measure.layer is None
+        keys = {test: Measure(measure.test_set, f"p_{test}", tag=measure.metric) for test in TESTS}
+        return {
+            test: [
+                self._tested[variant, seed, key]
+                for seed in self.settings.seeds
+                if is_whole and (variant, seed, key) in self._tested
+            ]
+            for test, key in keys.items()
+        }
 
     @cached_property
     def _tested(self) -> dict[tuple[str, int, Measure], float]:
@@ -227,12 +260,9 @@ class Results:
     @cached_property
     def _signatures(self) -> dict[Measure, set[str]]:
         signatures: dict[Measure, set[str]] = {}
-        for rows in self.rows.values():
-            for row in rows:
-                if row.subject or row.measure.metric in P_VALUES or row.measure.test_set in self.settings.corpus.groups:
-                    continue
-                if row.signature:
-                    signatures.setdefault(of_any_set(row.measure), set()).add(row.signature)
+        for (_, _, measure), signature in self._signatures_of_runs.items():
+            if signature and measure.metric not in P_VALUES and measure.test_set not in self.settings.corpus.groups:
+                signatures.setdefault(of_any_set(measure), set()).add(signature)
         return signatures
 
 
@@ -244,8 +274,15 @@ def places(results: Results, test_set: str, metrics: Sequence[str], by: str) -> 
     measures = [measure for measure in results.measures if measure.test_set == test_set and measure.metric in metrics]
     if by == "layer":
         return sorted({measure.layer for measure in measures if measure.layer is not None and not measure.tag})
-    tagged = sorted(
-        (measure for measure in measures if measure.tag and measure.layer is None),
-        key=lambda measure: in_order(measure)[1:],
-    )
-    return list(dict.fromkeys(measure.tag for measure in tagged))
+    tagged = (measure for measure in measures if measure.tag and measure.layer is None)
+    return list(dict.fromkeys(measure.tag for measure in sorted(tagged, key=lambda measure: in_order(measure)[1:])))
+
+
+def with_most_seeds(found: Iterable[Any], key: Callable[[Any], object]) -> list[Any]:
+    """Return one object with `results` per key: the first from an experiment with the most seeds."""
+    best: dict[object, Any] = {}
+    for candidate in found:
+        current = best.setdefault(key(candidate), candidate)
+        if len(candidate.results.settings.seeds) > len(current.results.settings.seeds):
+            best[key(candidate)] = candidate
+    return list(best.values())

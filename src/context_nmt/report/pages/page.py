@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from context_nmt.measures.rows import Measure
 from context_nmt.report.cells import Cell, estimate_cell
 from context_nmt.report.grid import Grid
-from context_nmt.report.papers.confounds import confounds_of, unmarked
+from context_nmt.report.papers.verdicts import confounds_of, unmarked
 from context_nmt.results.table import RESCORED, Results
 
 

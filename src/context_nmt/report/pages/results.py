@@ -8,10 +8,9 @@ from context_nmt.measures.rows import BOUND, TEXT, Measure
 from context_nmt.report.cells import NOTHING, TIMES, Cell, estimate_cell, gain_cells, value_cell
 from context_nmt.report.grid import Grid, grid_of
 from context_nmt.report.pages.page import Page, Section, about_confounds, about_old, heading, introduction, rows_of
-from context_nmt.report.papers.confounds import unmarked
-from context_nmt.report.papers.training_costs import System
-from context_nmt.results.metrics import is_score, name_of
-from context_nmt.results.number_text import p_text
+from context_nmt.report.papers.all_systems import System
+from context_nmt.report.papers.verdicts import unmarked
+from context_nmt.results.metrics import is_score, name_of, p_text
 from context_nmt.results.table import RESCORED, Results
 
 COSTS = ("Parameters", "MFLOPs", "FLOPs / baseline", "Training speed", "Decoding speed")

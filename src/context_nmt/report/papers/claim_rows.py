@@ -3,24 +3,29 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, get_args, get_type_hints
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from context_nmt.files import UserError, read_json, replacing, write_json
+from context_nmt.files import replacing, write_json
 from context_nmt.report.cells import DASH, TIMES
-from context_nmt.report.papers.claims import ALIKE, Claim
-from context_nmt.report.papers.confounds import Confound, confound_of
-from context_nmt.report.papers.judging import outcomes_of
-from context_nmt.report.papers.outcomes import Outcome
-from context_nmt.report.papers.published import Paper
-from context_nmt.report.papers.published_gains import published_gains
-from context_nmt.report.papers.training_costs import System
-from context_nmt.report.papers.verdicts import FEWEST, OPEN, SEEDS, WORDS, Verdict, fault_of, verdicts_of
-from context_nmt.results.number_text import interval_text, p_text, signed
+from context_nmt.report.papers.all_systems import System
+from context_nmt.report.papers.outcomes import Outcome, outcomes_of
+from context_nmt.report.papers.published import ALIKE, Paper, published_gains
+from context_nmt.report.papers.verdicts import (
+    FEWEST,
+    OPEN,
+    SEEDS,
+    WORDS,
+    Confound,
+    Verdict,
+    confound_of,
+    fault_of,
+    verdicts_of,
+)
+from context_nmt.results.metrics import interval_text, p_text, signed
 from context_nmt.results.table import Results
 from context_nmt.settings.folder import Experiment
 
@@ -62,8 +67,8 @@ class Elsewhere(Row):
 
     def text(self, decimals: int) -> str:
         """Return its difference with interval, seeds and caveat."""
-        has_interval = self.low is not None and self.high is not None
-        interval = f" [{interval_text((self.low, self.high), decimals)}]" if has_interval else ""  # type: ignore[arg-type]
+        ends = _interval_text(self.low, self.high, decimals)
+        interval = f" [{ends}]" if ends else ""
         seeds = f"{self.seeds} seeds" if self.seeds > 1 else "1 seed"
         caveat = f"; {self.caveat}" if self.caveat else ""
         return f"{self.experiment or self.corpus}: {signed(self.difference, decimals)}{interval} ({seeds}{caveat})"
@@ -152,8 +157,7 @@ class ClaimRow(Row):
 
     @property
     def _interval_text(self) -> str:
-        ends = (self.low, self.high)
-        return interval_text(ends, self.decimals) if None not in ends else ""  # type: ignore[arg-type]
+        return _interval_text(self.low, self.high, self.decimals)
 
     @property
     def is_withdrawn(self) -> bool:
@@ -184,6 +188,10 @@ class ClaimRow(Row):
         return f"{self.verdict} (p {p_text(self.p)}, adjusted {p_text(self.adjusted_p).removeprefix('= ')})"
 
 
+def _interval_text(low: float | None, high: float | None, decimals: int) -> str:
+    return interval_text((low, high), decimals) if low is not None and high is not None else ""
+
+
 def claim_rows(papers: dict[str, Paper], experiments: Sequence[Results]) -> list[ClaimRow]:
     """Judge every claim of the papers; in an experiment's own report, those that it judges or can test."""
     folder, rows = experiments[0].folder, []
@@ -201,27 +209,14 @@ def claim_rows(papers: dict[str, Paper], experiments: Sequence[Results]) -> list
 def write_claims(experiment: Experiment, rows: Sequence[ClaimRow]) -> None:
     """Write metrics/claims.json, with the meaning of its fields, and claims.csv, without other experiments' results."""
     content = {"schema": ClaimRow.model_json_schema(), "claims": [row.model_dump() for row in rows]}
-    write_json(claims_file(experiment), content)
+    path = experiment.metrics / "claims.json"
+    write_json(path, content)
     flat = [row.model_dump(exclude={"elsewhere"}) for row in rows]
     table = pd.DataFrame(flat, columns=[name for name in ClaimRow.model_fields if name != "elsewhere"])
     for name in ("published", "others", "seeds"):
         table[name] = [" ".join(map(str, values)) for values in table[name]]
-    with replacing(claims_file(experiment).with_suffix(".csv")) as temporary:
+    with replacing(path.with_suffix(".csv")) as temporary:
         table.to_csv(temporary, index=False, lineterminator="\n")
-
-
-def read_claims(experiment: Experiment) -> list[ClaimRow]:
-    """Read metrics/claims.json; raise UserError for a missing or malformed file."""
-    path = claims_file(experiment)
-    try:
-        return [ClaimRow.model_validate(row) for row in read_json(path)["claims"]]
-    except (KeyError, TypeError, ValidationError) as error:
-        raise UserError(f"{path}: not what the report stage writes ({type(error).__name__}); run it again") from None
-
-
-def claims_file(experiment: Experiment) -> Path:
-    """Return the file of the claims."""
-    return experiment.metrics / "claims.json"
 
 
 def counts_of(rows: Sequence[ClaimRow]) -> list[str]:
@@ -231,14 +226,13 @@ def counts_of(rows: Sequence[ClaimRow]) -> list[str]:
 
 
 def _row(name: str, paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -> ClaimRow:
-    claim, outcome = verdict.claim, verdict.outcome
-    values: dict[str, Any] = dict.fromkeys(("corpus", "system", "measure", "test_set", "numbers"), "")
-    values |= dict.fromkeys(("difference", "low", "high", "standard_error", "degrees_of_freedom"))
-    values |= {"others": [], "seeds": [], "decimals": 2, "command": _command(claim)}
+    claim, outcome, gains = verdict.claim, verdict.outcome, published_gains(paper, verdict.claim)
+    empty: dict[str, Any] = dict.fromkeys(("corpus", "system", "measure", "test_set", "numbers"), "")
+    empty |= dict.fromkeys(("difference", "low", "high", "standard_error", "degrees_of_freedom"))
+    values = empty | {"others": [], "seeds": [], "decimals": 2}
     if outcome:
-        settings = outcome.results.settings
         values |= {
-            "corpus": f"{settings.corpus.name} {settings.corpus.direction}",
+            "corpus": _corpus(outcome),
             "system": outcome.side.variant,
             "others": list(dict.fromkeys(other.variant for other in outcome.others)),
             "measure": outcome.side.name,
@@ -249,10 +243,10 @@ def _row(name: str, paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -
         seeds = [] if claim.is_cost else list(outcome.results.settings.seeds)
         values |= {"seeds": seeds, "numbers": outcome.numbers(), "difference": outcome.gain}
         values |= dict(zip(("low", "high"), verdict.interval, strict=True)) if verdict.interval else {}
-    gains = published_gains(paper, claim)
     if verdict.samples:
         first = verdict.samples[0]
         values |= {"standard_error": round(first.error, 6), "degrees_of_freedom": round(first.freedom, 4)}
+    repro = f"make repro NAME={claim.experiment}" if claim.experiment else "make repro"
     return ClaimRow(
         id=f"{name}/{'-'.join(re.findall(r'[a-z0-9]+', claim.says.lower()))}",
         paper=paper.name,
@@ -271,30 +265,33 @@ def _row(name: str, paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -
         kind=verdict.obstacle.kind if verdict.obstacle else "",
         reason=verdict.obstacle.says if verdict.obstacle else "",
         caveat="; ".join(_caveats(verdict, others)),
+        command="make speed" if claim.is_cost else repro,
         elsewhere=[_elsewhere(other) for other in others],
         **values,
     )
 
 
-def _command(claim: Claim) -> str:
-    if claim.is_cost:
-        return "make speed"
-    return f"make repro NAME={claim.experiment}" if claim.experiment else "make repro"
-
-
 def _elsewhere(outcome: Outcome) -> Elsewhere:
-    settings, count = outcome.results.settings, len(outcome.differences)
-    low, high = (outcome.interval if count >= FEWEST else None) or (None, None)
+    low, high = _interval(outcome) or (None, None)
     return Elsewhere(
         experiment=outcome.results.name,
-        corpus=f"{settings.corpus.name} {settings.corpus.direction}",
-        seeds=count,
+        corpus=_corpus(outcome),
+        seeds=len(outcome.differences),
         difference=outcome.gain,
         low=low,
         high=high,
         agrees=outcome.agrees,
         caveat="; ".join(_doubts(outcome)),
     )
+
+
+def _interval(outcome: Outcome) -> tuple[float, float] | None:
+    return outcome.interval if len(outcome.differences) >= FEWEST else None
+
+
+def _corpus(outcome: Outcome) -> str:
+    corpus = outcome.results.settings.corpus
+    return f"{corpus.name} {corpus.direction}"
 
 
 def _doubts(outcome: Outcome) -> Iterator[str]:
@@ -309,31 +306,32 @@ def _doubts(outcome: Outcome) -> Iterator[str]:
 
 def _caveats(verdict: Verdict, others: Sequence[Outcome]) -> Iterator[str]:
     """Yield what stands in the way of a verdict, other causes of a difference, and which text disagrees."""
-    outcome = verdict.outcome
-    if verdict.obstacle:
-        yield verdict.obstacle.short
+    outcome, obstacle = verdict.outcome, verdict.obstacle
+    if obstacle:
+        yield obstacle.short
     if outcome is None:
         return
     if verdict.claim.is_cost:
         yield from filter(None, ("one machine", verdict.claim.note))
         return
-    if verdict.obstacle and verdict.obstacle.kind != "old" and outcome.is_out_of_date:
+    if obstacle and obstacle.kind != "old" and outcome.is_out_of_date:
         yield "out of date"
     elif outcome.results.earlier_code:
         yield "earlier code"
     yield from _processors(outcome)
-    if verdict.obstacle and verdict.obstacle.kind != "seeds":
+    if obstacle and obstacle.kind != "seeds":
         return
     if verdict.claim.note:
         yield verdict.claim.note
-    settings, other = outcome.results.settings, outcome.other or outcome.side
-    own, reference = (System(side.variant, outcome.results) for side in (outcome.side, other))
-    if own.epochs and reference.epochs and (own.epochs[0] > reference.epochs[1] or own.epochs[1] < reference.epochs[0]):
-        yield f"with {fmean(own.epochs) / fmean(reference.epochs):.1f} {TIMES} the training tokens"
-    if any(name in settings.train.distilled for name in outcome.systems):
+    own, reference = (
+        System(side.variant, outcome.results).epochs for side in (outcome.side, outcome.other or outcome.side)
+    )
+    if own and reference and (own[0] > reference[1] or own[1] < reference[0]):
+        yield f"with {fmean(own) / fmean(reference):.1f} {TIMES} the training tokens"
+    if any(name in outcome.results.settings.train.distilled for name in outcome.systems):
         yield "all seeds: one teacher run"
     for elsewhere in others:
-        interval = elsewhere.interval if len(elsewhere.differences) >= FEWEST else None
+        interval = _interval(elsewhere)
         differs = interval and (interval[0] > 0 or interval[1] < 0) and elsewhere.agrees is not outcome.agrees
         if verdict.word != OPEN and differs and not any(_doubts(elsewhere)):
             yield f"not on {elsewhere.results.settings.corpus.name}"

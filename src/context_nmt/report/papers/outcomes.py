@@ -1,23 +1,21 @@
-"""The outcome of a claim in one experiment, in numbers and words."""
+"""The outcome of a claim in every experiment that can test it: the systems that it compares, and how they differ."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from statistics import fmean
 
 from context_nmt.measures.rows import HUMAN, Measure
-from context_nmt.report.papers.claims import Claim
-from context_nmt.report.papers.columns import COSTS
-from context_nmt.report.papers.seed_tests import Sample
-from context_nmt.results.metrics import name_of
-from context_nmt.results.number_text import signed
-from context_nmt.results.table import Results
+from context_nmt.report.papers.published import COSTS, Claim, Paper, PaperColumn, PaperTable, PrimaryMeasure, difference
+from context_nmt.report.papers.seed_tests import Sample, p_values
+from context_nmt.results.metrics import name_of, signed
+from context_nmt.results.table import Results, with_most_seeds
 
 
 @dataclass(frozen=True)
-class Side:
-    """One of the two systems of a claim, with the measures whose mean counts."""
+class ComparedSystem:
+    """One of the systems of a claim, with the measures whose mean counts."""
 
     results: Results
     variant: str
@@ -27,9 +25,8 @@ class Side:
     @cached_property
     def by_seed(self) -> tuple[float, ...]:
         """The mean of its measures, with each seed; of a cost, with each round of its measurement."""
-        own = self._means(self.variant)
-        baseline = self.results.settings.variants[self.variant].baseline if self.over_baseline else None
-        if baseline is None:
+        own, baseline = self._means(self.variant), self.results.settings.variants[self.variant].baseline
+        if not self.over_baseline or baseline is None:
             return own
         return tuple(value - reference for value, reference in zip(own, self._means(baseline), strict=True))
 
@@ -46,7 +43,7 @@ class Side:
         return None if None in known else fmean(value or 0.0 for value in known)
 
     def _means(self, variant: str) -> tuple[float, ...]:
-        numbers = [numbers_of(self.results, variant, measure) or () for measure in self.measures]
+        numbers = [_numbers_of(self.results, variant, measure) or () for measure in self.measures]
         return tuple(map(fmean, zip(*numbers, strict=True)))
 
     @property
@@ -67,14 +64,14 @@ class Outcome:
     """A claim in one experiment: a system and another one, or a number."""
 
     claim: Claim
-    side: Side
-    others: tuple[Side, ...]  # the hardest for the claim first; empty if it compares the system with a number
+    side: ComparedSystem
+    others: tuple[ComparedSystem, ...]  # the hardest for the claim first; empty if the system is compared with a number
     missing: tuple[str, ...]  # other variants of the claim without numbers here
     decimals: int
     is_own_text: bool  # test set and languages are those of the claim's table
 
     @property
-    def other(self) -> Side | None:
+    def other(self) -> ComparedSystem | None:
         """The one of the others that is hardest for the claim."""
         return self.others[0] if self.others else None
 
@@ -82,13 +79,6 @@ class Outcome:
     def results(self) -> Results:
         """The experiment."""
         return self.side.results
-
-    @property
-    def experiment(self) -> str:
-        """The experiment's name, or the corpus and direction of the one that is reported; whether it is out of date."""
-        corpus = self.results.settings.corpus
-        name = self.results.name or f"{corpus.name} {corpus.direction}"
-        return f"{name}, out of date" if self.is_out_of_date else name
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -122,31 +112,20 @@ class Outcome:
         """Whether one of its systems has results from earlier code, settings or text; costs do not depend on them."""
         return not self.claim.is_cost and not self.trained.isdisjoint(self.results.out_of_date)
 
-    @cached_property
+    @property
     def differences(self) -> tuple[float, ...]:
         """The system's number minus that of the hardest of the others, with each seed; of a cost, see `difference`."""
         return self.all_differences[0]
 
     @cached_property
     def all_differences(self) -> tuple[tuple[float, ...], ...]:
-        """The same for each of `pairs`."""
+        """The same for each of the others and, if all are claimed to be equal, for all pairs."""
         if not self.others:
             reference = self.side.reference(self.claim.to) or 0.0
             return (tuple(round(value - reference, 4) for value in self.side.by_seed),)
-        return tuple(
-            tuple(difference(self.claim, *pair) for pair in zip(one.by_seed, other.by_seed, strict=True))
-            for one, other in self._compared
-        )
-
-    @property
-    def pairs(self) -> list[tuple[str, ...]]:
-        """The compared variants: the system with each of the others and, if all are claimed to be equal, all pairs."""
-        return [(one.variant, other.variant) for one, other in self._compared] or [(self.side.variant,)]
-
-    @property
-    def _compared(self) -> list[tuple[Side, Side]]:
         pairs = [(self.side, other) for other in self.others]
-        return pairs + list(combinations(self.others, 2)) if self.claim.direction == "equal" else pairs
+        pairs += combinations(self.others, 2) if self.claim.direction == "equal" else []
+        return tuple(_differences(self.claim, *pair) for pair in pairs)
 
     @property
     def gain(self) -> float:
@@ -161,61 +140,145 @@ class Outcome:
     @property
     def agrees(self) -> bool | None:
         """Whether the difference as printed is as claimed; None if the systems are equal, but should not be."""
-        gain = round(self.gain, self.decimals)
+        gain, alike = round(self.gain, self.decimals), self.claim.alike or 0
         if self.claim.direction == "equal":
-            return abs(gain) <= (self.claim.alike or 0)
+            return abs(gain) <= alike
         if self.claim.direction == "not_lower":
-            return gain >= -(self.claim.alike or 0)
+            return gain >= -alike
         return None if gain == 0 else (gain > 0) == (self.claim.direction == "higher")
 
     def numbers(self) -> str:
         """Return both systems with their numbers."""
-        side, other, settings = self.side, self.other, self.results.settings
+        side, other, label = self.side, self.other, self.results.settings.label
         gains = "gain of " if side.over_baseline else ""
-        texts = [f"{gains}{settings.label(side.variant)} {side.value:.{self.decimals}f}"]
+        texts = [f"{gains}{label(side.variant)} {side.value:.{self.decimals}f}"]
         if other is None and self.claim.to == HUMAN:
             texts.append(f"human translation {side.reference(HUMAN):.{self.decimals}f}")
         elif other is None:
             texts.append(f"claimed {self.claim.to:g}")
-        elif other.measures == side.measures:
-            texts.append(f"{settings.label(other.variant)} {other.value:.{self.decimals}f}")
         else:
-            label = "" if other.variant == side.variant else f"{settings.label(other.variant)} "
-            texts.append(f"{label}{other.name} {other.value:.{self.decimals}f}")
+            parts = [label(other.variant)] if other.measures == side.measures or other.variant != side.variant else []
+            parts += [other.name] if other.measures != side.measures else []
+            texts.append(f"{' '.join(parts)} {other.value:.{self.decimals}f}")
         test_set = f" on {side.measures[0].test_set}" if side.measures[0].test_set else ""
         return f"{', '.join(texts)} ({signed(self.gain, self.decimals)} {side.name}{test_set})"
 
 
-def difference(claim: Claim, value: float, reference: float) -> float:
-    """Return by how much a number differs from another one: costs in shares of the other."""
-    return round(value / reference - 1 if claim.is_cost else value - reference, 4)
+def outcomes_of(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> list[Outcome]:
+    """Return the outcome in every experiment that can test the claim: first the one that judges it, then its own text.
 
-
-def p_values(claim: Claim, samples: Sequence[Sample]) -> tuple[float, float]:
-    """Return the p-values for a claim, against the hardest of the compared systems, and against it.
-
-    They are two-sided, but for that of equality: two one-sided tests, at their own level (TOST). Against the claim,
-    the smallest counts, times the number of systems (Bonferroni).
+    Among experiments with one recipe, that which judges it counts, unless it is out of date; else the first with the
+    most seeds, then the one with most other systems.
     """
-    margin = claim.alike or 0.0
-    pairs = [_p_values(claim.direction, margin, sample) for sample in samples]
-    return min(1.0, max(claimed for claimed, _ in pairs)), min(1.0, min(other for _, other in pairs) * len(pairs))
+    table, columns = paper.table_of(claim), paper.columns_of(claim)
+    outcomes = [outcome for results in experiments if (outcome := _outcome(claim, table, columns, results))]
+    outcomes.sort(key=lambda outcome: -len(outcome.others))
+    judges = [outcome for outcome in outcomes if outcome.judges]
+    recipes = [outcome.results.recipe for outcome in judges if not outcome.is_out_of_date]
+    others = (outcome for outcome in outcomes if not outcome.judges and outcome.results.recipe not in recipes)
+    best = with_most_seeds(others, lambda outcome: outcome.results.recipe)
+    return [*judges, *sorted(best, key=lambda outcome: not outcome.is_own_text)]
 
 
-def _p_values(direction: str, margin: float, sample: Sample) -> tuple[float, float]:
-    match direction:
-        case "higher":
-            return 2 * sample.p_above(0), 2 * sample.p_below(0)
-        case "lower":
-            return 2 * sample.p_below(0), 2 * sample.p_above(0)
-        case "not_lower":
-            return 2 * sample.p_above(-margin), 2 * sample.p_below(-margin)
-        case _:
-            beyond = min(sample.p_above(margin), sample.p_below(-margin))
-            return max(sample.p_above(-margin), sample.p_below(margin)), 2 * beyond
+def _outcome(
+    claim: Claim, table: PaperTable | None, columns: Sequence[PaperColumn], results: Results
+) -> Outcome | None:
+    corpus, own_sets = results.settings.corpus, _sets_of(columns, results)
+    is_of_another_column = claim.columns and table and not own_sets and _sets_of(table.columns, results)
+    if is_of_another_column or (claim.own_text and not own_sets):
+        return None
+    other_sets = [name for name in results.sets if name != corpus.validation]
+    tested = PrimaryMeasure(metric=results.settings.significance.metric)
+    for variant, wanted, others in _comparable(claim, results):
+        for name in (*own_sets, *other_sets, corpus.validation):
+            measure = (claim.measure if name in own_sets else claim.replica or claim.measure) or tested
+            if sides := _sides(claim, results, name, measure, variant, others):
+                side, found = sides
+                compared = {other.variant for other in found}
+                missing = tuple(name for name in wanted if name not in compared) if claim.to is None else ()
+                decimals = table.decimals_of(side.measures[0].metric) if table else 2
+                return Outcome(claim, side, found, missing, decimals, is_own_text=name in own_sets)
+    return None
 
 
-def numbers_of(results: Results, variant: str, measure: Measure) -> tuple[float, ...] | None:
+def _sets_of(columns: Iterable[PaperColumn], results: Results) -> list[str]:
+    """Return the test sets of columns that an experiment has, in its languages."""
+    own_columns = (column for column in columns if column.is_of(results.settings.corpus))
+    return [str(column.test_set) for column in own_columns if column.test_set in results.sets]
+
+
+def _comparable(claim: Claim, results: Results) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield the variants that a claim compares: one, the others, and those of them that are here and equally deep."""
+    settings = results.settings.variants.get(claim.variant)
+    baseline = [settings.baseline] if settings and settings.baseline else []
+    is_same = claim.against_measure or claim.against_tags or claim.to is not None
+    pairs = [(claim.variant, list(claim.against) or ([claim.variant] if is_same else baseline))]
+    if claim.smaller:
+        pairs.append((claim.smaller[0], list(claim.smaller[1:])))
+    layers = {
+        name: [len(model["slots"].get(slot, ())) for slot in ("encoder_self_attention", "decoder_self_attention")]
+        for name, model in results.models.items()
+    }
+    for variant, others in pairs:
+        if found := [other for other in others if variant in layers and layers.get(other) == layers[variant]]:
+            yield variant, others, found
+
+
+def _sides(
+    claim: Claim, results: Results, test_set: str, measure: PrimaryMeasure, variant: str, others: Sequence[str]
+) -> tuple[ComparedSystem, tuple[ComparedSystem, ...]] | None:
+    """Return the system and the others, the hardest for the claim first; None if the experiment lacks their numbers."""
+    references = [replace(measure, tag=tag) for tag in claim.against_tags] or [claim.against_measure or measure]
+    found: list[tuple[ComparedSystem, ComparedSystem]] = []
+    for other, against_measure in product(others, references):
+        own = _measured(claim, results, variant, measure, test_set)
+        reference = _measured(claim, results, other, against_measure, test_set)
+        if against_measure == measure:  # only what both have
+            own = reference = [one for one in own if one in reference]
+        side, other_side = (
+            ComparedSystem(results, name, tuple(measures), over_baseline=claim.gains)
+            for name, measures in ((variant, own), (other, reference))
+        )
+        if own and reference and claim.to is not None:
+            return None if side.reference(claim.to) is None else (side, ())
+        if own and reference and side != other_side:
+            found.append((side, other_side))
+    found = [pair for pair in found if pair[0] == found[0][0]]  # the same measures
+    if not found or len(found) < len(claim.against_tags):
+        return None
+    found.sort(key=lambda pair: _hardest_first(claim, *pair))
+    return found[0][0], tuple(other for _, other in found)
+
+
+def _hardest_first(claim: Claim, side: ComparedSystem, other: ComparedSystem) -> tuple[float, float]:
+    """Return how easily a claim holds against another system: by the p for it, then by the difference."""
+    sample = Sample(_differences(claim, side, other))
+    p, _ = p_values(claim.direction, claim.alike or 0.0, [sample])
+    gain = sample.mean
+    return -p, {"higher": gain, "not_lower": gain, "lower": -gain, "equal": -abs(gain)}[claim.direction]
+
+
+def _differences(claim: Claim, side: ComparedSystem, other: ComparedSystem) -> tuple[float, ...]:
+    return tuple(difference(claim, *pair) for pair in zip(side.by_seed, other.by_seed, strict=True))
+
+
+def _measured(claim: Claim, results: Results, variant: str, measure: PrimaryMeasure, test_set: str) -> list[Measure]:
+    """Return the members of a measure that a system has, with gains only if its baseline has them."""
+    metrics = {metric for metric, _, _ in measure.members}
+    if metrics & set(COSTS):
+        members = [Measure("", metric) for metric, _, _ in measure.members]
+    else:
+        found = {one.layer or 0 for name, one in results.estimates if name == variant and one.metric in metrics}
+        members = measure.on(test_set, max(found, default=0))
+    names = [variant, *([results.settings.variants[variant].baseline or ""] if claim.gains else [])]
+    return [
+        member
+        for member in members
+        if all(name in results.models and _numbers_of(results, name, member) is not None for name in names)
+    ]
+
+
+def _numbers_of(results: Results, variant: str, measure: Measure) -> tuple[float, ...] | None:
     """Return a measure with each seed, or a speed relative to the Transformer's with each round; None without it."""
     if measure.metric in COSTS:
         return results.speeds.rounds(results.models[variant], measure.metric.removesuffix("_speed")) or None

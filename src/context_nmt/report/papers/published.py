@@ -1,18 +1,95 @@
-"""The tables of papers as data: the meaning of the keys in papers/*.yaml; those under `claims` are in claims.py."""
+"""Papers as data: the meaning of the keys in papers/*.yaml, and the differences that they publish."""
 
 import re
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
-from typing import Literal
+from statistics import fmean
+from typing import Literal, NamedTuple
 
 from context_nmt.files import UserError, read_yaml
-from context_nmt.report.papers.claims import Claim
-from context_nmt.report.papers.columns import COSTS, ITERATIONS, PaperColumn, Wanted
+from context_nmt.measures.rows import Measure
 from context_nmt.results.metrics import is_score
 from context_nmt.settings import Checked, require
 from context_nmt.settings.checking import check
+from context_nmt.settings.text import CorpusSettings
 
 PAPERS = Path(__file__).parent
+ANY = "any"  # languages of a column
+ITERATIONS = "iterations"  # of decoding; the number of words of an autoregressive system
+COSTS = ("parameters", "training_speed", "decoding_speed", ITERATIONS)  # of a system, not of its output on a test set
+ALIKE = 0.5  # BLEU by which systems may differ and be called alike
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureSpec(Checked):
+    """A measure as in results.csv; it is on any set of an experiment unless it names one."""
+
+    metric: str  # as in results.csv, or one of COSTS
+    layer: int | None = None
+    tag: int | str = ""
+    test_set: str | None = None
+
+    def on(self, test_set: str) -> Measure:
+        """Return the measure on one set."""
+        return Measure(test_set, self.metric, self.layer, str(self.tag))
+
+
+@dataclass(frozen=True)
+class Each(Checked):
+    """Layers, tags or both; each has a column."""
+
+    layer: tuple[int, ...] = ()
+    tag: tuple[int | str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperColumn(MeasureSpec):
+    """A column of published numbers, and the measure that an experiment has for it."""
+
+    id: str
+    label: str
+    languages: str | None = None  # SOURCE-TARGET, or any; the table's if unset
+    difference: bool = False  # the published numbers are differences from the row's baseline
+    added: bool = False  # the paper does not have it
+    decimals: int = 2
+    at: int | str | None = None  # its place on a figure's axis
+    line: str | None = None  # of a figure, where a row has several; of columns with `each`, the label if unset
+    each: Each = Each()
+    obstacle: str = ""  # why no command can fill it
+
+    def members(self) -> "list[PaperColumn]":
+        """Return the columns for `each` layer and tag, or itself."""
+        if self.each == Each():
+            return [self]
+        columns = []
+        for layer, tag in product(self.each.layer or (None,), self.each.tag or (None,)):
+            suffixes = [str(suffix) for suffix in (layer, tag) if suffix is not None]
+            line = self.label if tag is None or layer is None else f"{self.label} {layer}"
+            columns.append(
+                replace(
+                    self,
+                    id="_".join([self.id, *suffixes]),
+                    label=" ".join([self.label, *suffixes]),
+                    layer=self.layer if layer is None else layer,
+                    tag=self.tag if tag is None else tag,
+                    at=layer if tag is None else tag,
+                    line=line if self.line is None else self.line,
+                    each=Each(),
+                )
+            )
+        return columns
+
+    def is_of(self, corpus: CorpusSettings) -> bool:
+        """Return whether it is about text in a corpus's languages."""
+        return self.languages in (ANY, corpus.direction)
+
+    def __post_init__(self) -> None:
+        require(self.decimals >= 0, f"decimals is {self.decimals}; it must not be negative")
+        if self.metric in COSTS:
+            require(self.test_set is None, f"test_set is {self.test_set!r}; {self.metric} has none")
+        else:
+            require(self.test_set is not None, f"test_set is missing; {self.metric} is measured on one")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +128,11 @@ class PaperTable(Checked):
     title: str
     source: str  # where in the paper the numbers are, with remarks on them
     languages: str | None = None
-    replica: tuple[Wanted, ...] = ()  # for other text; if unset its columns but scores, else the tested metric
+    replica: tuple[MeasureSpec, ...] = ()  # for other text; if unset its columns but scores, else the tested metric
     across: str = ""  # the label of a figure's axis, on which either its columns or its rows have a place
     columns: tuple[PaperColumn, ...]
     rows: tuple[PaperRow, ...]
-    checklist: tuple[str, ...] = ()  # its names in the list of all tables and figures in tests/paper_checklist.py
+    checklist: tuple[str, ...] = ()  # its names in the list of all tables and figures in tests/paper_checklist.yaml
     headline: tuple[str, ...] = ()  # variants whose gains are the paper's main result
     command: str = ""  # shows what no experiment measures, with the name of a row's variant for SYSTEM
 
@@ -83,13 +160,6 @@ class PaperTable(Checked):
                 row.baseline is None or (row.baseline in variants and row.baseline != row.variant),
                 f"rows: {row.label!r} has baseline {row.baseline!r}; the variants of other rows are {variants}",
             )
-
-    @property
-    def replica_measures(self) -> tuple[Wanted, ...]:
-        """The measures for an experiment on other text; if empty, the metric that the experiment tests."""
-        columns = (column for column in self.columns if not is_score(column.metric) and column.metric not in COSTS)
-        wanted = (Wanted(metric=column.metric, layer=column.layer, tag=column.tag) for column in columns)
-        return self.replica or tuple(dict.fromkeys(wanted))
 
     @property
     def has_scores(self) -> bool:
@@ -120,12 +190,103 @@ class PaperTable(Checked):
         """Return a published cost divided by that of the row's baseline."""
         value, baseline_value = row.published.get(column.id), self._of_baseline(row, column)
         is_cost = column.metric in set(COSTS) - {ITERATIONS} and not column.difference
-        if not is_cost or value is None or baseline_value is None:
-            return None
-        return value / baseline_value
+        return value / baseline_value if is_cost and value is not None and baseline_value is not None else None
 
     def _of_baseline(self, row: PaperRow, column: PaperColumn) -> float | None:
         return self.row(row.baseline).published.get(column.id) if row.baseline else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrimaryMeasure(Checked):
+    """The measure that a claim is judged by, chosen before any result: with lists, the mean over all combinations."""
+
+    metric: str | tuple[str, ...]  # as in results.csv, or training_speed, decoding_speed
+    layer: int | tuple[int, ...] | None = None  # negative numbers count from the top layer, -1
+    tag: int | str | tuple[int | str, ...] = ""
+    test_set: str | None = None  # any set of an experiment if unset
+
+    def on(self, test_set: str, layers: int) -> list[Measure]:
+        """Return its members on one set, for a model whose top layer has the number `layers`."""
+        if self.test_set not in (None, test_set):
+            return []
+        return [
+            Measure(test_set, metric, layer + layers + 1 if layer is not None and layer < 0 else layer, tag=str(tag))
+            for metric, layer, tag in self.members
+        ]
+
+    @property
+    def members(self) -> list[tuple[str, int | None, int | str]]:
+        """All combinations of its metrics, layers and tags."""
+        metrics = (self.metric,) if isinstance(self.metric, str) else self.metric
+        layers = self.layer if isinstance(self.layer, tuple) else (self.layer,)
+        tags = self.tag if isinstance(self.tag, tuple) else (self.tag,)
+        return list(product(metrics, layers, tags))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim(Checked):
+    """A claim of a paper: a system has more, less or as much of a measure as another one.
+
+    Without `where` and `table`, it is a question of this project, not a claim of the paper.
+    """
+
+    says: str  # in words
+    where: str = ""  # the section, with the table or figure; if unset, the name of the table
+    table: str | None = None  # the id of the table that shows it
+    columns: tuple[str, ...] = ()  # those of the table that the claim is about; if unset, all of its measure
+    experiment: str = ""  # that judges it, a folder in experiments/; if unset, the paper's
+    measure: PrimaryMeasure | None = None  # if unset, the metric that an experiment tests
+    replica: PrimaryMeasure | None = None  # for other text than the paper's, if it has another measure
+    variant: str
+    against: tuple[str, ...] = ()  # the other variants: it must hold against each; if unset, the variant's baseline
+    against_measure: PrimaryMeasure | None = None  # that of the other system, by default the same system
+    against_tags: tuple[int | str, ...] = ()  # the same system's measure with these tags: it must hold against each
+    to: float | Literal["human"] | None = None  # a number to compare with, or the human translation's
+    gains: bool = False  # compare the gains of both systems over their own baselines
+    primary: bool = False  # one of the few claims that the paper stands on
+    direction: Literal["higher", "not_lower", "lower", "equal"] = "higher"
+    # not_lower, equal: systems that differ by at most this, of speeds a share, are alike; if unset, ALIKE
+    margin: float | None = None
+    published: float | None = None  # the size that the text gives, if not in the table
+    own_text: bool = False  # experiments on other text say nothing about it
+    note: str = ""  # on its test, in a few words
+    smaller: tuple[str, ...] = ()  # a variant and those it is against, in experiments without the paper's systems
+
+    @property
+    def is_cost(self) -> bool:
+        """Whether it is about a cost of a system, which does not depend on test set and seed."""
+        return self.measure is not None and any(metric in COSTS for metric, _, _ in self.measure.members)
+
+    @property
+    def place(self) -> str:
+        """Its place in the paper."""
+        return self.where or self.table or ""
+
+    @property
+    def is_bleu(self) -> bool:
+        """Whether it is about BLEU, which all metrics that experiments test are kinds of."""
+        return all("bleu" in metric for metric in self._metrics)
+
+    @property
+    def alike(self) -> float | None:
+        """The largest difference between systems that are alike; None if neither the claim nor BLEU says so."""
+        return self.margin or (ALIKE if self.is_bleu else None)
+
+    @property
+    def _metrics(self) -> set[str]:
+        return {metric for measure in (self.measure, self.replica) if measure for metric, _, _ in measure.members}
+
+    def __post_init__(self) -> None:
+        has_margin = self.direction in ("equal", "not_lower")
+        no_costs = {"parameters", ITERATIONS}
+        require(not self._metrics & no_costs, "a claim about parameters or iterations has no verdict")
+        require(self.margin is None or has_margin, f"margin is {self.margin}; a claim of {self.direction} has none")
+        require(self.margin is None or self.margin > 0, f"margin is {self.margin}; it must be above 0")
+        require(not has_margin or self.alike is not None, "margin is missing; only BLEU has one by default")
+        require(not self.smaller or len(self.smaller) > 1, f"smaller is {list(self.smaller)}; it must be two or more")
+        others = {"against": self.against, "against_measure": self.against_measure, "against_tags": self.against_tags}
+        given = [key for key, value in {**others, "to": self.to is not None}.items() if value]
+        require(len(given) < 2 or given == ["against", "against_measure"], f"{' and '.join(given)} exclude each other")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +315,7 @@ class Paper(Checked):
         object.__setattr__(self, "claims", claims)
         for claim in self.claims:
             require(claim.table is None or claim.table in names, f"claims: table is {claim.table!r}; there are {names}")
-            for table in (table for table in self.tables if table.id == claim.table):
+            if table := self.table_of(claim):
                 known = {row.variant for row in table.rows} | {column.id for column in table.columns}
                 missing = [name for name in (claim.variant, *claim.against, *claim.columns) if name not in known]
                 require(not missing, f"claims: {claim.table} has no row or column {', '.join(missing)}")
@@ -162,6 +323,20 @@ class Paper(Checked):
     def citation(self) -> str:
         """Return authors, year, title, venue and link on one line."""
         return f"{', '.join(self.authors)} ({self.year}). {self.title}. {self.venue}. {self.link}"
+
+    def table_of(self, claim: Claim) -> PaperTable | None:
+        """Return the table that shows a claim."""
+        return next((table for table in self.tables if table.id == claim.table), None)
+
+    def columns_of(self, claim: Claim) -> list[PaperColumn]:
+        """Return the columns that show a claim: those of its measure or, if it names none, all scores of its table."""
+        table, members = self.table_of(claim), claim.measure.members if claim.measure else ()
+        return [
+            column
+            for column in (table.columns if table else ())
+            if (not claim.columns or column.id in claim.columns)
+            and ((column.metric, column.layer, column.tag) in members if members else is_score(column.metric))
+        ]
 
 
 def read_papers(folder: Path = PAPERS) -> dict[str, Paper]:
@@ -171,3 +346,46 @@ def read_papers(folder: Path = PAPERS) -> dict[str, Paper]:
         raise UserError(f"{folder}: no paper in this folder")
     papers = {path.stem: check(Paper, read_yaml(path), where=path.name) for path in paths}
     return dict(sorted(papers.items(), key=lambda named: named[1].place))
+
+
+class PublishedGain(NamedTuple):
+    """A published difference."""
+
+    gain: float
+    decimals: int
+
+
+def published_gains(paper: Paper, claim: Claim) -> list[PublishedGain]:
+    """Return the differences in a claim's table, column by column, or the one that the text gives."""
+    table, columns = paper.table_of(claim), paper.columns_of(claim)
+    if claim.published is not None:
+        return [PublishedGain(claim.published, max([1, *(column.decimals for column in columns)]))]
+    if table is None or claim.against_measure or claim.against_tags or claim.to is not None:
+        return []
+    gains = [gain for column in columns if (gain := _published_gain(table, claim, column))]
+    if claim.measure and (count := len(claim.measure.members)) > 1:  # a mean has a digit more than the numbers
+        mean = fmean(gain.gain for gain in gains) if gains else 0.0
+        return [PublishedGain(mean, gains[0].decimals + 1)] if len(gains) == count else []
+    return gains
+
+
+def _published_gain(table: PaperTable, claim: Claim, column: PaperColumn) -> PublishedGain | None:
+    """Return the difference of two rows in a column; of several other rows, from the best."""
+    row = table.row(claim.variant)
+    others = claim.against or ((row.baseline,) if row.baseline else ())
+    rows = [table.row(name) for name in (claim.variant, *others)]
+    if claim.gains:
+        values = [table.published_gain(one, column) for one in rows]
+    else:  # in a column of differences from the baseline, that of the baseline is 0
+        is_zero = [column.difference and one.variant == row.baseline for one in rows]
+        values = [0.0 if zero else one.published.get(column.id) for one, zero in zip(rows, is_zero, strict=True)]
+    own, *references = (value for value in values if value is not None) if None not in values else (None,)
+    if own is None or not references:
+        return None
+    reference = (min if claim.direction == "lower" else max)(references)
+    return PublishedGain(difference(claim, own, reference), 2 if claim.is_cost else column.decimals)
+
+
+def difference(claim: Claim, value: float, reference: float) -> float:
+    """Return by how much a number differs from another one: costs in shares of the other."""
+    return round(value / reference - 1 if claim.is_cost else value - reference, 4)

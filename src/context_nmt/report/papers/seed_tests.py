@@ -90,6 +90,24 @@ class Sample:
         return round(self.mean - half_width, 4), round(self.mean + half_width, 4)
 
 
+def p_values(direction: str, margin: float, samples: Sequence[Sample]) -> tuple[float, float]:
+    """Return the p-values for a claim, against the hardest of the compared systems, and against it.
+
+    They are two-sided, but for that of equality: two one-sided tests, at their own level (TOST). Against the claim,
+    the smallest counts, times the number of systems (Bonferroni).
+    """
+    pairs = []
+    for sample in samples:
+        if direction == "equal":
+            within = max(sample.p_above(-margin), sample.p_below(margin))
+            pairs.append((within, 2 * min(sample.p_above(margin), sample.p_below(-margin))))
+        else:
+            bound = -margin if direction == "not_lower" else 0.0
+            above, below = 2 * sample.p_above(bound), 2 * sample.p_below(bound)
+            pairs.append((below, above) if direction == "lower" else (above, below))
+    return min(1.0, max(claimed for claimed, _ in pairs)), min(1.0, min(other for _, other in pairs) * len(pairs))
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """Correct p-values for their number, so that one false decision among all of them is rare (Holm 1979)."""
     order = np.argsort(p_values, kind="stable")

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from context_nmt.report.papers.claim_rows import ClaimRow
-from context_nmt.report.papers.claims import ALIKE
+from context_nmt.report.papers.published import ALIKE
 from context_nmt.report.papers.verdicts import (
     AGAINST,
     ALIKE_SYSTEMS,

@@ -8,9 +8,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FormatStrFormatter, NullLocator
 
 from context_nmt.measures.rows import Measure
-from context_nmt.report.papers.training_costs import System
+from context_nmt.report.papers.all_systems import System
 from context_nmt.report.pictures.panels import corpus_name, draw_legend, panels_of, style
-from context_nmt.results.estimates import t_interval
+from context_nmt.results.table import t_interval
 
 ACROSS = {  # more systems have FLOPs than seconds, so FLOPs are last, next to the names
     "seconds": "seconds of training / the plain Transformer's",

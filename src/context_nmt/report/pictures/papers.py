@@ -8,13 +8,11 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from context_nmt.measures.rows import Measure
-from context_nmt.report.papers.columns import PaperColumn
-from context_nmt.report.papers.comparison import Comparison
-from context_nmt.report.papers.published import PaperRow, PaperTable
-from context_nmt.report.papers.reproduction import Reproduction
+from context_nmt.report.papers.comparison import Comparison, Reproduction
+from context_nmt.report.papers.published import PaperColumn, PaperRow, PaperTable
 from context_nmt.report.pictures.panels import COLOURS, MARKERS, label_rows, legend, panels_of, style
-from context_nmt.results.estimates import Difference
 from context_nmt.results.metrics import is_score
+from context_nmt.results.table import Difference
 
 PUBLISHED: dict[str, Any] = {"marker": "D", "markerfacecolor": "white", "color": "black", "linestyle": "none"}
 LETTERS = 60  # below one panel, side by side
