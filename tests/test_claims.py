@@ -35,7 +35,7 @@ from context_nmt.report.papers.published import read_papers
 from context_nmt.report.papers.published_gains import published_gains
 from context_nmt.report.papers.seed_tests import Sample, holm, prior_of
 from context_nmt.report.papers.verdicts import WORDS, verdicts_of
-from context_nmt.report.pictures.claims import draw_claims
+from context_nmt.report.pictures import draw_claims
 from context_nmt.results.reading import read_all
 from context_nmt.results.speeds import Speeds, architecture
 from context_nmt.settings.folder import Experiment

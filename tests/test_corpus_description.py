@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from context_nmt.corpus.samples import draw_sample, mark_tokens, write_sample
 from context_nmt.files import UserError
-from context_nmt.report.corpus.description import describe_corpus
-from context_nmt.report.corpus.phenomena import count_phenomena
-from context_nmt.report.corpus.samples import draw_sample, mark_tokens, write_sample
-from context_nmt.report.corpus.tables import print_description
+from context_nmt.measures.corpus_description import count_phenomena, describe_corpus, print_description
 
 ROOT = Path(__file__).parents[1]
 TABLE = "(ROOT (S (NP (DT The) (NN man)) (VP (VBD saw) (NP (DT the) (NN table))) (. .)))"

@@ -9,8 +9,8 @@ import yaml
 from context_nmt.commands.corpus import status
 from context_nmt.corpus.catalogue import DownloadFile
 from context_nmt.corpus.fetching import downloaded
+from context_nmt.corpus.status import find_corpora, print_status
 from context_nmt.files import UserError, read_json, read_yaml
-from context_nmt.report.corpus.status import find_corpora, print_status
 from context_nmt.report.papers.published import read_papers
 
 FILE = {"url": "http://127.0.0.1:9/a.en", "sha256": None, "to": "train.en"}

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from paper_checklist import CLAIMS, TABLES
 
-from context_nmt.report.cells import DASH
 from context_nmt.report.papers.columns import COSTS
 from context_nmt.report.papers.comparison import BLANK, CITED, SPEED, WITH_ANY, comparisons_of
 from context_nmt.report.papers.filling import NO_EXPERIMENT
 from context_nmt.report.papers.judging import columns_of, table_of
 from context_nmt.report.papers.published import read_papers
 from context_nmt.report.papers.published_gains import published_gains
+from context_nmt.report.tables import DASH
 from context_nmt.results.reading import read_all
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.parameters import read_parameters

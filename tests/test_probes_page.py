@@ -6,8 +6,8 @@ from measured import write_flat
 from shown import cells, tables, texts
 
 from context_nmt.measures.probes.sentences import summary
-from context_nmt.report.cells import DASH
-from context_nmt.report.pages.probes import probes_page
+from context_nmt.report.probes import probes_page
+from context_nmt.report.tables import DASH
 from context_nmt.report.writing import write_tables
 from context_nmt.results.reading import read_results
 from context_nmt.settings.folder import Experiment

@@ -15,10 +15,8 @@ from shown import texts
 
 from context_nmt.files import read_json, write_json
 from context_nmt.measures.rows import Measure, Row
-from context_nmt.report.cells import DASH, Cell
 from context_nmt.report.formats import LATEX, escape_latex, format_latex
-from context_nmt.report.grid import Grid, GridRow, Heading
-from context_nmt.report.pages.page import about_confounds
+from context_nmt.report.pages import about_confounds
 from context_nmt.report.papers import confounds
 from context_nmt.report.papers.all_systems import all_systems_grid
 from context_nmt.report.papers.claim_rows import counts_of, read_claims
@@ -30,7 +28,8 @@ from context_nmt.report.papers.judging import outcomes_of
 from context_nmt.report.papers.published import read_papers
 from context_nmt.report.papers.published_gains import published_gains
 from context_nmt.report.papers.training_costs import System, systems_of_one_recipe
-from context_nmt.report.pictures.costs import draw_costs
+from context_nmt.report.pictures import draw_costs
+from context_nmt.report.tables import DASH, Cell, Grid, GridRow, Heading
 from context_nmt.report.writing import write_report, write_tables
 from context_nmt.results.reading import read_all
 from context_nmt.settings.folder import Experiment

@@ -31,12 +31,12 @@ from context_nmt.measures.rows import BOUND, TESTS, TEXT, Measure, read_rows
 from context_nmt.measures.scored_text import text_of_tokens
 from context_nmt.measures.scores import read_test, score_rows
 from context_nmt.report import overview
-from context_nmt.report.cells import DASH
+from context_nmt.report.analyses import analyses_page as inside_page
 from context_nmt.report.formats import write_page
 from context_nmt.report.overview import print_results
-from context_nmt.report.pages.analyses import analyses_page as inside_page
-from context_nmt.report.pages.results import BEST, results_page
+from context_nmt.report.pages import BEST, results_page
 from context_nmt.report.papers.claim_rows import read_claims
+from context_nmt.report.tables import DASH
 from context_nmt.report.writing import write_readme, write_tables
 from context_nmt.results.estimates import t_interval
 from context_nmt.results.evaluation import evaluate_variant

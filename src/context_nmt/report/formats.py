@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup, escape
 
 from context_nmt.files import replacing
-from context_nmt.report.grid import Grid
+from context_nmt.report.tables import Grid
 
 LATEX: dict[str, str | int | None] = {
     "\\": r"\textbackslash{}",

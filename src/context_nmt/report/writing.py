@@ -9,12 +9,9 @@ from tempfile import TemporaryDirectory
 
 from context_nmt.files import replacing_folder
 from context_nmt.progress import tracked
-from context_nmt.report.cells import DASH, TIMES
+from context_nmt.report.analyses import analyses_page, draw_analyses
 from context_nmt.report.formats import fill_in, write_grid, write_page
-from context_nmt.report.pages.analyses import analyses_page
-from context_nmt.report.pages.documents import documents_page
-from context_nmt.report.pages.probes import probes_page
-from context_nmt.report.pages.results import front_page, results_page
+from context_nmt.report.pages import documents_page, front_page, results_page
 from context_nmt.report.papers.all_systems import all_systems_grid
 from context_nmt.report.papers.claim_rows import (
     HEADS,
@@ -28,14 +25,11 @@ from context_nmt.report.papers.claim_rows import (
 )
 from context_nmt.report.papers.comparison import REPLICA, Comparison, comparisons_of
 from context_nmt.report.papers.published import Paper, read_papers
-from context_nmt.report.papers.training_costs import System, systems_of_one_recipe
+from context_nmt.report.papers.training_costs import systems_of_one_recipe
 from context_nmt.report.papers.verdicts import AGAINST, ALIKE_SYSTEMS, SUPPORTED
-from context_nmt.report.pictures.analyses import draw_analyses
-from context_nmt.report.pictures.claims import draw_claims
-from context_nmt.report.pictures.costs import draw_costs
-from context_nmt.report.pictures.learning_curves import draw_learning_curves
-from context_nmt.report.pictures.papers import draw_comparison
-from context_nmt.report.pictures.probes import draw_probes
+from context_nmt.report.pictures import draw_claims, draw_comparison, draw_costs, draw_learning_curves
+from context_nmt.report.probes import draw_probes, probes_page
+from context_nmt.report.tables import DASH, TIMES
 from context_nmt.results.reading import read_all, read_results
 from context_nmt.results.table import Results
 from context_nmt.results.writing import write_results
@@ -77,8 +71,7 @@ class Chapter:
     @property
     def reasons(self) -> list[str]:
         """Why the numbers of some claims do not answer them, each reason once."""
-        found = [f"{row.kind}, {row.caveat}: {row.reason}" for row in self.rows if row.is_withdrawn]
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(f"{row.kind}, {row.caveat}: {row.reason}" for row in self.rows if row.is_withdrawn))
 
     @property
     def counts(self) -> str:
@@ -145,8 +138,15 @@ def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
     corpus = experiment.settings.corpus
     replicas = [one.results for comparison in comparisons for one in comparison.reproductions if one.is_replica]
     is_replicated = any(REPLICA in comparison.grid.notes for comparison in comparisons)
+    draws = {
+        "headlines": partial(draw_claims, {chapter.paper.name: chapter.primary for chapter in chapters}),
+        "costs": partial(draw_costs, systems, experiments[0].models),
+        **{comparison.name: partial(draw_comparison, comparison) for comparison in comparisons},
+    }
     with TemporaryDirectory() as directory:
-        pictures = _draw_pictures(Path(directory), chapters, systems, experiments[0].models)
+        paths = {name: Path(directory) / f"{name}.svg" for name in draws}
+        drawn = tracked(draws.items(), "pictures", len(draws), "pictures")
+        pictures = {name: paths[name] for name, draw in drawn if draw(paths[name])}
         values = {
             "title": f"Published results and ours: {corpus.name} {corpus.direction}",
             "scope": _scope([results for results in experiments if results in replicas]),
@@ -170,28 +170,6 @@ def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
         for grid in (*(comparison.grid for comparison in comparisons), all_systems):
             if grid:
                 write_grid(folder, grid)
-
-
-def _draw_pictures(
-    folder: Path, chapters: Sequence[Chapter], systems: Sequence[System], named: Collection[str]
-) -> dict[str, Path]:
-    """Draw the primary claims, what gains cost, and papers' tables; return those that have something to show, by name.
-
-    Among the costs, the variants in `named` have their names.
-    """
-    draws = {
-        "headlines": partial(draw_claims, {chapter.paper.name: chapter.primary for chapter in chapters}),
-        "costs": partial(draw_costs, systems, named),
-    }
-    draws |= {
-        comparison.name: partial(draw_comparison, comparison)
-        for chapter in chapters
-        for comparison in chapter.comparisons
-    }
-    paths = {name: folder / f"{name}.svg" for name in draws}
-    return {
-        name: paths[name] for name in tracked(draws, "pictures", len(draws), "pictures") if draws[name](paths[name])
-    }
 
 
 def _scope(experiments: Sequence[Results]) -> str:

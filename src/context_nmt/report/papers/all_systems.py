@@ -4,11 +4,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from context_nmt.measures.rows import Measure
-from context_nmt.report.cells import DASH, NOTHING, TIMES, Cell, estimate_cell, gain_cells, value_cell
-from context_nmt.report.grid import Grid, GridRow, Heading, systems_by_command
 from context_nmt.report.papers.comparison import SPEED
 from context_nmt.report.papers.confounds import is_answer, unmarked
 from context_nmt.report.papers.training_costs import System
+from context_nmt.report.tables import (
+    DASH,
+    NOTHING,
+    TIMES,
+    Cell,
+    Grid,
+    GridRow,
+    Heading,
+    estimate_cell,
+    gain_cells,
+    systems_by_command,
+    value_cell,
+)
 from context_nmt.results.table import Results
 
 NOTES = (

@@ -11,7 +11,6 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from context_nmt.files import UserError, read_json, replacing, write_json
-from context_nmt.report.cells import DASH, TIMES
 from context_nmt.report.papers.claims import ALIKE, Claim
 from context_nmt.report.papers.confounds import Confound, confound_of
 from context_nmt.report.papers.judging import outcomes_of
@@ -20,6 +19,7 @@ from context_nmt.report.papers.published import Paper
 from context_nmt.report.papers.published_gains import published_gains
 from context_nmt.report.papers.training_costs import System
 from context_nmt.report.papers.verdicts import FEWEST, OPEN, SEEDS, WORDS, Verdict, fault_of, verdicts_of
+from context_nmt.report.tables import DASH, TIMES
 from context_nmt.results.number_text import interval_text, p_text, signed
 from context_nmt.results.table import Results
 from context_nmt.settings.folder import Experiment

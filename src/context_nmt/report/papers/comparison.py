@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from context_nmt.measures.rows import Measure
-from context_nmt.report.cells import DASH, TIMES, Cell, estimate_cell, value_cell
-from context_nmt.report.grid import Grid, GridRow, Heading
 from context_nmt.report.papers.columns import COSTS, ITERATIONS, PaperColumn
 from context_nmt.report.papers.filling import NO_EXPERIMENT, Gap, filling, gaps, of_any_system, unprobed
 from context_nmt.report.papers.published import Paper, PaperRow, PaperTable
 from context_nmt.report.papers.reproduction import Reproduction, reproduce_paper
+from context_nmt.report.tables import DASH, TIMES, Cell, Grid, GridRow, Heading, estimate_cell, value_cell
 from context_nmt.results.metrics import is_score, name_of
 from context_nmt.results.number_text import signed
 from context_nmt.results.table import Results

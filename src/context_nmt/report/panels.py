@@ -61,6 +61,11 @@ def label_rows(panel: Axes, labels: Sequence[str], top: float = -0.5, **changes:
     panel.grid(axis="x", alpha=0.3)
 
 
+def interval_bar(mean: float, interval: Sequence[float] | None) -> list[list[float]] | None:
+    """Return the lengths of the error bar of one point, down and up; None without an interval."""
+    return [[mean - interval[0]], [interval[1] - mean]] if interval else None
+
+
 def corpus_name(settings: ExperimentSettings) -> str:
     """Return the corpus and its direction, for titles."""
     return f"{settings.corpus.name} {settings.corpus.direction}"
