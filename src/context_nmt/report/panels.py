@@ -32,11 +32,8 @@ def style(number: int, *, joined: bool = True, **changes: Any) -> dict[str, Any]
 
 def legend(figure: Figure, panels: Sequence[Axes], columns: int = 4) -> None:
     """Draw one legend below the panels, with each label once."""
-    handles_by_label: dict[str, Any] = {}
-    for panel in panels:
-        handles, labels = panel.get_legend_handles_labels()
-        handles_by_label |= dict(zip(labels, handles, strict=True))
-    draw_legend(figure, handles_by_label, columns)
+    found = (zip(*panel.get_legend_handles_labels(), strict=True) for panel in panels)
+    draw_legend(figure, {label: handle for pairs in found for handle, label in pairs}, columns)
 
 
 def draw_legend(figure: Figure, handles: dict[str, Any], columns: int = 4, title: str = "") -> None:

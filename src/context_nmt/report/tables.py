@@ -11,6 +11,8 @@ from context_nmt.results.number_text import interval_text, mark, signed
 
 DASH = "–"  # noqa: RUF001 (as wide as a digit)
 TIMES = "×"  # noqa: RUF001
+
+
 COLUMNS = (  # of the CSV file
     *("system", "variant", "group", "column", "text", "value", "deviation", "seeds"),
     *("difference", "interval_low", "interval_high", "p", "command"),
@@ -119,14 +121,6 @@ class Grid:
     def titles(self) -> list[str]:
         """The headings of columns with those of their groups, one line each."""
         return [f"{heading.group}: {heading.title}".removeprefix(": ") for heading in self.headings]
-
-    def texts(self) -> pd.DataFrame:
-        """Return all cells as printed, a row per system."""
-        return pd.DataFrame(
-            [[cell.text for cell in row.cells] for row in self.rows],
-            index=pd.Index([row.label for row in self.rows]),
-            columns=pd.MultiIndex.from_tuples([(heading.group, heading.title) for heading in self.headings]),
-        )
 
     def numbers(self) -> pd.DataFrame:
         """Return a row of COLUMNS per cell."""

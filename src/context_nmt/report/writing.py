@@ -59,11 +59,6 @@ class Chapter:
     comparisons: list[Comparison]
 
     @property
-    def is_shown(self) -> bool:
-        """Whether an experiment has a claim to test or a number for a table."""
-        return bool(self.rows) or any(comparison.reproductions for comparison in self.comparisons)
-
-    @property
     def primary(self) -> list[ClaimRow]:
         """The claims that the paper stands on."""
         return [row for row in self.rows if row.family == "primary"]
@@ -131,7 +126,8 @@ def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
         for name, paper in papers.items()
     ]
     if experiments[0].folder:  # an experiment's own report has only the papers that it can say something about
-        chapters = [chapter for chapter in chapters if chapter.is_shown] or chapters
+        known = [one for one in chapters if one.rows or any(table.reproductions for table in one.comparisons)]
+        chapters = known or chapters
     comparisons = [comparison for chapter in chapters for comparison in chapter.comparisons]
     systems = systems_of_one_recipe(papers, experiments)
     all_systems = all_systems_grid(systems, experiments[0])
@@ -226,15 +222,11 @@ def _facts(experiments: list[Results]) -> list[str]:
         if results.out_of_date
     ]
     earlier = [results.name for results in scored if results.earlier_code]
-    commits = {results.earlier_code for results in scored} - {""}
+    commits = ", ".join({results.earlier_code for results in scored} - {""})
     return [
         f"Numbers from {'; '.join(results.title for results in scored)}." if scored else "No experiment has run yet.",
         *([f"Out of date, because code or settings have changed since then: {', '.join(stale)}."] if stale else ()),
-        *(
-            [f"Code of commit {', '.join(commits)}, not made again since then: {', '.join(earlier)}."]
-            if earlier
-            else ()
-        ),
+        *([f"Code of commit {commits}, not made again since then: {', '.join(earlier)}."] if earlier else ()),
         experiments[0].speeds.note(),
         MARKS,
     ]
