@@ -98,21 +98,7 @@ def _grid(results: Results, analysis: Analysis, test_set: str) -> Grid:
 
 def draw_analyses(results: Results, folder: Path) -> list[str]:
     """Draw NAME.svg for every analysis with values; return the names."""
-    drawn = []
-    for analysis in read_analyses():
-        # a line per test set or, for the first one, per metric
-        lines = {test_set: (test_set, analysis.name) for test_set in results.test_sets}
-        if analysis.parts:
-            lines = {label: (results.test_sets[0], metric) for metric, label in analysis.parts.items()}
-        panels = {}
-        for variant in results.settings.variants:
-            points = {label: _points(results, analysis, variant, *line) for label, line in lines.items()}
-            if any(points.values()):
-                panels[variant] = {label: line for label, line in points.items() if line}
-        if panels:
-            _draw(results, analysis, lines, panels, folder / f"{analysis.name}.svg")
-            drawn.append(analysis.name)
-    return drawn
+    return [one.name for one in read_analyses() if _draw(results, one, folder / f"{one.name}.svg")]
 
 
 def _points(results: Results, analysis: Analysis, variant: str, test_set: str, metric: str) -> Points:
@@ -126,14 +112,19 @@ def _points(results: Results, analysis: Analysis, variant: str, test_set: str, m
     return points
 
 
-def _draw(
-    results: Results,
-    analysis: Analysis,
-    lines: dict[str, tuple[str, str]],
-    panels: dict[str, dict[str, Points]],
-    path: Path,
-) -> None:
+def _draw(results: Results, analysis: Analysis, path: Path) -> bool:
+    """Draw a panel per system, with a line per test set or, for the first one, per metric, if there are any."""
     settings = results.settings
+    lines = {test_set: (test_set, analysis.name) for test_set in results.test_sets}
+    if analysis.parts:
+        lines = {label: (results.test_sets[0], metric) for metric, label in analysis.parts.items()}
+    panels = {}
+    for variant in settings.variants:
+        found = {label: _points(results, analysis, variant, *line) for label, line in lines.items()}
+        if any(found.values()):
+            panels[variant] = {label: line for label, line in found.items() if line}
+    if not panels:
+        return False
     metrics = [metric for _, metric in lines.values()]
     tests = dict.fromkeys(test_set for test_set, _ in lines.values())
     shown = {place for points in panels.values() for line in points.values() for place in line}
@@ -161,6 +152,7 @@ def _draw(
         test_set_note = f", {results.test_sets[0]}" if analysis.parts else ""
         figure.suptitle(f"{analysis.picture}, {corpus_name(settings)}{test_set_note}")
         draw_legend(figure, legend)
+    return True
 
 
 def _share_limits(axes: list[Axes], labels: list[str], *, upright: bool) -> None:

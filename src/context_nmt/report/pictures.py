@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -25,9 +26,8 @@ from context_nmt.report.panels import (
 )
 from context_nmt.report.papers.claim_rows import ClaimRow
 from context_nmt.report.papers.claims import ALIKE
-from context_nmt.report.papers.columns import PaperColumn
 from context_nmt.report.papers.comparison import Comparison
-from context_nmt.report.papers.published import PaperRow, PaperTable
+from context_nmt.report.papers.published import PaperTable
 from context_nmt.report.papers.reproduction import Reproduction
 from context_nmt.report.papers.training_costs import System
 from context_nmt.report.papers.verdicts import (
@@ -231,29 +231,28 @@ def _draw_gains(table: PaperTable, found: dict[str, list[tuple[int, Difference]]
 
 def _curves(reproduction: Reproduction) -> tuple[Lines, Lines]:
     """Return the reproduced and the published lines."""
+    table = reproduction.table
+    columns = {column.on(""): column for column in table.columns}
+    measured = [  # on a test set, each with the column of its metric, or the first
+        (column or columns.get(replace(measure, test_set=""), table.columns[0]), measure)
+        for column, measure in reproduction.columns
+        if measure and measure.test_set
+    ]
     reproduced: Lines = {}
     published: Lines = {}
-    for row, column, measure in _measured(reproduction):
+    for row, (column, measure) in product(table.rows, measured):
         # either the rows have a place on the axis, or the columns
         line = reproduction.label(row) + (f", {column.line}" if column.line else "")
         at, label = (row.at, column.label) if row.at is not None else (column.at, line)
+        if at is None:
+            continue
         number = reproduction.number(row, measure)
         value = number and (number.estimate.gain if column.difference else number.estimate)
-        if at is not None and value:
+        if value:
             reproduced.setdefault(label, {})[str(at)] = value.mean
-        if at is not None and column.id in row.published and (column.difference or not reproduction.is_replica):
+        if column.id in row.published and (column.difference or not reproduction.is_replica):
             published.setdefault(label, {})[str(at)] = row.published[column.id]
     return reproduced, published
-
-
-def _measured(reproduction: Reproduction) -> Iterator[tuple[PaperRow, PaperColumn, Measure]]:
-    """Yield each row with each measure on a test set and its column: that of its metric, or the first."""
-    table = reproduction.table
-    columns = {column.on(""): column for column in table.columns}
-    for row in table.rows:
-        for column, measure in reproduction.columns:
-            if measure and measure.test_set:
-                yield row, column or columns.get(replace(measure, test_set=""), table.columns[0]), measure
 
 
 def _draw_curves(panel: Axes, reproduction: Reproduction, ours: Lines, theirs: Lines) -> None:

@@ -2,13 +2,14 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 from context_nmt.measures.probes.tasks import GROUPS, TASKS
 from context_nmt.measures.rows import CHANCE, Measure
 from context_nmt.report.pages import Page, Section, heading, introduction, rows_of
 from context_nmt.report.panels import corpus_name, label_axes, label_rows, legend, panels_of, style
-from context_nmt.report.tables import Grid, grid_of, value_cell
+from context_nmt.report.tables import Cell, Grid, grid_of, value_cell
 from context_nmt.results.table import Results, places
 
 STACKS = ("encoder", "decoder")
@@ -69,10 +70,7 @@ def _sentences(results: Results) -> Iterator[Grid]:
         yield grid_of(group.capitalize(), titles, [chance, *rows])
         if len(probing.sentence_classifier.seeds) > 1:
             measures = [Measure(tasks, "probe_deviation", tag=name) for name in names]
-            rows = [
-                (label, [value_cell(cell.value, "{:.2f}") for cell in cells])
-                for label, cells in rows_of(results, probing.sentences, measures)
-            ]
+            rows = [(results.label(name), _means(results, product([name], measures))) for name in probing.sentences]
             yield grid_of("Sample standard deviation over the classifiers of a run", names, rows)
 
 
@@ -110,17 +108,20 @@ def _groups(results: Results, test: str, stack: str, grouping: str) -> list[str]
 
 def _by_group(results: Results, test: str, stack: str, grouping: str) -> Grid:
     """Return a table with a row per group and a column per system and layer, without differences."""
-    columns = {
-        f"{results.label(variant)}, {layer}": (variant, layer)
-        for variant in results.settings.probing.words
-        for layer in _layers(results, test, f"lexical_{stack}")
-    }
+    columns = [*product(results.settings.probing.words, _layers(results, test, f"lexical_{stack}"))]
     rows = []
     for group in _groups(results, test, stack, grouping):
         metric = f"lexical_{stack}_by_{grouping}"
-        found = [results.estimate(variant, Measure(test, metric, layer, group)) for variant, layer in columns.values()]
-        rows.append((group, [value_cell(estimate and estimate.mean, "{:.2f}") for estimate in found]))
-    return grid_of(stack.capitalize(), columns, rows, head=grouping)
+        measures = [(variant, Measure(test, metric, layer, group)) for variant, layer in columns]
+        rows.append((group, _means(results, measures)))
+    titles = [f"{results.label(variant)}, {layer}" for variant, layer in columns]
+    return grid_of(stack.capitalize(), titles, rows, head=grouping)
+
+
+def _means(results: Results, measures: Iterable[tuple[str, Measure]]) -> list[Cell]:
+    """Return a cell for each system's measure, without deviation and difference."""
+    estimates = [results.estimate(variant, measure) for variant, measure in measures]
+    return [value_cell(estimate and estimate.mean, "{:.2f}") for estimate in estimates]
 
 
 def draw_probes(results: Results, folder: Path) -> list[str]:
