@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmarks.machine import machine_line
 from benchmarks.tables import ByMachine, marked, table
-from context_nmt.report.cells import DASH
+from context_nmt.report.tables import DASH
 
 STAGES = ("tokenize", "bpe")  # bpe learns merges, segments and numbers the units
 LINEAR = 1.15  # CPU seconds per pair, relative to the smallest corpus, at most
@@ -63,7 +63,7 @@ def _cells(sizes: dict[str, Any], stage: str, size: int) -> list[str]:
 
 def draw(sizes: dict[str, dict[str, Any]], path: Path) -> None:
     """Draw CPU time and memory against the number of pairs, with a line of constant CPU time per pair."""
-    from context_nmt.report.pictures.panels import label_axes, legend, panels_of, style  # not for tables
+    from context_nmt.report.panels import label_axes, legend, panels_of, style  # not for tables
 
     ordered = sorted(sizes.values(), key=_pairs)
     millions = [_pairs(one) / 1e6 for one in ordered]

@@ -7,7 +7,7 @@ from benchmarks.growth_report import growth_section
 from benchmarks.machine import file_name, machine_line, processor
 from benchmarks.tables import ByMachine, marked, table
 from context_nmt.files import read_json, write_lines
-from context_nmt.report.cells import DASH
+from context_nmt.report.tables import DASH
 
 RESULTS = "results"  # folder with a file for each kind of machine
 GPUS = f"{RESULTS}/gpus"

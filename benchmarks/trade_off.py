@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullLocator
 
-from context_nmt.report.pictures.panels import COLOURS, LINES, MARKERS, panels_of
+from context_nmt.report.panels import COLOURS, LINES, MARKERS, panels_of
 
 TITLES = {"alone": "one sentence at a time", "batched": "batched"}
 ABOVE, BELOW = (0, 8), (0, -15)  # points between a marker and its label

@@ -39,7 +39,7 @@ from context_nmt.report.papers.verdicts import (
     unmarked,
     verdicts_of,
 )
-from context_nmt.report.pictures.claims import draw_claims
+from context_nmt.report.pictures import draw_claims
 from context_nmt.results.reading import read_all
 from context_nmt.results.speeds import Speeds, architecture
 from context_nmt.settings.folder import Experiment

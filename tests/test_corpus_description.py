@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from context_nmt.corpus.samples import draw_sample, mark_tokens, write_sample
 from context_nmt.files import UserError
-from context_nmt.report.corpus.description import describe_corpus
-from context_nmt.report.corpus.phenomena import count_phenomena
-from context_nmt.report.corpus.samples import draw_sample, mark_tokens, write_sample
-from context_nmt.report.corpus.tables import print_description
+from context_nmt.measures.corpus_description import count_phenomena, describe_corpus, print_description
 
 ROOT = Path(__file__).parents[1]
+GOLDEN = ROOT / "tests/golden"
 TABLE = "(ROOT (S (NP (DT The) (NN man)) (VP (VBD saw) (NP (DT the) (NN table))) (. .)))"
 IT = (
     "(ROOT (S (NP (PRP It)) (VP (VBD was) (VP (VBN sold) (SBAR (IN because) "
@@ -82,27 +81,43 @@ def corpus(tmp_path):
     return folder
 
 
-def test_sizes_and_lengths(corpus):
-    test = describe_corpus(corpus)["splits"]["test"]
+def test_everything_in_a_folder_is_described_and_printed(corpus, capsys, monkeypatch):
+    described = describe_corpus(corpus)
+    test = described["splits"]["test"]
     assert (test["sentences"], test["documents"]) == (3, 1)
-    english = test["languages"]["en"]
-    assert english["tokens"] == 6 + 8 + 12
-    assert english["types"] == len({token for line in ENGLISH for token in tokens(line)})
-    assert english["lengths"] == {"mean": 8.67, "median": 8, "longest": 12, "histogram": [0, 2, 1]}
+    assert test["languages"]["en"] == {
+        "tokens": 6 + 8 + 12,
+        "types": len({token for line in ENGLISH for token in tokens(line)}),
+        "lengths": {"mean": 8.67, "median": 8, "longest": 12, "histogram": [0, 2, 1]},
+    }
+    rates = ("it_distance_1", "it_within", "senses_en_previous", "synonyms_de_first", "relative_clauses")
+    third = {*rates, "subordinate_clauses", "coordinated_clauses", "modals"}
+    others = ("coordinated_phrases", "questions", "direct_speech", "negations")
+    assert test["phenomena"] == dict.fromkeys(third, 33.33) | dict.fromkeys(others, 0)
+    assert "phenomena" not in described["splits"]["train"]
+    shared = {"sentences": {"de": 1, "en": 2}, "sentences_over_four_words": {"de": 1, "en": 2}, "pairs": 1}
+    assert test["in_training"] == shared | {"documents": {"de": 0, "en": 0}}
+    categories = {"cross": 2, "distance_1": 2, "within": 1}
+    assert described["contrastive"] == {"pronouns.en-de": {"items": 3, "mirrored_pairs": 1, "categories": categories}}
+    assert described["probing"] == {"past_present": {"PAST": {"tr": 1, "te": 1}, "PRES": {"tr": 1, "te": 0}}}
+    raw = ("sacrebleu", "chrf", "chrf_plus_plus", "ter")
+    assert {*test["bound"]} == {"de"}
+    assert {*test["bound"]["de"]} == {*raw, "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"}
+    assert all(0 < score["score"] < 100 and "version" in score["signature"] for score in test["bound"]["de"].values())
+    monkeypatch.setenv("COLUMNS", "100")
+    print_description(described)
+    printed, bound = capsys.readouterr().out.split("Oracle without context (majority choice): ")
+    assert [line.rstrip() for line in printed.splitlines()] == (GOLDEN / "corpus_description.txt").read_text().split(
+        "\n"
+    )
+    assert bound.startswith("test.de\n")
+    assert "nrefs:1" in bound
+
+
+def test_a_bin_of_lengths_ends_with_five_tokens(corpus):
     for language in ("en", "de"):
         write(corpus / f"dev.{language}", ["a " * (length - 1) + "b" for length in (5, 6, 10, 11)])
     assert describe_corpus(corpus)["splits"]["dev"]["languages"]["en"]["lengths"]["histogram"] == [1, 2, 1]
-
-
-def test_rates_per_100_sentences(corpus):
-    rates = describe_corpus(corpus)["splits"]["test"]["phenomena"]
-    third = 33.33
-    assert {name for name, rate in rates.items() if rate > 0} == {
-        *("it_distance_1", "it_within", "senses_en_previous", "synonyms_de_first"),
-        *("relative_clauses", "subordinate_clauses", "coordinated_clauses", "modals"),
-    }
-    assert {rate for rate in rates.values() if rate > 0} == {third}
-    assert "phenomena" not in describe_corpus(corpus)["splits"]["train"]
 
 
 @pytest.mark.parametrize(
@@ -123,16 +138,6 @@ def test_what_a_tree_shows(tree, expected, tmp_path):
     assert {name for name, rate in rates.items() if rate > 0} == expected
 
 
-def test_what_is_in_training(corpus):
-    found = describe_corpus(corpus)["splits"]["test"]["in_training"]
-    assert found == {
-        "sentences": {"de": 1, "en": 2},
-        "sentences_over_four_words": {"de": 1, "en": 2},
-        "pairs": 1,
-        "documents": {"de": 0, "en": 0},
-    }
-
-
 def test_a_document_that_is_in_training_is_found(corpus):
     write(corpus / "test.en", [*ENGLISH[:2], "No."])
     write(corpus / "test.de", [GERMAN[0], "Es wurde verkauft.", "Nein."])
@@ -142,18 +147,6 @@ def test_a_document_that_is_in_training_is_found(corpus):
     assert found["documents"] == {"de": 1, "en": 1}
     assert found["sentences"]["en"] == 3
     assert found["sentences_over_four_words"]["en"] == 2
-
-
-def test_contrastive_sets_probing_tasks_and_the_bound(corpus):
-    described = describe_corpus(corpus)
-    categories = {"cross": 2, "distance_1": 2, "within": 1}
-    assert described["contrastive"] == {"pronouns.en-de": {"items": 3, "mirrored_pairs": 1, "categories": categories}}
-    assert described["probing"] == {"past_present": {"PAST": {"tr": 1, "te": 1}, "PRES": {"tr": 1, "te": 0}}}
-    bound = described["splits"]["test"]["bound"]
-    assert set(bound) == {"de"}
-    raw = {"sacrebleu", "chrf", "chrf_plus_plus", "ter"}
-    assert set(bound["de"]) == {*raw, "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"}
-    assert all(0 < score["score"] < 100 and "version" in score["signature"] for score in bound["de"].values())
 
 
 def test_text_alone_is_described_as_far_as_it_goes(tmp_path, capsys):
@@ -166,15 +159,6 @@ def test_text_alone_is_described_as_far_as_it_goes(tmp_path, capsys):
     assert described["splits"]["dev"]["languages"]["fr"]["tokens"] == 3 + 5
     print_description(described)
     assert "dev.fr" in capsys.readouterr().out
-
-
-def test_everything_is_printed(corpus, capsys):
-    print_description(describe_corpus(corpus))
-    printed = capsys.readouterr().out
-    for part in ("train.en", "6-10", "it_distance_1", "33.33", "sentence pairs", "distance_1 2", "past_present"):
-        assert part in printed
-    assert "test.de" in printed
-    assert "nrefs:1" in printed
 
 
 @pytest.mark.parametrize(
@@ -206,26 +190,26 @@ def test_a_folder_without_parallel_text_is_refused(tmp_path):
 
 def test_a_sample_marks_pronouns_and_ambiguous_words(corpus):
     sample = draw_sample(corpus, split="test", documents=1, seed=1)
-    ((number, (first, second, third)),) = sample.documents.items()
-    assert number == 0
-    assert sample.languages == ("en", "de")
-    assert first.texts == (ENGLISH[0], GERMAN[0])
-    assert second.texts == ("It[1] was sold because it[2] was old.", "Er[1] wurde verkauft, weil er[2] alt war.")
-    assert second.remarks == (
-        "It / Er < table / Tisch (1 back)",
-        "it / er < It / Er (0 back) < table / Tisch (1 back)",
-    )
-    assert third.texts[0] == "He saw the bank[1] that burned, and he can leave."
-    assert third.remarks == (
-        "bank / Bank: bank_money, en ambiguous, cue previous (sold / verkauft); not: Er sah das Ufer.",
-    )
+    (document,) = sample.documents
+    assert (document.number, list(sample.languages)) == (0, ["en", "de"])
+    assert [list(sides) for sides in document.sentences] == [
+        [ENGLISH[0], GERMAN[0]],
+        ["It[1] was sold because it[2] was old.", "Er[1] wurde verkauft, weil er[2] alt war."],
+        ["He saw the bank[1] that burned, and he can leave.", GERMAN[2].replace("Bank", "Bank[1]")],
+    ]
+    assert document.remarks == [
+        "1[1] It / Er < table / Tisch (1 back)",
+        "1[2] it / er < It / Er (0 back) < table / Tisch (1 back)",
+        "2[1] bank / Bank: bank_money, en ambiguous, cue previous (sold / verkauft); not: Er sah das Ufer.",
+    ]
 
 
 def test_a_sample_depends_on_its_seed_only(corpus):
     def drawn(seed):
-        return list(draw_sample(corpus, split="train", documents=1, seed=seed).documents)
+        (document,) = draw_sample(corpus, split="train", documents=1, seed=seed).documents
+        return document.number
 
-    assert {number for seed in range(9) for number in drawn(seed)} == {0, 1}
+    assert {drawn(seed) for seed in range(9)} == {0, 1}
     assert drawn(3) == drawn(3)
 
 
@@ -233,9 +217,13 @@ def test_without_documents_each_sentence_is_one(tmp_path):
     for language in ("de", "cs"):
         write(tmp_path / f"dev.{language}", ["Eins | zwei.", "Drei."])
     sample = draw_sample(tmp_path, split="dev", documents=2, seed=1)
-    assert [len(sentences) for sentences in sample.documents.values()] == [1, 1]
     write_sample(sample, tmp_path / "sample.md")
-    assert "| 0 | Eins \\| zwei. | Eins \\| zwei. |\n" in (tmp_path / "sample.md").read_text(encoding="utf-8")
+    documents = (
+        f"\n## Document {number}\n\n|  | cs | de |\n| ---: | --- | --- |\n| 0 | {line} | {line} |\n"
+        for number, line in enumerate((r"Eins \| zwei.", "Drei."))
+    )
+    title = f"# {tmp_path.name}, dev: 2 of 2 documents, seed 1\n"
+    assert (tmp_path / "sample.md").read_text(encoding="utf-8") == title + "".join(documents)
     with pytest.raises(UserError, match=r"--output is .*sample\.txt; its name must end in \.md"):
         write_sample(sample, tmp_path / "sample.txt")
 

@@ -13,7 +13,7 @@ from made_up_explored import REFERENCES, SELECTED, SOURCES, TRANSLATIONS, explor
 
 from context_nmt.explorer.data import Earlier
 from context_nmt.explorer.page import write_explorer
-from context_nmt.report.cells import DASH
+from context_nmt.report.tables import DASH
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]

@@ -9,8 +9,8 @@ from made_up_experiment import PARAMETERS, evaluate_all, make_experiment
 from shown import texts
 
 from context_nmt.files import write_lines
-from context_nmt.report.pictures.analyses import draw_analyses
-from context_nmt.report.pictures.learning_curves import draw_learning_curves
+from context_nmt.report.analyses import draw_analyses
+from context_nmt.report.pictures import draw_learning_curves
 from context_nmt.results.reading import read_results
 
 pytestmark = pytest.mark.slow

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from context_nmt.report.cells import DASH
 from context_nmt.report.papers.all_systems import SPEED
 from context_nmt.report.papers.comparison import BLANK, CITED, NO_EXPERIMENT, WITH_ANY, comparisons_of
 from context_nmt.report.papers.published import COSTS, published_gains, read_papers
+from context_nmt.report.tables import DASH
 from context_nmt.results.reading import read_all
 from context_nmt.settings.folder import Experiment
 

@@ -11,10 +11,10 @@ from shown import cells, texts
 
 from context_nmt.files import UserError, write_json
 from context_nmt.measures.rows import Measure
-from context_nmt.report.cells import DASH, TIMES
 from context_nmt.report.papers.comparison import REPLICA, comparisons_of, reproduce, reproduce_paper
 from context_nmt.report.papers.published import Each, read_papers
-from context_nmt.report.pictures.papers import draw_comparison
+from context_nmt.report.pictures import draw_comparison
+from context_nmt.report.tables import DASH, TIMES
 from context_nmt.results.reading import read_results
 from context_nmt.results.speeds import Speeds
 from context_nmt.settings.parameters import read_parameters

@@ -15,10 +15,8 @@ from shown import texts
 
 from context_nmt.files import read_json, write_json
 from context_nmt.measures.rows import Measure, Row
-from context_nmt.report.cells import DASH, Cell
 from context_nmt.report.formats import LATEX, escape_latex, format_latex
-from context_nmt.report.grid import Grid, GridRow, Heading
-from context_nmt.report.pages.page import about_confounds
+from context_nmt.report.pages import about_confounds
 from context_nmt.report.papers import verdicts
 from context_nmt.report.papers.all_systems import System, all_systems_grid, systems_of_one_recipe
 from context_nmt.report.papers.claim_rows import counts_of
@@ -26,7 +24,8 @@ from context_nmt.report.papers.comparison import NO_EXPERIMENT, comparisons_of
 from context_nmt.report.papers.outcomes import outcomes_of
 from context_nmt.report.papers.published import Claim, PrimaryMeasure, published_gains, read_papers
 from context_nmt.report.papers.verdicts import Confound
-from context_nmt.report.pictures.costs import draw_costs
+from context_nmt.report.pictures import draw_costs
+from context_nmt.report.tables import DASH, Cell, Grid, GridRow, Heading
 from context_nmt.report.writing import write_report, write_tables
 from context_nmt.results.reading import read_all
 from context_nmt.settings.folder import Experiment
@@ -129,13 +128,9 @@ def test_every_entry_is_on_both_pages_with_every_row_and_has_its_files(root):
             section = markdown.split(f"\n## {paper.name}\n")[1].split(f"\n### {grid.title}\n")[1].split("\n### ")[0]
             assert all(f"\n| {label} |" in section for label in labels)
             assert all((root.reports / f"tables/{grid.name}.{ending}").is_file() for ending in ("csv", "tex"))
-
-
-def test_report_md_has_the_pictures_of_headlines_and_report_html_all(root):
-    shown = re.findall(r"\]\(figures/(.*?)\)", (root.reports / "report.md").read_text(encoding="utf-8"))
-    assert {"costs.svg", "dual_contextual-table-1.svg", "lexical_shortcuts-table-1.svg"} <= set(shown)
-    assert {path.name for path in (root.reports / "figures").iterdir()} == set(shown)
-    assert len(parsed(root).findall(".//img")) > len(shown)
+    on_other_text = "cannot be compared with the published ones;"
+    assert [text.count(on_other_text) for text in (markdown, html(root))] == [1, 1]
+    assert on_other_text in (root.reports / "tables/dual_contextual-table-1.tex").read_text(encoding="utf-8")
 
 
 def html(experiment):
@@ -146,7 +141,7 @@ def parsed(experiment):
     return ElementTree.fromstring(html(experiment).removeprefix("<!DOCTYPE html>\n"))
 
 
-def test_the_page_is_well_formed_and_needs_no_network(root):
+def test_the_page_is_well_formed_has_all_pictures_and_needs_no_network(root):
     page = parsed(root)
     ids = [node.get("id") for node in page.iter() if node.get("id")]
     assert len(ids) == len(set(ids))
@@ -158,6 +153,10 @@ def test_the_page_is_well_formed_and_needs_no_network(root):
     assert not page.findall(".//link")
     assert not re.search(r"@import|url\(", html(root))
     assert all(image.get("alt") for image in page.iter("img"))
+    shown = re.findall(r"\]\(figures/(.*?)\)", (root.reports / "report.md").read_text(encoding="utf-8"))
+    assert {"costs.svg", "dual_contextual-table-1.svg", "lexical_shortcuts-table-1.svg"} <= set(shown)
+    assert {path.name for path in (root.reports / "figures").iterdir()} == set(shown)
+    assert len(page.findall(".//img")) > len(shown)
 
 
 def test_numbers_are_those_of_results_json(root):
@@ -211,31 +210,16 @@ def changed_columns(paper, name, **changes):
     return replace(paper, tables=tuple(tables))
 
 
-def test_what_other_text_means_stands_in_the_report_once(root):
-    assert [
-        (root.reports / f"report.{end}").read_text().count("cannot be compared with the published ones;")
-        for end in ("md", "html")
-    ] == [1, 1]
-    assert "cannot be compared with the published ones;" in (
-        root.reports / "tables/dual_contextual-table-1.tex"
-    ).read_text(encoding="utf-8")
-
-
-def test_an_experiment_that_never_ran_has_a_report_of_dashes(root):
-    experiment = replace(root, folder=root.folder / "experiments/never")
-    write_report(experiment)
-    assert "No experiment has run yet." in html(experiment)
-    assert not list((experiment.reports / "figures").iterdir())
-    found = cells(experiment, "hierarchical_attention-table-1", "variant == 'han_joint' and group != 'Published'")
+def test_an_experiment_s_own_report_has_only_what_it_knows_something_about(root):
+    never, more = (replace(root, folder=root.folder / f"experiments/{name}") for name in ("never", "more"))
+    for experiment in (never, more):
+        write_report(experiment)
+    assert "No experiment has run yet." in html(never)
+    assert not list((never.reports / "figures").iterdir())
+    found = cells(never, "hierarchical_attention-table-1", "variant == 'han_joint' and group != 'Published'")
     assert set(found.command) <= {""}  # only the report in the root knows whether another experiment has it
-
-
-def test_an_experiment_s_own_report_has_only_papers_that_it_says_something_about(root):
-    experiment = replace(root, folder=root.folder / "experiments/more")
-    write_report(experiment)
-    tables = {path.stem.partition("-")[0] for path in (experiment.reports / "tables").glob("*.csv")}
-    assert "dual_contextual" in tables
-    assert "hierarchical_attention" not in tables
+    papers = {path.stem.partition("-")[0] for path in (more.reports / "tables").glob("*.csv")}
+    assert ("dual_contextual" in papers, "hierarchical_attention" in papers) == (True, False)
 
 
 def test_the_same_bytes_come_out_again(root):
@@ -498,20 +482,7 @@ def test_latex_prints_what_was_written(text):
     assert printed == text.replace("\n", " ")
 
 
-def test_latex_of_a_table_has_equally_many_cells_in_every_row(root):
-    for path in sorted((root.reports / "tables").glob("*.tex")):
-        text = path.read_text(encoding="utf-8")
-        bare = re.sub(r"\\[\\{}&%$#_]", "", text)
-        assert bare.count("{") == bare.count("}"), path
-        assert bare.count("$") % 2 == 0, path
-        (columns,) = re.findall(r"\\begin\{tabular\}\{(l r*|lr*)\}", text)
-        body = text.split(r"\midrule")[1].split(r"\bottomrule")[0]
-        rows = [line for line in body.strip().split("\n") if line]
-        assert all(line.endswith(r" \\") for line in rows), path
-        assert {len(re.findall(r"(?<!\\)&", line)) for line in rows} == {len(columns) - 1}, path
-
-
-def test_a_table_of_two_groups_in_latex():
+def test_a_table_of_two_groups_in_latex_and_columns_of_words(root):
     headings = (Heading("", "v", is_text=True), Heading("A", "x"), Heading("A", "y"), Heading("B_1", "z"))
     row = GridRow("[1-1] & more", "v", (Cell("w"), Cell("1"), Cell("−2 ‡"), Cell(DASH)))  # noqa: RUF001
     text = format_latex(Grid("50%", headings, (row,)))
@@ -520,9 +491,6 @@ def test_a_table_of_two_groups_in_latex():
     groups = r" &  & \multicolumn{2}{c}{A} & B\_1 \\"
     assert groups + "\n" + r"\cmidrule(lr){3-4} \cmidrule(lr){5-5}" + "\n & v & x & y & z" in text
     assert r"{[}1-1{]} \& more & w & 1 & $-$2 \ddag{} & \textendash{} \\" in text
-
-
-def test_columns_of_words_are_aligned_to_the_left(root):
     page = (root.metrics / "results.md").read_text(encoding="utf-8")
     assert re.search(r"\n\| System \| Baseline \| .*\n\| --- \| --- \| ---: \|", page)
 

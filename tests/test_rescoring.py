@@ -29,8 +29,8 @@ from context_nmt.measures.rows import write_rows
 from context_nmt.measures.scores import score_rows
 from context_nmt.models.averaging import average_run
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.report.cells import DASH
-from context_nmt.report.pages.results import results_page
+from context_nmt.report.pages import results_page
+from context_nmt.report.tables import DASH
 from context_nmt.results.reading import read_results
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.folder import Experiment

@@ -27,9 +27,9 @@ from context_nmt.measures.rows import TESTS, TEXT, Measure
 from context_nmt.measures.scored_text import text_of_tokens
 from context_nmt.measures.scores import read_test, score_rows
 from context_nmt.report import overview
-from context_nmt.report.cells import DASH
 from context_nmt.report.overview import print_results
-from context_nmt.report.pages.results import results_page
+from context_nmt.report.pages import results_page
+from context_nmt.report.tables import DASH
 from context_nmt.report.writing import write_tables
 from context_nmt.results.metrics import p_text, signed
 from context_nmt.results.reading import read_results

@@ -37,8 +37,7 @@ def describe(
         context-nmt corpus describe data/miniature
     """
     from context_nmt.files import write_json
-    from context_nmt.report.corpus.description import describe_corpus
-    from context_nmt.report.corpus.tables import print_description
+    from context_nmt.measures.corpus_description import describe_corpus, print_description
 
     _check_ending(json)
     description = describe_corpus(corpus)
@@ -77,7 +76,7 @@ def sample(
 
         context-nmt corpus sample data/miniature --documents 50 --output sample.md
     """
-    from context_nmt.report.corpus.samples import draw_sample, print_sample, write_sample
+    from context_nmt.corpus.samples import draw_sample, print_sample, write_sample
 
     drawn = draw_sample(corpus, split=split, documents=documents, seed=seed)
     if output is not None:
@@ -167,15 +166,17 @@ def status(
         context-nmt corpus status
     """
     from context_nmt.corpus.fetching import data_mirror
+    from context_nmt.corpus.status import find_corpora, print_status
     from context_nmt.files import write_json
-    from context_nmt.report.corpus.status import find_corpora, print_status
+    from context_nmt.report.papers.published import read_papers
 
     _check_ending(json)
     found = find_corpora(_catalogue(), name, mirror=data_mirror())
     if json is not None:
         write_json(json, found)
     else:
-        print_status(found, Path("data/.downloads"))
+        papers = {name: f"{paper.name} ({paper.year})" for name, paper in read_papers().items()}
+        print_status(found, Path("data/.downloads"), papers)
 
 
 corpus = application(describe, sample, download, status, help="Find, download, describe or sample a corpus.")

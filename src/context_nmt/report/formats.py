@@ -6,11 +6,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
 from context_nmt.files import replacing
-from context_nmt.report.grid import Grid
+from context_nmt.report.tables import Grid
 
 LATEX: dict[str, str | int | None] = {
     "\\": r"\textbackslash{}",
@@ -69,22 +70,24 @@ def write_grid(folder: Path, grid: Grid) -> None:
 
 def format_latex(grid: Grid) -> str:
     """Format a table for booktabs, with its notes below it."""
-    styler = grid.texts().style.format(escape_latex)
+    texts = pd.DataFrame(
+        [[cell.text for cell in row.cells] for row in grid.rows],
+        index=pd.Index([row.label for row in grid.rows]),
+        columns=pd.MultiIndex.from_tuples([(heading.group, heading.title) for heading in grid.headings]),
+    )
+    styler = texts.style.format(escape_latex)
     for axis in (0, 1):
         styler = styler.format_index(escape_latex, axis=axis)
     columns = "".join("l" if heading.is_text else "r" for heading in grid.headings)
     table = styler.to_latex(hrules=True, column_format=f"l{columns}", multicol_align="c").splitlines()
-    table.insert(3, _group_rules(grid))  # below the first three lines: tabular, toprule, groups
+    # pandas draws no rule below the heading of a group; the first three lines are tabular, toprule and groups
+    ends = list(accumulate((span for _, span in grid.groups), initial=1))
+    spans = zip(grid.groups, ends, ends[1:], strict=False)
+    rules = [rf"\cmidrule(lr){{{start + 1}-{end}}}" for (group, _), start, end in spans if group]
+    table.insert(3, " ".join(rules))
     notes = (*(note.replace("`", "") for note in grid.fill_notes), *grid.notes)
     head = [r"\begin{table}", rf"\caption{{{escape_latex(grid.title)}}}", r"\centering\footnotesize", *table]
     return PACKAGES + "\n".join([*head, *(rf"\par {escape_latex(note)}" for note in notes), r"\end{table}", ""])
-
-
-def _group_rules(grid: Grid) -> str:
-    """Return a rule below the heading of each group, since pandas draws none."""
-    ends = list(accumulate((span for _, span in grid.groups), initial=1))
-    spans = zip(grid.groups, ends, ends[1:], strict=False)
-    return " ".join(rf"\cmidrule(lr){{{start + 1}-{end}}}" for (group, _), start, end in spans if group)
 
 
 def escape_latex(text: object) -> str:

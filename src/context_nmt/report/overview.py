@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from context_nmt.progress import on_terminal
-from context_nmt.report.pages.results import COSTS, front_page
+from context_nmt.report.pages import COSTS, front_page
 from context_nmt.results.reading import read_results
 from context_nmt.settings.folder import Experiment
 

@@ -9,13 +9,10 @@ from tempfile import TemporaryDirectory
 
 from context_nmt.files import replacing_folder
 from context_nmt.progress import tracked
-from context_nmt.report.cells import DASH, TIMES
+from context_nmt.report.analyses import analyses_page, draw_analyses
 from context_nmt.report.formats import write_grid, write_page
-from context_nmt.report.pages.analyses import analyses_page
-from context_nmt.report.pages.documents import documents_page
-from context_nmt.report.pages.probes import probes_page
-from context_nmt.report.pages.results import results_page
-from context_nmt.report.papers.all_systems import System, all_systems_grid, systems_of_one_recipe
+from context_nmt.report.pages import documents_page, results_page
+from context_nmt.report.papers.all_systems import all_systems_grid, systems_of_one_recipe
 from context_nmt.report.papers.claim_rows import (
     HEADS,
     LEGEND,
@@ -27,12 +24,9 @@ from context_nmt.report.papers.claim_rows import (
 )
 from context_nmt.report.papers.comparison import REPLICA, Comparison, comparisons_of
 from context_nmt.report.papers.published import Paper, read_papers
-from context_nmt.report.pictures.analyses import draw_analyses
-from context_nmt.report.pictures.claims import draw_claims
-from context_nmt.report.pictures.costs import draw_costs
-from context_nmt.report.pictures.learning_curves import draw_learning_curves
-from context_nmt.report.pictures.papers import draw_comparison
-from context_nmt.report.pictures.probes import draw_probes
+from context_nmt.report.pictures import draw_claims, draw_comparison, draw_costs, draw_learning_curves
+from context_nmt.report.probes import draw_probes, probes_page
+from context_nmt.report.tables import DASH, TIMES
 from context_nmt.results.reading import read_all, read_results, write_results
 from context_nmt.results.table import Results
 from context_nmt.settings.folder import Experiment
@@ -60,11 +54,6 @@ class Chapter:
     comparisons: list[Comparison]
 
     @property
-    def is_shown(self) -> bool:
-        """Whether an experiment has a claim to test or a number for a table."""
-        return bool(self.rows) or any(comparison.reproductions for comparison in self.comparisons)
-
-    @property
     def primary(self) -> list[ClaimRow]:
         """The claims that the paper stands on."""
         return [row for row in self.rows if row.family == "primary"]
@@ -72,8 +61,7 @@ class Chapter:
     @property
     def reasons(self) -> list[str]:
         """Why the numbers of some claims do not answer them, each reason once."""
-        found = [f"{row.kind}, {row.caveat}: {row.reason}" for row in self.rows if row.is_withdrawn]
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(f"{row.kind}, {row.caveat}: {row.reason}" for row in self.rows if row.is_withdrawn))
 
     @property
     def counts(self) -> str:
@@ -112,15 +100,23 @@ def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
         for name, paper in papers.items()
     ]
     if experiments[0].folder:  # an experiment's own report has only the papers that it can say something about
-        chapters = [chapter for chapter in chapters if chapter.is_shown] or chapters
+        known = [one for one in chapters if one.rows or any(table.reproductions for table in one.comparisons)]
+        chapters = known or chapters
     comparisons = [comparison for chapter in chapters for comparison in chapter.comparisons]
     systems = systems_of_one_recipe(papers, experiments)
     all_systems = all_systems_grid(systems, experiments[0])
     corpus = experiment.settings.corpus
     replicas = [one.results for comparison in comparisons for one in comparison.reproductions if one.is_replica]
     is_replicated = any(REPLICA in comparison.grid.notes for comparison in comparisons)
+    draws = {
+        "headlines": partial(draw_claims, {chapter.paper.name: chapter.primary for chapter in chapters}),
+        "costs": partial(draw_costs, systems, experiments[0].models),
+        **{comparison.name: partial(draw_comparison, comparison) for comparison in comparisons},
+    }
     with TemporaryDirectory() as directory:
-        pictures = _draw_pictures(Path(directory), chapters, systems, experiments[0].models)
+        paths = {name: Path(directory) / f"{name}.svg" for name in draws}
+        drawn = tracked(draws.items(), "pictures", len(draws), "pictures")
+        pictures = {name: paths[name] for name, draw in drawn if draw(paths[name])}
         values = {
             "title": f"Published results and ours: {corpus.name} {corpus.direction}",
             "scope": _scope([results for results in experiments if results in replicas]),
@@ -144,28 +140,6 @@ def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
         for grid in (*(comparison.grid for comparison in comparisons), all_systems):
             if grid:
                 write_grid(folder, grid)
-
-
-def _draw_pictures(
-    folder: Path, chapters: Sequence[Chapter], systems: Sequence[System], named: Collection[str]
-) -> dict[str, Path]:
-    """Draw the primary claims, what gains cost, and papers' tables; return those that have something to show, by name.
-
-    Among the costs, the variants in `named` have their names.
-    """
-    draws = {
-        "headlines": partial(draw_claims, {chapter.paper.name: chapter.primary for chapter in chapters}),
-        "costs": partial(draw_costs, systems, named),
-    }
-    draws |= {
-        comparison.name: partial(draw_comparison, comparison)
-        for chapter in chapters
-        for comparison in chapter.comparisons
-    }
-    paths = {name: folder / f"{name}.svg" for name in draws}
-    return {
-        name: paths[name] for name in tracked(draws, "pictures", len(draws), "pictures") if draws[name](paths[name])
-    }
 
 
 def _scope(experiments: Sequence[Results]) -> str:
@@ -209,15 +183,11 @@ def _facts(experiments: list[Results]) -> list[str]:
         if results.out_of_date
     ]
     earlier = [results.name for results in scored if results.earlier_code]
-    commits = {results.earlier_code for results in scored} - {""}
+    commits = ", ".join({results.earlier_code for results in scored} - {""})
     return [
         f"Numbers from {'; '.join(results.title for results in scored)}." if scored else "No experiment has run yet.",
         *([f"Out of date, because code or settings have changed since then: {', '.join(stale)}."] if stale else ()),
-        *(
-            [f"Code of commit {', '.join(commits)}, not made again since then: {', '.join(earlier)}."]
-            if earlier
-            else ()
-        ),
+        *([f"Code of commit {commits}, not made again since then: {', '.join(earlier)}."] if earlier else ()),
         experiments[0].speeds.note(),
         MARKS,
     ]

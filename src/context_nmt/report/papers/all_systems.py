@@ -9,10 +9,21 @@ from typing import Any
 import pandas as pd
 
 from context_nmt.measures.rows import Measure
-from context_nmt.report.cells import DASH, NOTHING, TIMES, Cell, estimate_cell, gain_cells, value_cell
-from context_nmt.report.grid import Grid, GridRow, Heading, systems_by_command
 from context_nmt.report.papers.published import Paper
 from context_nmt.report.papers.verdicts import is_answer, unmarked
+from context_nmt.report.tables import (
+    DASH,
+    NOTHING,
+    TIMES,
+    Cell,
+    Grid,
+    GridRow,
+    Heading,
+    estimate_cell,
+    gain_cells,
+    systems_by_command,
+    value_cell,
+)
 from context_nmt.results.out_of_date import training_of
 from context_nmt.results.table import Estimate, Results, with_most_seeds
 

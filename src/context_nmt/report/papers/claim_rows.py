@@ -10,7 +10,6 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
 from context_nmt.files import replacing, write_json
-from context_nmt.report.cells import DASH, TIMES
 from context_nmt.report.papers.all_systems import System
 from context_nmt.report.papers.outcomes import Outcome, outcomes_of
 from context_nmt.report.papers.published import ALIKE, Paper, published_gains
@@ -25,6 +24,7 @@ from context_nmt.report.papers.verdicts import (
     fault_of,
     verdicts_of,
 )
+from context_nmt.report.tables import DASH, TIMES
 from context_nmt.results.metrics import interval_text, p_text, signed
 from context_nmt.results.table import Results
 from context_nmt.settings.folder import Experiment

@@ -7,8 +7,6 @@ from functools import cached_property
 
 from context_nmt.measures.probes.tasks import UNIT_METRICS
 from context_nmt.measures.rows import TEXT, Measure
-from context_nmt.report.cells import DASH, TIMES, Cell, estimate_cell, value_cell
-from context_nmt.report.grid import Grid, GridRow, Heading
 from context_nmt.report.papers.all_systems import SPEED
 from context_nmt.report.papers.published import (
     ANY,
@@ -21,6 +19,7 @@ from context_nmt.report.papers.published import (
     PaperTable,
 )
 from context_nmt.report.papers.verdicts import unmarked
+from context_nmt.report.tables import DASH, TIMES, Cell, Grid, GridRow, Heading, estimate_cell, value_cell
 from context_nmt.results.metrics import is_score, name_of, signed
 from context_nmt.results.table import Difference, Estimate, Results
 

@@ -32,11 +32,8 @@ def style(number: int, *, joined: bool = True, **changes: Any) -> dict[str, Any]
 
 def legend(figure: Figure, panels: Sequence[Axes], columns: int = 4) -> None:
     """Draw one legend below the panels, with each label once."""
-    handles_by_label: dict[str, Any] = {}
-    for panel in panels:
-        handles, labels = panel.get_legend_handles_labels()
-        handles_by_label |= dict(zip(labels, handles, strict=True))
-    draw_legend(figure, handles_by_label, columns)
+    found = (zip(*panel.get_legend_handles_labels(), strict=True) for panel in panels)
+    draw_legend(figure, {label: handle for pairs in found for handle, label in pairs}, columns)
 
 
 def draw_legend(figure: Figure, handles: dict[str, Any], columns: int = 4, title: str = "") -> None:
@@ -59,6 +56,11 @@ def label_rows(panel: Axes, labels: Sequence[str], top: float = -0.5, **changes:
     panel.set_yticks(range(len(labels)), labels, **changes)
     panel.set_ylim(len(labels) - 0.5, top)
     panel.grid(axis="x", alpha=0.3)
+
+
+def interval_bar(mean: float, interval: Sequence[float] | None) -> list[list[float]] | None:
+    """Return the lengths of the error bar of one point, down and up; None without an interval."""
+    return [[mean - interval[0]], [interval[1] - mean]] if interval else None
 
 
 def corpus_name(settings: ExperimentSettings) -> str:

@@ -1,4 +1,4 @@
-"""A table of a page, the same in every format."""
+"""A table of a page, the same in every format; its numbers as they are printed, and as plain numbers for the CSV."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -6,12 +6,67 @@ from itertools import groupby
 
 import pandas as pd
 
-from context_nmt.report.cells import Cell
+from context_nmt.results.metrics import interval_text, mark, signed
+from context_nmt.results.table import Difference, Estimate
+
+DASH = "–"  # noqa: RUF001 (as wide as a digit)
+TIMES = "×"  # noqa: RUF001
+
 
 COLUMNS = (  # of the CSV file
     *("system", "variant", "group", "column", "text", "value", "deviation", "seeds"),
     *("difference", "interval_low", "interval_high", "p", "command"),
 )
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number as text and as plain numbers; running `command` would fill a cell that is empty."""
+
+    text: str
+    value: float | None = None
+    deviation: float | None = None
+    seeds: int | None = None
+    difference: float | None = None
+    interval: tuple[float, float] | None = None
+    p: float | None = None
+    command: str = ""
+
+
+NOTHING = Cell(DASH)  # for a cell that can have no number
+
+
+def estimate_cell(number: Estimate | None, decimals: int = 2, *, against: str = "", with_gain: bool = True) -> Cell:
+    """Return the mean and deviation over seeds and, in brackets, the difference from the baseline with its mark.
+
+    `against` names the baseline if it is not the expected one.
+    """
+    if number is None:
+        return NOTHING
+    text, deviation, seeds = f"{number.mean:.{decimals}f}", None, number.seeds
+    if seeds > 1:
+        deviation = number.deviation
+        text += f" ± {deviation:.{decimals}f}"
+    if number.gain is None or not with_gain:
+        return Cell(text, number.mean, deviation, seeds)
+    gain = number.gain
+    text += f" ({signed(gain.mean, decimals)}{mark(gain.p)}{f' to {against}' if against else ''})"
+    return Cell(text, number.mean, deviation, seeds, gain.mean, gain.interval, gain.p)
+
+
+def gain_cells(gain: Difference | None) -> tuple[Cell, Cell]:
+    """Return a difference with its mark, and its interval over seeds."""
+    if gain is None:
+        return NOTHING, NOTHING
+    cell = Cell(signed(gain.mean) + mark(gain.p), difference=gain.mean, interval=gain.interval, p=gain.p)
+    return cell, Cell(interval_text(gain.interval), interval=gain.interval) if gain.interval else NOTHING
+
+
+def value_cell(value: float | None, form: str, *, command: str = "") -> Cell:
+    """Format a number, with a form such as "{:,.1f}"; return a dash if it is missing, which `command` would fill."""
+    if value is None:
+        return Cell(DASH, command=command)
+    return Cell(form.format(value).replace("-", "−"), value=round(value, 4))  # noqa: RUF001
 
 
 @dataclass(frozen=True)
@@ -54,28 +109,18 @@ class Grid:
         """The systems with empty cells, a note for those with the same commands, which would fill them."""
         commands: dict[str, list[str]] = {}
         for command, systems in self.fills.items():
-            commands.setdefault("; ".join(systems), []).append(marked(command))
+            commands.setdefault("; ".join(systems), []).append(_marked(command))
         return [f"Still empty: {systems}. To fill: {', '.join(filling)}" for systems, filling in commands.items()]
 
     @property
     def groups(self) -> list[tuple[str, int]]:
         """The headings of groups, each with the number of its columns."""
-        return [
-            (group, len(list(members))) for group, members in groupby(self.headings, key=lambda heading: heading.group)
-        ]
+        return [(group, len([*members])) for group, members in groupby(heading.group for heading in self.headings)]
 
     @property
     def titles(self) -> list[str]:
         """The headings of columns with those of their groups, one line each."""
         return [f"{heading.group}: {heading.title}".removeprefix(": ") for heading in self.headings]
-
-    def texts(self) -> pd.DataFrame:
-        """Return all cells as printed, a row per system."""
-        return pd.DataFrame(
-            [[cell.text for cell in row.cells] for row in self.rows],
-            index=pd.Index([row.label for row in self.rows]),
-            columns=pd.MultiIndex.from_tuples([(heading.group, heading.title) for heading in self.headings]),
-        )
 
     def numbers(self) -> pd.DataFrame:
         """Return a row of COLUMNS per cell."""
@@ -89,7 +134,7 @@ class Grid:
         return pd.DataFrame(cells, columns=list(COLUMNS)).convert_dtypes()
 
 
-def marked(command: str) -> str:
+def _marked(command: str) -> str:
     """Return a command in backticks; a condition in brackets after it, or an instruction in words, stays as it is."""
     typed, bracket, condition = command.partition(" (")
     return f"`{typed}`{bracket}{condition}" if typed.startswith(("make ", "context-nmt ", "cd ")) else command
@@ -113,9 +158,5 @@ def grid_of(
     words: Collection[str] = (),
 ) -> Grid:
     """Build a table without groups from column titles and rows of a label and cells; `words` are columns of text."""
-    return Grid(
-        title=title,
-        headings=tuple(Heading("", column, column in words) for column in columns),
-        rows=tuple(GridRow(label, None, tuple(cells)) for label, cells in rows),
-        head=head,
-    )
+    headings = tuple(Heading("", column, column in words) for column in columns)
+    return Grid(title, headings, tuple(GridRow(label, None, tuple(cells)) for label, cells in rows), head=head)

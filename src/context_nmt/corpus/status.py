@@ -1,21 +1,19 @@
 """Which corpora of data/params.yaml are on this machine, how large they are, and how to get the others."""
 
 import textwrap
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile, read_catalogue, read_entry
+from context_nmt.corpus.catalogue import CorpusEntry, read_catalogue, read_entry
 from context_nmt.corpus.fetching import downloaded
+from context_nmt.corpus.folder import text_files
 from context_nmt.corpus.transfer import MEGABYTE
 from context_nmt.files import UserError, iterate_lines
-from context_nmt.report.corpus.folder import BOUND, TEXT_FILE
-from context_nmt.report.papers.published import read_papers
 
 Status = dict[str, Any]
-OWN = "this project's own"  # licence of generated corpora
+GENERATED = {"from": "generated", "licence": "this project's own", "homepage": "", "papers": [], "by_hand": {}}
 NO_PAPER = "In no paper"
 WIDTH = 26  # of the names of corpora
 
@@ -41,12 +39,10 @@ def _size(root: Path, name: str) -> Status:
     folder = next(filter(Path.is_dir, folders), None)
     if folder is None:
         return {"folder": None, "sentences": None, "bytes": None}
-    lines: Counter[str] = Counter()  # by split, of the language that has most
-    for path in folder.iterdir():
-        text = TEXT_FILE.fullmatch(path.name)
-        if text and not text["split"].endswith(BOUND):
-            lines[text["split"]] = max(lines[text["split"]], sum(1 for _ in iterate_lines(path)))
-    return {"folder": str(folder), "sentences": lines.total(), "bytes": _bytes(folder)}
+    lengths = [
+        [sum(1 for _ in iterate_lines(path)) for path in sides.values()] for sides in text_files(folder).values()
+    ]
+    return {"folder": str(folder), "sentences": sum(map(max, lengths)), "bytes": _bytes(folder)}
 
 
 def _bytes(folder: Path) -> int:
@@ -55,53 +51,51 @@ def _bytes(folder: Path) -> int:
 
 def _source(root: Path, name: str, entry: Any, mirror: str | None) -> Status:
     if not isinstance(entry, CorpusEntry):
-        none = {"bytes": 0, "unknown": 0}
-        return {"from": "generated", "licence": OWN, "homepage": "", "papers": [], "download": none, "by_hand": {}}
+        return GENERATED | {"download": {"bytes": 0, "unknown": 0}}
     sets = [file for test_set in entry.sacrebleu for file in test_set.files]
-    missing = [file for file in [*entry.files, *sets] if not _is_mirrored(mirror, name, file.name)]
+    missing = [
+        file
+        for file in (*entry.files, *sets)
+        if mirror is None or not ("://" in mirror or (Path(mirror) / name / file.name).is_file())
+    ]
     steps = {file.name: " ".join(file.by_hand.split()) for file in missing if file.by_hand}
-    source = "by hand" if steps else "download" if missing else "mirror"
-    about = {"licence": entry.licence, "homepage": entry.homepage, "papers": list(entry.papers)}
-    wanted = [file for file in missing if not (file in sets or file.by_hand or _is_downloaded(root, file))]
-    return {"from": source, "download": _amount(wanted), "by_hand": steps} | about
+    sizes = [
+        file.bytes
+        for file in missing
+        if not (file in sets or file.by_hand or downloaded(file, root / "data/.downloads").is_file())
+    ]
+    return {
+        "from": "by hand" if steps else "download" if missing else "mirror",
+        "download": {"bytes": sum(size or 0 for size in sizes), "unknown": sizes.count(None)},
+        "by_hand": steps,
+        "licence": entry.licence,
+        "homepage": entry.homepage,
+        "papers": list(entry.papers),
+    }
 
 
-def _is_mirrored(mirror: str | None, name: str, file: str) -> bool:
-    return mirror is not None and ("://" in mirror or (Path(mirror) / name / file).is_file())
+def print_status(found: dict[str, Status], downloads: Path, papers: dict[str, str]) -> None:
+    """Print for each paper which corpora of `find_corpora` are here, come by themselves or need a person, and how.
 
-
-def _is_downloaded(root: Path, file: DownloadFile) -> bool:
-    return downloaded(file, root / "data/.downloads").is_file()
-
-
-def _amount(files: list[DownloadFile]) -> dict[str, int]:
-    sizes = [file.bytes for file in files if file.bytes is not None]
-    return {"bytes": sum(sizes), "unknown": len(files) - len(sizes)}
-
-
-def print_status(found: dict[str, Status], downloads: Path) -> None:
-    """Print for each paper which corpora of `find_corpora` are here, come by themselves or need a person, and how."""
-    papers = read_papers()
+    `papers` are their titles by name; raise UserError for a corpus of another one.
+    """
     for name, status in found.items():
         if unknown := set(status["papers"]) - set(papers):
             known = ", ".join(sorted(papers))
             raise UserError(f"data/params.yaml: corpora.{name}: papers: no paper {min(unknown)!r}; there are {known}")
     console = Console(highlight=False, markup=False)
     console.print("Corpora by paper, with what is still to be downloaded\n")
-    titles = {stem: f"{paper.name} ({paper.year})" for stem, paper in papers.items()} | {"": NO_PAPER}
-    for stem, title in titles.items():
-        corpora = {name: one for name, one in found.items() if (stem in one["papers"] if stem else not one["papers"])}
+    for paper, title in (papers | {"": NO_PAPER}).items():
+        corpora = {name: one for name, one in found.items() if paper in (one["papers"] or [""])}
+        if not corpora:
+            continue
         missing = [one["download"] for one in corpora.values() if not one["folder"]]
         total = {key: sum(amount[key] for amount in missing) for key in ("bytes", "unknown")}
-        if corpora:
-            console.print(
-                f"{title}: {_in_words(total)}" if any(total.values()) else title, style="bold", soft_wrap=True
-            )
+        console.print(f"{title}: {_in_words(total)}" if any(total.values()) else title, style="bold", soft_wrap=True)
         printed: dict[str, str] = {}
         for name, status in corpora.items():
             _print_corpus(console, name, status, printed)
-        if corpora:
-            console.print()
+        console.print()
     if downloads.is_dir():
         console.print(f"Downloads, kept until you delete {downloads}: {_bytes(downloads) / MEGABYTE:,.0f} MB")
 
@@ -109,23 +103,19 @@ def print_status(found: dict[str, Status], downloads: Path) -> None:
 def _print_corpus(console: Console, name: str, status: Status, printed: dict[str, str]) -> None:
     """Print one corpus; `printed` has the steps that were printed for a paper, up to their command, and for what."""
     console.print(f"  {name:<{WIDTH}}{_where(status)}", soft_wrap=True)
-    _print_wrapped(console, f"licence: {', '.join(filter(None, (status['licence'], status['homepage'])))}")
-    if not status["folder"]:
-        for file, steps in status["by_hand"].items():
-            place = f"{name}/{file}"
-            start, colon, command = steps.rpartition(": ")
-            if start in printed:
-                steps = f"as {printed[start]}, but with the command{colon}{command}"
-            elif colon:
-                printed[start] = place
-            _print_wrapped(console, f"by hand, as DATA_MIRROR/{place}: {steps}")
-
-
-def _print_wrapped(console: Console, text: str) -> None:
-    lines = textwrap.wrap(
-        text, console.width - 4, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )
-    console.print(textwrap.indent("\n".join(lines), " " * 4), soft_wrap=True)
+    notes = [f"licence: {', '.join(filter(None, (status['licence'], status['homepage'])))}"]
+    for file, steps in status["by_hand"].items() if not status["folder"] else ():
+        start, colon, command = steps.rpartition(": ")
+        if start in printed:
+            steps = f"as {printed[start]}, but with the command{colon}{command}"
+        elif colon:
+            printed[start] = f"{name}/{file}"
+        notes.append(f"by hand, as DATA_MIRROR/{name}/{file}: {steps}")
+    for note in notes:
+        lines = textwrap.wrap(
+            note, console.width - 4, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+        console.print(textwrap.indent("\n".join(lines), " " * 4), soft_wrap=True)
 
 
 def _where(status: Status) -> str:
@@ -134,15 +124,12 @@ def _where(status: Status) -> str:
     if status["from"] in ("generated", "mirror"):
         return {"generated": "generated", "mirror": "from the mirror"}[status["from"]]
     amount, count = status["download"], len(status["by_hand"])
-    by_itself = f"by itself: {_in_words(amount)}" if any(amount.values()) or not count else ""
-    by_hand = f"by hand: {count} file{'s' if count > 1 else ''}, size unknown" if count else ""
-    return "; ".join(filter(None, [by_itself, by_hand]))
+    parts = [f"by itself: {_in_words(amount)}"] if any(amount.values()) or not count else []
+    return "; ".join([*parts, *([f"by hand: {count} file{'s' * (count > 1)}, size unknown"] if count else [])])
 
 
 def _in_words(amount: dict[str, int]) -> str:
     """Return an amount of find_corpora."""
     known, unknown = f"{amount['bytes'] / MEGABYTE:,.0f} MB", amount["unknown"]
-    if not unknown:
-        return known
-    files = f"{unknown} file{'s' if unknown > 1 else ''} of unknown size"
-    return f"{known} and {files}" if amount["bytes"] else files
+    files = f"{unknown} file{'s' * (unknown > 1)} of unknown size"
+    return f"{known} and {files}" if amount["bytes"] and unknown else files if unknown else known

@@ -1,0 +1,145 @@
+"""Draw documents of a corpus in both languages, with the words that pronouns and ambiguous words depend on."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from context_nmt.corpus.folder import Record, parallel_files, read_split
+from context_nmt.files import UserError, write_lines
+
+
+@dataclass(frozen=True)
+class SampledDocument:
+    """A document: the texts of each sentence in both languages, with marks, and a remark for each mark."""
+
+    number: int  # in its split, from 0
+    sentences: list[Sequence[str]]
+    remarks: list[str]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some documents, with a title that names their source."""
+
+    title: str
+    languages: Sequence[str]
+    documents: list[SampledDocument]
+
+
+def draw_sample(path: Path, *, split: str, documents: int, seed: int) -> Sample:
+    """Draw documents at random and keep their order; without document boundaries, draw sentences.
+
+    Raise UserError for an unknown split and for more documents than there are.
+    """
+    files = parallel_files(path)
+    if split not in files:
+        raise UserError(f"--split is {split!r}; {path} has {', '.join(files)}")
+    drawn = read_split(path, split, files[split])
+    languages = sorted(drawn.text, key=lambda language: (language != "en", language))[:2]  # English on the left
+    ranges = drawn.documents or [range(line, line + 1) for line in range(len(drawn))]
+    if not 1 <= documents <= len(ranges):
+        raise UserError(f"--documents is {documents}; {split} has {len(ranges):,}")
+    gold = drawn.gold or [{}] * len(drawn)
+    found = [
+        _document(
+            number,
+            [tuple(drawn.text[language][line] for language in languages) for line in ranges[number]],
+            [gold[line] for line in ranges[number]],
+            languages,
+        )
+        for number in sorted(Random(seed).sample(range(len(ranges)), documents))
+    ]
+    return Sample(f"{path.name}, {split}: {documents} of {len(ranges):,} documents, seed {seed}", languages, found)
+
+
+def _document(
+    number: int, texts: Sequence[Sequence[str]], gold: Sequence[Record], languages: Sequence[str]
+) -> SampledDocument:
+    sentences, remarks = [], []
+    for place, (sides, record) in enumerate(zip(texts, gold, strict=True)):
+        if set(languages) <= set(record):
+            items = [*record["pronouns"], *record["senses"]]
+            said = [_on_pronoun(pronoun, record, gold, languages) for pronoun in record["pronouns"]]
+            said += [_on_sense(sense, record, gold, languages) for sense in record["senses"]]
+            remarks += [f"{place}[{mark}] {remark}" for mark, remark in enumerate(said, start=1)]
+            sides = [
+                mark_tokens(side, record[language]["tokens"], {item[language]: n for n, item in enumerate(items, 1)})
+                for side, language in zip(sides, languages, strict=True)
+            ]
+        sentences.append(sides)
+    return SampledDocument(number, sentences, remarks)
+
+
+def mark_tokens(text: str, tokens: Sequence[str], marks: dict[int, int]) -> str:
+    """Put a number in brackets after each marked token of a raw text."""
+    marked, end = "", 0
+    for index, token in enumerate(tokens):
+        start = text.find(token, end)
+        if start < 0:
+            continue  # the text spells it differently: contractions such as `am` are two tokens
+        marked += text[end : start + len(token)] + (f"[{marks[index]}]" if index in marks else "")
+        end = start + len(token)
+    return marked + text[end:]
+
+
+def _words(item: Record, record: Record, languages: Sequence[str]) -> str:
+    """Return the tokens that an item names, in both languages."""
+    return " / ".join(record[language]["tokens"][item[language]] for language in languages)
+
+
+def _on_pronoun(pronoun: Record, record: Record, document: Sequence[Record], languages: Sequence[str]) -> str:
+    """Describe a pronoun by its nearest mention and, as long as that is a pronoun, the one before it."""
+    remark = _words(pronoun, record, languages)
+    mention: Record | None = pronoun
+    while mention is not None:
+        antecedent = mention["antecedent"]
+        sentence, distance = document[antecedent["sentence"]], record["sentence"] - antecedent["sentence"]
+        remark += f" < {_words(antecedent, sentence, languages)} ({distance} back)"
+        mention = next((one for one in sentence["pronouns"] if one["en"] == antecedent["en"]), None)
+    return remark
+
+
+def _on_sense(sense: Record, record: Record, document: Sequence[Record], languages: Sequence[str]) -> str:
+    """Describe an ambiguous word by its sense, its cue and a wrong translation."""
+    remark = f"{_words(sense, record, languages)}: {sense['sense']}, {sense['side']} ambiguous, cue {sense['cue']}"
+    if cue := sense.get("cue_word"):
+        remark += f" ({_words(cue, document[cue['sentence']], languages)})"
+    return remark + f"; not: {sense['distractor']}"
+
+
+def print_sample(sample: Sample) -> None:
+    """Print a table per document to standard output."""
+    console = Console(markup=False, highlight=False)
+    console.print(sample.title)
+    for document in sample.documents:
+        table = Table(*sample.languages, title=f"Document {document.number}", title_justify="left", box=box.SIMPLE_HEAD)
+        for sides in document.sentences:
+            table.add_row(*map(Text, sides))
+        console.print(table)
+        for remark in document.remarks:
+            console.print(f"  {remark}", soft_wrap=True)
+
+
+def write_sample(sample: Sample, path: Path) -> None:
+    """Write a sample as Markdown; raise UserError unless the name ends in .md."""
+    if path.suffix != ".md":
+        raise UserError(f"--output is {path}; its name must end in .md")
+    lines = [f"# {sample.title}"]
+    for document in sample.documents:
+        lines += ["", f"## Document {document.number}", "", _row("", *sample.languages), "| ---: | --- | --- |"]
+        lines += [_row(str(place), *sides) for place, sides in enumerate(document.sentences)]
+        lines += ["", *(f"- {remark}" for remark in document.remarks)] if document.remarks else []
+    write_lines(path, lines)
+
+
+def _row(*cells: str) -> str:
+    """Return a line of a Markdown table that shows its cells as they are."""
+    escaped = [re.sub(r"[|*]", r"\\\g<0>", cell.replace("\r", " ")) for cell in cells]
+    return f"| {' | '.join(escaped)} |"

@@ -1,0 +1,164 @@
+"""What happens inside the systems: analyses.yaml names the analyses, each with a table per test set and a picture."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from context_nmt.files import read_yaml
+from context_nmt.measures.rows import TEXT, Measure
+from context_nmt.report.pages import Page, Section, heading, introduction
+from context_nmt.report.panels import corpus_name, draw_legend, label_axes, panels_of, style
+from context_nmt.report.tables import Grid, estimate_cell, grid_of
+from context_nmt.results.metrics import is_score
+from context_nmt.results.table import Results, places
+from context_nmt.settings import Checked
+from context_nmt.settings.checking import check
+
+Points = dict[int | str, tuple[float, float]]  # by layer or tag, mean and deviation over seeds
+BASELINE: dict[str, Any] = {"color": "0.6", "linewidth": 3.5, "alpha": 0.5, "marker": "o", "markersize": 8}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analysis(Checked):
+    """A table per test set with a column per layer or tag, and a picture with a panel per system."""
+
+    name: str  # of its picture and, without `parts`, of its metric
+    title: str
+    text: str
+    absent: str  # replaces the text if no system has the metric
+    picture: str  # the picture's title
+    across: str  # label of the picture's layers or tags
+    values: str  # label of the picture's values
+    parts: dict[str, str] = field(default_factory=dict)  # metrics with labels: each has a row per system, and a line
+    by: Literal["layer", "tag"] = "layer"
+    column: str = "layer {}"
+    wholes: dict[str, str] = field(default_factory=dict)  # column titles by metric without a layer; "": the row's
+    counts: dict[Literal["metric", "unit"], str] = field(default_factory=dict)  # of the text, shown in column titles
+    only_measured: bool = False  # leave out systems without a value
+    gains: bool = False  # the picture shows differences from the system's baseline
+    decimals: int = 3
+
+    @property
+    def metrics(self) -> dict[str, str]:
+        """Its metrics with their labels."""
+        return self.parts or {self.name: ""}
+
+
+@cache
+def read_analyses() -> list[Analysis]:
+    """Read analyses.yaml."""
+    path = Path(__file__).with_name("analyses.yaml")
+    return [check(Analysis, entry, where=f"{path.name}, entry {n}") for n, entry in enumerate(read_yaml(path))]
+
+
+def _measure(test_set: str, metric: str, layer_or_tag: int | str = "") -> Measure:
+    if isinstance(layer_or_tag, int):
+        return Measure(test_set, metric, layer_or_tag)
+    return Measure(test_set, metric, tag=layer_or_tag)
+
+
+def analyses_page(results: Results, pictures: Collection[str]) -> Page:
+    """Build the tables of all analyses; `pictures` are the names of those in figures/."""
+    sections = []
+    for analysis in read_analyses():
+        grids = tuple(grid for test_set in results.test_sets if (grid := _grid(results, analysis, test_set)).headings)
+        picture = analysis.name if analysis.name in pictures else ""
+        sections.append(Section(analysis.title, analysis.text if grids else analysis.absent, picture, grids))
+    metrics = {one.metric for one in results.measures if not is_score(one.metric)}
+    return Page(heading(results, "Inside the systems"), introduction(results, "", metrics), tuple(sections))
+
+
+def _grid(results: Results, analysis: Analysis, test_set: str) -> Grid:
+    columns: dict[str, tuple[str, int | str]] = {
+        title: (whole, "")
+        for whole, title in analysis.wholes.items()
+        if any(_measure(test_set, whole or metric) in results.measures for metric in analysis.metrics)
+    }
+    for layer_or_tag in places(results, test_set, list(analysis.metrics), analysis.by):
+        title, counts = analysis.column.format(layer_or_tag), analysis.counts
+        if counts:
+            count = results.reference_value(TEXT, _measure(test_set, counts["metric"], layer_or_tag))
+            title += "" if count is None else f", {count:,g} {counts['unit']}"
+        columns[title] = ("", layer_or_tag)
+    rows = []
+    for variant, (metric, part) in product(results.models, analysis.metrics.items()):
+        measures = [_measure(test_set, whole or metric, place) for whole, place in columns.values()]
+        estimates = [results.estimate(variant, measure) for measure in measures]
+        if any(estimates) or not analysis.only_measured:
+            label = results.label(variant) + (f": {part}" if part else "")
+            rows.append((label, [estimate_cell(estimate, analysis.decimals) for estimate in estimates]))
+    return grid_of(test_set, columns, rows)
+
+
+def draw_analyses(results: Results, folder: Path) -> list[str]:
+    """Draw NAME.svg for every analysis with values; return the names."""
+    return [one.name for one in read_analyses() if _draw(results, one, folder / f"{one.name}.svg")]
+
+
+def _points(results: Results, analysis: Analysis, variant: str, test_set: str, metric: str) -> Points:
+    points = {}
+    for layer_or_tag in places(results, test_set, [metric], analysis.by):
+        estimate = results.estimate(variant, _measure(test_set, metric, layer_or_tag))
+        if estimate and not analysis.gains:
+            points[layer_or_tag] = (estimate.mean, estimate.deviation)
+        elif estimate and estimate.gain:
+            points[layer_or_tag] = (estimate.gain.mean, 0.0)
+    return points
+
+
+def _draw(results: Results, analysis: Analysis, path: Path) -> bool:
+    """Draw a panel per system, with a line per test set or, for the first one, per metric, if there are any."""
+    settings = results.settings
+    lines = {test_set: (test_set, analysis.name) for test_set in results.test_sets}
+    if analysis.parts:
+        lines = {label: (results.test_sets[0], metric) for metric, label in analysis.parts.items()}
+    panels = {}
+    for variant in settings.variants:
+        found = {label: _points(results, analysis, variant, *line) for label, line in lines.items()}
+        if any(found.values()):
+            panels[variant] = {label: line for label, line in found.items() if line}
+    if not panels:
+        return False
+    metrics = [metric for _, metric in lines.values()]
+    tests = dict.fromkeys(test_set for test_set, _ in lines.values())
+    shown = {place for points in panels.values() for line in points.values() for place in line}
+    order = dict.fromkeys(place for test in tests for place in places(results, test, metrics, analysis.by))
+    across = {place: number for number, place in enumerate(place for place in order if place in shown)}
+    joined = all(str(place).isdecimal() for place in across)  # no values lie between two parts of speech
+    styles = {label: style(number, joined=joined) for number, label in enumerate(lines)}
+    legend = {label: Line2D([], [], **styles[label]) for points in panels.values() for label in points}
+    with panels_of(path, len(panels), height=2.8) as (figure, axes):
+        for axis, (variant, points) in zip(axes, panels.items(), strict=True):
+            baseline, title = settings.variants[variant].baseline, settings.label(variant)
+            if analysis.gains:
+                axis.axhline(0, color="black", linewidth=0.8)
+                title += f"\nagainst {settings.label(str(baseline))}"
+            elif baseline in panels:
+                for line in panels[baseline].values():
+                    axis.plot([across[place] for place in line], [mean for mean, _ in line.values()], **BASELINE)
+                legend["the system's baseline"] = Line2D([], [], **BASELINE)
+            for label, line in points.items():
+                means, deviations = zip(*line.values(), strict=True)
+                bars = deviations if not analysis.gains and len(settings.seeds) > 1 else None
+                axis.errorbar([across[place] for place in line], means, yerr=bars, capsize=3, **styles[label])
+            label_axes(axis, title, analysis.across, analysis.values)
+        _share_limits(axes, [str(place) for place in across], upright=not joined)
+        test_set_note = f", {results.test_sets[0]}" if analysis.parts else ""
+        figure.suptitle(f"{analysis.picture}, {corpus_name(settings)}{test_set_note}")
+        draw_legend(figure, legend)
+    return True
+
+
+def _share_limits(axes: list[Axes], labels: list[str], *, upright: bool) -> None:
+    """Give all panels the same limits and labels."""
+    lowest, highest = min(axis.get_ylim()[0] for axis in axes), max(axis.get_ylim()[1] for axis in axes)
+    for axis in axes:
+        axis.set_ylim(lowest, highest)
+        axis.set_xlim(-0.5, len(labels) - 0.5)
+        axis.set_xticks(range(len(labels)), labels, rotation=90 if upright else 0, fontsize=8)

@@ -1,1 +1,0 @@
-"""Describe a corpus: counts, phenomena and samples to read."""

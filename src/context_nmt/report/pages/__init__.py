@@ -1,1 +1,0 @@
-"""The pages of one experiment, one module each."""
