@@ -84,9 +84,9 @@ def link(path):
         (
             ".dvc/config",
             lambda path: edit(path, "dir = ../", "dir = ./"),
-            "cache.dir is './../",
+            "lacks the line dir = ../../../.dvc/cache",
         ),
-        (".dvc/config", lambda path: edit(path, "[core]", "[cor"), "not a configuration"),
+        (".dvc/config", lambda path: edit(path, "[core]", "[cor"), "lacks the line [core]"),
         (".dvcignore", lambda path: edit(path, ".*.partial", "x"), "lacks the line .*.partial"),
     ],
 )

@@ -205,27 +205,30 @@ def test_the_state_of_each_stage(experiment, cluster):
     slurm.require_idle()
 
 
-@pytest.mark.parametrize("what", ["refused-1", "refused-3", "impossible"])
-def test_all_jobs_are_cancelled_if_slurm_refuses_one(experiment, cluster, what):
-    (cluster / what).touch()
-    with pytest.raises(UserError, match=r"account|available"):
-        submitted(experiment)
-    assert list((cluster / "queue").iterdir()) == []
-    assert Slurm(experiment).states() == {}
-
-
-@pytest.mark.parametrize("name", ["INT", "HUP"])
+@pytest.mark.parametrize(
+    ("what", "content", "error"),
+    [
+        ("refused-1", "", UserError),
+        ("refused-3", "", UserError),
+        ("impossible", "", UserError),
+        ("interrupted-2", "INT", KeyboardInterrupt),
+        ("interrupted-2", "HUP", KeyboardInterrupt),
+    ],
+)
 @pytest.mark.usefixtures("ctrl_c")
-def test_all_jobs_are_cancelled_if_a_signal_comes_between_them(experiment, cluster, name):
-    (cluster / "interrupted-2").write_text(name)
+def test_all_jobs_are_cancelled_if_slurm_refuses_one_or_a_signal_comes_between_them(
+    experiment, cluster, what, content, error
+):
+    (cluster / what).write_text(content)
     earlier = signal.signal(signal.SIGHUP, signal.default_int_handler)  # as context-nmt repro sets it
     try:
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(error, match=None if content else r"account|available"):
             submitted(experiment)
     finally:
         signal.signal(signal.SIGHUP, earlier)
-    assert (cluster / "number").read_text().strip() == "2"
+    assert not content or (cluster / "number").read_text().strip() == "2"
     assert list((cluster / "queue").iterdir()) == []
+    assert Slurm(experiment).states() == {}
 
 
 def test_jobs_that_cannot_be_cancelled_stay_known(experiment, cluster):

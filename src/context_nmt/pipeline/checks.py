@@ -1,8 +1,6 @@
 """Check experiments before they run: copies of dvc.yaml, settings, models and the availability of their text."""
 
-import configparser
 from collections.abc import Callable, Iterator
-from configparser import ConfigParser
 from pathlib import Path
 
 from ruamel.yaml import YAML
@@ -80,9 +78,11 @@ def _folder_problems(root: Path, folder: Path) -> Iterator[str]:
     path = folder / "params.yaml"
     if folder != root:
         yield from _copy_problems(root / "dvc.yaml", folder / "dvc.yaml")
-        for name, content in own_repository(root).items():
-            new = "a new experiment has, see context_nmt/pipeline/new_experiment.py"
-            yield from (f"{folder / name}: {problem}, which {new}" for problem in _lacking(folder / name, content))
+        for name, content in own_repository(root).items():  # the files may have other lines, too
+            given = (folder / name).read_text(encoding="utf-8") if (folder / name).is_file() else ""
+            for line in sorted({*map(str.strip, content.splitlines())} - {*map(str.strip, given.splitlines())}):
+                new = "a new experiment has, see context_nmt/pipeline/new_experiment.py"
+                yield f"{folder / name}: lacks the line {line}, which {new}"
     if errors := _errors(read_parameters, path):
         yield from errors
         return
@@ -99,25 +99,6 @@ def _copy_problems(original: Path, copy: Path) -> Iterator[str]:
         yield f"{copy}: no such file; copy it: {command}"
     elif copy.read_bytes() != original.read_bytes():
         yield f"{copy}: differs from {original}; copy it again: {command}"
-
-
-def _lacking(path: Path, content: str) -> Iterator[str]:
-    """Yield a problem for each line or setting of a new experiment that a file lacks; it may have others, too."""
-    given = path.read_text(encoding="utf-8") if path.is_file() else ""
-    if path.name != "config":
-        yield from (f"lacks the line {line}" for line in sorted({*content.splitlines()} - {*given.splitlines()}))
-        return
-    config, expected = ConfigParser(interpolation=None), ConfigParser(interpolation=None)
-    expected.read_string(content)
-    try:
-        config.read_string(given)
-    except configparser.Error as error:
-        yield f"not a configuration of DVC ({' '.join(str(error).split())})"
-        return
-    for section in expected.sections():
-        for key, value in expected[section].items():
-            if (found := config.get(section, key, fallback=None)) != value:
-                yield f"{section}.{key} is {found!r}; it must be {value!r}"
 
 
 def _file_problems(pipeline: Path, parameters: Path) -> Iterator[str]:
