@@ -123,7 +123,7 @@ class LoopbackSlurm:
         assert done.returncode == 0, (command, done.stdout, done.stderr)
         return done.stdout
 
-    def wait(self, condition, what, seconds=120):
+    def wait(self, condition, what, seconds=400):
         """Wait until a condition holds; `what` says for the failure which."""
         end = time.monotonic() + seconds
         while not condition():

@@ -19,7 +19,7 @@ from context_nmt.models import mechanisms
 from context_nmt.models.counting import SENTENCE_LENGTH, describe
 from context_nmt.models.mechanisms import PLAIN
 from context_nmt.models.plans import Filling
-from context_nmt.pipeline import hours
+from context_nmt.pipeline import estimates
 from context_nmt.pipeline.descriptions import describe_plans
 from context_nmt.pipeline.planning import write_plans
 from context_nmt.settings.folder import Experiment
@@ -164,7 +164,7 @@ def test_without_a_vocabulary_it_is_that_of_the_data(command, small):
 @pytest.fixture
 def kinds(tmp_path, monkeypatch):
     """A params.yaml of an autoregressive variant, its twin, a masked one and two that look back, and two seeds."""
-    monkeypatch.setattr(hours, "SECONDS", 0.0)
+    monkeypatch.setattr(estimates, "SECONDS", 0.0)
     masked = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 40}
     recipe = {"batch_tokens": 100, "maximum_updates": 30, "maximum_sentence_length": 30}
     values = {

@@ -13,6 +13,7 @@ from context_nmt.files import read_json, read_yaml, write_json
 from context_nmt.measures.pairs import pairs_of
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.settings.folder import Experiment
+from context_nmt.settings.lineage import training_of, with_lineage
 from context_nmt.settings.run_layout import run_name
 
 pytestmark = pytest.mark.heavy
@@ -67,20 +68,10 @@ def make_smaller(original, folder):
     return Experiment(folder)
 
 
-def needed(settings, variant):
-    """The stages that train a variant and all that it starts from, learns from and is compared with, by variant."""
-    train, earlier, options = settings.train, [settings.variants[variant].baseline], {}
-    if variant in train.distilled:
-        earlier += train.teachers
-        options = {"distilled": True}
-    for name in ("document", "continued"):
-        if variant in getattr(train, name):
-            options = {"start": getattr(train, f"{name}_start")}
-            earlier.append(options["start"])
-    found = {}
-    for other in filter(None, earlier):
-        found |= needed(settings, other)
-    return found | {variant: options}
+def options_of(settings, variant):
+    """The options of a variant's training."""
+    start = training_of(settings.train, variant).start
+    return {"start": start} if start else {"distilled": True} if variant in settings.train.distilled else {}
 
 
 def chosen(experiment):
@@ -117,9 +108,8 @@ def test_an_experiment_runs_from_its_downloads_to_its_scores(original, project, 
     run("describe")
     assert set(read_json(experiment.models)) == set(settings.variants)
 
-    trained = {}
-    for variant in chosen(experiment):
-        trained |= needed(settings, variant)
+    needed = with_lineage(settings, chosen(experiment))
+    trained = {name: options_of(settings, name) for name in settings.train.everything if name in needed}
     for variant, options in trained.items():
         if "distilled" in options and not experiment.distilled.exists():
             run("distill", *settings.train.teachers, seed, device="cpu")

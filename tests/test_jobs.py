@@ -12,13 +12,11 @@ import yaml
 from test_repro import PARAMETERS, environment
 
 from context_nmt.files import UserError
-from context_nmt.pipeline import job as job_module
 from context_nmt.pipeline import slurm as slurm_module
-from context_nmt.pipeline.display import Display
-from context_nmt.pipeline.graph import Stage, stages_of
-from context_nmt.pipeline.job import run_job
-from context_nmt.pipeline.scheduler import Scheduler
-from context_nmt.pipeline.slurm import Slurm, State
+from context_nmt.pipeline.dvc import Stage
+from context_nmt.pipeline.jobs import State, jobs_of, stages_of
+from context_nmt.pipeline.processes import Display
+from context_nmt.pipeline.slurm import Slurm, run_job
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.launch import JobSettings, LaunchSettings
 
@@ -65,37 +63,23 @@ def experiment(tmp_path, monkeypatch):
     return Experiment(tmp_path)
 
 
-def scheduled(experiment, upstream, *, changed=None, made=(), allow_missing=False, **launch):
-    """The scheduler of stages by what they depend on; each writes a file of its name, and `made` exist."""
+def divided(experiment, upstream, *, changed=None, made=(), allow_missing=False, at_once=True, serial=False, **launch):
+    """The jobs of stages by what they depend on; each writes a file of its name, and `made` exist."""
     folder = experiment.folder
     path = {name: str(folder / name) for name in upstream}
     changed = upstream if changed is None else changed
     stages = {
-        name: Stage(name, name in changed, tuple(path[other] for other in others), (path[name],), frozenset(others))
+        name: Stage(name, name in changed, False, tuple(map(path.get, others)), (path[name],), frozenset(others))
         for name, others in upstream.items()
     }
     for name in made:
         (folder / name).touch()
-    experiment.lock.write_text(yaml.safe_dump({"stages": {name: {} for name in upstream}}))
-    return Scheduler(stages, experiment, LaunchSettings(**launch), allow_missing=allow_missing, serial=False)
+    return jobs_of(stages, LaunchSettings(**launch), allow_missing=allow_missing, at_once=at_once, serial=serial)
 
 
-def test_an_output_counts_as_changed_whichever_chain_ends_first(experiment):
-    """The lock has what stages of other chains, which still run, have made."""
-    scheduler = scheduled(experiment, {"a": [], "b": ["a"], "c": []}, changed=("a", "c"), made=("a", "b", "c"))
-    assert sorted(scheduler.next_chains(lambda _: True)) == [("a",), ("c",)]
-    outputs = {name: {"outs": [{"path": name, "md5": "new"}]} for name in ("a", "c")}
-    experiment.lock.write_text(yaml.safe_dump({"stages": outputs | {"b": {}}}))
-    scheduler.finish("c")
-    scheduler.finish("a")
-    assert scheduler.unfinished == {"b"}
-
-
-def test_a_stage_starts_once_though_two_chains_could_hold_it(experiment):
-    upstream = {"average@x": [], "decode@x": ["average@x"], "contrast@x": ["average@x"], "analyse@x": ["decode@x"]}
-    scheduler = scheduled(experiment, upstream, changed=[*upstream][1:], made=("average@x",))
-    chains = list(scheduler.next_chains(lambda _: True))
-    assert sorted(name for chain in chains for name in chain) == ["analyse@x", "contrast@x", "decode@x"]
+def shown(jobs):
+    """The stages of each job, and the first stages of those that it comes after."""
+    return [([*job.stages], sorted(job.after)) for job in jobs]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +101,7 @@ def test_only_the_stages_of_a_variant_are_kept(tmp_path, only, kept):
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
     names = {f"train@{name}-1" for name in train["bitext"]} | {f"significance@{name}" for name in variants}
     names |= {"distill@han", "train_distilled@taught-1"}
-    stages = {name: Stage(name, False, (), (), frozenset()) for name in (*names, "report", "download@mine")}
+    stages = {name: Stage(name, False, False, (), (), frozenset()) for name in (*names, "report", "download@mine")}
     assert set(stages_of([only], stages, Experiment(tmp_path).settings)) == kept | {"report", "download@mine"}
 
 
@@ -130,44 +114,71 @@ RUNS = {
 }
 
 
-def test_stages_of_a_run_are_one_job_and_each_waits_for_those_before(experiment):
-    assert scheduled(experiment, RUNS).jobs() == [
-        (["text"], []),
-        (["train@x", "average@x", "decode@x"], [0]),
-        (["train@y", "average@y", "decode@y"], [0]),
-        (["report"], [1, 2]),
+WHOLE = [
+    (["text"], []),
+    (["train@x", "average@x", "decode@x"], ["text"]),
+    (["train@y", "average@y", "decode@y"], ["text"]),
+    (["report"], ["train@x", "train@y"]),
+]
+GPUS = {"train": JobSettings(gpus=4)}
+OWN_JOBS = [(["train@x", "average@x"], ["text"]), (["decode@x"], ["train@x"])]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, WHOLE),
+        ({"at_once": False}, WHOLE),
+        ({"at_once": False, "serial": True}, [([*RUNS], [])]),
+        (GPUS, [WHOLE[0], OWN_JOBS[0], (["train@y", "average@y"], ["text"]), OWN_JOBS[1]]),
+        ({"changed": [], "made": RUNS}, []),
+        ({"changed": ["average@x"], "made": RUNS}, [(["average@x", "decode@x"], []), (["report"], ["average@x"])]),
+    ],
+    ids=["a job for each run", "here", "one at a time", "other needs", "nothing changed", "what depends on a change"],
+)
+def test_stages_are_divided_into_jobs(experiment, options, expected):
+    found = shown(divided(experiment, RUNS, **options))
+    assert (found[:4] if options is GPUS else found) == expected
+
+
+@pytest.mark.parametrize(
+    ("changed", "lacking", "at_once", "expected"),
+    [
+        # The report must run if the decoding comes out differently, and then it needs the other decoding.
+        (["decode@x"], ["decode@y"], True, {"decode@x": False, "decode@y": True, "report": False}),
+        (["decode@x"], ["decode@y"], False, {"decode@x": False}),
+        (["decode@x"], ["average@x", "train@x"], False, {"train@x": True, "decode@x": False, "report": False}),
+        # If the text changes, the decoding must run; only the text is certain to change.
+        (
+            ["text"],
+            ["train@x", "average@x"],
+            True,
+            dict.fromkeys(["text", "decode@x", "train@y", "report"], False) | {"train@x": True},
+        ),
+        (["text"], ["train@x", "average@x"], False, {"text": False, "train@x": False, "train@y": False}),
+    ],
+)
+def test_what_a_clone_without_the_cache_lacks_is_made_where_it_is_needed(
+    experiment, changed, lacking, at_once, expected
+):
+    """By the first stage of a job, whether it makes missing files again; not `at_once`, some are left for later."""
+    made = set(RUNS) - {*lacking}
+    jobs = divided(experiment, RUNS, changed=changed, made=made, allow_missing=True, at_once=at_once)
+    assert {job.name: job.remake for job in jobs} == expected
+
+
+def test_without_that_option_all_that_is_missing_is_made(experiment):
+    jobs = divided(experiment, RUNS, changed=[], made=set(RUNS) - {"average@x"}, at_once=False)
+    assert [(job.name, job.remake, job.is_certain) for job in jobs] == [
+        ("average@x", True, True),
+        ("decode@x", False, False),
+        ("report", False, False),
     ]
-
-
-def test_a_stage_that_needs_something_else_of_the_cluster_is_a_job_of_its_own(experiment):
-    jobs = scheduled(experiment, RUNS, train=JobSettings(gpus=4)).jobs()
-    assert [stages for stages, _ in jobs if stages[0].endswith("@x")] == [["train@x", "average@x"], ["decode@x"]]
-
-
-def test_what_depends_on_a_changed_stage_is_submitted_and_nothing_else(experiment):
-    made = scheduled(experiment, RUNS, changed=["average@x"], made=RUNS)
-    assert made.jobs() == [(["average@x", "decode@x"], []), (["report"], [0])]
-    assert scheduled(experiment, RUNS, changed=[], made=RUNS).jobs() == []
-
-
-def test_a_missing_file_is_made_if_a_stage_may_need_it(experiment):
-    """The report must run if the decoding comes out differently, and then it needs the other decoding."""
-    made = set(RUNS) - {"decode@y"}
-    scheduler = scheduled(experiment, RUNS, changed=["decode@x"], made=made, allow_missing=True)
-    assert [stages for stages, _ in scheduler.jobs()] == [["decode@x"], ["decode@y"], ["report"]]
-
-
-def test_what_a_clone_without_the_cache_lacks_is_made_where_a_changed_stage_may_need_it(experiment):
-    """If the text changes, the decoding must run; only the text is certain to change, and DVC may skip the training."""
-    made = {"text", "decode@x", "decode@y", "report"}
-    scheduler = scheduled(experiment, RUNS, changed=["text"], made=made, allow_missing=True)
-    scheduler.jobs()
-    assert {"train@x", "train@y", "average@x", "average@y"} <= scheduler.missing
 
 
 def submitted(experiment, **launch):
     slurm = Slurm(experiment)
-    slurm.submit(scheduled(experiment, RUNS, **launch))
+    slurm.submit(divided(experiment, RUNS), LaunchSettings(**launch))
     return slurm
 
 
@@ -199,27 +210,30 @@ def test_the_state_of_each_stage(experiment, cluster):
     slurm.require_idle()
 
 
-@pytest.mark.parametrize("what", ["refused-1", "refused-3", "impossible"])
-def test_all_jobs_are_cancelled_if_slurm_refuses_one(experiment, cluster, what):
-    (cluster / what).touch()
-    with pytest.raises(UserError, match=r"account|available"):
-        submitted(experiment)
-    assert list((cluster / "queue").iterdir()) == []
-    assert Slurm(experiment).states() == {}
-
-
-@pytest.mark.parametrize("name", ["INT", "HUP"])
+@pytest.mark.parametrize(
+    ("what", "content", "error"),
+    [
+        ("refused-1", "", UserError),
+        ("refused-3", "", UserError),
+        ("impossible", "", UserError),
+        ("interrupted-2", "INT", KeyboardInterrupt),
+        ("interrupted-2", "HUP", KeyboardInterrupt),
+    ],
+)
 @pytest.mark.usefixtures("ctrl_c")
-def test_all_jobs_are_cancelled_if_a_signal_comes_between_them(experiment, cluster, name):
-    (cluster / "interrupted-2").write_text(name)
+def test_all_jobs_are_cancelled_if_slurm_refuses_one_or_a_signal_comes_between_them(
+    experiment, cluster, what, content, error
+):
+    (cluster / what).write_text(content)
     earlier = signal.signal(signal.SIGHUP, signal.default_int_handler)  # as context-nmt repro sets it
     try:
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(error, match=None if content else r"account|available"):
             submitted(experiment)
     finally:
         signal.signal(signal.SIGHUP, earlier)
-    assert (cluster / "number").read_text().strip() == "2"
+    assert not content or (cluster / "number").read_text().strip() == "2"
     assert list((cluster / "queue").iterdir()) == []
+    assert Slurm(experiment).states() == {}
 
 
 def test_jobs_that_cannot_be_cancelled_stay_known(experiment, cluster):
@@ -230,19 +244,18 @@ def test_jobs_that_cannot_be_cancelled_stay_known(experiment, cluster):
     assert set(words(Slurm(experiment)).values()) == {"waiting"}
 
 
-def test_a_busy_controller_is_asked_again_but_not_for_ever(experiment, cluster):
+def test_a_busy_controller_is_asked_again_but_not_for_ever_and_one_that_is_not_there_is_an_error(
+    experiment, cluster, monkeypatch
+):
     slurm = submitted(experiment)
     (cluster / "busy").write_text("xx")
     assert set(words(slurm).values()) == {"waiting"}
     (cluster / "busy").write_text("x" * 1000)
     with pytest.raises(UserError, match="no controller"):
         slurm.states()
-
-
-def test_a_machine_without_slurm_is_an_error(experiment, monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match="sbatch"):
-        submitted(experiment)
+    monkeypatch.setenv("PATH", str(experiment.folder))
+    with pytest.raises(UserError, match="squeue"):
+        slurm.states()
 
 
 @pytest.mark.usefixtures("cluster")
@@ -259,8 +272,8 @@ def test_removed_notes_are_an_error(experiment, monkeypatch):
     with Display() as display, pytest.raises(UserError, match="removed"):
         slurm.follow(display)
     monkeypatch.setenv("SLURM_JOB_ID", "1")
-    monkeypatch.setattr(job_module, "SHOWN", 1)
-    monkeypatch.setattr(job_module.time, "sleep", lambda _: None)
+    monkeypatch.setattr(slurm_module, "SHOWN", 1)
+    monkeypatch.setattr(slurm_module.time, "sleep", lambda _: None)
     with pytest.raises(UserError, match="job 1"):
         run_job([])
 
@@ -288,9 +301,9 @@ def job_of(experiment, stages):
     subprocess.run(["dvc", "init", "--no-scm", "--quiet"], env=environment(folder), check=True)
     command = [sys.executable, "-m", "context_nmt", "repro", "--on", "slurm"]
     subprocess.run(command, env=environment(folder), check=True)
-    (job,) = Slurm(experiment).jobs
-    command = [sys.executable, "-m", "context_nmt.pipeline.job"]
-    return job, lambda: subprocess.Popen(command, env=environment(folder) | {"SLURM_JOB_ID": job.number})
+    (number,) = Slurm(experiment).jobs
+    command = [sys.executable, "-m", "context_nmt.pipeline.slurm"]
+    return number, lambda: subprocess.Popen(command, env=environment(folder) | {"SLURM_JOB_ID": number})
 
 
 PIPELINE = {
@@ -304,9 +317,9 @@ PIPELINE = {
 @pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_in_a_job_only_what_was_running_fails_when_dvc_is_killed(experiment):
-    job, start = job_of(experiment, PIPELINE)
+    number, start = job_of(experiment, PIPELINE)
     assert start().wait() == 1
-    states = Slurm(experiment).ended(job)
+    states = Slurm(experiment).ended(number)
     expected = {"first": "done", "second": "failed", "third": "not run", "fourth": "done"}
     assert {stage: state.word for stage, state in states.items()} == expected
     assert "signal 9" in states["second"].detail
@@ -324,7 +337,7 @@ def test_only_a_start_of_a_job_in_which_a_training_ran_goes_back_into_the_queue_
             "outs": ["decoded"],
         },
     }
-    job, start = job_of(experiment, stages)
+    number, start = job_of(experiment, stages)
     slurm, began = Slurm(experiment), experiment.folder / "began"
 
     def reach_the_limit():
@@ -342,6 +355,9 @@ def test_only_a_start_of_a_job_in_which_a_training_ran_goes_back_into_the_queue_
         time.sleep(0.05)
     first.terminate()  # as Slurm does then
     assert first.wait() != 0
-    assert slurm.ended(job) is None
+    assert slurm.ended(number) is None
     assert reach_the_limit().wait() == 1
-    assert {stage: state.word for stage, state in slurm.ended(job).items()} == {"train@x": "done", "decode@x": "failed"}
+    assert {stage: state.word for stage, state in slurm.ended(number).items()} == {
+        "train@x": "done",
+        "decode@x": "failed",
+    }

@@ -279,17 +279,20 @@ def test_git_leaves_a_lock_that_both_sides_changed_to_the_command(tmp_path, git)
     assert "dvc.lock" in git("ls-files", "--unmerged")[1]
 
 
-def test_a_merged_lock_has_the_values_that_dvc_reads(tmp_path, git):
-    def stage(name):
+def test_a_merged_lock_has_the_values_that_dvc_reads_and_what_was_merged_is_said(tmp_path, git):
+    def stage(name, result):
         values = {"a": 1e-09, "b": "no", "c": "010", "d": 10, "e": None, "f": "1:30", "g": ["1e1", True]}
-        return {"cmd": name, "params": {"params.yaml": values}}
+        return {"cmd": name, "params": {"params.yaml": values}, "outs": [{"path": name, "md5": result}]}
 
-    def write(names):
-        values = {"schema": "2.0", "stages": {name: stage(name) for name in names}}
+    def write(results):
+        values = {"schema": "2.0", "stages": {name: stage(name, result) for name, result in results.items()}}
         dump_yaml(tmp_path / "dvc.lock", values)
 
-    meet(git, write, ["base"], ["base", "ours"], ["base", "theirs"])
-    resolve(tmp_path)
+    meet(git, write, {"base": 1}, {"base": 1, "both": 2, "ours": 1}, {"base": 1, "both": 3, "theirs": 1})
+    summary, detail = resolve(tmp_path)
+    assert summary == "dvc.lock: 1 stages as on the other side; 1 that both sides have changed as on this one"
+    assert detail.startswith("dvc.lock: both ran on both sides with different results; ")
     resolved = (tmp_path / "dvc.lock").read_bytes()
-    write(["base", "ours", "theirs"])
+    write({"base": 1, "both": 2, "ours": 1, "theirs": 1})
     assert resolved == (tmp_path / "dvc.lock").read_bytes()
+    assert git("ls-files", "--unmerged")[1] == ""

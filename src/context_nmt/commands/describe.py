@@ -65,14 +65,14 @@ def describe(
     if rates and (hours or vocabulary):
         raise UserError("--rates cannot be combined with --hours or --vocabulary")
     if hours:
-        from context_nmt.pipeline.hours import print_hours
+        from context_nmt.pipeline.estimates import print_hours
 
         print_hours(parameters, vocabulary, jobs=jobs, gpus=gpus, tokens_per_second=tokens_per_second, as_json=as_json)
         return
     if (jobs, gpus, tokens_per_second) != (1, 1, None):
         raise UserError("--jobs, --gpus and --tokens-per-second need --hours")
     if rates:
-        from context_nmt.pipeline.rates import print_rates
+        from context_nmt.pipeline.estimates import print_rates
 
         print_rates(parameters, as_json=as_json)
         return

@@ -36,9 +36,9 @@ def status(experiment: ExperimentFolder = Path()) -> None:
     slurm = Slurm(Experiment(experiment_folder(experiment)))
     states = slurm.states()
     rows = [("job", "stage", "state", "last line")]
-    for stage, (job, state) in states.items():
-        said = [line.partition(" | ")[2] for line in _lines(slurm.log(job)) if line.startswith(f"{stage} | ")]
-        rows.append((job.number, stage, state.word, state.detail or "".join(said[-1:])))
+    for stage, (number, state) in states.items():
+        said = [line for name, line in slurm.lines(slurm.jobs[number]) if name == stage]
+        rows.append((number, stage, state.word, state.detail or "".join(said[-1:])))
     columns = [max(map(len, column)) for column in zip(*rows, strict=True)]
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for row in rows if states else []:
@@ -50,7 +50,3 @@ def status(experiment: ExperimentFolder = Path()) -> None:
         )
     counts = Counter(state.word for _, state in states.values())
     typer.echo(", ".join(f"{count} {word}" for word, count in counts.items()) or "no jobs have been submitted")
-
-
-def _lines(log: Path) -> list[str]:
-    return log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []

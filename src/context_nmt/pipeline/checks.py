@@ -1,8 +1,6 @@
 """Check experiments before they run: copies of dvc.yaml, settings, models and the availability of their text."""
 
-import configparser
-from collections.abc import Iterator
-from configparser import ConfigParser
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ruamel.yaml import YAML
@@ -16,7 +14,6 @@ from context_nmt.miniature.contrasts import CONTRASTIVE_SETS
 from context_nmt.pipeline.new_experiment import own_repository
 from context_nmt.progress import tracked
 from context_nmt.settings.checking import some_names
-from context_nmt.settings.miniature import MiniatureSettings
 from context_nmt.settings.parameters import ExperimentSettings, read_parameters
 
 GENERATED = {f"{split}.{ending}" for split in ("train", "valid", "test") for ending in ("en", "de", "documents")}
@@ -29,20 +26,21 @@ def experiments(root: Path) -> list[Path]:
 
 def check_experiments(root: Path) -> int:
     """Check all experiments of a project and return their number; raise UserError with a line per problem."""
-    folders = experiments(root)
+    from context_nmt.pipeline.planning import check_variant  # loads torch
+
+    folders, catalogue = experiments(root), root / "data/params.yaml"
     problems = []
-    for names in read_catalogue(root / "data" / "params.yaml").values():
-        for name in names:
-            try:
-                read_entry(root / "data" / "params.yaml", name)
-            except UserError as error:
-                problems.append(str(error))
+    for name in (name for names in read_catalogue(catalogue).values() for name in names):
+        problems += _errors(read_entry, catalogue, name)
     if outdated := old_code_files(root):
         problems.append(OLD.format(files=", ".join(outdated), root=root.resolve()))
     for folder in tracked(folders, "experiments", len(folders), "experiments"):
-        problems += [*_folder_problems(root, folder), *dict.fromkeys(_model_problems(folder))]
-    if problems:
-        raise UserError("\n".join(problems))
+        problems += _folder_problems(root, folder)
+        if not _errors(read_parameters, folder / "params.yaml"):
+            settings = read_parameters(folder / "params.yaml")
+            errors = [error for variant in settings.variants for error in _errors(check_variant, settings, variant)]
+            problems += [f"{folder}/{error}" for error in dict.fromkeys(errors)]
+    _refuse(problems)
     return len(folders)
 
 
@@ -52,71 +50,45 @@ def check_before_run(root: Path, folder: Path) -> None:
     The plan stage checks the models.
     """
     folder = root if folder.resolve() == root.resolve() else folder
-    if problems := list(_folder_problems(root, folder)):
-        raise UserError("\n".join(problems))
+    _refuse([*_folder_problems(root, folder)])
     check_corpus(root, folder / "params.yaml")
 
 
 def check_corpus(root: Path, parameters: Path) -> None:
     """Raise UserError, with a line per problem, for a corpus that is neither there nor under download."""
-    if problems := list(_corpus_problems(root, parameters)):
+    settings = read_parameters(parameters)
+    _refuse([f"{parameters}: {problem}" for problem in _corpus_problems(root, parameters.parent / "data", settings)])
+
+
+def _errors(check: Callable[..., object], *arguments: object) -> list[str]:
+    """Return the UserError that a function raises, if it does."""
+    try:
+        check(*arguments)
+    except UserError as error:
+        return [str(error)]
+    return []
+
+
+def _refuse(problems: list[str]) -> None:
+    if problems:
         raise UserError("\n".join(problems))
 
 
 def _folder_problems(root: Path, folder: Path) -> Iterator[str]:
+    path = folder / "params.yaml"
     if folder != root:
         yield from _copy_problems(root / "dvc.yaml", folder / "dvc.yaml")
-        for name, content in own_repository(root).items():
-            yield from _lacking(folder / name, content)
-    path, expected = folder / "params.yaml", "." if folder == root else "../.."
-    try:
-        settings = read_parameters(path)
-    except UserError as error:
-        yield str(error)
+        for name, content in own_repository(root).items():  # the files may have other lines, too
+            given = (folder / name).read_text(encoding="utf-8") if (folder / name).is_file() else ""
+            for line in sorted({*map(str.strip, content.splitlines())} - {*map(str.strip, given.splitlines())}):
+                new = "a new experiment has, see context_nmt/pipeline/new_experiment.py"
+                yield f"{folder / name}: lacks the line {line}, which {new}"
+    if errors := _errors(read_parameters, path):
+        yield from errors
         return
-    yield from _alias_problems(path)
-    yield from _missing_keys(root / "dvc.yaml", path)
-    if settings.root != expected:
-        yield f"{path}: root is {settings.root!r}; here it must be {expected!r}"
-    yield from (f"{path}: {problem}" for problem in _baseline_problems(settings))
-    for teacher in settings.train.teachers:
-        if not settings.train.distilled and not settings.rescored:
-            yield (
-                f"{path}: train.teachers: no variant learns from {teacher}; list its students under"
-                " train.distilled, or write `teachers: []`"
-            )
-    for key in ("bitext", "distilled"):
-        for variant in getattr(settings.train, key):
-            if keys := settings.recipe(variant).looking_back:
-                yield (
-                    f"{path}: train.{key}: {variant} looks at previous sentences ({keys[0]}), but is trained without"
-                    " documents; list it under train.document or train.continued"
-                )
-
-
-def _baseline_problems(settings: ExperimentSettings) -> Iterator[str]:
-    """Yield a problem for each circle of baselines, which has no plain system at its end."""
-    for name in settings.variants:
-        chain = [name]
-        while (baseline := settings.variants[chain[-1]].baseline) and baseline not in chain:
-            chain.append(baseline)
-        if baseline == name == min(chain):
-            circle = ", ".join(f"{variant} with {settings.variants[variant].baseline}" for variant in chain)
-            yield f"variants.{name}.baseline: a circle compares {circle}; one of them must have no baseline"
-
-
-def _model_problems(folder: Path) -> Iterator[str]:
-    from context_nmt.pipeline.planning import check_variant  # loads torch
-
-    try:
-        settings = read_parameters(folder / "params.yaml")
-    except UserError:  # see _folder_problems
-        return
-    for variant in settings.variants:
-        try:
-            check_variant(settings, variant)
-        except UserError as error:
-            yield f"{folder}/{error}"
+    yield from (f"{path}: {problem}" for problem in _file_problems(root / "dvc.yaml", path))
+    expected = "." if folder == root else "../.."
+    yield from (f"{path}: {problem}" for problem in _setting_problems(read_parameters(path), expected))
 
 
 def _copy_problems(original: Path, copy: Path) -> Iterator[str]:
@@ -129,42 +101,16 @@ def _copy_problems(original: Path, copy: Path) -> Iterator[str]:
         yield f"{copy}: differs from {original}; copy it again: {command}"
 
 
-def _lacking(path: Path, content: str) -> Iterator[str]:
-    """Yield a problem for each line or setting of a new experiment that a file lacks; it may have others, too."""
-    new = "a new experiment has, see context_nmt/pipeline/new_experiment.py"
-    given = path.read_text(encoding="utf-8") if path.is_file() else ""
-    if path.name != "config":
-        for line in sorted(set(content.splitlines()) - set(given.splitlines())):
-            yield f"{path}: lacks the line {line}, which {new}"
-        return
-    config, expected = ConfigParser(interpolation=None), ConfigParser(interpolation=None)
-    expected.read_string(content)
-    try:
-        config.read_string(given)
-    except configparser.Error as error:
-        yield f"{path}: not a configuration of DVC ({' '.join(str(error).split())})"
-        return
-    for section in expected.sections():
-        for key, value in expected[section].items():
-            if (found := config.get(section, key, fallback=None)) != value:
-                yield f"{path}: {section}.{key} is {found!r}; it must be {value!r}, which {new}"
+def _file_problems(pipeline: Path, parameters: Path) -> Iterator[str]:
+    """Yield a problem for each YAML alias of a params.yaml, and for each key that it lacks.
 
-
-def _alias_problems(parameters: Path) -> Iterator[str]:
-    """Yield a problem for each YAML alias.
-
-    `dvc exp run -S` writes into the shared value: another variant changes with it, or the change is lost.
+    `dvc exp run -S` writes into the shared value of an alias: another variant changes with it, or the change is lost.
+    DVC requires all keys that dvc.yaml names.
     """
     for event in YAML(typ="safe").parse(parameters.read_text(encoding="utf-8")):
         if isinstance(event, AliasEvent):
             line = event.start_mark.line + 1
-            yield (
-                f"{parameters}: line {line}: *{event.anchor} is an alias, which `dvc exp run -S` breaks; write it out"
-            )
-
-
-def _missing_keys(pipeline: Path, parameters: Path) -> Iterator[str]:
-    """Yield a problem for each key that dvc.yaml names and params.yaml lacks: DVC requires all of them."""
+            yield f"line {line}: *{event.anchor} is an alias, which `dvc exp run -S` breaks; write it out"
     stages, values = read_yaml(pipeline)["stages"].values(), read_yaml(parameters)
     defaults = {key: "{}" for stage in stages for key in stage.get("params", [])}
     defaults |= {f"{items}".strip("${}"): "[]" for stage in stages for items in stage.get("matrix", {}).values()}
@@ -172,62 +118,72 @@ def _missing_keys(pipeline: Path, parameters: Path) -> Iterator[str]:
     for key, default in sorted(defaults.items()):
         parent, _, name = key.rpartition(".")
         if key not in parents and name not in ((values.get(parent) or {}) if parent else values):
-            yield f"{parameters}: {key}: dvc.yaml reads this key; write `{name}: {default}` for its default"
+            yield f"{key}: dvc.yaml reads this key; write `{name}: {default}` for its default"
 
 
-def _corpus_problems(root: Path, parameters: Path) -> Iterator[str]:
+def _setting_problems(settings: ExperimentSettings, root: str) -> Iterator[str]:
+    train = settings.train
+    if settings.root != root:
+        yield f"root is {settings.root!r}; here it must be {root!r}"
+    for name in settings.variants:  # a circle of baselines has no plain system at its end
+        chain = [name]
+        while (baseline := settings.variants[chain[-1]].baseline) and baseline not in chain:
+            chain.append(baseline)
+        if baseline == name == min(chain):
+            circle = ", ".join(f"{variant} with {settings.variants[variant].baseline}" for variant in chain)
+            yield f"variants.{name}.baseline: a circle compares {circle}; one of them must have no baseline"
+    for teacher in () if train.distilled or settings.rescored else train.teachers:
+        yield (
+            f"train.teachers: no variant learns from {teacher}; list its students under train.distilled, or write"
+            " `teachers: []`"
+        )
+    for key in ("bitext", "distilled"):
+        for variant in getattr(train, key):
+            if keys := settings.recipe(variant).looking_back:
+                yield (
+                    f"train.{key}: {variant} looks at previous sentences ({keys[0]}), but is trained without documents;"
+                    " list it under train.document or train.continued"
+                )
+
+
+def _corpus_problems(root: Path, data: Path, settings: ExperimentSettings) -> Iterator[str]:
     """Yield a problem, with its key, for each missing text or set.
 
     DVC, or a stage, would report it only after it has removed earlier outputs.
     """
-    settings, catalogue = read_parameters(parameters), root / "data" / "params.yaml"
-    corpus, entries = settings.corpus, {}
+    catalogue, corpus, train = root / "data/params.yaml", settings.corpus, settings.train
     for name in settings.download:
-        try:
-            entries[name] = read_entry(catalogue, name)
-        except UserError as error:
-            yield f"{parameters}: download: {error}"
-    data = parameters.parent / "data"
-    for key, folder in (("corpus.name", corpus.name), ("probing.tasks", settings.probing.tasks)):
-        if folder is not None and not Path(folder).parts:
-            yield f"{parameters}: {key} is empty; it must name a folder in {data}"
-        elif folder is not None and Path(folder).parts[0] not in settings.download and not (data / folder).is_dir():
-            known = some_names(folder, [known for names in read_catalogue(catalogue).values() for known in names])
+        yield from (f"download: {error}" for error in _errors(read_entry, catalogue, name))
+    for key, text in (("corpus.name", corpus.name), ("probing.tasks", settings.probing.tasks)):
+        if text is not None and not Path(text).parts:
+            yield f"{key} is empty; it must name a folder in {data}"
+        elif text is not None and Path(text).parts[0] not in settings.download and not (data / text).is_dir():
+            listed = some_names(text, [name for entries in read_catalogue(catalogue).values() for name in entries])
             yield (
-                f"{parameters}: {key}: no folder {data / folder}; put your text there (or a link to it), or list one of"
-                f" {known} under download"
+                f"{key}: no folder {data / text}; put your text there (or a link to it), or list one of {listed} under"
+                " download"
             )
-    entry = entries.get(corpus.name)
-    known_sets = entry.contrastive_sets if isinstance(entry, CorpusEntry) else CONTRASTIVE_SETS
-    if extra := sorted(set(corpus.contrastive) - set(known_sets)) if entry else []:
-        yield (
-            f"{parameters}: corpus.contrastive: {extra}: {corpus.name} has {', '.join(known_sets) or 'no such sets'},"
-            " and files of your own in its folder would be removed; copy the folder to another name in data/ and give"
-            " this as corpus.name"
-        )
-    files = _corpus_files(data / corpus.name, entry)
-    if files is not None:
-        yield from _text_problems(settings, files, parameters)
-    ending = f".{corpus.direction}.jsonl"
-    present_sets = {name.removesuffix(ending) for name in files or () if name.endswith(ending)}
-    if files is not None and not entry and (missing := sorted(set(corpus.contrastive) - present_sets)):
-        yield (
-            f"{parameters}: corpus.contrastive: {missing}: no file {data / corpus.name}/SET.{corpus.direction}.jsonl;"
-            f" the sets there are {sorted(present_sets)}"
-        )
-
-
-def _corpus_files(folder: Path, entry: CorpusEntry | MiniatureSettings | None) -> set[str] | None:
-    """Return the names of the files that a corpus has or will have; None if only its download can tell."""
+    is_downloaded = corpus.name in settings.download and not _errors(read_entry, catalogue, corpus.name)
+    entry = read_entry(catalogue, corpus.name) if is_downloaded else None
+    folder = data / corpus.name
     if isinstance(entry, CorpusEntry):
-        return entry.texts
-    if folder.is_dir():
-        return {path.name for path in folder.iterdir()}
-    return GENERATED if entry else set()
-
-
-def _text_problems(settings: ExperimentSettings, files: set[str], parameters: Path) -> Iterator[str]:
-    corpus, train = settings.corpus, settings.train
+        files = entry.texts  # those that it will have; None if only its download can tell
+    elif folder.is_dir():
+        files = {path.name for path in folder.iterdir()}
+    else:
+        files = GENERATED if entry else set()
+    ending = f".{corpus.direction}.jsonl"
+    own_sets = {name.removesuffix(ending) for name in files or () if name.endswith(ending)}
+    known_sets = entry.contrastive_sets if isinstance(entry, CorpusEntry) else CONTRASTIVE_SETS if entry else own_sets
+    extra = sorted({*corpus.contrastive} - {*known_sets})
+    if extra and entry:
+        yield (
+            f"corpus.contrastive: {extra}: {corpus.name} has {', '.join(known_sets) or 'no such sets'}, and files of"
+            " your own in its folder would be removed; copy the folder to another name in data/ and give this as"
+            " corpus.name"
+        )
+    if files is None:
+        return
     sides = [
         {name.rpartition(".")[0] for name in files if name.endswith(f".{language}")}
         for language in (corpus.source, corpus.target)
@@ -236,12 +192,17 @@ def _text_problems(settings: ExperimentSettings, files: set[str], parameters: Pa
     for key, names in (("train", [corpus.train]), ("validation", [corpus.validation]), ("tests", corpus.tests)):
         if missing := ", ".join(name for name in names if name not in known):
             available = f"data/{corpus.name} has {', '.join(known) or 'none'} in {corpus.source} and {corpus.target}"
-            yield f"{parameters}: corpus.{key}: no text {missing}; {available}"
+            yield f"corpus.{key}: no text {missing}; {available}"
     variants = ", ".join([*train.document, *train.continued])
     for split in (corpus.train, corpus.validation) if variants else ():
         path = documents_file(Path("data") / corpus.name, split)
         if path.name not in files:
             yield (
-                f"{parameters}: train.document, train.continued: {variants} need documents, but there is no {path},"
-                " which holds the line number of each document's first sentence, from 0"
+                f"train.document, train.continued: {variants} need documents, but there is no {path}, which holds the"
+                " line number of each document's first sentence, from 0"
             )
+    if extra and not entry:
+        yield (
+            f"corpus.contrastive: {extra}: no file {folder}/SET.{corpus.direction}.jsonl; the sets there are"
+            f" {sorted(own_sets)}"
+        )

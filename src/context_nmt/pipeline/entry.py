@@ -29,27 +29,32 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
     """
     with one_line_errors():
         name, *options = arguments or ["--help"]
+        known = stages(root)
         if name in ("--help", "-h"):
             print(HELP)
-            print("\n".join(f"  {stage:<14}{_summary(root, stage)}" for stage in stages(root)))
+            for stage in known:
+                docstring = ast.get_docstring(ast.parse((root / "stages" / f"{stage}.py").read_text(encoding="utf-8")))
+                print(f"  {stage:<14}{(docstring or '').splitlines()[0]}")
             return
-        if name not in stages(root):
-            nearest = difflib.get_close_matches(name, stages(root), 1)
+        if name not in known:
+            nearest = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean {nearest[0]}? " if nearest else ""
-            raise UserError(f"no stage {name!r}; {hint}there are {', '.join(stages(root))}")
+            raise UserError(f"no stage {name!r}; {hint}there are {', '.join(known)}")
         if "DVC_STAGE" in os.environ and name != "code":
             words = [word for word in options if not word.startswith("-")]
             names = {*words, *(word.rpartition("-")[0] for word in words)} - {""}  # of variants, or of runs
             plans = [Layout().plan(name, "training") for name in sorted(names)]
             recorded = [read_json(path)["code"] for path in plans if path.is_file()]
             check_code(root, name, {module: digest for code in recorded for module, digest in code.items()})
-        launcher = ["python"]
+        words = ["python"]
         if not {"--help", "-h"} & set(options):
             launch = launch_values(Path("params.yaml"), root)
-            launcher = _command(launch, launch_key(name))
-            if name == "train" and _asks_for_tensorboard(launch):
-                options.append("--tensorboard")
-        words = [sys.executable if word == "python" else word for word in launcher]
+            words = _command(launch, launch_key(name))
+            asked = name == "train" and launch.get("tensorboard", False)
+            if not isinstance(asked, bool):
+                raise UserError(f"params.yaml: launch.tensorboard: is {asked!r}; it must be true or false")
+            options += ["--tensorboard"] if asked else []
+        words = [sys.executable if word == "python" else word for word in words]
         # A copy of the project (a clone, `dvc exp run --temp`) runs its own code.
         search_path = [str(root / "src"), str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
         os.environ["PYTHONPATH"] = os.pathsep.join(search_path)
@@ -70,15 +75,3 @@ def _command(launch: dict[str, Any], key: str) -> list[str]:
     if not words:
         raise UserError(f"params.yaml: launch.{key}: is empty; it must be a command, such as python")
     return words
-
-
-def _asks_for_tensorboard(launch: dict[str, Any]) -> bool:
-    asked = launch.get("tensorboard", False)
-    if not isinstance(asked, bool):
-        raise UserError(f"params.yaml: launch.tensorboard: is {asked!r}; it must be true or false")
-    return asked
-
-
-def _summary(root: Path, stage: str) -> str:
-    docstring = ast.get_docstring(ast.parse((root / "stages" / f"{stage}.py").read_text(encoding="utf-8"))) or ""
-    return docstring.split("\n")[0]

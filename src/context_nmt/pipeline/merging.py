@@ -8,19 +8,18 @@ together. The lock is needed: DVC's run cache restores no stage with outputs in 
 import re
 import subprocess
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dvc.utils.serialize import loads_yaml
+from dvc.utils.serialize import dump_yaml, loads_yaml
 
 from context_nmt.files import UserError
-from context_nmt.pipeline.dvc import modify_quickly
 
 WRITTEN = re.compile(r"(experiments/[^/]+/)?(metrics|reports)/|src/code/")
 BASE, OURS, THEIRS = "123"  # git's names of the versions of a file in conflict
 
-Entries = Mapping[str, Mapping[str, Any]]  # the stages of a dvc.lock
+Entries = Mapping[str, Any]  # the stages of a dvc.lock
 
 
 def resolve(folder: Path) -> list[str]:
@@ -40,24 +39,23 @@ def resolve(folder: Path) -> list[str]:
     for name, blobs in conflicts.items():
         is_lock = Path(name).name == "dvc.lock"
         if not is_lock and not WRITTEN.match(name):
-            left.append(name)
-            continue
-        if OURS not in blobs:
+            left.append(f"{name}: left to you")
+        elif OURS not in blobs:
             _git(folder, "rm", "--quiet", "--", name)
-            continue
-        _git(folder, "checkout", "--ours", "--", name)
-        if is_lock and THEIRS in blobs:
-            versions = [_stages(folder, blobs[version]) if version in blobs else {} for version in (BASE, OURS, THEIRS)]
-            with modify_quickly(folder / name) as lock:
-                lock["stages"] = merged(*versions)
-            lines += _what_happened(name, *versions)
         else:
-            kept.append(name)
-        _git(folder, "add", "--", name)
+            _git(folder, "checkout", "--ours", "--", name)
+            if is_lock and THEIRS in blobs:
+                locks = {version: loads_yaml(_git(folder, "cat-file", "blob", blob)) for version, blob in blobs.items()}
+                sides = [(locks.get(version) or {}).get("stages", {}) for version in (BASE, OURS, THEIRS)]
+                dump_yaml(folder / name, locks[OURS] | {"stages": merged(*sides)})
+                lines += [f"{name}: {line}" for line in _what_happened(*sides)]
+            else:
+                kept.append(name)
+            _git(folder, "add", "--", name)
     if kept:
         others = f" and {len(kept) - 1} others" if len(kept) > 1 else ""
         lines.append(f"{kept[0]}{others}: kept as on this side; stages write them again")
-    return [*lines, *(f"{name}: left to you" for name in left)]
+    return [*lines, *left]
 
 
 def merged(base: Entries, ours: Entries, theirs: Entries) -> dict[str, Any]:
@@ -67,29 +65,16 @@ def merged(base: Entries, ours: Entries, theirs: Entries) -> dict[str, Any]:
     return {name: entry for name, entry in chosen.items() if entry is not None}
 
 
-def _what_happened(name: str, base: Entries, ours: Entries, theirs: Entries) -> list[str]:
-    ours_changed, theirs_changed = (
-        {stage for stage in side if side[stage] != base.get(stage)} for side in (ours, theirs)
-    )
-    both = {stage for stage in ours_changed & theirs_changed if ours[stage] != theirs[stage]}
-    taken = len(theirs_changed - ours_changed)
-    lines = [f"{name}: {taken} stages as on the other side; {len(both)} that both sides have changed as on this one"]
-    for stage in sorted(both):
-        if _inputs(ours[stage]) == _inputs(theirs[stage]):
-            lines.append(
-                f"{name}: {stage} ran on both sides with different results; those of this side are kept, and what the"
-                " other side made from its own runs again"
+def _what_happened(base: Entries, ours: Entries, theirs: Entries) -> Iterator[str]:
+    mine, other = ({stage for stage in side if side[stage] != base.get(stage)} for side in (ours, theirs))
+    both = sorted(stage for stage in mine & other if ours[stage] != theirs[stage])
+    yield f"{len(other - mine)} stages as on the other side; {len(both)} that both sides have changed as on this one"
+    for stage in both:
+        if ours[stage] | {"outs": None} == theirs[stage] | {"outs": None}:
+            yield (
+                f"{stage} ran on both sides with different results; those of this side are kept, and what the other"
+                " side made from its own runs again"
             )
-    return lines
-
-
-def _inputs(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if key != "outs"}
-
-
-def _stages(folder: Path, blob: str) -> Entries:
-    lock = loads_yaml(_git(folder, "cat-file", "blob", blob)) or {}
-    return dict(lock.get("stages", {}))
 
 
 def _git(folder: Path, *arguments: str) -> str:

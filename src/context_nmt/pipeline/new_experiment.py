@@ -2,6 +2,8 @@
 
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,7 @@ OWN_REPOSITORY = {
 }
 REAL_TEXT = "multi30k-en-de"  # its recipe suits human-written text; the default one suits the miniature's few words
 PROJECT = Path(__file__).parents[1] / "project"  # in an installed package, see setup.py
-NO_GIT = "    no_scm = true\n"  # for .dvc/config; DVC refuses a folder without git otherwise
+CORE, NO_GIT = "[core]\n", "    no_scm = true\n"  # of .dvc/config; DVC refuses a folder without git otherwise
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,7 @@ def create_experiment(root: Path, name: str, recipe: StartingPoint) -> Path:
     Raise UserError for a name that is taken or unsuitable, for an unknown `like`, and for settings that are refused.
     """
     folder = root / "experiments" / name
-    _check_names(name, folder, recipe.corpus)
-    parameters, own_corpora = _parameters(root, name, recipe, "../..")
-    with replacing_folder(folder) as temporary:
+    with _new_folder(root, name, folder, recipe, "../..") as (temporary, own_corpora):
         for corpus in own_corpora:  # a user's own text, which several experiments can use
             (temporary / "data").mkdir(exist_ok=True)
             (temporary / "data" / corpus).symlink_to(Path("../../../data") / corpus)
@@ -61,19 +61,15 @@ def create_experiment(root: Path, name: str, recipe: StartingPoint) -> Path:
         (temporary / ".dvc").mkdir()
         for file, content in own_repository(root).items():
             (temporary / file).write_text(content, encoding="utf-8")
-        _write_parameters(parameters, temporary, folder)
     return folder
 
 
 def own_repository(root: Path) -> dict[str, str]:
     """Return the content of the files in OWN_REPOSITORY for a project, which may be without git."""
     config = root / ".dvc/config"
-    has_git = not (config.is_file() and NO_GIT in config.read_text(encoding="utf-8"))
-    return OWN_REPOSITORY if has_git else {name: _without_git(content) for name, content in OWN_REPOSITORY.items()}
-
-
-def _without_git(config: str) -> str:
-    return config.replace("[core]\n", "[core]\n" + NO_GIT)
+    if config.is_file() and NO_GIT in config.read_text(encoding="utf-8"):
+        return {name: content.replace(CORE, CORE + NO_GIT) for name, content in OWN_REPOSITORY.items()}
+    return OWN_REPOSITORY
 
 
 def create_project(name: str, recipe: StartingPoint) -> Path:
@@ -81,45 +77,48 @@ def create_project(name: str, recipe: StartingPoint) -> Path:
 
     Raise UserError as `create_experiment` does, and if the package is not installed.
     """
-    folder = Path(name)
-    _check_names(name, folder, recipe.corpus)
-    if not PROJECT.is_dir():
-        raise UserError(
-            f"{Path.cwd()} is no project (no dvc.yaml). Run this in a clone of context-nmt; only an installed package,"
-            " which is not editable, starts a project elsewhere"
-        )
-    parameters, _ = _parameters(PROJECT, name, recipe, ".")
-    with replacing_folder(folder) as temporary:
+    with _new_folder(PROJECT, name, Path(name), recipe, ".") as (temporary, _):
         shutil.copytree(PROJECT, temporary, dirs_exist_ok=True, ignore=shutil.ignore_patterns("experiments"))
         ignored = shutil.ignore_patterns("__pycache__", PROJECT.name)
         shutil.copytree(PROJECT.parent, temporary / "src" / PROJECT.parent.name, ignore=ignored)
         config = (temporary / ".dvc/config").read_text(encoding="utf-8")
-        (temporary / ".dvc/config").write_text(_without_git(config), encoding="utf-8")
-        _write_parameters(parameters, temporary, folder)
-    return folder
+        (temporary / ".dvc/config").write_text(config.replace(CORE, CORE + NO_GIT), encoding="utf-8")
+    return Path(name)
 
 
-def _write_parameters(parameters: Any, temporary: Path, folder: Path) -> None:
-    """Write params.yaml of what becomes `folder`; raise UserError if it is refused."""
-    _yaml().dump(parameters, temporary / "params.yaml")
-    try:
-        read_parameters(temporary / "params.yaml")
-    except UserError as error:
-        raise UserError(str(error).replace(str(temporary), str(folder))) from None
-
-
-def _check_names(name: str, folder: Path, corpus: str | None) -> None:
+@contextmanager
+def _new_folder(
+    project: Path, name: str, folder: Path, recipe: StartingPoint, root: str
+) -> Iterator[tuple[Path, list[str]]]:
+    """Yield what becomes a folder, and its corpora that are the user's own; then write params.yaml, and check it."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise UserError(f"NAME is {name!r}; it must be lower-case letters, digits, '-', '.' and '_', like wmt14-en-de")
     if folder.exists():
         raise UserError(f"{folder} exists; choose another NAME, or remove it")
-    if corpus is not None and not re.fullmatch(r"\w[\w.-]*", corpus, re.ASCII):
+    if recipe.corpus is not None and not re.fullmatch(r"\w[\w.-]*", recipe.corpus, re.ASCII):
         raise UserError(
-            f"CORPUS is {corpus!r}; it must be the name of a folder in data/: letters, digits, '_', '-', '.'"
+            f"CORPUS is {recipe.corpus!r}; it must be the name of a folder in data/: letters, digits, '_', '-', '.'"
         )
+    if not project.is_dir():
+        raise UserError(
+            f"{Path.cwd()} is no project (no dvc.yaml). Run this in a clone of context-nmt; only an installed package,"
+            " which is not editable, starts a project elsewhere"
+        )
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 120
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    parameters, own_corpora = _parameters(project, name, recipe, root, yaml)
+    with replacing_folder(folder) as temporary:
+        yield temporary, own_corpora
+        yaml.dump(parameters, temporary / "params.yaml")
+        try:
+            read_parameters(temporary / "params.yaml")
+        except UserError as error:
+            raise UserError(str(error).replace(str(temporary), str(folder))) from None
 
 
-def _parameters(project: Path, name: str, recipe: StartingPoint, root: str) -> tuple[Any, list[str]]:
+def _parameters(project: Path, name: str, recipe: StartingPoint, root: str, yaml: YAML) -> tuple[Any, list[str]]:
     """Return params.yaml of `recipe.like` with the recipe's changes, and its corpora that are the user's own.
 
     Keep comments and layout. Call the splits of another corpus train, valid and test. A corpus that
@@ -137,7 +136,7 @@ def _parameters(project: Path, name: str, recipe: StartingPoint, root: str) -> t
         raise UserError(
             f"LIKE is {like!r}; the experiments are {', '.join(experiments)} ('{DEFAULT}' is the default one)"
         )
-    parameters = read_yaml(experiments[like], _yaml())
+    parameters = read_yaml(experiments[like], yaml)
     parameters["root"] = root
     parameters.yaml_set_start_comment(
         f"{name}, started from {'the default experiment' if like == DEFAULT else like}.\n"
@@ -161,14 +160,6 @@ def _parameters(project: Path, name: str, recipe: StartingPoint, root: str) -> t
     return parameters, [name for name in names if name not in downloads]
 
 
-def _yaml() -> YAML:
-    yaml = YAML()
-    yaml.preserve_quotes = True
-    yaml.width = 120
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    return yaml
-
-
 def _in_one_line(values: list[str]) -> Any:
     sequence = CommentedSeq(values)
     sequence.fa.set_flow_style()
@@ -179,15 +170,13 @@ def next_steps(root: Path, folder: Path) -> str:
     """Return the instructions for a new experiment."""
     settings = read_parameters(folder / "params.yaml")
     corpus, is_project = settings.corpus, settings.root == "."
-    splits = dict.fromkeys([corpus.train, corpus.validation, *corpus.tests])
+    splits = ", ".join(dict.fromkeys([corpus.train, corpus.validation, *corpus.tests]))
     corpus_folder = (folder if is_project or corpus.name in settings.download else root) / "data" / corpus.name
     has_make = not is_project and (root / "Makefile").is_file()
     command = f"make repro NAME={folder.name}" if has_make else f"context-nmt repro {folder}"
-    lines = [
-        f"{folder} is made. It reads {corpus_folder}/SPLIT.LANGUAGE for the splits {', '.join(splits)}"
-        f" and the languages {corpus.source} and {corpus.target}, one sentence per line.",
-        f"Edit {folder / 'params.yaml'}, then: {command}",
-    ]
-    if is_project:
-        lines.append("For `dvc exp run`, put it into git first: git init, then dvc config --unset core.no_scm")
-    return "\n".join(lines)
+    git = "\nFor `dvc exp run`, put it into git first: git init, then dvc config --unset core.no_scm"
+    return (
+        f"{folder} is made. It reads {corpus_folder}/SPLIT.LANGUAGE for the splits {splits} and the languages"
+        f" {corpus.source} and {corpus.target}, one sentence per line.\n"
+        f"Edit {folder / 'params.yaml'}, then: {command}{git if is_project else ''}"
+    )

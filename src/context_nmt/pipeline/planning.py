@@ -17,6 +17,7 @@ from context_nmt.models.plans import VALIDATION, Filling, ModelPlan, TrainingPla
 from context_nmt.settings.checking import check, unknown_key
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.folder import Experiment
+from context_nmt.settings.lineage import training_of
 from context_nmt.settings.model import LayerSlot, ModelSettings, OutputSlot
 from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.settings.training import AveragingSettings
@@ -73,12 +74,11 @@ def write_plans(experiment: Experiment) -> None:
 def check_variant(settings: ExperimentSettings, variant: str) -> None:
     """Raise UserError for a model that cannot be built, or that cannot start from the one its training starts from."""
     model_plan, model = _without_weights(settings, variant)
-    for key in ("document", "continued"):
-        if variant in getattr(settings.train, key):
-            start = getattr(settings.train, f"{key}_start")
-            start_plan, start_model = _without_weights(settings, start)
-            origin = f"params.yaml: train.{key}_start: {variant} cannot start from {start}"
-            fill_from(model, model_plan, weights_of(start_model), start_plan, origin)
+    if start := training_of(settings.train, variant).start:
+        start_plan, start_model = _without_weights(settings, start)
+        key = "document" if variant in settings.train.document else "continued"
+        origin = f"params.yaml: train.{key}_start: {variant} cannot start from {start}"
+        fill_from(model, model_plan, weights_of(start_model), start_plan, origin)
 
 
 def _without_weights(settings: ExperimentSettings, variant: str) -> tuple[ModelPlan, Model]:
@@ -148,7 +148,9 @@ def _fillings(slot: str, entry: dict[str, Any], count: int, key: str) -> dict[in
     if slot not in mechanism.SLOTS:
         raise UserError(f"{where}.mechanism: {name} does not fit this slot; it accepts {', '.join(mechanism.SLOTS)}")
     layers = options.pop("layers", list(range(1, count + 1)))
-    if not _are_layers(layers, count):
+    known_layers = set(range(1, count + 1))
+    are_numbers = isinstance(layers, list) and all(type(layer) is int for layer in layers)
+    if not are_numbers or not layers or len(set(layers) & known_layers) != len(layers):
         raise UserError(f"{where}.layers: {layers!r} is not a list of different layers of 1..{count}")
     known = ["mechanism", "layers", *(field.name for field in dataclasses.fields(mechanism.Settings))]
     for option, value in options.items():
@@ -164,9 +166,3 @@ def _fillings(slot: str, entry: dict[str, Any], count: int, key: str) -> dict[in
         settings = check(mechanism.Settings, values, where="params.yaml", key=key)
         fillings[layer] = Filling(mechanism=name, settings=dataclasses.asdict(settings))
     return fillings
-
-
-def _are_layers(layers: Any, count: int) -> bool:
-    if not isinstance(layers, list) or not layers or any(type(layer) is not int for layer in layers):
-        return False
-    return set(layers) <= set(range(1, count + 1)) and len(set(layers)) == len(layers)

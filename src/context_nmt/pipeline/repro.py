@@ -1,4 +1,4 @@
-"""Run the outdated stages of an experiment, here or on a cluster; `dvc repro` runs them one at a time."""
+"""Run the stages of an experiment, here or on a cluster; `dvc repro` runs them one at a time."""
 
 import os
 import sys
@@ -8,10 +8,9 @@ from pathlib import Path
 from context_nmt.code_closure import old_code_files
 from context_nmt.files import UserError, locked
 from context_nmt.pipeline.checks import check_corpus
-from context_nmt.pipeline.children import Children
-from context_nmt.pipeline.graph import read_stages, stages_of
-from context_nmt.pipeline.local import Machine, run_here
-from context_nmt.pipeline.scheduler import Scheduler
+from context_nmt.pipeline.dvc import read_stages
+from context_nmt.pipeline.jobs import Job, Machine, State, check_states, jobs_of, run_jobs, stages_of
+from context_nmt.pipeline.processes import StageProcesses
 from context_nmt.pipeline.slurm import Slurm
 from context_nmt.settings.checking import some_names
 from context_nmt.settings.folder import Experiment
@@ -45,37 +44,44 @@ def reproduce(
         raise UserError(f"--jobs is {jobs}; with --on slurm, Slurm decides how many jobs run at a time")
     if slurm and only and not wait:
         raise UserError("--only with --on slurm needs --wait: the last step marks what is out of date in the tables")
-    launch = read_launch(experiment.parameters, folder / settings.root)
+    root = folder / settings.root
+    launch = read_launch(experiment.parameters, root)
     machine = None if slurm else Machine(launch, jobs, len(settings.variants) * len(settings.seeds))
     cluster = Slurm(experiment)
+
+    def divided() -> list[Job]:
+        stages = read_stages(folder)
+        stages = stages_of(only, stages, settings) if only else stages
+        is_serial = machine is not None and machine.jobs == 1
+        return jobs_of(stages, launch, allow_missing=allow_missing, at_once=slurm, serial=is_serial)
+
+    def changed(names: Collection[str]) -> set[str]:
+        return {name for name, stage in read_stages(folder, names).items() if stage.changed}
+
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    option = ["--allow-missing"] if allow_missing else []
-    with locked(experiment.scratch("repro.lock")), Children(os.environ | {"PATH": programs}) as children:
+    with locked(experiment.scratch("repro.lock")), StageProcesses(os.environ | {"PATH": programs}) as processes:
         cluster.require_idle()
-        root = folder / settings.root
         if (root / "src/dvc.yaml").is_file():
             if not allow_missing:  # what there is may be up to date without it
                 check_corpus(root, experiment.parameters)
             if _code_has_changed(root):  # DVC refuses the stage while one of the default experiment runs
-                children.run("code", root / "src", "repro")
-            children.run("plan", folder, "repro", "plan")
-        stages = read_stages(folder)
-        stages = stages_of(only, stages, settings) if only else stages
-        serial = machine is not None and machine.jobs == 1
-        scheduler = Scheduler(stages, experiment, launch, allow_missing=allow_missing, serial=serial)
-        if machine:
-            run_here(scheduler, machine, children, folder)
-            if scheduler.ran and not only:
-                children.run("dvc repro", folder, "repro", *option)  # a final check by DVC itself
-        else:
-            cluster.submit(scheduler)
-            if wait:
-                try:
-                    cluster.follow(children.display)
-                except KeyboardInterrupt:
-                    raise KeyboardInterrupt("the jobs go on; see context-nmt status and context-nmt cancel") from None
-    if slurm and not wait and scheduler.unfinished:
-        return
+                processes.run("code", root / "src", "repro")
+            processes.run("plan", folder, "repro", "plan")
+        found, ran = divided(), set[str]()
+        if slurm:
+            cluster.submit(found, launch)
+            if found and not wait:
+                return
+            try:
+                cluster.follow(processes.display)
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt("the jobs go on; see context-nmt status and context-nmt cancel") from None
+        while machine and not {stage for job in found for stage in job.stages} <= ran:
+            states = dict[str, State]()
+            run_jobs(found, folder, processes, states, machine=machine, changed=changed)
+            check_states(states)
+            ran |= states.keys()
+            found = divided()
     from context_nmt.results.out_of_date import old_results
 
     old = old_results(experiment) if only else []

@@ -1,60 +1,34 @@
-"""Submit the stages of an experiment to Slurm, a job for those of a run that need the same of the cluster.
+"""Run the stages of an experiment as jobs of Slurm, each with stages of a run that need the same of the cluster.
 
-The graph becomes dependencies between jobs, so no process has to stay alive. In each job DVC decides whether its stages
-have changed. This calls sbatch itself: submitit starts pickled Python functions, and asks sacct how jobs ended, which
-not every cluster has.
+The graph becomes dependencies between jobs, so no process has to stay alive. In each job, which is started as
+`python -m context_nmt.pipeline.slurm [--allow-missing]`, DVC decides whether its stages have changed. This calls sbatch
+itself: submitit starts pickled Python functions, and asks sacct how jobs ended, which not every cluster has.
 """
 
+import fcntl
 import math
-import re
+import os
 import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
-from context_nmt.command_line import noticing
+from context_nmt.command_line import Unfinished, noticing, one_line_errors
 from context_nmt.files import UserError, read_json, write_json
-from context_nmt.pipeline.display import Display
-from context_nmt.pipeline.scheduler import Scheduler
+from context_nmt.pipeline.jobs import DONE, Job, State, check_states, run_jobs
+from context_nmt.pipeline.processes import Display, StageProcesses
 from context_nmt.settings.folder import Experiment
+from context_nmt.settings.launch import LaunchSettings, launch_key
 
 GRACE = 120  # seconds before the time limit at which a job is told to end
 POLL = 5.0  # seconds between two looks at the queue
 BUSY = 60  # seconds for which Slurm is asked again if it does not answer
 SHOWN = 75  # seconds after which a file that one node has written is there for all; NFS takes up to 60
-PATIENCE = int(SHOWN / POLL)  # looks after which a job that has not reported how it ended is lost
-BAD = ("failed", "cancelled", "lost")
-SAID = re.compile(r"(\S+) \| (.*)")  # a line of a job's log
-
-
-@dataclass(frozen=True)
-class Job:
-    """A submitted job, with the submitted stages that each of its stages depends on."""
-
-    number: str
-    stages: dict[str, list[str]]
-
-    @property
-    def name(self) -> str:
-        """The name of its first stage, which names its log, too."""
-        return next(iter(self.stages))
-
-
-class State(NamedTuple):
-    """What has become of a stage: waiting, queued, running, done, failed, cancelled, lost or not run."""
-
-    word: str
-    detail: str = ""
-
-    @property
-    def ended(self) -> bool:
-        """Return whether its job has left the queue."""
-        return self.word not in ("waiting", "queued", "running")
+LOST = State("lost", "it left the queue without reporting how it ended; its log may say more")
 
 
 class Slurm:
@@ -65,70 +39,60 @@ class Slurm:
         self.note = self.folder / "jobs.json"
 
     @property
-    def jobs(self) -> list[Job]:
-        """The jobs that were submitted last, each after those it depends on."""
+    def jobs(self) -> dict[str, dict[str, list[str]]]:
+        """The stages of each job that was submitted last, by its number, with those that each depends on."""
         noted = read_json(self.note) if self.note.is_file() else []
-        return [Job(number, dict(stages)) for number, stages in noted]
+        return {number: dict(stages) for number, stages in noted}
 
-    def log(self, job: Job) -> Path:
-        """Return the file that a job's output is appended to."""
-        return self.folder / f"{job.name}.log"
+    def log(self, stages: Iterable[str]) -> Path:
+        """Return the file that the output of a job with these stages is appended to."""
+        return self.folder / f"{next(iter(stages))}.log"
 
     def end(self, number: str, states: Mapping[str, State]) -> None:
         """Note how the stages of a job have ended."""
         write_json(self.folder / f"{number}.end", states)
 
-    def ended(self, job: Job) -> dict[str, State] | None:
+    def ended(self, number: str) -> dict[str, State] | None:
         """Return how the stages of a job have ended, or None if it has not reported that."""
-        path = self.folder / f"{job.number}.end"
+        path = self.folder / f"{number}.end"
         return {stage: State(*state) for stage, state in read_json(path).items()} if path.is_file() else None
 
-    def forget(self, number: str) -> None:
-        """Remove the note of how a job ended, as it has been started again."""
-        (self.folder / f"{number}.end").unlink(missing_ok=True)
-
-    def submit(self, scheduler: Scheduler) -> None:
-        """Submit what must run and what depends on it; nothing starts before all is submitted."""
+    def submit(self, jobs: Sequence[Job], launch: LaunchSettings) -> None:
+        """Submit jobs; nothing starts before all are submitted."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        jobs, roots = list[Job](), list[str]()
+        numbers = dict[str, str]()  # of jobs, by their names
         try:
             with noticing(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:  # else a number could be lost
-                if not (divided := scheduler.jobs()):
-                    write_json(self.note, [])
-                    return
-                possible = {name for stages, _ in divided for name in stages}
-                for stages, after in divided:
-                    before = [jobs[number].number for number in after]
-                    number = self._sbatch(stages, before, scheduler)
-                    roots += [] if before else [number]
-                    upstream = {name: sorted(scheduler.stages[name].upstream & possible) for name in stages}
-                    jobs.append(Job(number, upstream))
-                    write_json(self.note, [(job.number, [*job.stages.items()]) for job in jobs])
-                    print(number, ", ".join(stages) + (f" (after {', '.join(before)})" if before else ""), flush=True)
+                write_json(self.note, [])
+                for job in jobs:
+                    before = sorted((numbers[name] for name in job.after), key=int)
+                    numbers[job.name] = number = self._sbatch(job, before, launch)
+                    write_json(self.note, [(numbers[job.name], [*job.stages.items()]) for job in jobs[: len(numbers)]])
+                    after = f" (after {', '.join(before)})" if before else ""
+                    print(f"{number} {', '.join(job.stages)}{after}", flush=True)
                     if signals:
                         raise KeyboardInterrupt
             for path in (*self.folder.glob("*.log"), *self.folder.glob("*.end")):
                 path.unlink()  # of jobs before
-            _call("scontrol", "release", ",".join(roots))
-            print(f"{len(jobs)} jobs submitted; see context-nmt status and context-nmt cancel")
-        except BaseException:
             if jobs:
-                _call("scancel", *(job.number for job in jobs), patience=BUSY)
+                _call("scontrol", "release", ",".join(numbers[job.name] for job in jobs if not job.after))
+                print(f"{len(jobs)} jobs submitted; see context-nmt status and context-nmt cancel")
+        except BaseException:
+            if numbers:
+                _call("scancel", *numbers.values(), patience=BUSY)
                 self.note.unlink()
-                print(f"{len(jobs)} jobs cancelled, as not all could be submitted", flush=True)
+                print(f"{len(numbers)} jobs cancelled, as not all could be submitted", flush=True)
             raise
 
-    def _sbatch(self, stages: list[str], before: list[str], scheduler: Scheduler) -> str:
-        settings = scheduler.launch.of(stages[0])
-        option = [] if stages[0] in scheduler.missing else ["--allow-missing"]
+    def _sbatch(self, job: Job, before: list[str], launch: LaunchSettings) -> str:
+        settings = launch.of(job.name)
         minutes = settings.hours and max(1, math.ceil(60 * settings.hours))
-        grace = min(GRACE, 15 * minutes) if minutes else GRACE
         options = {
-            "job-name": stages[0],
+            "job-name": job.name,
             "chdir": self.experiment.folder.resolve(),
-            "output": (self.folder / f"{stages[0]}.log").resolve(),
+            "output": self.log(job.stages).resolve(),
             "open-mode": "append",
-            "signal": f"B:USR1@{grace}",
+            "signal": f"B:USR1@{min(GRACE, 15 * minutes) if minutes else GRACE}",
             "nodes": settings.nodes,
             "cpus-per-task": settings.cores,
             "gpus-per-node": settings.gpus or None,
@@ -139,41 +103,45 @@ class Slurm:
         }
         given = [f"--{name}={value}" for name, value in options.items() if value is not None]
         given += [*([] if before else ["--hold"]), *shlex.split(settings.options)]
-        wrap = f"--wrap=exec {shlex.join([sys.executable, '-m', 'context_nmt.pipeline.job', *option])}"
+        wrap = f"--wrap=exec {shlex.join([sys.executable, '-m', 'context_nmt.pipeline.slurm', *job.options])}"
         return _call("sbatch", "--parsable", "--requeue", *given, wrap).split(";")[0].strip()
 
     def require_idle(self) -> None:
         """Raise UserError if a job is queued or running."""
-        left = [job.number for job, state in self.states().values() if not state.ended]
-        if left:
+        if left := [number for number, state in self.states().values() if not state.ended]:
             raise UserError(
                 f"{self.experiment.folder}: {len(set(left))} jobs are still in Slurm's queue, the first is {left[0]};"
                 " wait for them (context-nmt status), or stop them (context-nmt cancel)"
             )
 
-    def states(self) -> dict[str, tuple[Job, State]]:
-        """Return the job and the state of each stage; the queue is asked only if some job has not reported its end."""
-        jobs = self.jobs
-        queue = self._queue() if any(self.ended(job) is None for job in jobs) else {}
-        lost = State("lost", "it left the queue without reporting how it ended; its log may say more")
-        states = dict[str, tuple[Job, State]]()
-        for job in jobs:
-            state = queue.get(job.number, lost)
-            known = self.ended(job) or (
-                self._said(job) if state.word == "running" else dict.fromkeys(job.stages, state)
-            )
-            states |= {stage: (job, known[stage]) for stage in job.stages}
+    def states(self) -> dict[str, tuple[str, State]]:
+        """Return the job's number and the state of each stage; ask for the queue only if a job has not reported."""
+        ended = {number: self.ended(number) for number in self.jobs}
+        queue = self._queue() if None in ended.values() else {}
+        states = dict[str, tuple[str, State]]()
+        for number, stages in self.jobs.items():
+            state = queue.get(number, LOST)
+            said = self._said(stages) if state.word == "running" else dict.fromkeys(stages, state)
+            states |= {stage: (number, (ended[number] or said)[stage]) for stage in stages}
         return states
 
-    def _said(self, job: Job) -> dict[str, State]:
+    def _said(self, stages: Iterable[str]) -> dict[str, State]:
         """Return the states of a running job's stages by what its log says."""
-        states = dict.fromkeys(job.stages, State("waiting")) | {job.name: State("running")}
-        log = self.log(job)
-        for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []:
-            stage, _, text = line.partition(" | ")
-            if stage in states and (text == "started" or text.startswith("done in ")):
-                states[stage] = State("running" if text == "started" else "done")
+        states = dict.fromkeys(stages, State("waiting")) | {next(iter(stages)): State("running")}
+        for stage, text in self.lines(stages):
+            if text == "started" or text.startswith("done in "):
+                states[stage] = State("running") if text == "started" else DONE
         return states
+
+    def lines(self, stages: Iterable[str]) -> list[tuple[str, str]]:
+        """Return the whole lines that a job with these stages has said, each with the stage."""
+        first, *_ = stages
+        log = self.log(stages)
+        said = log.read_bytes().decode("utf-8", "replace") if log.is_file() else ""
+        parts = [line.partition(" | ") for line in said[: said.rfind("\n") + 1].splitlines()]
+        return [
+            (stage, text) if mark and stage in stages else (first, stage + mark + text) for stage, mark, text in parts
+        ]
 
     def _queue(self) -> dict[str, State]:
         """Return the state of each job of this user that is in the queue."""
@@ -186,53 +154,35 @@ class Slurm:
 
     def follow(self, display: Display) -> None:
         """Show what the jobs say until all have ended; raise UserError if any stage has failed."""
-        jobs, looks = self.jobs, 0
-        seen = {job.number: 0 for job in jobs}
-        while looks < PATIENCE:
+        jobs, shown, looks = self.jobs, dict[str, int](), 0
+        while True:
             if self.jobs != jobs:
                 raise UserError(f"{self.note} was removed or replaced; context-nmt repro runs what is left")
             states = {stage: state for stage, (_, state) in self.states().items()}
-            for job in jobs:
-                seen[job.number] = self._show(job, seen[job.number], display)
-            display.count([stage for stage, state in states.items() if state.word == "done"], set(states))
-            is_over = all(state.ended for state in states.values())
-            is_sure = all(state.word != "lost" for state in states.values())
-            looks = (PATIENCE if is_sure else looks + 1) if is_over else 0
-            time.sleep(0 if looks == PATIENCE else POLL)
-        failures = [f"{stage}: {state.detail or state.word}" for stage, state in states.items() if state.word in BAD]
-        if failures:
-            left = sum(state.word == "not run" for state in states.values())
-            also = f"; {left} stages that depend on it were not run" if left else ""
-            raise UserError(f"{'; '.join(failures)}{also}; the output is above, and in {self.folder}")
-
-    def _show(self, job: Job, start: int, display: Display) -> int:
-        """Show a job's whole new lines, and return where they end in its log."""
-        log = self.log(job)
-        new = log.read_bytes()[start:] if log.is_file() else b""
-        end = new.rfind(b"\n") + 1
-        for line in new[:end].decode("utf-8", "replace").splitlines():
-            stage, text = match.groups() if (match := SAID.fullmatch(line)) else (job.name, line)
-            if text == "started":
-                display.begin(stage)
-            if text.startswith(("done in", "failed: ")):
-                display.end(stage, done=text.startswith("done"))
-            display.say(stage, text)
-        return start + end
-
-    def requeue(self, number: str) -> None:
-        """Put a running job back into the queue; Slurm sends SIGTERM to its processes on all nodes."""
-        _call("scontrol", "requeue", number, patience=BUSY)
+            for number, stages in jobs.items():
+                lines = self.lines(stages)
+                for stage, line in lines[shown.get(number, 0) :]:
+                    display.say(stage, line)
+                shown[number] = len(lines)
+            display.count([stage for stage, state in states.items() if state == DONE], states)
+            looks += 1
+            if not all(state.ended for state in states.values()):
+                looks = 0
+            elif LOST not in states.values() or looks * POLL > SHOWN:
+                break
+            time.sleep(POLL)
+        check_states(states, f"above, and in {self.folder}")
 
     def cancel(self) -> int:
         """Cancel the jobs that have not ended, wait until Slurm has ended them, and return how many there were."""
-        left = {job.number: job for job, state in self.states().values() if not state.ended}
+        left = {number for number, state in self.states().values() if not state.ended}
         if left:
             _call("scancel", *left, patience=BUSY)
-        while left and left.keys() & self._queue().keys():
+        while left and left & self._queue().keys():
             time.sleep(POLL / 4)
-        for number, job in left.items():
-            if self.ended(job) is None:
-                self.end(number, dict.fromkeys(job.stages, State("cancelled")))
+        for number in left:
+            if self.ended(number) is None:
+                self.end(number, dict.fromkeys(self.jobs[number], State("cancelled")))
         return len(left)
 
 
@@ -248,3 +198,102 @@ def _call(*command: str, patience: float = 0) -> str:
             raise UserError(f"{command[0]}: {reason}") from None
     time.sleep(POLL)
     return _call(*command, patience=patience - POLL)
+
+
+class OutOfTime(Unfinished):
+    """The job's time limit is near, and it cannot go back into the queue."""
+
+
+def run_job(options: list[str]) -> None:
+    """Run the stages of this job with DVC but for those that depend on one that has failed, and note how each ended.
+
+    If the time limit is near, put a training back into the queue. Raise UserError if a stage has failed.
+    """
+    slurm, number = Slurm(Experiment(Path())), os.environ["SLURM_JOB_ID"]
+    _wait_for(lambda: number in slurm.jobs)
+    if (stages := slurm.jobs.get(number)) is None:
+        raise UserError(f"{slurm.note} does not name job {number}; context-nmt repro submits it again")
+    first, states, started = next(iter(stages)), dict[str, State](), list[str]()
+    signal.signal(signal.SIGUSR1, lambda *_: _out_of_time(number, started or [first]))
+    (slurm.folder / f"{number}.end").unlink(missing_ok=True)  # of a start before this one
+    needed = {name for upstream in stages.values() for name in upstream} - stages.keys()
+
+    def earlier() -> dict[str, State]:
+        return {stage: state for other in slurm.jobs for stage, state in (slurm.ended(other) or {}).items()}
+
+    try:
+        with _alone(slurm, [*stages]) as lock, StageProcesses(_environment(), inherited=[lock]) as processes:
+            started = processes.display.started
+            _wait_for(lambda: needed <= earlier().keys())
+            states |= earlier()
+            job = Job(stages, above=set(), after=set(), remake="--allow-missing" not in options, is_certain=True)
+            run_jobs([job], Path(), processes, states)
+    except OutOfTime as reason:
+        left = [stage for stage in stages if stage not in states]
+        at = left.index(started[-1]) if started and started[-1] in left else 0
+        states |= dict.fromkeys(left[:at], DONE) | dict.fromkeys(left[at + 1 :], State("not run"))
+        states[left[at]] = State("failed", str(reason))
+    own_states = {stage: states[stage] for stage in stages}
+    slurm.end(number, own_states)
+    check_states(own_states)
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until a condition holds, as files appear late on some file systems, but not for ever."""
+    for _ in range(SHOWN):
+        if condition():
+            break
+        time.sleep(1)
+
+
+def _out_of_time(number: str, started: Iterable[str]) -> None:
+    """Put the job back into the queue if one of the stages that ran in this start of it is a training.
+
+    A training resumes, and what follows it then has the whole time. Raise OutOfTime for other stages.
+    """
+    *_, last = started
+    if "train" not in map(launch_key, started):
+        raise OutOfTime(f"over its time limit, launch.{launch_key(last)}.hours")
+    print("the time limit is near; what is left goes on when this job is started again", flush=True)
+    try:  # Slurm sends SIGTERM to the processes on all nodes; one from here would not do: srun would kill its tasks
+        _call("scontrol", "requeue", number, patience=BUSY)
+    except UserError as error:
+        raise OutOfTime(str(error)) from None
+
+
+def _environment() -> dict[str, str]:
+    cores, gpus = (int(os.environ.get(f"SLURM_{name}") or 1) for name in ("CPUS_ON_NODE", "GPUS_ON_NODE"))
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {"OMP_NUM_THREADS": str(max(1, cores // gpus))} | os.environ | {"PATH": path}
+    if "SLURM_CPUS_PER_TASK" in environment:  # which srun does not take from the job
+        environment["SRUN_CPUS_PER_TASK"] = environment["SLURM_CPUS_PER_TASK"]
+    return environment
+
+
+@contextmanager
+def _alone(slurm: Slurm, stages: Sequence[str]) -> Iterator[int]:
+    """Wait until no other process runs these stages, and yield the open file that keeps others from them.
+
+    If a node is lost to Slurm but lives, the job is started again elsewhere while its processes still run there.
+    """
+    runs = [stage.partition("@")[2] for stage in stages if stage.startswith("train")]
+    with (slurm.folder / f"{stages[0]}.lock").open("a") as file:
+        _lock(file.fileno())
+        for path in map(slurm.experiment.training_lock, runs):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a") as training:  # which DVC may have left running
+                _lock(training.fileno())
+        yield file.fileno()
+
+
+def _lock(file: int) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("waiting: an earlier start of this job still runs", flush=True)
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+if __name__ == "__main__":
+    with one_line_errors():
+        run_job(sys.argv[1:])

@@ -7,35 +7,17 @@ import json
 from collections.abc import Collection, Iterator
 from hashlib import md5
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from context_nmt.files import UserError, json_text, read_yaml
 from context_nmt.measures.pairs import pairs_of
 from context_nmt.settings.folder import Experiment
-from context_nmt.settings.parameters import ExperimentSettings, TrainSettings, check_parameters
+from context_nmt.settings.lineage import training_of
+from context_nmt.settings.parameters import ExperimentSettings, check_parameters
 from context_nmt.settings.run_layout import run_name
 
 EARLIER = Path(__file__).with_name("earlier_code.yaml")
 SHARED = ("corpus", "text", "units", "significance", "probing")  # sections whose plans are not of a variant
-
-
-class Training(NamedTuple):
-    """How a variant is trained: by which stage, from whose run, and on whose translations."""
-
-    stage: str
-    start: str | None = None
-    teacher: str | None = None
-
-
-def training_of(train: TrainSettings, variant: str) -> Training:
-    """Return how `train` in params.yaml has a variant trained."""
-    if variant in train.distilled:
-        return Training("train_distilled", teacher=train.teachers[0])
-    if variant in train.document:
-        return Training("train_document", start=train.document_start)
-    if variant in train.continued:
-        return Training("train_continued", start=train.continued_start)
-    return Training("train")
 
 
 def out_of_date(experiment: Experiment) -> list[str]:

@@ -1,4 +1,4 @@
-"""How long the trainings of an experiment take: updates of each model, measured here, or a given speed of GPUs."""
+"""Show what the trainings of an experiment are asked to do: their learning rates, and the hours that they take."""
 
 import itertools
 import json
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
 from context_nmt.corpus.vocabulary import SPECIALS
@@ -21,13 +21,14 @@ from context_nmt.models.building import build
 from context_nmt.models.counting import SENTENCE_LENGTH
 from context_nmt.models.devices import device_named
 from context_nmt.models.plans import TrainingPlan
+from context_nmt.pipeline.checks import experiments
 from context_nmt.pipeline.descriptions import vocabulary_sizes
 from context_nmt.pipeline.planning import plan
 from context_nmt.progress import say
 from context_nmt.settings.layout import Layout
-from context_nmt.settings.parameters import read_parameters
+from context_nmt.settings.parameters import ExperimentSettings, read_parameters
 from context_nmt.training.batches import EXAMPLES, Pairs
-from context_nmt.training.updating import Updater
+from context_nmt.training.updating import Updater, learning_rate
 
 SECONDS = 5.0  # of updates of each model, after one that does not count
 BATCHES = 20  # that are measured
@@ -38,6 +39,42 @@ NOTE = """\
 Each training makes all its updates, without early stopping. Validation, decoding and all other stages are left out.
 Hours of a variant are the sum over its runs. The last line is for {jobs} trainings at a time, with no idle core."""
 GPU_NOTE = "GPUs: the given speed for every model, in proportion to the number of GPUs."
+
+
+def print_rates(parameters: Path, *, as_json: bool) -> None:
+    """Print the peak learning rates of a params.yaml and, for that in a project's root, of all experiments.
+
+    Raise UserError for a wrong params.yaml.
+    """
+    _, *others = experiments(parameters.parent)
+    rates = {"": _rates(read_parameters(parameters))}
+    rates |= {folder.name: _rates(read_parameters(folder / "params.yaml")) for folder in others}
+    if as_json:
+        print(json.dumps(rates, indent=2))
+        return
+    names = [Column(head, overflow="fold") for head in ("experiment", "variant")]
+    table = Table(*names, "schedule", "warm-up", "peak rate", "/ baseline's", title="Learning rates")
+    for experiment, variants in rates.items():
+        for variant, values in variants.items():
+            ratio = f"{values['over_baseline']:.2f}" if values["over_baseline"] else ""
+            cells = (values["schedule"], f"{values['warmup']:,}", f"{values['peak']:.3g}", ratio)
+            table.add_row(experiment, variant, *cells)
+    Console().print(table)
+
+
+def _rates(settings: ExperimentSettings) -> dict[str, dict[str, Any]]:
+    """Return schedule, warm-up, peak and the peak over the baseline's, by variant."""
+    rates, peaks = dict[str, dict[str, Any]](), dict[str, float]()
+    for name in settings.variants:
+        recipe = settings.recipe(name)
+        schedule, updates = recipe.training.schedule, recipe.training.maximum_updates
+        last = min(schedule.warmup, updates)  # of warm-up, or of the training if that comes first
+        peaks[name] = learning_rate(last, schedule, width=recipe.model.width, maximum_updates=updates)
+        rates[name] = {"schedule": schedule.kind, "warmup": schedule.warmup, "peak": float(f"{peaks[name]:.6g}")}
+    for name, variant in settings.variants.items():
+        ratio = round(peaks[name] / peaks[variant.baseline], 3) if variant.baseline else None
+        rates[name]["over_baseline"] = ratio
+    return rates
 
 
 class _RandomSentences(TokenFile):

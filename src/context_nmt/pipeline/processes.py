@@ -1,0 +1,219 @@
+"""Run DVC commands as child processes, show what they say, and leave no process running."""
+
+import os
+import queue
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple, NoReturn, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from context_nmt.command_line import Unfinished
+from context_nmt.files import UserError
+from context_nmt.progress import INTERVAL, lenient, on_terminal, read_line
+
+PATIENCE = 20  # seconds that interrupted stages have to tidy up
+WIDE = 110  # characters of a terminal from which on there is room for bars
+FAILED = re.compile(r"ERROR: failed to reproduce '(?:[^']*:)?([^']*)': (.*)$")
+RUNNING = re.compile(r"Running stage '(?:.*:)?(.*)':$")
+# Other lines that DVC prints for every stage, and its advice; these are dropped, all others are printed.
+ROUTINE = re.compile(
+    r"Updating lock file|Generating lock file|Stage '.*' (didn't change|is cached)"
+    r"|Data and pipelines|To track the changes with git|\tgit add |To enable auto staging"
+    r"|\tdvc config core\.autostage|Use `dvc push`"
+)
+
+
+class Display:
+    """The lines of stages; on a terminal, the last line of progress of each is shown in place, and a line for all."""
+
+    def __init__(self) -> None:
+        self.live = on_terminal(sys.stdout)
+        self.started: list[str] = []
+        self._needed: set[str] = set()
+        self._done: set[str] = set()
+        self._tasks: dict[str, TaskID] = {}
+        console = Console()
+        bar = (BarColumn(bar_width=20), TimeElapsedColumn()) if console.width >= WIDE else ()
+        self._bars = Progress(
+            TextColumn("{task.description}", markup=False),
+            *bar,
+            TextColumn("{task.fields[text]}", markup=False),
+            console=console,
+            redirect_stdout=False,  # DVC's colorama would keep what takes the place of the streams
+            redirect_stderr=False,
+            transient=True,
+            disable=not self.live,
+        )
+        self._all = self._bars.add_task("all stages", total=None, text="finding out what has changed")
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with lenient(sys.stdout):
+            self._bars.stop()
+
+    def count(self, done: Iterable[str], needed: Iterable[str] = ()) -> None:
+        """Show how many of the stages that are needed are done."""
+        self._done.update(done)
+        self._needed.update(needed)
+        if total := len(self._needed):
+            count = len(self._done & self._needed)
+            self._bars.update(self._all, total=total, completed=count, text=f"{count}/{total} done")
+
+    def say(self, stage: str, line: str) -> None:
+        """Print a line of a stage after its name, or show it in place if it is one of progress."""
+        if line == "started":
+            self.started.append(stage)
+            self._tasks[stage] = self._bars.add_task(stage, total=None, text="")
+        elif line.startswith(("done in ", "failed: ")):
+            if (task := self._tasks.pop(stage, None)) is not None:
+                self._bars.remove_task(task)
+            self.count([stage] if line.startswith("done") else [])
+        told = read_line(line) if self.live and stage in self._tasks else None
+        with lenient(sys.stdout):
+            if told:
+                name = "" if told.name in stage else f"{told.name}: "
+                percent = "" if told.percent is None else f"{told.percent}% "
+                total = None if told.percent is None else 100
+                text = f"{name}{percent}{told.text}"
+                self._bars.update(self._tasks[stage], total=total, completed=told.percent or 0, text=text)
+            elif self.live:
+                self._bars.console.print(f"{stage} | {line}", markup=False, highlight=False, soft_wrap=True)
+            else:
+                print(f"{stage} | {line}", flush=True)
+
+
+class FinishedProcess(NamedTuple):
+    """A process that has ended and, if it failed, the stage that DVC named or had begun."""
+
+    name: str
+    failed_stage: str | None = None
+    reason: str = ""
+
+
+class StageProcesses:
+    """Child processes that end with the context; a display shows each line of their output."""
+
+    def __init__(self, environment: dict[str, str], *, inherited: Sequence[int] = ()) -> None:
+        self.display, self.inherited = Display(), inherited  # open files that DVC keeps open, too
+        shown = {INTERVAL: "1"} if self.display.live else {}
+        self.environment = shown | environment | {"CONTEXT_NMT_CHILD": "1"}  # see `dvc.run`
+        self.running: dict[str, subprocess.Popen[str]] = {}
+        self._finished: queue.SimpleQueue[FinishedProcess] = queue.SimpleQueue()
+        self._quiet = False
+
+    def __enter__(self) -> Self:
+        signal.signal(signal.SIGTERM, _stop)
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup does
+            signal.signal(signal.SIGHUP, signal.default_int_handler)  # so that it ends the children, too
+        self.display.__enter__()
+        return self
+
+    def __exit__(self, _: object, reason: BaseException | None, *__: object) -> None:
+        try:
+            self._end(signal.SIGTERM if isinstance(reason, Unfinished) else signal.SIGINT)
+        finally:
+            self.display.__exit__()
+
+    def _end(self, signal_number: signal.Signals) -> None:
+        """Send a signal to all children and wait for their end; at SIGTERM, trainings save their state."""
+        self._quiet = True
+        deadline = time.monotonic() + PATIENCE
+        for process in self.running.values():
+            _signal(process, signal_number)
+        for process in self.running.values():
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+                # A shell between DVC and a training dies of SIGTERM at once, and DVC with it.
+                while signal_number == signal.SIGTERM and time.monotonic() < deadline and _signal(process, 0):
+                    time.sleep(0.05)
+            except (subprocess.TimeoutExpired, KeyboardInterrupt, Unfinished):
+                deadline = 0.0
+            _signal(process, signal.SIGKILL)  # also children of a stage that died at once
+
+    def run(self, name: str, folder: Path, *arguments: str) -> None:
+        """Run one DVC command and wait for it; raise UserError if it fails."""
+        self.start(name, folder, *arguments)
+        _, failed_stage, reason = self.wait()
+        if failed_stage:
+            raise UserError(f"{failed_stage}: {reason}; its output is above")
+
+    def start(self, name: str, folder: Path, *arguments: str, **environment: str) -> None:
+        """Start one DVC command in a folder, in a process group of its own, so that a signal reaches all of it."""
+        self.running[name] = subprocess.Popen(
+            [sys.executable, "-m", "context_nmt.pipeline.dvc", "--wait-for-lock", *arguments],
+            cwd=folder,
+            env=self.environment | environment,
+            pass_fds=self.inherited,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        threading.Thread(target=self._pass_on, args=(name, self.running[name]), daemon=True).start()
+        threading.Thread(target=self._tidy, args=(self.running[name],), daemon=True).start()
+
+    def wait(self) -> FinishedProcess:
+        """Wait until one process has ended."""
+        finished = self._finished.get()
+        del self.running[finished.name]
+        return finished
+
+    def _pass_on(self, name: str, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        stage, began, follows_running, reason = name, 0.0, False, ""
+        for line in process.stdout:
+            is_command, follows_running = follows_running and line.startswith("> "), False  # the line after RUNNING
+            started, failed = RUNNING.match(line), FAILED.match(line)
+            if began and (started or (failed and failed[1] != stage)):
+                self._say(stage, f"done in {time.monotonic() - began:.0f} s")
+            if started:
+                stage, began, follows_running = started[1], time.monotonic(), True
+                self._say(stage, "started")
+            elif failed:
+                stage, began, reason = failed[1], 0.0, failed[2]
+            elif line.strip() and not is_command and not ROUTINE.match(line):
+                self._say(stage, line.rstrip())
+        if status := process.wait():
+            how = f"was killed by signal {-status}" if status < 0 else f"ended with exit status {status}"
+            reason = reason or f"DVC {how}"
+            self._say(stage, f"failed: {reason}")
+            self._finished.put(FinishedProcess(name, stage, reason))
+        else:
+            if began:
+                self._say(stage, f"done in {time.monotonic() - began:.0f} s")
+            self._finished.put(FinishedProcess(name))
+
+    def _tidy(self, process: subprocess.Popen[str]) -> None:
+        """End what a stage has left when DVC has ended; it could keep the output open for ever."""
+        process.wait()
+        if not self._quiet:  # otherwise trainings are saving their state, and `_end` waits for them
+            _signal(process, signal.SIGKILL)
+
+    def _say(self, stage: str, text: str) -> None:
+        if not self._quiet:
+            self.display.say(stage, text)
+
+
+def _signal(process: subprocess.Popen[str], number: int) -> bool:
+    """Send a signal to a process's group, and return whether it still has a process."""
+    try:
+        os.killpg(process.pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _stop(*_: object) -> NoReturn:
+    raise Unfinished("SIGTERM; the same command continues")
