@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from context_nmt.explorer.data import (
+from context_nmt.explorer.page import (
     Candidate,
     Earlier,
     Explored,

@@ -22,11 +22,20 @@ from context_nmt.decoding import masked_search
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.explorer import explore as exploring
-from context_nmt.explorer.axes import masked_axes
-from context_nmt.explorer.data import Candidate, Earlier, Explored, Run, Sentence, Translated, View, to_json
-from context_nmt.explorer.documents import Wanted, find, selected, show
+from context_nmt.explorer.attention import masked_axes
 from context_nmt.explorer.explore import Passage, System, explore, load_systems
-from context_nmt.explorer.picture import write_picture
+from context_nmt.explorer.page import (
+    Candidate,
+    Earlier,
+    Explored,
+    Run,
+    Sentence,
+    Translated,
+    View,
+    to_json,
+    write_picture,
+)
+from context_nmt.explorer.passages import PassageQuery, find, selected, show_runs
 from context_nmt.files import UserError, read_lines, write_json, write_lines
 from context_nmt.measures.contrastive import contrast_run
 from context_nmt.models.building import build
@@ -536,11 +545,11 @@ def experiment(tmp_path_factory):
 
 
 def text_of(experiment, **wanted):
-    return find(experiment, BinarizedCorpus(experiment.binarized), Wanted(**{"test": "valid"} | wanted))
+    return find(experiment, BinarizedCorpus(experiment.binarized), PassageQuery(**{"test": "valid"} | wanted))
 
 
 def shown(experiment, output, *runs, device="cpu", **wanted):
-    show(experiment, runs or ["plain-1"], Wanted(**{"test": "valid"} | wanted), output=output, device=device)
+    show_runs(experiment, runs or ["plain-1"], PassageQuery(**{"test": "valid"} | wanted), output=output, device=device)
     return output.read_text(encoding="utf-8")
 
 
@@ -591,7 +600,7 @@ def test_a_page_of_every_kind_of_system_has_its_document(experiment, tmp_path):
 def test_only_systems_that_look_back_see_the_sentences_before(experiment, tmp_path, monkeypatch):
     counts = []
     monkeypatch.setattr(
-        "context_nmt.explorer.documents.write_explorer",
+        "context_nmt.explorer.passages.write_explorer",
         lambda path, found: (counts.append(len(found.sentences)), path.touch()),
     )
     for runs in (["plain-1", "masked-1"], ["plain-1", "joined-1"], ["cache-1"]):
@@ -651,7 +660,7 @@ def a_page(*targets, reference=("a", "b", "c"), source=("s", "t")):
     ],
 )
 def test_the_wanted_word_is_selected(targets, word, expected):
-    found = selected(a_page(*targets), Wanted(test="valid", sentence=1, word=word))
+    found = selected(a_page(*targets), PassageQuery(test="valid", sentence=1, word=word))
     assert (found and (found.run, found.side, found.word)) == expected
 
 
@@ -663,7 +672,7 @@ def test_an_item_opens_where_its_candidates_differ_at_the_noun_after_its_article
     page = a_page(right, reference=right)
     candidates = [Candidate(text=[*right], correct=True), Candidate(text=[*wrong], correct=False)]
     sentences = [replace(page.sentences[0], candidates=candidates)]
-    assert selected(replace(page, sentences=sentences), Wanted(test="choices", sentence=1)).word == expected
+    assert selected(replace(page, sentences=sentences), PassageQuery(test="choices", sentence=1)).word == expected
 
 
 @pytest.mark.parametrize(

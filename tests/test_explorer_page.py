@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from made_up_explored import REFERENCES, SELECTED, SOURCES, TRANSLATIONS, explored
 
-from context_nmt.explorer.data import Earlier
-from context_nmt.explorer.page import write_explorer
+from context_nmt.explorer.page import Earlier, write_explorer
 from context_nmt.report.cells import DASH
 
 pytestmark = pytest.mark.slow

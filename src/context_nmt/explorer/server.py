@@ -21,9 +21,8 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from context_nmt.corpus.text_chain import TextChain, without_invisible
-from context_nmt.explorer.data import to_json
 from context_nmt.explorer.explore import Passage, System, explore, load_systems
-from context_nmt.explorer.page import page_text
+from context_nmt.explorer.page import page_text, to_json
 from context_nmt.files import UserError, decoded_lines
 from context_nmt.models.checkpoints import weights_of_run
 from context_nmt.progress import say
@@ -31,6 +30,7 @@ from context_nmt.settings.folder import Experiment
 
 HOST = "127.0.0.1"
 LIMITS = {"sentences": 30, "characters": 500}  # of a text, and of a sentence
+TOO_MUCH = "at most {sentences} sentences of {characters} characters can be translated at a time".format(**LIMITS)
 LONGEST_BODY = 16 * LIMITS["sentences"] * LIMITS["characters"]  # bytes; JSON may write a character in 12
 CLOSED = 499  # nginx's status of a request whose client has left
 HEADERS = {
@@ -41,7 +41,7 @@ HEADERS = {
 }
 
 
-def serve(experiment: Experiment, runs: Sequence[str], *, port: int, device: str) -> None:
+def serve_runs(experiment: Experiment, runs: Sequence[str], *, port: int, device: str) -> None:
     """Serve the page of these runs, named VARIANT-SEED, until Ctrl-C; port 0 takes a free one.
 
     This ends the process. Raise UserError for unknown runs and for a port that is not free.
@@ -118,7 +118,7 @@ async def _typed(request: Request) -> str:
     async for chunk in request.stream():
         body += chunk
         if len(body) > LONGEST_BODY:
-            raise HTTPException(413, _too_much())
+            raise HTTPException(413, TOO_MUCH)
     try:
         text = json.loads(body)["text"]
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -126,10 +126,6 @@ async def _typed(request: Request) -> str:
     if not isinstance(text, str):
         raise HTTPException(400, 'the text must be sent as {"text": "…"}')
     return text
-
-
-def _too_much() -> str:
-    return "at most {sentences} sentences of {characters} characters can be translated at a time".format(**LIMITS)
 
 
 def _error(_: Request, error: Any) -> Response:
@@ -150,10 +146,10 @@ def read_text(typed: str, chain: TextChain) -> Passage:
     lines = [line.strip() for line in decoded_lines(encoded, "the text")]
     numbers = [number for number, line in enumerate(lines) if line]
     if len(numbers) > LIMITS["sentences"]:
-        raise UserError(f"the text has {len(numbers)} sentences; {_too_much()}")
+        raise UserError(f"the text has {len(numbers)} sentences; {TOO_MUCH}")
     for number in numbers:
         if len(lines[number]) > LIMITS["characters"]:
-            raise UserError(f"line {number + 1} has {len(lines[number])} characters; {_too_much()}")
+            raise UserError(f"line {number + 1} has {len(lines[number])} characters; {TOO_MUCH}")
     units = chain.source_subwords(without_invisible(lines))
     sentences = [np.array(chain.corpus.source_vocabulary.ids(line), dtype=np.int64) for line in units]
     kept = [number for number, sentence in enumerate(sentences) if len(sentence)]
