@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from made_up_explored import explored as made_up
 from shown import texts
 from small_models import HEADS, LAYERS, VOCABULARY, shake, small_model
 from tiny_training import make_experiment
@@ -26,12 +27,10 @@ from context_nmt.explorer.attention import masked_axes
 from context_nmt.explorer.explore import Passage, System, explore, load_systems
 from context_nmt.explorer.page import (
     Candidate,
-    Earlier,
     Explored,
     Run,
     Sentence,
     Translated,
-    View,
     to_json,
     write_picture,
 )
@@ -46,6 +45,7 @@ from context_nmt.settings.folder import Experiment
 from context_nmt.transformer.attention import Shows
 
 UNITS = Vocabulary((*SPECIALS, "a", "b@@", "c", "d@@", "e", "f", "g"))
+assert len(UNITS) == VOCABULARY  # of the small models
 CORPUS = SimpleNamespace(source="en", target="de", source_vocabulary=UNITS, target_vocabulary=UNITS)
 SOURCES = [np.array(ids) for ids in ([4, 5, 6], [6, 5, 7, 4], [UNKNOWN], [9, 8, 5])]  # a b@@ c | c b@@ d@@ a | …
 TARGETS = [np.array(ids) for ids in ([7, 5, 8, 9], [10], [4, 6], [6, 7, 4])]
@@ -144,40 +144,28 @@ def test_keys_name_words_and_other_tokens():
 
 
 class OfAUser(nn.Module):
-    """A cross-attention with given weights [T, S] of each head, a gate, and attributes of a meaning of its own."""
+    """A cross-attention with given weights [T, S] of each head, a gate, perhaps a share of all words, and attributes
+    of a meaning of its own."""
 
     lexical = 0.5
-    shows = Shows(weights=("looking_around.weights",), gates={"value": "share"})
 
-    def __init__(self, heads):
+    def __init__(self, heads, global_share):
         super().__init__()
+        self.shows = Shows(weights=("looking_around.weights",), gates={"value": "share"}, global_share=global_share)
         self.heads, self.window = torch.tensor(heads, dtype=torch.float64), 1
-        self.looking_around, self.share = nn.Module(), nn.Identity()
+        self.looking_around, self.share, self.opened = nn.Module(), nn.Identity(), nn.Identity()
         self.looking_around.weights = nn.Identity()
 
     def forward(self, queries, context):
         length = context.memory_states[-1].size(1)
         self.looking_around.weights(self.heads[None, :, : queries.size(1)])
         self.share(torch.tensor([[0.1, 0.2, 0.6, 0.0, 0.9]])[:, :length, None].expand(len(queries), -1, 2))
+        self.opened(torch.full((len(queries), HEADS, queries.size(1), 1), 0.5))
         return queries
 
 
-class OfAUserWithWindows(OfAUser):
-    """It declares what share of the attention is outside the window, too."""
-
-    shows = replace(OfAUser.shows, global_share="opened")
-
-    def __init__(self, heads):
-        super().__init__(heads)
-        self.opened = nn.Identity()
-
-    def forward(self, queries, context):
-        self.opened(torch.full((len(queries), HEADS, queries.size(1), 1), 0.5))
-        return super().forward(queries, context)
-
-
-@pytest.mark.parametrize("mechanism", [OfAUser, OfAUserWithWindows])
-def test_a_mechanism_of_a_users_own_appears_by_what_it_shows(monkeypatch, mechanism):
+@pytest.mark.parametrize("global_share", [None, "opened"])
+def test_a_mechanism_of_a_users_own_appears_by_what_it_shows(monkeypatch, global_share):
     """Means over heads and layers are those that the table of a word's source words had."""
     target = np.array([7, 8, 6, 7, 8])  # d@@ e | c | d@@ e
     monkeypatch.setattr(exploring, "translate_ids", lambda *_, **__: [[Hypothesis(tuple(target.tolist()), 0.0, 0.0)]])
@@ -186,18 +174,19 @@ def test_a_mechanism_of_a_users_own_appears_by_what_it_shows(monkeypatch, mechan
     even = [[0.20, 0.20, 0.20, 0.20, 0.20]] * 6
     first = [[0.10, 0.40, 0.40, 0.10, 0.00], [0.50, 0.10, 0.10, 0.20, 0.10], *even[2:]]
     second = [[0.10, 0.40, 0.40, 0.10, 0.00], [0.30, 0.10, 0.10, 0.20, 0.30], *even[2:]]
-    model.decoder.layers[0].cross_attention = mechanism([first] * HEADS)
-    model.decoder.layers[1].cross_attention = mechanism([first, second])
+    model.decoder.layers[0].cross_attention = OfAUser([first] * HEADS, global_share)
+    model.decoder.layers[1].cross_attention = OfAUser([first, second], global_share)
     (sentence,) = explored(model, sources=[np.array([4, 5, 6, 8])])
     (view,) = (view for view in sentence.views if view.place == "cross")
     assert view.title == "Cross-attention, looking around"
     words = [(0.3 + 0.3 + 0.3 + 0.2) / 4, 0.5, 0.15, (0.05 * 3 + 0.15) / 4]  # a, bc, e, </s>
     np.testing.assert_allclose(view.weights.mean((0, 1))[:2], [words, [0.2, 0.4, 0.2, 0.2]])
     gate, *others = sentence.gates
-    if mechanism is OfAUser:
+    if global_share is None:
         assert (view.window, others) == (None, [])
     else:
         assert (view.window.size, len(others)) == (1, 1)
+        assert others[0].values == pytest.approx(0.5)
         assert view.window.centers[:, :, 0].tolist() == [[1, 1], [1, 1]]  # b@@ of bc
     assert (gate.side, gate.layers, gate.title) == ("source", [1, 2], "Cross-attention, value: share of the context")
     np.testing.assert_allclose(gate.values, [[0.1, 0.4, 0.0]] * 2, atol=1e-7)
@@ -278,19 +267,13 @@ def test_a_masked_model_is_watched_in_its_last_iteration(cross):
             np.testing.assert_allclose(view.weights.sum(-1), 1)
 
 
-def test_a_word_of_a_masked_model_may_have_an_end_within():
-    units = np.array([7, END, 8, 6])
-    axes = masked_axes(SOURCES[0], units, units, {"source": UNITS, "target": UNITS})
-    assert [token.positions for token in axes.outputs] == [[0, 2], [3]]
-    assert [token.key.get("word", token.key.get("text")) for token in axes.inputs] == [0, "</s>", 1]
-
-
 @pytest.mark.parametrize(
     ("read", "keys"),
     [
         ([MASK, MASK, MASK, MASK], [("␣", 0), ("␣", 1), ("␣", 2), ("␣", 3)]),
         ([7, MASK, 8, MASK], [(0, 0), (0, 2), ("␣", 1), ("␣", 3)]),
         ([7, END, MASK, 6], [(0, 0), ("</s>", 1), ("␣", 2), (1, 3)]),  # one of the units of a word
+        ([7, END, 8, 6], [(0, 0), (0, 2), ("</s>", 1), (1, 3)]),
     ],
 )
 def test_a_mask_that_was_read_is_not_named_by_the_word_in_its_place(read, keys):
@@ -450,46 +433,24 @@ def test_json_has_all_of_it_in_65535ths():
     assert [len(decoded(words, "<u2")) for words in earlier["words"]] == [2 * 1, 2 * 2]
 
 
-def test_rows_of_many_small_weights_keep_their_sums_in_json():
-    rows = np.array([[1 / 300] * 300, [0.0015] * 299 + [1 - 299 * 0.0015]])
-    keys = [{"sentence": 0, "side": "source", "word": word} for word in range(300)]
-    view = View(place="cross", title="", queries="target", keys=keys, layers=[1], heads=1, weights=rows[None, None])
-    page = a_page("ab")
-    run = replace(page.runs[0], sentences=[replace(page.runs[0].sentences[0], views=[view])])
-    (of_json,) = json.loads(to_json(replace(page, runs=[run])))["runs"][0]["sentences"][0]["views"]
-    sums = decoded(of_json["weights"], "<u2").reshape(2, 300).sum(1, dtype=np.int64) / 65535
-    assert sums == pytest.approx([1, 1], abs=0.005)
-
-
 def test_the_picture_is_of_one_word_of_the_last_sentence(tmp_path):
-    def text(*weights, source="en"):
-        first = Sentence(line=1, source=["A", "<boat>"], reference=["sie"])
-        last = replace(first, line=2, source=["It", "sank"])
-        words = np.tile([0.25, 0.75], (len(weights), 1))
-        seen = Earlier(
-            title="", own="source", seen="source", first=0, sentences=np.array(weights)[:, None], words=[words]
-        )
-        translated = Translated(target=["er", "<&>"])
-        run = Run(name="run-1", label="", sentences=[translated, replace(translated, earlier=[seen])])
-        pronouns = {"source": ["it"] if source == "en" else [], "target": ["er", "sie"]}
-        languages = {"source": source, "target": "de"}
-        return Explored(
-            title="T & U", languages=languages, select=None, pronouns=pronouns, sentences=[first, last], runs=[run]
-        )
-
-    path = tmp_path / "word.svg"
-    write_picture(path, text(0.5, 1.0))
-    shown = "1 back|50%|25|A|75|<boat>|source|It|sank|translation|er|<&>|reference|sie"
-    assert "|".join(texts(path)[1:-1]) == shown
+    page, path = made_up(), tmp_path / "word.svg"
+    page = replace(page, runs=page.runs[1:2])
+    write_picture(path, page)
+    shown = "|".join(texts(path)[1:-1])
+    assert shown.startswith("2 back|80%|10|Anna|0|bought|0|a|90|boat|0|.|1 back|20%|10|the|0|cat|0|is|90|old|0|.|")
+    assert shown.endswith("|source|it|sank|today|.|translation|es|sank|heute|.|reference|es|sank|heute|.")
     picture = path.read_text(encoding="utf-8")
-    assert re.findall('"bold" fill="#b64a00">(.*?)<', picture) == ["It", "er", "sie"]
+    assert "where “it” looks" in picture
+    assert "A &lt;b&gt;boat&lt;/b&gt; &amp; &lt;/script&gt;" in picture
+    assert re.findall('"bold" fill="#b64a00">(.*?)<', picture) == ["it", "es", "es"]
     assert not re.search(r"url\(|@import|<(script|image)|href=", picture)
-    write_picture(path, text(0.5, 1.0), "Sank")
-    assert "100%" in texts(path)
-    with pytest.raises(UserError, match=r"no word 'boat': It sank"):
-        write_picture(path, text(0.5, 1.0), "boat")
-    with pytest.raises(UserError, match=r"no pronoun: It sank"):
-        write_picture(path, text(0.5, 1.0, source="xx"))
+    write_picture(path, page, "Sank")
+    assert re.findall('"bold" fill="#b64a00">(.*?)<', path.read_text(encoding="utf-8")) == ["sank", "es", "es"]
+    with pytest.raises(UserError, match=r"no word 'boat': it sank"):
+        write_picture(path, page, "boat")
+    with pytest.raises(UserError, match=r"no pronoun: it sank"):
+        write_picture(path, replace(page, pronouns={"source": [], "target": []}))
 
 
 def kind(**settings):
@@ -676,42 +637,33 @@ def test_an_item_opens_where_its_candidates_differ_at_the_noun_after_its_article
 
 
 @pytest.mark.parametrize(
-    ("runs", "wanted", "message"),
+    ("message", "runs", "wanted"),
     [
-        (["none-1"], {}, "runs/models/none-1: no trained run .* cache-1, .*, plain-1$"),
-        (["plain"], {}, "runs/models/plain: no trained run .* VARIANT-SEED, such as plain-1$"),
-        (["plain-1", "plain-2"], {}, "runs/models/plain-2: no trained run .* such as plain-1$"),
-        (["plain-1"], {"test": "train"}, r"--test is train; the test sets are valid \(corpus.tests\)"),
-        (["plain-1"], {"document": 15}, "--document is 15; valid has the documents 1 to 14"),
-        (["plain-1"], {"document": 0}, "--document is 0; valid has the documents 1 to 14"),
-        (["plain-1"], {"sentence": 41}, "--sentence is 41; valid has the sentences 1 to 40"),
-        (["plain-1"], {"test": "choices", "sentence": 4}, "--sentence is 4; choices has the items 1 to 3"),
-        (["plain-1"], {"test": "choices", "document": 2, "most": 2}, "--sentences is 2; item 2 of choices has 3"),
-        (["plain-1"], {"document": 1, "sentence": 1}, "--document is 1 and --sentence 1; choose one"),
-        (["plain-1"], {"word": "w"}, "--word is w, which no reference or source of valid has"),
-        (["plain-1"], {"word": "w", "sentence": 3}, "--word is w, which valid, sentence 3 has neither"),
-        (["plain-1"], {"word": ""}, "--word is empty"),
+        ("runs/models/none-1: no trained run .* cache-1, .*, plain-1$", ["none-1"], {}),
+        ("runs/models/plain: no trained run .* VARIANT-SEED, such as plain-1$", ["plain"], {}),
+        ("runs/models/plain-2: no trained run .* such as plain-1$", ["plain-1", "plain-2"], {}),
+        (r"--test is train; the test sets are valid \(corpus.tests\)", ["plain-1"], {"test": "train"}),
+        ("--document is 15; valid has the documents 1 to 14", ["plain-1"], {"document": 15}),
+        ("--document is 0; valid has the documents 1 to 14", ["plain-1"], {"document": 0}),
+        ("--sentence is 41; valid has the sentences 1 to 40", ["plain-1"], {"sentence": 41}),
+        ("--sentence is 4; choices has the items 1 to 3", ["plain-1"], {"test": "choices", "sentence": 4}),
+        ("--sentences is 2; item 2 of choices has 3", ["plain-1"], {"test": "choices", "document": 2, "most": 2}),
+        ("--document is 1 and --sentence 1; choose one", ["plain-1"], {"document": 1, "sentence": 1}),
+        ("--word is w, which no reference or source of valid has", ["plain-1"], {"word": "w"}),
+        ("--word is w, which valid, sentence 3 has neither", ["plain-1"], {"word": "w", "sentence": 3}),
+        ("--word is empty", ["plain-1"], {"word": ""}),
+        (r"--output is .*page\.pdf; its name must end in \.html, .*, or \.svg", ["plain-1"], {"output": "page.pdf"}),
+        ("a picture of one run, but there are 2: joint-1, plain-1", ["joint-1", "plain-1"], {"output": "word.svg"}),
+        ("plain-1 shows no attention to a sentence before", ["plain-1"], {"output": "word.svg", "document": 2}),
+        ("cache-1 shows no attention to a sentence before", ["cache-1"], {"output": "word.svg", "document": 2}),
     ],
 )
 def test_what_cannot_be_shown_is_one_clear_error(experiment, tmp_path, runs, wanted, message):
+    output = tmp_path / wanted.get("output", "page.html")
     with pytest.raises(UserError, match=message) as refused:
-        shown(experiment, tmp_path / "page.html", *runs, **wanted)
+        shown(experiment, output, *runs, **{key: value for key, value in wanted.items() if key != "output"})
     assert "\n" not in str(refused.value)
-    assert not (tmp_path / "page.html").exists()
-
-
-@pytest.mark.parametrize(
-    ("output", "runs", "message"),
-    [
-        ("page.pdf", ["plain-1"], r"--output is .*page\.pdf; its name must end in \.html, .*, or \.svg"),
-        ("word.svg", ["joint-1", "plain-1"], "a picture of one run, but there are 2: joint-1, plain-1"),
-        ("word.svg", ["plain-1"], "plain-1 shows no attention to a sentence before"),
-        ("word.svg", ["cache-1"], "cache-1 shows no attention to a sentence before"),
-    ],
-)
-def test_what_cannot_be_drawn_is_one_clear_error(experiment, tmp_path, output, runs, message):
-    with pytest.raises(UserError, match=message):
-        shown(experiment, tmp_path / output, *runs, document=2)
+    assert not output.exists()
 
 
 def test_a_test_set_without_documents_has_sentences_alone(experiment, tmp_path):
@@ -728,7 +680,3 @@ def test_a_test_set_without_documents_has_sentences_alone(experiment, tmp_path):
 def test_a_folder_without_runs_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"runs/models/plain-1: no trained run .*`make repro`"):
         shown(Experiment(tmp_path), tmp_path / "page.html")
-
-
-def test_the_vocabulary_of_these_tests_fits_the_small_models():
-    assert len(UNITS) == VOCABULARY
