@@ -12,10 +12,10 @@ import typer
 
 from benchmarks import machine, report
 from benchmarks.page import picture
+from benchmarks.pictures import draw_searches
 from benchmarks.report import ROUNDS, Rounds
 from benchmarks.rounds import CORES, Contender, Measured, Work, measure, ratio
 from benchmarks.systems import ROOT, SEED, Systems, systems_of
-from benchmarks.trade_off import draw
 from context_nmt.command_line import run
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import TextChain
@@ -181,7 +181,7 @@ def _notes(systems: Systems, compared: list[Search], measured: dict[str, Measure
 def write(values: dict[str, Any], folder: Path = report.FOLDER, name: str = "iterations") -> None:
     """Keep the figures in this machine's results, and draw their picture."""
     report.keep_other(values["machine"], "iterations", name, values, folder)
-    draw(values, folder / picture(values["machine"], name))
+    draw_searches(values, folder / picture(values["machine"], name))
 
 
 def main(

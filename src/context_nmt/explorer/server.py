@@ -1,7 +1,6 @@
 """Serve the explorer's page on this machine, for texts that a reader types into it."""
 
 import asyncio
-import json
 import os
 import socket
 import traceback
@@ -31,7 +30,6 @@ from context_nmt.settings.folder import Experiment
 HOST = "127.0.0.1"
 LIMITS = {"sentences": 30, "characters": 500}  # of a text, and of a sentence
 TOO_MUCH = "at most {sentences} sentences of {characters} characters can be translated at a time".format(**LIMITS)
-LONGEST_BODY = 16 * LIMITS["sentences"] * LIMITS["characters"]  # bytes; JSON may write a character in 12
 CLOSED = 499  # nginx's status of a request whose client has left
 HEADERS = {
     "Cache-Control": "no-store",
@@ -86,17 +84,11 @@ def application(systems: Sequence[System], chain: TextChain) -> Starlette:
         return HTMLResponse(page, headers=HEADERS)
 
     async def explore_text(request: Request) -> Response:
-        try:
-            typed = await _typed(request)
-        except ClientDisconnect:  # the reader left before the end of the text
-            return Response(status_code=CLOSED)
+        typed = await _typed(request)
         async with turn:
             if await request.is_disconnected():  # the reader left while others' texts were translated
-                return Response(status_code=CLOSED)
-            try:
-                answer = await asyncio.get_running_loop().run_in_executor(models, explored, typed)
-            except UserError as error:
-                raise HTTPException(400, str(error)) from None
+                raise ClientDisconnect
+            answer = await asyncio.get_running_loop().run_in_executor(models, explored, typed)
         return Response(answer, media_type="application/json", headers=HEADERS)
 
     def explored(typed: str) -> str:
@@ -105,7 +97,12 @@ def application(systems: Sequence[System], chain: TextChain) -> Starlette:
     return Starlette(
         routes=[Route("/", show_page), Route("/explore", explore_text, methods=["POST"])],
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])],  # no other site's pages
-        exception_handlers={HTTPException: _error, Exception: _failure},
+        exception_handlers={
+            HTTPException: _error,
+            UserError: _error,
+            ClientDisconnect: lambda *_: Response(status_code=CLOSED),
+            Exception: _failure,
+        },
     )
 
 
@@ -114,22 +111,18 @@ async def _typed(request: Request) -> str:
     kind = request.headers.get("content-type", "").partition(";")[0]  # charset=utf-8 may follow
     if kind.strip().lower() != "application/json":  # what a form of another site cannot send
         raise HTTPException(415, "the text must be sent as application/json")
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LONGEST_BODY:
-            raise HTTPException(413, TOO_MUCH)
     try:
-        text = json.loads(body)["text"]
+        text = (await request.json())["text"]
     except (ValueError, TypeError, KeyError, RecursionError):
         text = None
     if not isinstance(text, str):
-        raise HTTPException(400, 'the text must be sent as {"text": "…"}')
+        raise UserError('the text must be sent as {"text": "…"}')
     return text
 
 
 def _error(_: Request, error: Any) -> Response:
-    return JSONResponse({"error": error.detail}, error.status_code, headers=HEADERS)
+    status, detail = (400, str(error)) if isinstance(error, UserError) else (error.status_code, error.detail)
+    return JSONResponse({"error": detail}, status, headers=HEADERS)
 
 
 def _failure(_: Request, error: Exception) -> Response:
