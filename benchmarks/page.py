@@ -125,8 +125,8 @@ def _variants(machines: ByMachine) -> list[str]:
     if not flops:
         return []
 
-    def speed(variant: dict[str, Any], work: str) -> str:
-        return _spread(*(variant[work][key] for key in ("median", "least", "greatest")))
+    def speed(work: str) -> Callable[[Any], str]:
+        return lambda variant: _spread(*(variant[work][key] for key in ("median", "least", "greatest")))
 
     def cost(variant: dict[str, Any]) -> str:
         time = variant["time_over_flops"]
@@ -135,7 +135,7 @@ def _variants(machines: ByMachine) -> list[str]:
 
     lines = []
     for work in ("training", "decoding"):
-        rows = [[name, *_row(machines, name, lambda one, work=work: speed(one, work))] for name in sorted(flops)]
+        rows = [[name, *_row(machines, name, speed(work))] for name in sorted(flops)]
         lines += _table([f"speed of {work}", *machines], rows)
     rows = [[name, f"{flops[name]:.3f}", *_row(machines, name, cost)] for name in sorted(flops)]
     return [*lines, *_table([f"time / FLOPs, at most {MOST:g}", "FLOPs", *machines], rows)]

@@ -105,10 +105,10 @@ def status(
 
     A corpus is here if it is in data/ or in the folder of an experiment. Any other can be generated, downloaded, or
     taken from the folder or address in the environment variable DATA_MIRROR; an address is not asked what it has.
-    Some have files that a person must fetch, to accept a licence or to register: the steps follow the corpus.
+    Files that a person must fetch, to accept a licence or to register, have their steps below the corpus.
 
     Sentences are those of SPLIT.LANGUAGE in all splits, without contrastive sets and annotation. Sizes are those of the
-    files that are still to be downloaded, as far as they are known, without test sets of the sacrebleu package.
+    files still to be downloaded, as far as known, without test sets of the sacrebleu package.
 
         Reads    data/params.yaml    all corpora, with their licences
                  data/NAME/          the corpora that are here, also in experiments/EXPERIMENT/data/

@@ -19,10 +19,7 @@ def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new folder.")],
     like: Annotated[
         str | None,
-        typer.Option(
-            help="The experiment to start from; '.' is the default one. Default: '.' for generated corpora,"
-            " multi30k-en-de for others."
-        ),
+        typer.Option(help="Start from this one. Default: '.', the default one, or multi30k-en-de for your own corpus."),
     ] = None,
     corpus: Annotated[str | None, typer.Option(help="Folder in data/. Default: the corpus of LIKE.")] = None,
     source: Annotated[str | None, typer.Option(help="Source language, as in the names of its files: en.")] = None,
@@ -118,13 +115,12 @@ def describe(
     Shows parameters in total and by part, FLOPs per target token (training: forward and backward pass over a sentence
     pair of 25 and 25 units), and the mechanism in each slot of each layer. Nothing is trained.
 
-    With --hours, shows instead how long the trainings take on this machine. A few updates of each model are measured,
-    on random sentences with the lengths of the training text, or of about 25 units with --vocabulary. Validation,
-    decoding and all other stages are left out. For GPUs, the speed must be given: it is assumed for every model and to
-    grow in proportion to the number of GPUs.
+    --hours shows instead how long the trainings take on this machine, from a few updates of each model on random
+    sentences with the lengths of the training text, or of about 25 units with --vocabulary. It leaves out validation,
+    decoding and all other stages. The speed of GPUs must be given; it is taken for every model and times --gpus.
 
-    With --rates, shows instead the peak learning rate of each variant and its ratio to that of the baseline. It should
-    be 1 where systems are trained alike.
+    --rates shows instead each variant's peak learning rate and its ratio to that of the baseline, which should be 1
+    where systems are trained alike.
 
         Reads    PARAMETERS         recipe and variants
                  runs/binarized/    sizes of the vocabularies, unless --vocabulary is given
@@ -175,23 +171,21 @@ def repro(
 ) -> None:
     """Run the stages that are not up to date.
 
-    Stages that do not depend on each other run side by side; `dvc repro`, which runs one stage at a time, gives the
-    same results. No more stages run at once than there are runs (variants times seeds). OMP_NUM_THREADS, unless it
-    is set, is each stage's share of the cores. If a stage fails, those that depend on it do not run, and all others
-    do. Ctrl-C stops all; rerun the command to continue.
+    Independent stages run side by side; `dvc repro`, which runs one at a time, gives the same results. No more stages
+    run at once than there are runs (variants times seeds). OMP_NUM_THREADS, unless it is set, is each stage's share of
+    the cores. If a stage fails, only those that depend on it do not run. Ctrl-C stops all; the same command continues.
 
     `launch` in params.yaml says what stages need: commands, GPUs, cores, memory, hours. Two trainings never share a
     GPU. launch.yaml, in the project's folder and not in git, has other values for this machine or cluster. With
     --on slurm, the code and plan stages run here and all others as jobs, each after those that it depends on; see
     them with `context-nmt status`, and stop them with `context-nmt cancel`.
 
-    In a terminal, the progress of each stage is shown below the log. Otherwise, long stages report every 30 seconds
-    (set CONTEXT_NMT_PROGRESS_SECONDS to change this). At the end, the main scores are printed.
+    A terminal shows the progress of each stage below the log. Elsewhere, long stages report every 30 seconds, or as
+    often as CONTEXT_NMT_PROGRESS_SECONDS says. At the end, the main scores are printed.
 
-    Missing files are remade, so a clone without the DVC cache trains everything. With --allow-missing, it trains
-    only new variants and seeds, and those they start or learn from. With --only, the tables have this variant, and the
-    others as they are; those with results of other code, settings or text are marked as out of date, without
-    differences.
+    Missing files are remade, so a clone without the DVC cache trains everything; with --allow-missing, only new variants
+    and seeds, and those they start or learn from. With --only, the tables have this variant, and the others as they are:
+    results of other code, settings or text are marked as out of date, without differences.
 
         Reads    EXPERIMENT/dvc.yaml, params.yaml    the pipeline and its parameters
                  EXPERIMENT/data/CORPUS/             the text; downloaded or generated first if under download

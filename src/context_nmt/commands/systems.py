@@ -14,7 +14,7 @@ Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a 
 References = Annotated[list[Path], typer.Option(help="A reference; repeat the option for more.")]
 JsonFile = Annotated[Path, typer.Option(help="The JSON file to write.")]
 Tokenized = Annotated[bool, typer.Option("--tokenized", help="The files are tokenized: take them as they are.")]
-Language = Annotated[str, typer.Option(help="Target language, for the tokenizers and the list of pronouns.")]
+Language = Annotated[str, typer.Option(help="Target language, which the tokenizers depend on.")]
 Tokenizer = Annotated[str | None, typer.Option(help="Another tokenizer of sacrebleu than the language's.")]
 
 
@@ -72,16 +72,15 @@ def score(
 ) -> None:
     """Score a translation against references.
 
-    Raw text gives `sacrebleu`, `chrf`, `chrf_plus_plus` (chrF++) and `ter` (less is better) of the text itself, and of
-    its Moses tokens `bleu_tokenized` (as multi-bleu.perl), `bleu_compound_split` (as tensor2tensor's get_ende_bleu) and
-    `bleu_lowercased`. The tokenizer of sacrebleu is that of --language: zh, ja-mecab, ko-mecab, char for other
-    languages without spaces, and else 13a. With --tokenized the last three are computed on the files' own tokens; the
-    others, which are defined on raw text, are left out.
+    Raw text is scored with `sacrebleu`, `chrf`, `chrf_plus_plus` (chrF++) and `ter` (less is better), and its Moses
+    tokens with `bleu_tokenized` (as multi-bleu.perl), `bleu_compound_split` (as tensor2tensor's get_ende_bleu) and
+    `bleu_lowercased`. --language chooses sacrebleu's tokenizer: zh, ja-mecab, ko-mecab, char for other languages without
+    spaces, and else 13a. With --tokenized, only the last three are computed, on the files' own tokens.
 
     With both alignments, `apt_pronouns` is the share, from 0 to 1, of the reference's pronouns that the translation
-    reproduces at the position aligned with them through the source; `apt_nouns` is the same for nouns. The links may
-    come from any aligner; with several references they are for the first. The list of pronouns is English or German,
-    by --language, or your own; nouns are found by NLTK's English tagger if its data is installed.
+    reproduces at the position aligned with them through the source; `apt_nouns` is the same for nouns. Any aligner will
+    do; with several references the links are for the first. The list of pronouns is English or German, by --language,
+    or your own; nouns are found by NLTK's English tagger if its data is installed.
 
         Reads    the files named by the options
         Writes   standard output    the scores
@@ -137,7 +136,7 @@ def compare(
         Writes   standard output    the difference and the p-values
                  --output           {"difference", "bootstrap": {"p", …}, "sacrebleu": {"p", …},
                                     "sign": {"p", …}, "signature", …}
-        Example  context-nmt compare --system new.de --baseline old.de --reference test.de --output new-old.json
+        Example  context-nmt compare --system new.de --baseline old.de --reference test.de --language de --output x.json
     """
     from context_nmt.results.file_comparison import compare_files, file_settings, format_comparison
 
@@ -161,17 +160,13 @@ def show(
     ] = None,
     word: Annotated[
         str | None,
-        typer.Option(
-            help="The word to select; case does not count. Without a number: in the first sentence whose reference (or"
-            " source) has it."
-        ),
+        typer.Option(help="The word to select, in any case; it also finds the first sentence whose reference has it."),
     ] = None,
     sentences: Annotated[
         int,
         typer.Option(
             min=1,
-            help="Maximum number of sentences: the first of a document, the last up to a sentence. A contrastive item"
-            " with more is refused.",
+            help="At most so many: the first of a document, the last up to --sentence; longer items are refused.",
         ),
     ] = 50,
     device: Device = "auto",
