@@ -183,9 +183,9 @@ def repro(
     A terminal shows the progress of each stage below the log. Elsewhere, long stages report every 30 seconds, or as
     often as CONTEXT_NMT_PROGRESS_SECONDS says. At the end, the main scores are printed.
 
-    Missing files are remade, so a clone without the DVC cache trains everything; with --allow-missing, only new variants
-    and seeds, and those they start or learn from. With --only, the tables have this variant, and the others as they are:
-    results of other code, settings or text are marked as out of date, without differences.
+    Missing files are remade, so a clone without the DVC cache trains everything; with --allow-missing, only new
+    variants and seeds, and those they start or learn from. With --only, the tables have this variant, and the others
+    as they are: results of other code, settings or text are marked as out of date, without differences.
 
         Reads    EXPERIMENT/dvc.yaml, params.yaml    the pipeline and its parameters
                  EXPERIMENT/data/CORPUS/             the text; downloaded or generated first if under download

@@ -74,8 +74,8 @@ def score(
 
     Raw text is scored with `sacrebleu`, `chrf`, `chrf_plus_plus` (chrF++) and `ter` (less is better), and its Moses
     tokens with `bleu_tokenized` (as multi-bleu.perl), `bleu_compound_split` (as tensor2tensor's get_ende_bleu) and
-    `bleu_lowercased`. --language chooses sacrebleu's tokenizer: zh, ja-mecab, ko-mecab, char for other languages without
-    spaces, and else 13a. With --tokenized, only the last three are computed, on the files' own tokens.
+    `bleu_lowercased`. --language chooses sacrebleu's tokenizer: zh, ja-mecab, ko-mecab, char for other languages
+    without spaces, and else 13a. With --tokenized, only the last three are computed, on the files' own tokens.
 
     With both alignments, `apt_pronouns` is the share, from 0 to 1, of the reference's pronouns that the translation
     reproduces at the position aligned with them through the source; `apt_nouns` is the same for nouns. Any aligner will
