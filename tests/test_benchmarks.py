@@ -17,7 +17,7 @@ from small_models import VOCABULARY, small_model
 from tiny_training import RUN, make_experiment
 
 from benchmarks import decoding, gpu, machine, models, report, training, variants
-from benchmarks.page import GPUS, WANTED, section, write_page
+from benchmarks.page import WANTED, write_page
 from benchmarks.report import Part
 from benchmarks.rounds import Contender, Measured, measure, ratio
 from benchmarks.variants import LENGTH, SEARCH, never_end, of_one_length
@@ -25,7 +25,7 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import END
 from context_nmt.decoding.masked_search import best_lengths
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.files import UserError, read_json, read_lines, write_json
+from context_nmt.files import UserError, read_json, read_lines
 from context_nmt.models.building import build
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.plans import Filling
@@ -119,18 +119,6 @@ def test_the_tables_have_a_column_for_each_machine_and_mark_missed_targets(tmp_p
     ]
 
 
-def test_the_time_of_a_variant_is_compared_with_its_flops():
-    speed = {"median": 0.8, "least": 0.5, "greatest": 1.0}
-    variant = {"training": speed, "decoding": speed | {"median": 0.6}, "flops": 1.0, "time_over_flops": 1.25}
-    slower = {"a": variant | {"time_over_flops": 1.26}, "b": variant}
-    parts = {"one": Part("Variants", variants={"a": variant}), "two": Part("Variants", variants=slower)}
-    lines = section({name: part.to_dict() for name, part in parts.items()})
-    assert cells(lines, "a", 1) == ["0.60 (0.50 to 1.00)"] * 2
-    assert cells(lines, "a", 2) == ["1.000", "1.25 (1.00 to 2.00)", "1.26 (1.00 to 2.00) **missed**"]
-    assert cells(lines, "b", 2) == ["1.000", DASH, "1.25 (1.00 to 2.00)"]
-    assert not any("memory" in line for line in lines)
-
-
 def test_parts_take_the_place_of_earlier_ones_and_the_others_stay(tmp_path):
     slow, fast = Measured("lines", [1.0]), Measured("lines", [2.0])
     earlier, later = (MACHINE | {"commit": commit} for commit in ("0e", "1a"))
@@ -173,25 +161,6 @@ def test_the_page_is_what_the_committed_figures_give(tmp_path):
     shutil.copytree(report.FOLDER / "results", tmp_path / "results")
     write_page(tmp_path)
     assert (tmp_path / "README.md").read_bytes() == (report.FOLDER / "README.md").read_bytes()
-
-
-def test_the_page_has_a_column_for_each_gpu_that_was_measured_to_the_end(tmp_path):
-    shared = {"precision": "fp32", "share_of_peak": 0.5, "parameters": 7, "updates": 3, "batch_tokens": 9}
-    trained = {"target_tokens_per_second": 1234.4, "memory_gb": 2.0} | shared
-    decoded = {"sentences_per_second": 56.0, "precision": "fp32", "sentences": 8, "units": 2}
-    measured = {
-        "a": {"training": trained, "decoding": decoded},
-        "b": {"training_compiled": trained, "decoding": decoded},
-        "stopped": {"training": trained},
-    }
-    for name, figures in measured.items():
-        write_json(tmp_path / GPUS / f"{name}.json", {"hardware": MACHINE | {"cuda": "13", "device": name}} | figures)
-    write_page(tmp_path)
-    page = read_lines(tmp_path / "README.md")
-    assert "| | a | b |" in page
-    assert cells(page, "training, target tokens/s") == ["1,234", DASH]
-    assert cells(page, "training with torch.compile, target tokens/s") == [DASH, "1,234"]
-    assert cells(page, "beam 5, sentences/s") == ["56", "56"]
 
 
 def test_every_target_is_of_a_ratio_that_is_measured():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_up_explored import REFERENCES, SOURCES, TRANSLATIONS, explored
+from made_up_explored import REFERENCES, TRANSLATIONS, explored
 
 from context_nmt.explorer.page import Earlier, Selected, write_explorer
 from context_nmt.report.cells import DASH
@@ -268,27 +268,6 @@ def test_text_stays_text_and_nothing_is_fetched(opened, tmp_path):
     assert page.requests == [(tmp_path / "page.html").as_uri()]
     policy = page.locator("meta[http-equiv]").get_attribute("content")
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri")
-
-
-def test_a_long_document_opens(opened):
-    texts, random = explored(), np.random.default_rng(1)
-
-    def unlike_others(entry):
-        views = [
-            replace(one, weights=random.dirichlet(np.ones(len(one.keys)), one.weights.shape[:3])) for one in entry.views
-        ]
-        return replace(entry, views=views)
-
-    long = explored(
-        sentences=texts.sentences[:1] * 60,
-        runs=[replace(run, sentences=[unlike_others(run.sentences[0]) for _ in range(60)]) for run in texts.runs[:2]],
-    )
-    page = opened(long)
-    word(page, 60, 0, 1).hover()
-    page.wait_for_selector("article")
-    assert page.locator("section").count() == 60
-    assert 0 <= page.locator("#selected").bounding_box()["y"] < WIDE["height"] / 2  # the panel stays in sight
-    assert SOURCES[0].split()[1] in page.locator("#selected").inner_text()
 
 
 taking_pictures = pytest.mark.skipif(not PICTURES, reason="`make pictures` takes them, from the default experiment")
