@@ -37,6 +37,7 @@ from context_nmt.explorer.page import (
 )
 from context_nmt.explorer.passages import PassageQuery, find, selected, show_runs
 from context_nmt.files import UserError, read_lines, write_json, write_lines
+from context_nmt.measures.attention.recording import recording
 from context_nmt.measures.contrastive import contrast_run
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
@@ -79,59 +80,33 @@ def translated(monkeypatch):
     monkeypatch.setattr(exploring, "translate_ids", lambda model, sources, *_, **__: hypotheses[: len(sources)])
 
 
-def watched(model, *names):
-    """The latest outputs of submodules, by name, filled in when the model runs."""
-    kept = {}
-    for name in names:
-        model.get_submodule(name).register_forward_hook(
-            lambda _, __, output, name=name: kept.__setitem__(name, output.detach())
-        )
-    return kept
-
-
 def by_word(weights, queries, keys):
     """[T, S] -> means over the units of each query and sums over those of each key."""
     found = [[float(weights[start:end, a:b].sum(1).mean()) for a, b in keys] for start, end in queries]
     return np.reshape(found, (len(queries), len(keys)))
 
 
-def moved(spans, distance=1):
-    return [(start + distance, end + distance) for start, end in spans]
+SHOWN = [  # by the two attentions of an encoder's layer, and by the attentions of the decoder
+    ("encoder", "encoder.layers.{}.self_attention.local_interaction.attend.weights"),
+    ("encoder", "encoder.layers.{}.self_attention.global_interaction.attend.weights"),
+    ("decoder", "decoder.layers.{}.self_attention.attend.weights"),
+    ("cross", "decoder.layers.{}.cross_attention.attend.weights"),
+]
 
 
-PLACES = {"encoder": "encoder.layers.{}.self_attention", "decoder": "decoder.layers.{}.self_attention"}
-PLACES["cross"] = "decoder.layers.{}.cross_attention"
-PLAIN = {"encoder": ["attend.weights"], "decoder": ["attend.weights"], "cross": ["attend.weights"]}
-MODELS = {
-    "plain": ({}, PLAIN),
-    "two attentions": (
-        filled("encoder_self_attention", "dual_context"),
-        PLAIN | {"encoder": [f"{which}_interaction.attend.weights" for which in ("local", "global")]},
-    ),
-    "windows": (
-        filled("cross_attention", CROSS, window=1),
-        PLAIN | {"cross": ["weights"]},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", MODELS)
 @pytest.mark.usefixtures("translated")
-def test_views_have_the_weights_of_a_padded_batch_by_word(name):
-    slots, shown = MODELS[name]
-    found = explored(model := small_model(slots))
-    hooks = [(place, hook) for place in PLACES for hook in shown[place]]
-    kept = watched(model, *(f"{PLACES[place].format(i)}.{hook}" for place, hook in hooks for i in range(LAYERS)))
-    model(SOURCE_BATCH, TARGET_BATCH)
+def test_views_have_the_weights_of_a_padded_batch_by_word():
+    found = explored(model := small_model(filled("encoder_self_attention", "dual_context")))
+    with recording(model, [name.format(i) for _, name in SHOWN for i in range(LAYERS)]) as outputs:
+        model(SOURCE_BATCH, TARGET_BATCH)
     for number, sentence in enumerate(found):
         source, target, length = SOURCE_SPANS[number], TARGET_SPANS[number], len(SOURCES[number])
-        memory, inputs = [*source, (length, length + 1)], [(0, 1), *moved(target)]
-        assert [view.place for view in sentence.views] == [place for place, _ in hooks]
-        for view, (place, hook) in zip(sentence.views, hooks, strict=True):
-            assert (view.layers, view.heads) == ([1, 2], HEADS)
+        memory, inputs = [*source, (length, length + 1)], [(0, 1), *((start + 1, end + 1) for start, end in target)]
+        for view, (place, name) in zip(sentence.views, SHOWN, strict=True):
+            assert (view.place, view.layers, view.heads) == (place, [1, 2], HEADS)
             queries, keys = source if place == "encoder" else target, inputs if place == "decoder" else memory
             for layer in range(LAYERS):
-                weights = kept[f"{PLACES[place].format(layer)}.{hook}"][number]
+                weights = outputs[name.format(layer)][number].detach()
                 expected = [by_word(of_head, queries, keys) for of_head in weights]
                 np.testing.assert_allclose(view.weights[layer], expected, atol=1e-9)
             np.testing.assert_allclose(view.weights.sum(-1), 1)
