@@ -2,8 +2,8 @@
 
 from benchmarks import iterations, machine, report, variants
 from benchmarks.decoding import decoding
+from benchmarks.iterations import systems_of
 from benchmarks.report import ROUNDS, Rounds
-from benchmarks.systems import systems_of
 from benchmarks.text import bpe, tokenize
 from benchmarks.training import side_by_side, training
 from context_nmt.command_line import run

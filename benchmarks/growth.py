@@ -15,8 +15,8 @@ import typer
 import yaml
 
 from benchmarks import machine, report
-from benchmarks.growth_report import STAGES, draw
-from benchmarks.page import picture
+from benchmarks.page import TEXT_STAGES, picture
+from benchmarks.pictures import draw_growth
 from benchmarks.rounds import watched
 from context_nmt.command_line import run
 from context_nmt.files import UserError, iterate_lines, write_lines
@@ -115,7 +115,7 @@ def growth(pairs: int, folder: Path) -> dict[str, Any]:
     try:
         prepare(folder, pairs)
         stages = {}
-        for name in STAGES:
+        for name in TEXT_STAGES:
             say(f"growth: {pairs:,} pairs, {name}")
             stages[name] = _stage(name, folder)
         distinct = {word for line in iterate_lines(folder / "data/generated/train.en") for word in line.split(" ")}
@@ -143,7 +143,7 @@ def main(
     here = machine.describe(PACKAGES)
     for count in pairs or PAIRS:
         measured = growth(count, FOLDER) | {"machine": here}
-        draw(report.keep_other(here, "growth", str(count), measured), report.FOLDER / picture(here, "growth"))
+        draw_growth(report.keep_other(here, "growth", str(count), measured), report.FOLDER / picture(here, "growth"))
 
 
 if __name__ == "__main__":

@@ -1,27 +1,31 @@
 """The tables of README.md, with a column for each machine that was measured."""
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.growth_report import growth_section
 from benchmarks.machine import file_name, machine_line, processor
-from benchmarks.tables import ByMachine, marked, table
 from context_nmt.files import read_json, write_lines
 from context_nmt.report.tables import DASH
+
+ByMachine = dict[str, dict[str, Any]]  # values by the title of a machine's column
 
 RESULTS = "results"  # folder with a file for each kind of machine
 GPUS = f"{RESULTS}/gpus"
 WANTED = {  # ratios of speeds, at least
-    ("context-nmt", "torch.nn.Transformer"): 1.5,
-    ("context-nmt, bf16", "torch.nn.Transformer"): 1.5,
-    ("context-nmt", "matrix product, float32"): 0.7,
-    ("context-nmt, beam 6", "CTranslate2, beam 6"): 1.0,
-    ("context-nmt, greedy", "CTranslate2, greedy"): 1.0,
-    ("context-nmt, a process per core", "sacremoses, one process"): 1.7,
-    ("context-nmt", "subword-nmt"): 3.0,
-    ("two side by side, 1 thread each", "one after the other, a thread per core"): 1.0,
+    "context-nmt / torch.nn.Transformer": 1.5,
+    "context-nmt, bf16 / torch.nn.Transformer": 1.5,
+    "context-nmt / matrix product, float32": 0.7,
+    "context-nmt, beam 6 / CTranslate2, beam 6": 1.0,
+    "context-nmt, greedy / CTranslate2, greedy": 1.0,
+    "context-nmt, a process per core / sacremoses, one process": 1.7,
+    "context-nmt / subword-nmt": 3.0,
+    "two side by side, 1 thread each / one after the other, a thread per core": 1.0,
 }
 MOST = 1.25  # time of an update over its FLOPs, both relative to the Transformer: wanted of every variant
+TEXT_STAGES = ("tokenize", "bpe")  # bpe learns merges, segments and numbers the units
+LINEAR = 1.15  # CPU seconds of a text stage per pair, relative to the smallest corpus, at most
+MOST_MEMORY = 4.0  # GB of a text stage
 
 
 def picture(machine: dict[str, Any], name: str) -> str:
@@ -44,132 +48,141 @@ def write_page(folder: Path) -> None:
         "ratio is computed per round. Bf16 is measured where the processor has instructions for it. **Missed** marks a",
         "target that the median misses.",
     ]
-    for title in dict.fromkeys(part["title"] for one in found for part in one["parts"]):
-        parts = {key: part for key, one in machines.items() for part in one["parts"] if part["title"] == title}
-        lines += ["", *section(parts)]
-    for name in _names(machines, "iterations"):
-        measured = {key: one for key, one in machines.items() if name in one.get("iterations", {})}
-        pictures = [picture(one["machine"], name) for one in measured.values()]
-        lines += ["", *trade_off_section({key: one["iterations"][name] for key, one in measured.items()}, pictures)]
+    parts = {key: {part["title"]: part for part in one["parts"]} for key, one in machines.items()}
+    for title in _names(parts):
+        lines += ["", *section({key: of_machine[title] for key, of_machine in parts.items() if title in of_machine})]
+    searches = {key: one.get("iterations", {}) for key, one in machines.items()}
+    for name in _names(searches):
+        measured = {key: of_machine[name] for key, of_machine in searches.items() if name in of_machine}
+        pictures = [picture(machines[key]["machine"], name) for key in measured]
+        lines += ["", *_searches_section(measured, pictures)]
     if grown := {key: one["growth"] for key, one in machines.items() if "growth" in one}:
-        lines += ["", *growth_section(grown, [picture(machines[key]["machine"], "growth") for key in grown])]
-    of_gpus = [read_json(path) for path in sorted((folder / GPUS).glob("*.json"))]
-    if complete := {one["hardware"]["device"]: one for one in of_gpus if _training(one) and "decoding" in one}:
-        lines += ["", *gpu_section(complete)]
+        lines += ["", *_growth_section(grown, [picture(machines[key]["machine"], "growth") for key in grown])]
+    gpus = [read_json(path) for path in sorted((folder / GPUS).glob("*.json"))]
+    if complete := {one["hardware"]["device"]: one for one in gpus if _training(one) and "decoding" in one}:
+        lines += ["", *_gpu_section(complete)]
     write_lines(folder / "README.md", lines)
+
+
+def _table(titles: Iterable[str], rows: Iterable[list[str]], left: int = 1) -> list[str]:
+    """Return the lines of a Markdown table and an empty one; the first `left` columns are left-aligned."""
+    titles = list(titles)
+    line = f"|{' --- |' * left}{' ---: |' * (len(titles) - left)}"
+    return [f"| {' | '.join(titles)} |".replace("|  |", "| |"), line, *(f"| {' | '.join(row)} |" for row in rows), ""]
+
+
+def _names(machines: ByMachine) -> list[str]:
+    return list(dict.fromkeys(name for values in machines.values() for name in values))
+
+
+def _row(machines: ByMachine, name: str, cell: Callable[[Any], str]) -> list[str]:
+    """Return a cell of each machine for what has this name, or a dash."""
+    return [cell(values[name]) if name in values else DASH for values in machines.values()]
+
+
+def _spread(median: float, least: float, greatest: float) -> str:
+    return f"{median:.2f} ({least:.2f} to {greatest:.2f})"
+
+
+def _marked(cell: str, missed: bool) -> str:
+    """Return a cell that says whether its target is missed."""
+    return f"{cell} **missed**" if missed else cell
 
 
 def section(parts: ByMachine) -> list[str]:
     """Return the lines of one part: the speed of each program, ratios and notes."""
     lines = [f"## {next(iter(parts.values()))['title']}", ""]
     contenders = {key: part["contenders"] for key, part in parts.items()}
-    if names := _names(parts, "contenders"):
+    if names := _names(contenders):
+        units = {name: one["unit"] for values in contenders.values() for name, one in values.items()}
         rows = [
-            [
-                name,
-                next(entries[name]["unit"] for entries in contenders.values() if name in entries),
-                *(_speed(entries.get(name)) for entries in contenders.values()),
-                *(f"{entries[name]['memory_mb']:,}" if name in entries else DASH for entries in contenders.values()),
-            ]
+            [name, units[name], *_row(contenders, name, _speed), *_row(contenders, name, "{0[memory_mb]:,}".format)]
             for name in names
         ]
         memory = "memory, MB" if len(parts) == 1 else "MB, {}"
-        titles = ["", "per second", *parts, *(memory.format(key) for key in parts)]
-        lines += [*table(titles, rows, left=2), ""]
-    if _names(parts, "variants"):
-        lines += _variants({key: part["variants"] for key, part in parts.items()})
-    ratios = {key: {(one["of"], one["to"]): one for one in part["ratios"]} for key, part in parts.items()}
-    if pairs := dict.fromkeys(pair for entries in ratios.values() for pair in entries):
-        rows = [
-            [
-                " / ".join(pair),
-                *(_ratio(entries.get(pair), WANTED.get(pair)) for entries in ratios.values()),
-                f"at least {WANTED[pair]:g}" if pair in WANTED else "",
-            ]
-            for pair in pairs
-        ]
-        lines += [*table(["ratio", *parts, "target"], rows), ""]
+        lines += _table(["", "per second", *parts, *(memory.format(key) for key in parts)], rows, left=2)
+    lines += _variants({key: part["variants"] for key, part in parts.items()})
+    ratios = {key: {f"{one['of']} / {one['to']}": one for one in part["ratios"]} for key, part in parts.items()}
+    if names := _names(ratios):
+        targets = {name: f"at least {WANTED[name]:g}" if name in WANTED else "" for name in names}
+        rows = [[name, *_row(ratios, name, _ratio), targets[name]] for name in names]
+        lines += _table(["ratio", *parts, "target"], rows)
     return [*lines, *_notes({key: part["notes"] for key, part in parts.items()})]
+
+
+def _speed(speed: dict[str, Any]) -> str:
+    return f"{speed['median']:,g} ({min(speed['rounds']):,g} to {max(speed['rounds']):,g})"
+
+
+def _ratio(ratio: dict[str, Any]) -> str:
+    wanted = WANTED.get(f"{ratio.get('of')} / {ratio.get('to')}", 0)
+    return _marked(_spread(ratio["median"], ratio["minimum"], ratio["maximum"]), ratio["median"] < wanted)
 
 
 def _variants(machines: ByMachine) -> list[str]:
     """Return three tables of the variants: speeds of training and of decoding, and time over FLOPs."""
-    flops = {name: entry["flops"] for entries in machines.values() for name, entry in entries.items()}
+    flops = {name: variant["flops"] for values in machines.values() for name, variant in values.items()}
+    if not flops:
+        return []
+
+    def speed(work: str) -> Callable[[Any], str]:
+        return lambda variant: _spread(*(variant[work][key] for key in ("median", "least", "greatest")))
+
+    def cost(variant: dict[str, Any]) -> str:
+        time = variant["time_over_flops"]
+        least, greatest = (1 / variant["flops"] / variant["training"][key] for key in ("greatest", "least"))
+        return _marked(_spread(time, least, greatest), time > MOST)
+
     lines = []
     for work in ("training", "decoding"):
-        rows = [
-            [name, *(_of_variant(entries.get(name), work) for entries in machines.values())] for name in sorted(flops)
-        ]
-        lines += [*table([f"speed of {work}", *machines], rows), ""]
-    rows = [
-        [name, f"{flops[name]:.3f}", *(_cost(entries.get(name)) for entries in machines.values())]
-        for name in sorted(flops)
-    ]
-    return [*lines, *table([f"time / FLOPs, at most {MOST:g}", "FLOPs", *machines], rows), ""]
+        rows = [[name, *_row(machines, name, speed(work))] for name in sorted(flops)]
+        lines += _table([f"speed of {work}", *machines], rows)
+    rows = [[name, f"{flops[name]:.3f}", *_row(machines, name, cost)] for name in sorted(flops)]
+    return [*lines, *_table([f"time / FLOPs, at most {MOST:g}", "FLOPs", *machines], rows)]
 
 
-def _of_variant(entry: dict[str, Any] | None, work: str) -> str:
-    if entry is None:
-        return DASH
-    speed = entry[work]
-    return f"{speed['median']:.2f} ({speed['least']:.2f} to {speed['greatest']:.2f})"
+def _notes(machines: dict[str, list[str]]) -> list[str]:
+    """Return the notes as a list; one that is not the same for all machines begins with its machine."""
+    lines = []
+    for key, notes in machines.items():
+        for note in notes:
+            everywhere = all(note in others for others in machines.values())
+            lines.append(f"- {note}" if everywhere else f"- {key}: {note}")
+    return list(dict.fromkeys(lines))
 
 
-def _cost(entry: dict[str, Any] | None) -> str:
-    if entry is None:
-        return DASH
-    least, greatest = (1 / entry["flops"] / entry["training"][key] for key in ("greatest", "least"))
-    cell = f"{entry['time_over_flops']:.2f} ({least:.2f} to {greatest:.2f})"
-    return marked(cell, entry["time_over_flops"] > MOST)
-
-
-def _speed(entry: dict[str, Any] | None) -> str:
-    if entry is None:
-        return DASH
-    return f"{entry['median']:,g} ({min(entry['rounds']):,g} to {max(entry['rounds']):,g})"
-
-
-def _ratio(entry: dict[str, Any] | None, wanted: float | None = None) -> str:
-    if entry is None:
-        return DASH
-    cell = f"{entry['median']:.2f} ({entry['minimum']:.2f} to {entry['maximum']:.2f})"
-    return marked(cell, wanted is not None and entry["median"] < wanted)
-
-
-def trade_off_section(machines: ByMachine, pictures: list[str]) -> list[str]:
+def _searches_section(machines: ByMachine, pictures: list[str]) -> list[str]:
     """Return the lines about BLEU and speed of each search, as measured by the part `iterations`."""
     first = next(iter(machines.values()))
     searches = {
-        key: {f"{one['systems'][entry['system']]['label']}, {entry['search']}": entry for entry in one["searches"]}
+        key: {f"{one['systems'][search['system']]['label']}, {search['search']}": search for search in one["searches"]}
         for key, one in machines.items()
     }
-    base = first["searches"][0]["search"]
-    names = dict.fromkeys(name for entries in searches.values() for name in entries)
+    names, base = _names(searches), first["searches"][0]["search"]
     lines = [f"## Iterations of mask-predict, {first['corpus']}", ""]
     for key, path in zip(machines, pictures, strict=True):
         lines += [f"![BLEU against speed, {key}]({path})", ""]
-    rows = [
-        [name, *(f"{entries[name]['bleu']:.2f}" if name in entries else DASH for entries in searches.values())]
-        for name in names
-    ]
-    lines += [*table([f"BLEU, {first['test_set']}", *machines], rows), ""]
+    rows = [[name, *_row(searches, name, "{0[bleu]:.2f}".format)] for name in names]
+    lines += _table([f"BLEU, {first['test_set']}", *machines], rows)
     for mode, title in (("alone", "one at a time"), ("batched", "batched")):
-        rows = []
-        for name in names:
-            rows.append([name])
-            for entries in searches.values():
-                speed = entries[name][mode] if name in entries else None
-                rows[-1] += [_speed(speed), _ratio(speed and speed["relative"])]
         columns = [column for key in machines for column in (f"sentences/s, {key}", f"/ {base}")]
-        lines += [*table([title, *columns], rows), ""]
+        rows = [
+            [name, *(cell for values in searches.values() for cell in _speed_cells(values.get(name), mode))]
+            for name in names
+        ]
+        lines += _table([title, *columns], rows)
     return [*lines, *_notes({key: _about_searches(one) for key, one in machines.items()})]
+
+
+def _speed_cells(search: dict[str, Any] | None, mode: str) -> list[str]:
+    return [_speed(search[mode]), _ratio(search[mode]["relative"])] if search else [DASH, DASH]
 
 
 def _about_searches(values: dict[str, Any]) -> list[str]:
     modes = values["modes"]
     alone, batched = (f"{modes[mode]['sentences']:,} sentences" for mode in ("alone", "batched"))
-    systems = [values["systems"][system] for system in dict.fromkeys(entry["system"] for entry in values["searches"])]
-    runs = ", ".join(f"{entry['run']} ({entry['size']}, {entry['parameters']:,})" for entry in systems)
+    systems = [values["systems"][system] for system in dict.fromkeys(search["system"] for search in values["searches"])]
+    runs = ", ".join(f"{system['run']} ({system['size']}, {system['parameters']:,})" for system in systems)
     return [
         machine_line(values["machine"]),
         f"Runs (parameters): {runs}.",
@@ -180,23 +193,61 @@ def _about_searches(values: dict[str, Any]) -> list[str]:
     ]
 
 
-def gpu_section(gpus: ByMachine) -> list[str]:
-    """Return the lines about each GPU, as measured by `python -m benchmarks.gpu`."""
-    figures = {  # title of a row: part, figure, format
-        "matrix product, bf16, TFLOP/s": ("peak", "tflops", ",.0f"),
-        "precision of training and decoding": ("decoding", "precision", ""),
-        "training, target tokens/s": ("training", "target_tokens_per_second", ",.0f"),
-        "training / matrix product": ("training", "share_of_peak", ".2f"),
-        "training, memory, GB": ("training", "memory_gb", ".1f"),
-        "training with torch.compile, target tokens/s": ("training_compiled", "target_tokens_per_second", ",.0f"),
-        "training with torch.compile / matrix product": ("training_compiled", "share_of_peak", ".2f"),
-        "beam 5, sentences/s": ("decoding", "sentences_per_second", ",.0f"),
-    }
+def _growth_section(machines: ByMachine, pictures: list[str]) -> list[str]:
+    """Return the lines about time and memory of the text stages by size of the corpus."""
+    lines = ["## Growth of the text stages", ""]
+    for key, path in zip(machines, pictures, strict=True):
+        lines += [f"![Time and memory against the size of the corpus, {key}]({path})", ""]
+    sizes = sorted({int(size) for one in machines.values() for size in one})
+    columns = ("seconds", "CPU s", "CPU s / pair", "memory, GB")
+    named = columns if len(machines) == 1 else [f"{column}, {key}" for key in machines for column in columns]
     rows = [
-        [title, *(f"{one[part][figure]:{form}}" if part in one else DASH for one in gpus.values())]
-        for title, (part, figure, form) in figures.items()
-        if any(part in one for one in gpus.values())
+        [stage, f"{size:,}", *(cell for one in machines.values() for cell in _growth_cells(one, stage, size))]
+        for stage in TEXT_STAGES
+        for size in sizes
     ]
+    lines += _table(["stage", "pairs", *named], rows)
+    words = {int(size): values["distinct_words"] for one in machines.values() for size, values in one.items()}
+    lines += [
+        "- The stages of an experiment, as `python stages` runs them, on generated sentences; distinct words of one"
+        f" language, with punctuation: {', '.join(f'{words[size]:,} in {size:,}' for size in sizes)}. `bpe` learns"
+        " merges, segments and numbers the units.",
+        "- CPU time and memory are those of all processes of a stage; pages that processes share count once. Seconds"
+        " also count waiting for other programs' work on the machine, CPU seconds do not. The column"
+        f" CPU s / pair is relative to the smallest corpus; targets: at most {LINEAR:g}, and {MOST_MEMORY:g} GB.",
+    ]
+    for key, one in machines.items():
+        lines.append(f"- {key}: {machine_line(one[max(one, key=int)]['machine'])}")
+    return lines
+
+
+def _growth_cells(sizes: dict[str, Any], stage: str, size: int) -> list[str]:
+    if str(size) not in sizes:
+        return [DASH] * 4
+    measured, smallest = sizes[str(size)]["stages"][stage], min(sizes, key=int)
+    relative = measured["cpu_seconds"] / size / (sizes[smallest]["stages"][stage]["cpu_seconds"] / int(smallest))
+    return [
+        f"{measured['seconds']:,.0f}",
+        f"{measured['cpu_seconds']:,.0f}",
+        _marked(f"{relative:.2f}", relative > LINEAR),
+        _marked(f"{measured['memory_mb'] / 1000:.2f}", measured["memory_mb"] > 1000 * MOST_MEMORY),
+    ]
+
+
+def _gpu_section(gpus: ByMachine) -> list[str]:
+    """Return the lines about each GPU, as measured by `python -m benchmarks.gpu`."""
+    figures = {  # title of a row: part, format of its figure
+        "matrix product, bf16, TFLOP/s": ("peak", "{0[tflops]:,.0f}"),
+        "precision of training and decoding": ("decoding", "{0[precision]}"),
+        "training, target tokens/s": ("training", "{0[target_tokens_per_second]:,.0f}"),
+        "training / matrix product": ("training", "{0[share_of_peak]:.2f}"),
+        "training, memory, GB": ("training", "{0[memory_gb]:.1f}"),
+        "training with torch.compile, target tokens/s": ("training_compiled", "{0[target_tokens_per_second]:,.0f}"),
+        "training with torch.compile / matrix product": ("training_compiled", "{0[share_of_peak]:.2f}"),
+        "beam 5, sentences/s": ("decoding", "{0[sentences_per_second]:,.0f}"),
+    }
+    parts = _names(gpus)
+    rows = [[title, *_row(gpus, part, form.format)] for title, (part, form) in figures.items() if part in parts]
     first = next(iter(gpus.values()))
     training, decoding = _training(first), first["decoding"]
     lines = [
@@ -212,23 +263,9 @@ def gpu_section(gpus: ByMachine) -> list[str]:
                 f" loss {float(last['valid_loss']):.2f}, in training {float(last['train_loss']):.2f}."
             )
         lines.append(f"- {name}, CUDA {one['hardware']['cuda']}: {machine_line(one['hardware'])}")
-    return ["## GPUs", "", *table(["", *gpus], rows), "", *lines]
+    return ["## GPUs", "", *_table(["", *gpus], rows), *lines]
 
 
 def _training(figures: dict[str, Any]) -> dict[str, Any]:
     """Return what was measured of training, without torch.compile if there is a choice."""
     return figures.get("training") or figures.get("training_compiled") or {}
-
-
-def _names(machines: ByMachine, kind: str) -> list[str]:
-    return list(dict.fromkeys(name for values in machines.values() for name in values.get(kind, {})))
-
-
-def _notes(machines: dict[str, list[str]]) -> list[str]:
-    """Return the notes as a list; one that is not the same for all machines begins with its machine."""
-    lines = []
-    for key, notes in machines.items():
-        for note in notes:
-            everywhere = all(note in others for others in machines.values())
-            lines.append(f"- {note}" if everywhere else f"- {key}: {note}")
-    return list(dict.fromkeys(lines))

@@ -14,7 +14,7 @@ from benchmarks.models import DOCUMENT, RUN, batches, batches_in_documents, docu
 from benchmarks.report import FOLDER, ROUNDS, Part, Rounds, keep, show
 from benchmarks.rounds import Contender, Measured, Ratio, Work, ratio, running
 from benchmarks.setting import EXPERIMENT, corpus, prepared
-from benchmarks.updates import fresh_updater
+from benchmarks.training import fresh_updater
 from context_nmt.command_line import run
 from context_nmt.corpus.vocabulary import END
 from context_nmt.decoding.translating import translate_ids

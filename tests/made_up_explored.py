@@ -1,19 +1,10 @@
 """Data for the explorer's page, made up without a model: a document of three sentences and four systems."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from context_nmt.explorer.data import (
-    Candidate,
-    Earlier,
-    Explored,
-    Gate,
-    Run,
-    Selected,
-    Sentence,
-    Translated,
-    View,
-    Window,
-)
+from context_nmt.explorer.page import Candidate, Earlier, Explored, Gate, Run, Sentence, Translated, View, Window
 
 SOURCES = ["Anna bought a boat .", "the cat is old .", "it sank today ."]
 REFERENCES = ["Anna kaufte ein Boot .", "die Katze ist alt .", "es sank heute ."]
@@ -29,10 +20,8 @@ def view(place, title, queries, keys, *, turn=0, window=None):
     """Two layers of two heads: head 1 looks at the same place, head 2 at the next one, layer 2 `turn` further."""
     words, count = len(queries), len(keys) + 1
     weights = np.zeros((2, 2, words, count))
-    for layer in range(2):
-        for head in range(2):
-            for query in range(words):
-                weights[layer, head, query, (query + head + layer * turn) % count] = 1
+    for layer, head, query in np.ndindex(2, 2, words):
+        weights[layer, head, query, (query + head + layer * turn) % count] = 1
     side = "target" if place == "decoder" else "source"
     tokens = [{"sentence": 0, "side": side, "word": word} for word in range(len(keys))]
     return View(
@@ -97,11 +86,8 @@ def explored(**changes):
         Sentence(line=number + 7, source=source.split(), reference=reference.split())
         for number, (source, reference) in enumerate(zip(SOURCES, REFERENCES, strict=True))
     ]
-    candidates = [
-        Candidate(text=text.split(), correct=number == 0) for number, text in enumerate(("es sank", "er sank"))
-    ]
-    last = sentences[-1]
-    sentences[-1] = Sentence(line=last.line, source=last.source, reference=last.reference, candidates=candidates)
+    candidates = [Candidate(text=["es", "sank"], correct=True), Candidate(text=["er", "sank"], correct=False)]
+    sentences[-1] = replace(sentences[-1], candidates=candidates)
     values = {
         "title": "A <b>boat</b> & </script>",
         "languages": {"source": "en", "target": "de"},
@@ -114,6 +100,3 @@ def explored(**changes):
         ],
     }
     return Explored(**values | changes)
-
-
-SELECTED = Selected(sentence=2, run=1, side="target", word=0)

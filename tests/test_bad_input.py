@@ -7,7 +7,6 @@ import hashlib
 import importlib
 import io
 import os
-import pickle
 import resource
 import shutil
 import signal
@@ -142,41 +141,42 @@ def refuses(stage):
     return check
 
 
-# params.yaml: the path of a key, its wrong value, and what is said about it; test_parameters.py has more
-CROSS = ("variants", "plain", "slots", "cross_attention")
-PARAMETERS = [
-    (("modle",), {}, "modle: unknown key; did you mean 'model'? (known: root, "),
-    (("training", "schedule", "warm_up"), 8, "training.schedule.warm_up: unknown key; did you mean 'warmup'?"),
-    (("launch", "train"), " ", "launch.train: command is ' '; it must be a command"),
-    (("model", "width"), "32", "model.width: input should be a valid integer, not '32'"),
-    (("model",), None, "model: input should be "),
-    (("training", "label_smoothing"), True, "training.label_smoothing: input should be a valid number"),
-    (CROSS, {"mechanism": "gauss"}, f"{'.'.join(CROSS)}.mechanism: no mechanism 'gauss'; there are "),
-]
-
-
-@pytest.mark.parametrize(("path", "value", "message"), PARAMETERS, ids=lambda value: str(value)[:40])
-def test_wrong_parameters(tmp_path, refuses, path, value, message):
+def toy(path="", value=None):
+    """The params.yaml with another value of a key."""
     parameters = yaml.safe_load(TOY)
+    *above, key = path.split(".")
     inner = parameters
-    for key in path[:-1]:
-        inner = inner.setdefault(key, {})
-    inner[path[-1]] = value
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(parameters))
-    refuses(tmp_path, f"params.yaml: {message}", "plan")
+    for name in above:
+        inner = inner.setdefault(name, {})
+    inner[key] = value
+    return yaml.safe_dump(parameters)
+
+
+CROSS = "variants.plain.slots.cross_attention"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("", ""), ("- 1", ""), ("model: {", "not YAML ("), ("\0", "not YAML ("), (None, "no such file")],
+    [  # test_parameters.py has more
+        (toy("modle", {}), "modle: unknown key; did you mean 'model'? (known: root, "),
+        (toy("training.schedule.warm_up", 8), "training.schedule.warm_up: unknown key; did you mean 'warmup'?"),
+        (toy("launch.train", " "), "launch.train: command is ' '; it must be a command"),
+        (toy("model.width", "32"), "model.width: input should be a valid integer, not '32'"),
+        (toy("model", None), "model: input should be "),
+        (toy("training.label_smoothing", True), "training.label_smoothing: input should be a valid number"),
+        (toy(CROSS, {"mechanism": "gauss"}), f"{CROSS}.mechanism: no mechanism 'gauss'; there are "),
+        ("", ""),
+        ("- 1", ""),
+        ("model: {", "not YAML ("),
+        ("\0", "not YAML ("),
+        (None, "no such file"),
+    ],
+    ids=lambda value: str(value)[-40:],
 )
-def test_what_is_no_params_file(tmp_path, refuses, text, message):
+def test_wrong_parameters(tmp_path, refuses, text, message):
     if text is not None:
         (tmp_path / "params.yaml").write_text(text)
     refuses(tmp_path, f"params.yaml: {message}", "plan")
-
-
-# a vocabulary that does not fit
 
 
 def test_a_vocabulary_of_another_size(project, refuses, type_in):
@@ -199,11 +199,14 @@ def test_a_vocabulary_of_the_same_size(project, refuses):
     refuses(project, message, "decode", "plain", "1")
 
 
-# a checkpoint cut short or with other content
-
-
 def header_size(content):
     return 8 + int.from_bytes(content[:8], "little")
+
+
+def saved_by_torch():
+    written = io.BytesIO()
+    torch.save({"weight": torch.zeros(2)}, written)
+    return written.getvalue()
 
 
 BROKEN = {
@@ -212,15 +215,8 @@ BROKEN = {
     "cut in the weights": lambda content: content[: (header_size(content) + len(content)) // 2],
     "one byte long": lambda content: content + b"x",
     "text": lambda content: b"not a checkpoint\n" * 100,
-    "pickle": lambda content: pickle.dumps({"weight": [1.0]}),
     "zip of torch": lambda content: saved_by_torch(),
 }
-
-
-def saved_by_torch():
-    written = io.BytesIO()
-    torch.save({"weight": torch.zeros(2)}, written)
-    return written.getvalue()
 
 
 @pytest.mark.parametrize("way", BROKEN)
@@ -235,26 +231,21 @@ def test_a_broken_checkpoint(project, refuses, type_in, way):
     refuses(project, f"{CHECKPOINT}: not a checkpoint of this program, or cut short (", "average", "plain", "1")
 
 
-def test_a_checkpoint_is_no_model_and_another_model_is_named(project, refuses):
-    for name, stage, another, keys, incomplete in (
-        (f"{RUN}/model.safetensors", "decode", "another model; ", ("plan",), "not the model of a run ("),
-        (
-            CHECKPOINT,
-            "average",
-            "its model differs from that of ",
-            ("plan", "vocabulary"),
-            "not a checkpoint of a training",
-        ),
-    ):
-        weights, metadata = checkpoints.load(project / name)
-        other = {f"other.{parameter}": value for parameter, value in weights.items()}
-        checkpoints.save(project / name, other, metadata)
-        refuses(project, f"{name}: {another}", stage, "plain", "1")
-        checkpoints.save(project / name, weights, {key: metadata[key] for key in keys})
-        refuses(project, f"{name}: {incomplete}", stage, "plain", "1")
-
-
-# a full disk
+@pytest.mark.parametrize(
+    ("name", "command", "another", "keys", "incomplete"),
+    [
+        (f"{RUN}/model.safetensors", "decode", "another model; ", ["plan"], "not the model of a run ("),
+        (CHECKPOINT, "average", "its model differs from that of ", ["plan", "vocabulary"], "not a checkpoint of a"),
+    ],
+)
+def test_a_checkpoint_is_no_model_and_another_model_is_named(
+    project, refuses, name, command, another, keys, incomplete
+):
+    weights, metadata = checkpoints.load(project / name)
+    checkpoints.save(project / name, {f"other.{key}": value for key, value in weights.items()}, metadata)
+    refuses(project, f"{name}: {another}", command, "plain", "1")
+    checkpoints.save(project / name, weights, {key: metadata[key] for key in keys})
+    refuses(project, f"{name}: {incomplete}", command, "plain", "1")
 
 
 @contextmanager
@@ -304,11 +295,13 @@ def test_a_disk_that_is_full_within_a_checkpoint(project, stage, size):
 @pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_an_output_that_takes_no_more(project, unbuffered):
+    command = [sys.executable, "-m", "context_nmt", "translate", RUN]
+    variables = environment() | {"PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as full:
         result = subprocess.run(
-            [sys.executable, "-m", "context_nmt", "translate", RUN],
+            command,
             cwd=project,
-            env=environment() | {"PYTHONUNBUFFERED": unbuffered},
+            env=variables,
             input="balo\n",
             stdout=full,
             stderr=subprocess.PIPE,
@@ -337,9 +330,6 @@ def test_a_machine_without_the_text_tools_translates_and_says_where_to_go_on(pro
     (project / "metrics/hypotheses/plain-1.zip").unlink()
     assert stage(project, "decode", "plain", "1", "--no-search") == (0, [])
     assert contents(project) == before
-
-
-# Ctrl-C
 
 
 def environment():
@@ -395,24 +385,18 @@ def test_ctrl_c_while_a_stage_is_loaded(tmp_path):
     assert (result.returncode, result.stderr) == (-signal.SIGINT, "interrupted\n")
 
 
-# usage, and tools for files of any origin
-
-
-USAGE = [
-    (("train", "plain", "one"), "Invalid value for 'seed'"),
-    (("train", "plain"), "Missing argument 'seed'"),
-    (("score", "--hypotesis", "x"), "No such option"),
-    (("compare", *COMPARE, "--resamples", "many", "--output", "x"), "Invalid value for '--resamples'"),
-]
-
-
-def test_wrong_usage_is_status_2(project, stage):
-    before = contents(project)
-    for arguments, message in USAGE:
-        status, lines = stage(project, *arguments)
-        assert status == 2
-        assert message in "\n".join(lines)
-    assert contents(project) == before
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("train", "plain", "one"), "Invalid value for 'seed'"),
+        (("train", "plain"), "Missing argument 'seed'"),
+        (("score", "--hypotesis", "x"), "No such option"),
+        (("compare", *COMPARE, "--resamples", "many", "--output", "x"), "Invalid value for '--resamples'"),
+    ],
+)
+def test_wrong_usage_is_status_2(tmp_path, stage, arguments, message):
+    status, lines = stage(tmp_path, *arguments)
+    assert (status, message in "\n".join(lines), list(tmp_path.iterdir())) == (2, True, [])
 
 
 TOOLS = [

@@ -1,7 +1,6 @@
 """`describe` counts what a model has and does, without training or data."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import get_args
@@ -58,37 +57,21 @@ def small(tmp_path):
     return path
 
 
-@pytest.fixture(scope="module")
-def paper(tmp_path_factory):
-    """The command in a process of its own, on the systems without shortcuts of an experiment at paper size."""
+def test_counts_at_paper_size(command, tmp_path):
+    """Emelin et al. (2019), Table 5: 65,166K and 218,413K. The parts add up and every layer is named."""
     values = read_yaml(ROOT / "experiments/wmt14-en-de-lexical-shortcuts/params.yaml")
     plain = ["transformer", "transformer_big"]
     values |= {"variants": {name: values["variants"][name] for name in plain}, "train": {"bitext": plain}}
-    path = tmp_path_factory.mktemp("paper") / "params.yaml"
+    path = tmp_path / "params.yaml"
     path.write_text(yaml.safe_dump(values | {"probing": {}, "focus": "transformer"}))
-    arguments = [str(path), "--vocabulary", "41138", "--json"]
-    done = subprocess.run(
-        [sys.executable, "-m", "context_nmt", "describe", *arguments],
-        cwd=ROOT,
-        env={"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        check=True,
-    )
-    assert done.stderr == b""
-    return json.loads(done.stdout)
-
-
-def test_counts_at_paper_size(paper):
-    """Emelin et al. (2019), Table 5: 65,166K and 218,413K. The parts add up and every layer is named."""
-    assert {variant: values["parameters"] for variant, values in paper.items()} == {
-        "transformer": 65_166_336,
-        "transformer_big": 218_413_056,
-    }
-    for values in paper.values():
+    status, printed, errors = command(path, "--vocabulary", 41138, "--json")
+    assert (status, errors) == (0, "")
+    base, big = found = list(json.loads(printed).values())
+    assert [values["parameters"] for values in found] == [65_166_336, 218_413_056]
+    for values in (base, big):
         assert sum(values["parameters_by_part"].values()) == values["parameters"]
         names = {slot: [layer["mechanism"] for layer in layers] for slot, layers in values["slots"].items()}
         assert names == dict.fromkeys(get_args(LayerSlot), [PLAIN] * 6)
-    base = paper["transformer"]
     assert base["parameters_by_part"]["source_embedding"] == 41_138 * 512
     assert base["parameters_by_part"]["decoder.cross_attention"] == 6 * 4 * 512**2
     assert base["flops_per_target_token"] == training_flops(512, 2048, 6, 6, 41_138)
@@ -234,17 +217,21 @@ def test_hours_as_a_table(command, kinds):
     assert "GPU" not in printed
 
 
-def test_the_speed_of_a_gpu_is_never_guessed(command, kinds):
-    status, printed, errors = command(kinds, "--vocabulary", 20, "--hours", "--gpus", 8)
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--hours", "--gpus", 8), "--tokens-per-second"),  # the speed of a GPU is never guessed
+        (("--jobs", 2), "--jobs"),
+        (("--gpus", 8), "--gpus"),
+        (("--tokens-per-second", 500), "--tokens-per-second"),
+        (("--rates", "--hours"), "--rates"),
+        (("--rates",), "--rates"),
+    ],
+)
+def test_options_that_need_or_exclude_each_other(command, kinds, options, named):
+    status, printed, errors = command(kinds, "--vocabulary", 20, *options)
     assert (status, printed, errors.count("\n")) == (1, "", 1)
-    assert "--tokens-per-second" in errors
-
-
-@pytest.mark.parametrize("option", [("--jobs", 2), ("--gpus", 8), ("--tokens-per-second", 500)])
-def test_an_option_of_hours_is_refused_without_them(command, kinds, option):
-    status, printed, errors = command(kinds, "--vocabulary", 20, *option)
-    assert (status, printed, errors.count("\n")) == (1, "", 1)
-    assert option[0] in errors
+    assert named in errors
 
 
 def test_what_is_missing_or_does_not_fit_is_one_line(command, small):
@@ -270,22 +257,13 @@ def write_vocabularies(folder, **sizes):
 
 
 def test_peak_rates_are_those_of_the_schedules_and_of_all_experiments_of_a_project(command):
-    status, output, _ = command(ROOT / "params.yaml", "--rates", "--json")
-    assert status == 0
-    rates = json.loads(output)
+    rates = json.loads(command(ROOT / "params.yaml", "--rates", "--json")[1])
     assert {"", "miniature-lexical-shortcuts"} <= set(rates)
     fusion = rates["miniature-lexical-shortcuts"]["lexical_shortcuts_fusion"]
     assert (fusion["warmup"], fusion["peak"]) == (200, pytest.approx(0.5657 * 64**-0.5 * 200**-0.5, rel=1e-5))
     assert rates["wmt14-en-de-cross-attention"]["cmlm"]["peak"] == 5e-4  # peak_rate, at the end of warm-up
-    status, output, _ = command(ROOT / "params.yaml", "--rates")
-    assert status == 0
-    assert "0.00309" in output
-    assert command(ROOT / "params.yaml", "--rates", "--hours")[0] == 1
-
-
-def test_a_longer_warm_up_lowers_no_recipe_s_rate(command):
-    """Where systems of one experiment warm up for different times in a cosine, all have their baseline's peak."""
-    rates = json.loads(command(ROOT / "params.yaml", "--rates", "--json")[1])
+    assert "0.00309" in command(ROOT / "params.yaml", "--rates")[1]
+    # where systems of one experiment warm up for different times in a cosine, all have their baseline's peak
     shortcuts = [
         values["over_baseline"]
         for variants in rates.values()

@@ -23,6 +23,7 @@ import torch
 import typer
 import yaml
 from dvc.cli import parse_args
+from dvc.utils.collections import merge_dicts
 
 from context_nmt.code_closure import stages
 from context_nmt.commands import app
@@ -168,7 +169,7 @@ def calls(text):
 def edited(values, snippet):
     """Put a snippet of YAML into settings: lists under `train` get longer, and a variant that is in none is added."""
     kept = {key: value for key, value in (values.get("train") or {}).items() if isinstance(value, list)}
-    values = merged(values, snippet)
+    values = merge_dicts(values, snippet)
     if "units" in snippet:
         values["units"] = snippet["units"]  # keys of another kind are refused
     for key, names in kept.items():
@@ -178,15 +179,6 @@ def edited(values, snippet):
             of_documents = any(slot.endswith("_output") for slot in values["variants"][name].get("slots", {}))
             values["train"]["document" if of_documents else "bitext"].append(name)
     return values
-
-
-def merged(values, changes):
-    return values | {
-        key: merged(old if isinstance(old := values.get(key), dict) else {}, value)
-        if isinstance(value, dict)
-        else value
-        for key, value in changes.items()
-    }
 
 
 SNIPPETS = [
@@ -230,19 +222,11 @@ def test_the_mechanism_of_the_readme_scales_the_plain_attention(monkeypatch):
     mechanism = ModuleType("scaled_attention")
     monkeypatch.setitem(sys.modules, mechanism.__name__, mechanism)  # dataclasses look their module up
     exec(text, mechanism.__dict__)
-    place = Place(
-        slot="cross_attention",
-        layer=1,
-        width=8,
-        feed_forward_width=8,
-        heads=2,
-        bias=True,
-        dropout=0,
-        attention_dropout=0,
-    )
+    sizes = {"layer": 1, "width": 8, "feed_forward_width": 8, "heads": 2, "bias": True}
+    place = Place(slot="cross_attention", dropout=0, attention_dropout=0, **sizes)
     scaled = mechanism.build(mechanism.Settings(start=0.5), place)
     plain = MultiHeadAttention(width=8, heads=2, bias=True, dropout=0)
-    plain.load_state_dict({name: value for name, value in scaled.state_dict().items() if name != "scale"})
+    plain.load_state_dict(scaled.state_dict(), strict=False)  # without the scale
     queries, mask = torch.randn(2, 3, 8), torch.ones(1, 1, 1, 3, dtype=torch.bool)
     context = LayerContext((queries,), (queries,), mask, causal=False, padding=mask[0, 0].expand(2, 3))
     torch.testing.assert_close(scaled(queries, context), 0.5 * plain(queries, context))

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks import growth, machine, page, report
-from benchmarks.growth_report import draw
+from benchmarks.pictures import draw_growth
 from context_nmt.files import read_lines
 
 
@@ -14,18 +14,14 @@ def tiny(monkeypatch):
     monkeypatch.setattr(growth, "TEST", 5)
 
 
-def test_a_longer_text_begins_like_a_shorter_one_and_has_more_words(tiny):
-    longer, shorter = (list(growth.sentences("de", pairs, 1)) for pairs in (400, 50))
+def test_a_longer_text_begins_like_a_shorter_one_and_has_more_words_and_the_other_side_similar_lengths(tiny):
+    longer, shorter, other = (list(growth.sentences(*given, 1)) for given in (("de", 400), ("de", 50), ("en", 400)))
     assert longer[:50] == shorter
-    assert len(longer) == 400
+    assert shorter != list(growth.sentences("de", 50, 2))
     distinct = [len({word for line in text for word in line.split()}) for text in (longer, shorter)]
     assert distinct[0] > 1.5 * distinct[1]
-    assert shorter != list(growth.sentences("de", 50, 2))
-
-
-def test_both_sides_have_similar_lengths(tiny):
-    sides = [list(growth.sentences(language, 300, 1)) for language in growth.SYLLABLES]
-    lengths = [[len(line.split()) for line in side] for side in sides]
+    lengths = [[len(line.split()) for line in side] for side in (other, longer)]
+    assert len(lengths[0]) == len(lengths[1]) == 400
     assert len(set(lengths[0])) > 10
     assert all(0.4 < source / target < 2.5 for source, target in zip(*lengths, strict=True))
 
@@ -51,22 +47,18 @@ def test_the_stages_of_an_experiment_are_measured_and_nothing_stays(tiny, tmp_pa
 
 def test_time_per_pair_is_relative_to_the_smallest_corpus_and_missed_targets_are_marked(tmp_path):
     here = machine.describe(())
+    picture = tmp_path / page.picture(here, "growth")
     found = {1000: (10.0, 100), 2000: (20.0, 5000), 4000: (80.0, 200)}
     for pairs, (seconds, memory) in found.items():
         stage = {"seconds": 2 * seconds, "cpu_seconds": seconds, "memory_mb": memory}
-        values = {
-            "pairs": pairs,
-            "distinct_words": pairs // 10,
-            "stages": {"tokenize": stage, "bpe": stage},
-            "machine": here,
-        }
-        draw(report.keep_other(here, "growth", str(pairs), values, tmp_path), tmp_path / page.picture(here, "growth"))
+        stages = {"tokenize": stage, "bpe": stage}
+        values = {"pairs": pairs, "distinct_words": pairs // 10, "stages": stages, "machine": here}
+        draw_growth(report.keep_other(here, "growth", str(pairs), values, tmp_path), picture)
     lines = read_lines(tmp_path / "README.md")
     assert [line for line in lines if line.startswith("| bpe |")] == [
         "| bpe | 1,000 | 20 | 10 | 1.00 | 0.10 |",
         "| bpe | 2,000 | 40 | 20 | 1.00 | 5.00 **missed** |",
         "| bpe | 4,000 | 160 | 80 | 2.00 **missed** | 0.20 |",
     ]
-    picture = tmp_path / page.picture(here, "growth")
     assert any(f"]({picture.relative_to(tmp_path)})" in line for line in lines)
     assert picture.read_bytes().startswith(b"<?xml")

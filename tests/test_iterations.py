@@ -9,8 +9,8 @@ import yaml
 from tiny_training import digits, make_experiment
 
 from benchmarks import iterations, page
+from benchmarks.iterations import systems_of
 from benchmarks.rounds import CORES, Measured
-from benchmarks.systems import systems_of
 from context_nmt.command_line import run
 from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.text_chain import TextChain, write_tokens

@@ -68,18 +68,13 @@ def sacrebleu_command(folder, hypothesis, references, *options):
     return {"score": printed["score"], "signature": printed["signature"]}
 
 
-@pytest.mark.parametrize(
-    ("metric", "options"),
-    [
-        ("sacrebleu", ["-m", "bleu"]),
-        ("chrf", ["-m", "chrf"]),
-        ("chrf_plus_plus", ["-m", "chrf", "--chrf-word-order", "2"]),
-        ("ter", ["-m", "ter"]),
-    ],
-)
+METRICS = {"sacrebleu": "bleu", "chrf": "chrf", "chrf_plus_plus": "chrf --chrf-word-order 2", "ter": "ter"}
+
+
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("references", [REFERENCES[:1], REFERENCES])
-def test_scores_are_those_of_sacrebleus_command(tmp_path, metric, options, references):
-    expected = sacrebleu_command(tmp_path, OUTPUT, references, *options)
+def test_scores_are_those_of_sacrebleus_command(tmp_path, metric, references):
+    expected = sacrebleu_command(tmp_path, OUTPUT, references, "-m", *METRICS[metric].split())
     assert score_raw(OUTPUT, references, tokenizer="13a")[metric] == expected
     assert 0 < expected["score"] < 100
 
@@ -95,9 +90,7 @@ def test_d_bleu_is_bleu_of_joined_lines(tmp_path, references):
 
 def test_compounds_are_split_as_tensor2tensor_splits_them():
     assert split_compounds("a well-known man") == "a well ##AT##-##AT## known man"
-    assert split_compounds("state-of-the-art -x y- - z") == (
-        "state ##AT##-##AT## of ##AT##-##AT## the ##AT##-##AT## art -x y- - z"
-    )
+    assert split_compounds("state-of-the -x y- - z") == "state ##AT##-##AT## of ##AT##-##AT## the -x y- - z"
     assert split_compounds("a-b-c") == "a ##AT##-##AT## b-c"  # its regular expression does not overlap either
     assert split_compounds("rock @-@ solid") == "rock @-@ solid"
 
@@ -120,13 +113,6 @@ def test_each_definition_sees_only_its_own_difference():
     split = values(score_tokenized(hypothesis, [reference], text="as-given"))["bleu_compound_split"]
     assert split == values(score_tokenized(by_hand[0], [by_hand[1]], text="as-given"))["bleu_tokenized"]
     assert split != values(score_tokenized(hypothesis, [reference], text="as-given"))["bleu_tokenized"]
-
-
-def test_a_second_reference_can_only_help():
-    one = score_tokenized(SENTENCES, [["x y z w", SENTENCES[1]]], text="as-given")["bleu_tokenized"]
-    two = score_tokenized(SENTENCES, [["x y z w", SENTENCES[1]], SENTENCES], text="as-given")["bleu_tokenized"]
-    assert one["score"] < two["score"] == 100
-    assert two["signature"].startswith("nrefs:2|")
 
 
 def test_signatures_say_what_was_scored():
@@ -152,17 +138,25 @@ def test_odd_line_breaks_inside_a_line_do_not_shift_lines(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("hypothesis", "reference", "source", "message"),
+    ("hypothesis", "reference", "options", "message"),
     [
-        (SENTENCES, SENTENCES[:1], None, r"1\.txt has 1 lines, .*0\.txt has 2; they must be equal"),
-        (SENTENCES, SENTENCES, ["x"], r"source\.txt has 1 lines"),
-        ([], SENTENCES, None, r"0\.txt: the file is empty"),
-        (["", " "], SENTENCES, None, r"0\.txt: all lines are empty"),
+        (SENTENCES, SENTENCES[:1], {}, r"1\.txt has 1 lines, .*0\.txt has 2; they must be equal"),
+        (SENTENCES, SENTENCES, {"source": ["x"]}, r"source\.txt has 1 lines"),
+        ([], SENTENCES, {}, r"0\.txt: the file is empty"),
+        (["", " "], SENTENCES, {}, r"0\.txt: all lines are empty"),
+        (SENTENCES, SENTENCES, {"language": "Chinese"}, "--language is 'Chinese'"),
+        (
+            SENTENCES,
+            SENTENCES,
+            {"tokenizer": "jieba"},
+            "--tokenizer is 'jieba'; it must be one of 13a, intl, zh, ja-mecab",
+        ),
+        (SENTENCES, SENTENCES, {"tokenizer": "zh", "tokenized": True}, "--tokenizer is for raw text"),
     ],
 )
-def test_unusable_files_are_refused(tmp_path, hypothesis, reference, source, message):
+def test_unusable_files_and_options_are_refused(tmp_path, hypothesis, reference, options, message):
     with pytest.raises(UserError, match=message):
-        score(tmp_path, hypothesis, reference, source=source)
+        score(tmp_path, hypothesis, reference, **{"tokenized": False} | options)
     assert not (tmp_path / "scores.json").exists()
 
 
@@ -235,16 +229,3 @@ def test_files_are_compared_as_they_are_scored(tmp_path):
     assert 0 < found["baseline"] < 100
     assert "tok:zh" in found["signature"]
     assert "tok:zh" in found["sacrebleu"]["signature"]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"language": "Chinese"}, "--language is 'Chinese'"),
-        ({"tokenizer": "jieba"}, "--tokenizer is 'jieba'; it must be one of 13a, intl, zh, ja-mecab"),
-        ({"tokenizer": "zh", "tokenized": True}, "--tokenizer is for raw text"),
-    ],
-)
-def test_wrong_languages_and_tokenizers_are_refused(tmp_path, options, message):
-    with pytest.raises(UserError, match=message):
-        score(tmp_path, SENTENCES, SENTENCES, **({"tokenized": False} | options))

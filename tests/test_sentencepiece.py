@@ -23,7 +23,7 @@ from context_nmt.corpus.subwords import Segmenter, learn_pieces, segment_corpus
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.corpus.vocabulary import SPECIALS
 from context_nmt.decoding.decoding_run import translate_text
-from context_nmt.explorer.documents import Wanted, show
+from context_nmt.explorer.passages import PassageQuery, show_runs
 from context_nmt.files import UserError, read_json, read_lines, write_lines
 from context_nmt.measures.discourse.scoring import DocumentScorer
 from context_nmt.measures.evaluation_folder import EvaluationFolder
@@ -345,7 +345,7 @@ def test_items_analyses_and_probes_know_words(project):
 @pytest.mark.slow
 def test_a_page_shows_words_without_marks(project, tmp_path):
     page = tmp_path / "page.html"
-    show(Experiment(project), ["han-1"], Wanted(test="valid", most=3), output=page, device="cpu")
+    show_runs(Experiment(project), ["han-1"], PassageQuery(test="valid", most=3), output=page, device="cpu")
     assert "\u2581" not in page.read_text(encoding="utf-8")
     assert '"owl"' in page.read_text(encoding="utf-8")
 

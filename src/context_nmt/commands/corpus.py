@@ -6,35 +6,26 @@ from typing import Annotated
 import typer
 
 from context_nmt.command_line import application
+from context_nmt.files import UserError
 
 Folder = Annotated[
     Path, typer.Argument(metavar="CORPUS", help="The corpus's folder, with SPLIT.LANGUAGE for each split and side.")
 ]
+JsonFile = Annotated[Path | None, typer.Option(help="Write JSON to this file instead of printing tables.")]
 
 
-def describe(
-    corpus: Folder,
-    json: Annotated[Path | None, typer.Option(help="Write JSON to this file instead of printing tables.")] = None,
-) -> None:
+def describe(corpus: Folder, json: JsonFile = None) -> None:
     """Show the size of a corpus and how often it requires context.
 
     Sizes, lengths and the overlap with the training set need only the text. The miniature has more: rates of pronouns,
     ambiguous words and clauses, sizes of contrastive sets and probing tasks, and the scores of SPLIT.bound.LANGUAGE,
     translations that are right except for what the sentence leaves open, with the choice most frequent in training.
 
-    Reads
-
-        CORPUS/SPLIT.LANGUAGE      text, one sentence per line
-        CORPUS/SPLIT.gold.jsonl    annotation of each sentence of the miniature
-
-    Writes
-
-        standard output            tables
-        --json                     the same numbers instead
-
-    For example
-
-        context-nmt corpus describe data/miniature
+        Reads    CORPUS/SPLIT.LANGUAGE      text, one sentence per line
+                 CORPUS/SPLIT.gold.jsonl    annotation of each sentence of the miniature
+        Writes   standard output            tables
+                 --json                     the same numbers instead
+        Example  context-nmt corpus describe data/miniature
     """
     from context_nmt.files import write_json
     from context_nmt.measures.corpus_description import describe_corpus, print_description
@@ -61,20 +52,12 @@ def sample(
     The documents are drawn at random. With gold annotation, pronouns are marked with their antecedent and its distance
     in sentences, and ambiguous words with their sense, their cue and the wrong translation.
 
-    Reads
-
-        CORPUS/SPLIT.LANGUAGE      text, one sentence per line
-        CORPUS/SPLIT.documents     where documents start, if the corpus has it
-        CORPUS/SPLIT.gold.jsonl    gold annotation, if the corpus has it
-
-    Writes
-
-        standard output            the documents
-        --output                   the same as Markdown instead
-
-    For example
-
-        context-nmt corpus sample data/miniature --documents 50 --output sample.md
+        Reads    CORPUS/SPLIT.LANGUAGE      text, one sentence per line
+                 CORPUS/SPLIT.documents     where documents start, if the corpus has it
+                 CORPUS/SPLIT.gold.jsonl    gold annotation, if the corpus has it
+        Writes   standard output            the documents
+                 --output                   the same as Markdown instead
+        Example  context-nmt corpus sample data/miniature --documents 50 --output sample.md
     """
     from context_nmt.corpus.samples import draw_sample, print_sample, write_sample
 
@@ -94,19 +77,11 @@ def download(
     environment variable DATA_MIRROR, a folder or the start of a URL, is tried first. Files that a person must fetch
     have to be there before anything is downloaded. Downloads serve all corpora that name the same address.
 
-    Reads
-
-        data/params.yaml           addresses, checksums, formats; sizes and rates of generated corpora
-
-    Writes
-
-        data/NAME/                 SPLIT.LANGUAGE and other files of the corpus
-        data/.downloads/           the files as they were downloaded; delete the folder when no other corpus needs them
-        data/checksums.json        checksums that data/params.yaml lacks, once the corpus is complete
-
-    For example
-
-        context-nmt corpus download multi30k
+        Reads    data/params.yaml       addresses, checksums, formats; sizes and rates of generated corpora
+        Writes   data/NAME/             SPLIT.LANGUAGE and other files of the corpus
+                 data/.downloads/       files as downloaded; delete it when no other corpus needs them
+                 data/checksums.json    checksums that data/params.yaml lacks, once the corpus is complete
+        Example  context-nmt corpus download multi30k
     """
     from context_nmt.corpus.catalogue import CorpusEntry, read_entry
     from context_nmt.corpus.download import make_corpus
@@ -121,49 +96,24 @@ def download(
     say(f"written: {folder}")
 
 
-def _check_ending(json: Path | None) -> None:
-    """Raise UserError for an option --json that could be the name of a text."""
-    from context_nmt.files import UserError
-
-    if json is not None and json.suffix != ".json":
-        raise UserError(f"--json is {json}; its name must end in .json")
-
-
-def _catalogue() -> Path:
-    from context_nmt.files import UserError
-
-    path = Path("data/params.yaml")
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; run this in the project's folder")
-    return path
-
-
 def status(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show only this corpus.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Write JSON to this file instead of printing a table.")] = None,
+    json: JsonFile = None,
 ) -> None:
     """Show which corpora each paper needs, which of them are here, and how to get the others.
 
     A corpus is here if it is in data/ or in the folder of an experiment. Any other can be generated, downloaded, or
     taken from the folder or address in the environment variable DATA_MIRROR; an address is not asked what it has.
-    Some have files that a person must fetch, to accept a licence or to register: the steps follow the corpus.
+    Files that a person must fetch, to accept a licence or to register, have their steps below the corpus.
 
     Sentences are those of SPLIT.LANGUAGE in all splits, without contrastive sets and annotation. Sizes are those of the
-    files that are still to be downloaded, as far as they are known, without test sets of the sacrebleu package.
+    files still to be downloaded, as far as known, without test sets of the sacrebleu package.
 
-    Reads
-
-        data/params.yaml           all corpora, with their licences
-        data/NAME/                 the corpora that are here, also in experiments/EXPERIMENT/data/
-
-    Writes
-
-        standard output            for each paper its corpora: where they are, sizes, licences, steps for a person
-        --json                     the same instead
-
-    For example
-
-        context-nmt corpus status
+        Reads    data/params.yaml    all corpora, with their licences
+                 data/NAME/          the corpora that are here, also in experiments/EXPERIMENT/data/
+        Writes   standard output     for each paper its corpora: where they are, sizes, licences, steps for a person
+                 --json              the same instead
+        Example  context-nmt corpus status
     """
     from context_nmt.corpus.fetching import data_mirror
     from context_nmt.corpus.status import find_corpora, print_status
@@ -177,6 +127,19 @@ def status(
     else:
         papers = {name: f"{paper.name} ({paper.year})" for name, paper in read_papers().items()}
         print_status(found, Path("data/.downloads"), papers)
+
+
+def _check_ending(json: Path | None) -> None:
+    """Raise UserError for an option --json that could be the name of a text."""
+    if json is not None and json.suffix != ".json":
+        raise UserError(f"--json is {json}; its name must end in .json")
+
+
+def _catalogue() -> Path:
+    path = Path("data/params.yaml")
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; run this in the project's folder")
+    return path
 
 
 corpus = application(describe, sample, download, status, help="Find, download, describe or sample a corpus.")

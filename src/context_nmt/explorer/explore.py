@@ -17,9 +17,9 @@ from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.in_batches import check_positions, evaluating, lengths_of
 from context_nmt.decoding.linear_maps import prepared
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.explorer.axes import MASK_TEXT, autoregressive_axes, masked_axes
-from context_nmt.explorer.data import Candidate, Explored, Run, Sentence, Side, Translated
-from context_nmt.explorer.views import earlier, gates, names_shown, views
+from context_nmt.explorer import attention
+from context_nmt.explorer.attention import MASK_TEXT, Vocabularies
+from context_nmt.explorer.page import Candidate, Explored, Run, Sentence, Side, Translated
 from context_nmt.measures.attention.recording import recording
 from context_nmt.measures.discourse.word_accuracy import PRONOUNS
 from context_nmt.models.checkpoints import load_run
@@ -54,7 +54,7 @@ class Passage:
     candidates: Sequence[Ids] = ()  # translations of the last sentence to score, the right one first
 
     def last_sentence(self) -> "Passage":
-        """Return the text without the sentences before the last."""
+        """Return the passage without the sentences before the last."""
         references, lines = self.references and self.references[-1:], self.lines and self.lines[-1:]
         return replace(self, sources=self.sources[-1:], references=references, lines=lines, documents=None)
 
@@ -77,54 +77,59 @@ def load_systems(experiment: Experiment, runs: Sequence[str], corpus: BinarizedC
     return systems
 
 
-def explore(systems: Sequence[System], text: Passage, corpus: BinarizedCorpus, *, progress: bool = False) -> Explored:
-    """Translate a text with each system, and record attention, gates and iterations of each translation.
+def explore(
+    systems: Sequence[System], passage: Passage, corpus: BinarizedCorpus, *, progress: bool = False
+) -> Explored:
+    """Translate a passage with each system, and record attention, gates and iterations of each translation.
 
     The corpus gives languages and vocabularies; that of a run's text folder (`TextChain.corpus`) does, too. An
     autoregressive model reads its own translation. Of previous sentences it sees its translations or, with
     `decoding.reference_context` and for candidates, the references. Raise UserError for sentences that are too long.
     """
     for system in systems:  # before any translates
-        check_positions(system.model.source_embedding.positions, lengths_of(text.sources), f"{system.name}: sentence")
-    vocabularies: dict[Side, Vocabulary] = {"source": corpus.source_vocabulary, "target": corpus.target_vocabulary}
+        check_positions(
+            system.model.source_embedding.positions, lengths_of(passage.sources), f"{system.name}: sentence"
+        )
+    vocabularies: Vocabularies = {"source": corpus.source_vocabulary, "target": corpus.target_vocabulary}
     languages: dict[Side, str] = {"source": corpus.source, "target": corpus.target}
-    source_words, target_words = vocabularies["source"].words, vocabularies["target"].words
+    target_words = corpus.target_vocabulary.words
+    lines, references = passage.lines or range(1, len(passage.sources) + 1), passage.references
     sentences = [
         Sentence(
-            line=text.lines[number] if text.lines else number + 1,
-            source=source_words(source),
-            reference=target_words(text.references[number]) if text.references else None,
+            line=line,
+            source=corpus.source_vocabulary.words(source),
+            reference=target_words(references[number]) if references else None,
         )
-        for number, source in enumerate(text.sources)
+        for number, (line, source) in enumerate(zip(lines, passage.sources, strict=True))
     ]
-    if text.candidates:
-        candidates = [Candidate(text=target_words(ids), correct=ids is text.candidates[0]) for ids in text.candidates]
+    if passage.candidates:
+        right = passage.candidates[0]
+        candidates = [Candidate(text=target_words(ids), correct=ids is right) for ids in passage.candidates]
         sentences[-1] = replace(sentences[-1], candidates=candidates)
     return Explored(
-        title=text.title,
+        title=passage.title,
         languages=languages,
         select=None,
         pronouns={side: PRONOUNS.get(language, "").split() for side, language in languages.items()},
         sentences=sentences,
         runs=[
-            Run(name=system.name, label=system.label, sentences=_translated(system, text, vocabularies, progress))
+            Run(name=system.name, label=system.label, sentences=_translated(system, passage, vocabularies, progress))
             for system in systems
         ],
     )
 
 
-def _translated(
-    system: System, text: Passage, vocabularies: dict[Side, Vocabulary], progress: bool
-) -> list[Translated]:
+def _translated(system: System, passage: Passage, vocabularies: Vocabularies, progress: bool) -> list[Translated]:
     translate = _masked if isinstance(system.model, MaskedLanguageModel) else _autoregressive
-    translated = list(translate(system, text, vocabularies, system.name if progress else None))
-    if text.candidates:
-        assert text.references is not None
+    translated = list(translate(system, passage, vocabularies, system.name if progress else None))
+    if passage.candidates:
+        assert passage.references is not None
+        count, context = len(passage.candidates), zip(passage.sources[:-1], passage.references[:-1], strict=True)
         scores = score_pairs(
             system.model,
-            [text.sources[-1]] * len(text.candidates),
-            text.candidates,
-            contexts=[list(zip(text.sources[:-1], text.references[:-1], strict=True))] * len(text.candidates),
+            [passage.sources[-1]] * count,
+            passage.candidates,
+            contexts=[list(context)] * count,
             device=system.model.output.weight.device,
             workers=1,
         )
@@ -133,11 +138,11 @@ def _translated(
 
 
 def _autoregressive(
-    system: System, text: Passage, vocabularies: dict[Side, Vocabulary], progress: str | None
+    system: System, passage: Passage, vocabularies: Vocabularies, progress: str | None
 ) -> Iterator[Translated]:
-    model, device, sources = system.model, system.model.output.weight.device, text.sources
-    documents = text.documents or [range(len(sources))]
-    references = text.references if system.settings.reference_context or text.candidates else None
+    model, device, sources = system.model, system.model.output.weight.device, passage.sources
+    documents = passage.documents or [range(len(sources))]
+    references = passage.references if system.settings.reference_context or passage.candidates else None
     hypotheses = translate_ids(
         model,
         sources,
@@ -151,8 +156,8 @@ def _autoregressive(
     translations = [np.array(best.tokens, dtype=np.int64) for best, *_ in hypotheses]
     sees_targets = model.in_documents or model.previous_targets > 0
     seen = references if references is not None and sees_targets else translations
-    before = sentences_before(documents, len(sources))
-    with evaluating(model), recording(model, names_shown(model)) as outputs:
+    before, words = sentences_before(documents, len(sources)), vocabularies["target"].words
+    with evaluating(model), recording(model, attention.names_shown(model)) as outputs:
         for number in tracked(range(len(sources)), progress, len(sources), "sentences"):
             # previous sentences are joined with this one, or are further rows of the batch, or neither
             rows, previous = with_previous(np.array([number]), before, sentences=model.sentences, reach=model.reach)
@@ -165,36 +170,29 @@ def _autoregressive(
                 previous,
             )
             model.predict(*(torch.from_numpy(one).to(device) for one in ids))
-            axes = autoregressive_axes(own_sources, own_targets, vocabularies)
+            axes = attention.autoregressive_axes(own_sources, own_targets, vocabularies)
+            sentences_seen: dict[Side, Sequence[Ids]] = {"source": sources[first:number], "target": seen[first:number]}
             yield Translated(
-                target=vocabularies["target"].words(translations[number]),
-                seen_target=None if seen is translations else vocabularies["target"].words(seen[number]),
-                views=views(model, outputs, axes),
-                gates=gates(model, outputs, axes),
-                earlier=earlier(
-                    model,
-                    outputs,
-                    axes,
-                    rows=len(rows),
-                    first=first,
-                    before={"source": sources[first:number], "target": seen[first:number]},
-                    vocabularies=vocabularies,
+                target=words(translations[number]),
+                seen_target=None if seen is translations else words(seen[number]),
+                views=attention.views(model, outputs, axes),
+                gates=attention.gates(model, outputs, axes),
+                earlier=attention.earlier(
+                    model, outputs, axes, sentences_seen, vocabularies, rows=len(rows), first=first
                 ),
             )
 
 
-def _masked(
-    system: System, text: Passage, vocabularies: dict[Side, Vocabulary], progress: str | None
-) -> Iterator[Translated]:
+def _masked(system: System, passage: Passage, vocabularies: Vocabularies, progress: str | None) -> Iterator[Translated]:
     model, settings = system.model, system.settings
     assert isinstance(model, MaskedLanguageModel)
     read: list[Tensor] = []
     with (
         evaluating(model),
         prepared(model, settings.precision),  # as translate_ids
-        recording(model, names_shown(model)) as outputs,
+        recording(model, attention.names_shown(model)) as outputs,
     ):
-        for ids in tracked(text.sources, progress, len(text.sources), "sentences"):
+        for ids in tracked(passage.sources, progress, len(passage.sources), "sentences"):
             source = torch.from_numpy(pad([ids], last=END)).to(model.output.weight.device)
             lengths = masked_search.best_lengths(model, source, settings)  # so that the last outputs are of the best
             read.clear()
@@ -203,13 +201,13 @@ def _masked(
                 produced, _ = masked_search.predict(model, model.encode(source), lengths, settings.iterations)
             finally:
                 hook.remove()
-            axes = masked_axes(ids, read[-1].cpu().numpy(), produced[0].cpu().numpy(), vocabularies)
+            axes = attention.masked_axes(ids, read[-1].cpu().numpy(), produced[0].cpu().numpy(), vocabularies)
             iterations = [_words_and_masks(step.tolist(), vocabularies["target"]) for step in [*read, produced[0]]]
             yield Translated(
                 target=iterations[-1],
                 iterations=iterations,
-                views=views(model, outputs, axes),
-                gates=gates(model, outputs, axes),
+                views=attention.views(model, outputs, axes),
+                gates=attention.gates(model, outputs, axes),
             )
 
 

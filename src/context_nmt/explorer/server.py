@@ -1,7 +1,6 @@
 """Serve the explorer's page on this machine, for texts that a reader types into it."""
 
 import asyncio
-import json
 import os
 import socket
 import traceback
@@ -21,9 +20,8 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from context_nmt.corpus.text_chain import TextChain, without_invisible
-from context_nmt.explorer.data import to_json
 from context_nmt.explorer.explore import Passage, System, explore, load_systems
-from context_nmt.explorer.page import page_text
+from context_nmt.explorer.page import page_text, to_json
 from context_nmt.files import UserError, decoded_lines
 from context_nmt.models.checkpoints import weights_of_run
 from context_nmt.progress import say
@@ -31,7 +29,7 @@ from context_nmt.settings.folder import Experiment
 
 HOST = "127.0.0.1"
 LIMITS = {"sentences": 30, "characters": 500}  # of a text, and of a sentence
-LONGEST_BODY = 16 * LIMITS["sentences"] * LIMITS["characters"]  # bytes; JSON may write a character in 12
+TOO_MUCH = "at most {sentences} sentences of {characters} characters can be translated at a time".format(**LIMITS)
 CLOSED = 499  # nginx's status of a request whose client has left
 HEADERS = {
     "Cache-Control": "no-store",
@@ -41,7 +39,7 @@ HEADERS = {
 }
 
 
-def serve(experiment: Experiment, runs: Sequence[str], *, port: int, device: str) -> None:
+def serve_runs(experiment: Experiment, runs: Sequence[str], *, port: int, device: str) -> None:
     """Serve the page of these runs, named VARIANT-SEED, until Ctrl-C; port 0 takes a free one.
 
     This ends the process. Raise UserError for unknown runs and for a port that is not free.
@@ -86,17 +84,11 @@ def application(systems: Sequence[System], chain: TextChain) -> Starlette:
         return HTMLResponse(page, headers=HEADERS)
 
     async def explore_text(request: Request) -> Response:
-        try:
-            typed = await _typed(request)
-        except ClientDisconnect:  # the reader left before the end of the text
-            return Response(status_code=CLOSED)
+        typed = await _typed(request)
         async with turn:
             if await request.is_disconnected():  # the reader left while others' texts were translated
-                return Response(status_code=CLOSED)
-            try:
-                answer = await asyncio.get_running_loop().run_in_executor(models, explored, typed)
-            except UserError as error:
-                raise HTTPException(400, str(error)) from None
+                raise ClientDisconnect
+            answer = await asyncio.get_running_loop().run_in_executor(models, explored, typed)
         return Response(answer, media_type="application/json", headers=HEADERS)
 
     def explored(typed: str) -> str:
@@ -105,7 +97,12 @@ def application(systems: Sequence[System], chain: TextChain) -> Starlette:
     return Starlette(
         routes=[Route("/", show_page), Route("/explore", explore_text, methods=["POST"])],
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])],  # no other site's pages
-        exception_handlers={HTTPException: _error, Exception: _failure},
+        exception_handlers={
+            HTTPException: _error,
+            UserError: _error,
+            ClientDisconnect: lambda *_: Response(status_code=CLOSED),
+            Exception: _failure,
+        },
     )
 
 
@@ -114,26 +111,18 @@ async def _typed(request: Request) -> str:
     kind = request.headers.get("content-type", "").partition(";")[0]  # charset=utf-8 may follow
     if kind.strip().lower() != "application/json":  # what a form of another site cannot send
         raise HTTPException(415, "the text must be sent as application/json")
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LONGEST_BODY:
-            raise HTTPException(413, _too_much())
     try:
-        text = json.loads(body)["text"]
+        text = (await request.json())["text"]
     except (ValueError, TypeError, KeyError, RecursionError):
         text = None
     if not isinstance(text, str):
-        raise HTTPException(400, 'the text must be sent as {"text": "…"}')
+        raise UserError('the text must be sent as {"text": "…"}')
     return text
 
 
-def _too_much() -> str:
-    return "at most {sentences} sentences of {characters} characters can be translated at a time".format(**LIMITS)
-
-
 def _error(_: Request, error: Any) -> Response:
-    return JSONResponse({"error": error.detail}, error.status_code, headers=HEADERS)
+    status, detail = (400, str(error)) if isinstance(error, UserError) else (error.status_code, error.detail)
+    return JSONResponse({"error": detail}, status, headers=HEADERS)
 
 
 def _failure(_: Request, error: Exception) -> Response:
@@ -150,10 +139,10 @@ def read_text(typed: str, chain: TextChain) -> Passage:
     lines = [line.strip() for line in decoded_lines(encoded, "the text")]
     numbers = [number for number, line in enumerate(lines) if line]
     if len(numbers) > LIMITS["sentences"]:
-        raise UserError(f"the text has {len(numbers)} sentences; {_too_much()}")
+        raise UserError(f"the text has {len(numbers)} sentences; {TOO_MUCH}")
     for number in numbers:
         if len(lines[number]) > LIMITS["characters"]:
-            raise UserError(f"line {number + 1} has {len(lines[number])} characters; {_too_much()}")
+            raise UserError(f"line {number + 1} has {len(lines[number])} characters; {TOO_MUCH}")
     units = chain.source_subwords(without_invisible(lines))
     sentences = [np.array(chain.corpus.source_vocabulary.ids(line), dtype=np.int64) for line in units]
     kept = [number for number, sentence in enumerate(sentences) if len(sentence)]

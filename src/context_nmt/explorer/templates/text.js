@@ -3,7 +3,7 @@
 // The text of the page: sentences, references, translations, and the outcomes of contrastive items.
 
 const page = {
-  explored: null, // the data; explorer/data.py describes it
+  explored: null, // the data; explorer/page.py describes it
   lines: [], // from top to bottom: {sentence, side, run, words, spans}; run is null for source and reference
   selected: null, // {line, word}
   isPinned: false, // whether the selection stays while the pointer moves on

@@ -1,4 +1,4 @@
-"""Draw BLEU against speed from the measurements of the part `iterations`."""
+"""Pictures of what was measured: BLEU against speed, and the growth of the text stages."""
 
 from pathlib import Path
 from typing import Any
@@ -6,16 +6,18 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullLocator
 
-from context_nmt.report.panels import COLOURS, LINES, MARKERS, panels_of
+from benchmarks.page import TEXT_STAGES
+from context_nmt.report.panels import COLOURS, LINES, MARKERS, label_axes, legend, panels_of, style
 
-TITLES = {"alone": "one sentence at a time", "batched": "batched"}
+MODES = {"alone": "one sentence at a time", "batched": "batched"}
 ABOVE, BELOW = (0, 8), (0, -15)  # points between a marker and its label
+GROWTH = (("cpu_seconds", "CPU time, minutes", 60), ("memory_mb", "Memory, GB", 1000))
 
 
-def draw(values: dict[str, Any], path: Path) -> None:
+def draw_searches(values: dict[str, Any], path: Path) -> None:
     """Draw a panel per mode, a marker and a line per system, bars from least to greatest."""
-    with panels_of(path, len(TITLES), height=4.2) as (figure, panels):
-        for panel, (mode, title) in zip(panels, TITLES.items(), strict=True):
+    with panels_of(path, len(MODES), height=4.2) as (figure, panels):
+        for panel, (mode, title) in zip(panels, MODES.items(), strict=True):
             for number, system in enumerate(dict.fromkeys(search["system"] for search in values["searches"])):
                 searches = [search for search in values["searches"] if search["system"] == system]
                 _draw_system(panel, searches, mode, number, values["systems"][system]["label"])
@@ -59,3 +61,20 @@ def _draw_system(panel: Axes, found: list[dict[str, Any]], mode: str, number: in
             panel.annotate(
                 search["search"], (speed, score), offset, textcoords="offset points", ha="center", fontsize=8
             )
+
+
+def draw_growth(sizes: dict[str, dict[str, Any]], path: Path) -> None:
+    """Draw CPU time and memory against the number of pairs, with a line of constant CPU time per pair."""
+    ordered = [sizes[size] for size in sorted(sizes, key=int)]
+    millions = [one["pairs"] / 1e6 for one in ordered]
+    with panels_of(path, len(GROWTH), height=3.4) as (figure, panels):
+        for panel, (key, title, scale) in zip(panels, GROWTH, strict=True):
+            for number, stage in enumerate(TEXT_STAGES):
+                values = [one["stages"][stage][key] / scale for one in ordered]
+                panel.plot(millions, values, label=stage, **style(number))
+                if key == "cpu_seconds":
+                    constant = [values[0] * size / millions[0] for size in millions]
+                    panel.plot(millions, constant, color="0.6", linewidth=0.8, label="constant per pair", zorder=0)
+            panel.set_ylim(bottom=0)
+            label_axes(panel, title, "million sentence pairs", title)
+        legend(figure, panels)

@@ -1,0 +1,238 @@
+"""Translate with trained systems, score and compare translations, and show what the systems look at."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from context_nmt.files import UserError
+
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run: runs/models/VARIANT-SEED.")]
+Runs = Annotated[list[str], typer.Argument(metavar="VARIANT-SEED", help="The runs to compare, such as cmlm-1.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")]
+References = Annotated[list[Path], typer.Option(help="A reference; repeat the option for more.")]
+JsonFile = Annotated[Path, typer.Option(help="The JSON file to write.")]
+Tokenized = Annotated[bool, typer.Option("--tokenized", help="The files are tokenized: take them as they are.")]
+Language = Annotated[str, typer.Option(help="Target language, which the tokenizers depend on.")]
+Tokenizer = Annotated[str | None, typer.Option(help="Another tokenizer of sacrebleu than the language's.")]
+
+
+def translate(
+    folder: RunFolder,
+    beam: Annotated[
+        int | None,
+        typer.Option(help="Hypotheses per sentence; for a masked model, lengths per sentence. Default: the run's."),
+    ] = None,
+    device: Device = "auto",
+) -> None:
+    """Translate plain text with a trained model.
+
+    The run's folder has all that is needed and can be copied elsewhere: normalization, tokenization, truecasing and
+    units as in training, the averaged model, its search settings, and the way back to plain text. For a document model,
+    empty lines separate documents.
+
+        Reads    standard input          UTF-8 text, one sentence per line
+                 RUN/model.safetensors   weights
+                 RUN/decoding.json       search settings
+                 RUN/text/               truecasers, BPE codes or sentencepiece models, vocabularies
+        Writes   standard output         translations; an empty line stays empty, and one that is too long
+                                         for the model becomes empty, which is an error at the end
+        Example  context-nmt translate runs/models/transformer-1 < text.en > text.de
+    """
+    from context_nmt.decoding.decoding_run import translate_text
+
+    if sys.stdin is None:
+        raise UserError("standard input is closed; give the text by < FILE")
+    translate_text(folder, sys.stdin.buffer, sys.stdout.buffer, beam=beam, device=device)
+
+
+def score(
+    hypothesis: Annotated[Path, typer.Option(help="The system's output, one sentence per line.")],
+    reference: References,
+    output: JsonFile,
+    source: Annotated[Path | None, typer.Option(help="The source; only its number of lines is checked.")] = None,
+    tokenized: Tokenized = False,
+    language: Language = "en",
+    tokenizer: Tokenizer = None,
+    reference_alignment: Annotated[
+        Path | None,
+        typer.Option(help="Source-reference links such as 0-0 1-2, one sentence per line; needs --tokenized."),
+    ] = None,
+    hypothesis_alignment: Annotated[
+        Path | None, typer.Option(help="Source-hypothesis links, in the same format.")
+    ] = None,
+    pronouns: Annotated[
+        Path | None,
+        typer.Option(help="Your list of pronouns, one per line; words on the same line count half for each other."),
+    ] = None,
+    nouns: Annotated[
+        Path | None, typer.Option(help="Your list of nouns, in the same format, instead of NLTK's tagger.")
+    ] = None,
+) -> None:
+    """Score a translation against references.
+
+    Raw text is scored with `sacrebleu`, `chrf`, `chrf_plus_plus` (chrF++) and `ter` (less is better), and its Moses
+    tokens with `bleu_tokenized` (as multi-bleu.perl), `bleu_compound_split` (as tensor2tensor's get_ende_bleu) and
+    `bleu_lowercased`. --language chooses sacrebleu's tokenizer: zh, ja-mecab, ko-mecab, char for other languages
+    without spaces, and else 13a. With --tokenized, only the last three are computed, on the files' own tokens.
+
+    With both alignments, `apt_pronouns` is the share, from 0 to 1, of the reference's pronouns that the translation
+    reproduces at the position aligned with them through the source; `apt_nouns` is the same for nouns. Any aligner will
+    do; with several references the links are for the first. The list of pronouns is English or German, by --language,
+    or your own; nouns are found by NLTK's English tagger if its data is installed.
+
+        Reads    the files named by the options
+        Writes   standard output    the scores
+                 --output           {METRIC: {"score": float, "signature": str}}; the signature
+                                    says how the score was computed; apt_* have "counts", too
+        Example  context-nmt score --hypothesis output.de --reference test.de --language de --output scores.json
+    """
+    from context_nmt.measures.files import format_scores, score_files
+
+    scores = score_files(
+        hypothesis,
+        reference,
+        source=source,
+        tokenized=tokenized,
+        language=language,
+        tokenizer=tokenizer,
+        output=output,
+        reference_alignment=reference_alignment,
+        hypothesis_alignment=hypothesis_alignment,
+        pronouns=pronouns,
+        nouns=nouns,
+    )
+    typer.echo(format_scores(scores))
+
+
+def compare(
+    system: Annotated[Path, typer.Option(help="The system's output, one sentence per line.")],
+    baseline: Annotated[Path, typer.Option(help="The baseline's output.")],
+    reference: References,
+    output: JsonFile,
+    tokenized: Tokenized = False,
+    language: Language = "en",
+    tokenizer: Tokenizer = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="sacrebleu (raw text); bleu_tokenized, bleu_compound_split or bleu_lowercased (--tokenized)."
+        ),
+    ] = None,
+    resamples: Annotated[int, typer.Option(help="Number of resamples of the test set.")] = 1000,
+    sample_ratio: Annotated[
+        float, typer.Option(help="Size of a resample relative to the test set; compare-mt's default is 0.5.")
+    ] = 1.0,
+    seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 12345,
+) -> None:
+    """Test whether two translations differ.
+
+    The tests are those of the significance stage: paired bootstrap by compare-mt (Koehn 2004) and by sacrebleu, and the
+    sign test of Collins et al. (2005). Their p-values mean different things, see
+    context_nmt/results/significance.py.
+
+        Reads    the files named by the options
+        Writes   standard output    the difference and the p-values
+                 --output           {"difference", "bootstrap": {"p", …}, "sacrebleu": {"p", …},
+                                    "sign": {"p", …}, "signature", …}
+        Example  context-nmt compare --system new.de --baseline old.de --reference test.de --language de --output x.json
+    """
+    from context_nmt.results.file_comparison import compare_files, file_settings, format_comparison
+
+    settings = file_settings(
+        tokenized=tokenized, metric=metric, resamples=resamples, sample_ratio=sample_ratio, seed=seed
+    )
+    found = compare_files(system, baseline, reference, settings, output, language=language, tokenizer=tokenizer)
+    typer.echo(format_comparison(found))
+
+
+def show(
+    runs: Runs,
+    output: Annotated[Path, typer.Option(help="The page to write, FILE.html, or FILE.svg for a picture of one word.")],
+    test: Annotated[str, typer.Option(help="A test set or a contrastive set.")] = "test",
+    document: Annotated[
+        int | None, typer.Option(help="The number of a document or of a contrastive item, from 1. Default: 1.")
+    ] = None,
+    sentence: Annotated[
+        int | None,
+        typer.Option(help="The number of a sentence, from 1; shown with those before it if a system looks at them."),
+    ] = None,
+    word: Annotated[
+        str | None,
+        typer.Option(help="The word to select, in any case; it also finds the first sentence whose reference has it."),
+    ] = None,
+    sentences: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="At most so many: the first of a document, the last up to --sentence; longer items are refused.",
+        ),
+    ] = 50,
+    device: Device = "auto",
+) -> None:
+    """Show what systems looked at when they translated.
+
+    This translates a document or a sentence and writes a page: for each word and system, the attention of every layer
+    and head, gates, windows, the earlier sentences and words that it used, and the iterations of a masked model. It
+    shows what the mechanisms declare in `shows`. A page of a contrastive item has each system's scores of the
+    candidates. A picture is of one word of the last sentence, by default its first pronoun, and of one system with
+    hierarchical attention. Run it in the experiment's folder.
+
+        Reads    params.yaml                            the systems' labels
+                 metrics/plans/VARIANT/decoding.json    search settings
+                 runs/models/VARIANT-SEED/              the trained models
+                 runs/binarized/                        the text
+                 runs/tokenized/SET.items.json          the items of a contrastive set
+        Writes   --output                               one HTML or SVG file that needs no other file
+        Example  context-nmt show transformer-1 han_encoder-1 --document 22 --output page.html
+    """
+    from context_nmt.explorer.passages import PassageQuery, show_runs
+    from context_nmt.settings.folder import Experiment
+
+    query = PassageQuery(test=test, document=document, sentence=sentence, word=word, most=sentences)
+    show_runs(Experiment(), runs, query, output=output, device=device)
+
+
+def serve(
+    runs: Runs,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port of the page; 0 takes a free one.")] = 8000,
+    device: Device = "auto",
+) -> None:
+    """Serve a page that translates typed text and shows what the systems look at.
+
+    The page is that of `context-nmt show`, with a field for a text: one sentence per line, with empty lines between
+    documents. Only this machine can open it, and it contacts no other machine. It translates one text at a time;
+    further readers wait. Run it in the experiment's folder; Ctrl-C ends it.
+
+        Reads    params.yaml                            the systems' labels
+                 metrics/plans/VARIANT/decoding.json    search settings
+                 runs/models/VARIANT-SEED/              the trained models, with their text processing
+        Writes   standard error                         the address of the page
+        Example  context-nmt serve transformer-1 han_encoder-1
+    """
+    from context_nmt.explorer.server import serve_runs
+    from context_nmt.settings.folder import Experiment
+
+    serve_runs(Experiment(), runs, port=port, device=device)
+
+
+def export(
+    run: RunFolder,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder to write, which must not exist.")],
+) -> None:
+    """Write a plain Transformer for CTranslate2, with the same weights in float32.
+
+    Input and output of the exported model are units, as in runs/subwords; CTranslate2 can then quantize it or run it on
+    a GPU. A model with a mechanism other than the plain attention, or a masked one, is refused. Needs the package
+    ctranslate2.
+
+        Reads    RUN/model.safetensors    weights
+                 RUN/text/                truecasers, BPE codes or sentencepiece models, vocabularies
+        Writes   FOLDER/                  a model that ctranslate2.Translator loads
+                 FOLDER/text/             a copy of RUN/text
+        Example  context-nmt export runs/models/transformer-1 exported
+    """
+    from context_nmt.models.exporting import export as export_run
+
+    export_run(run, folder)
