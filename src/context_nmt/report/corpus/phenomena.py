@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.files import UserError
-from context_nmt.miniature.probing_trees import Tree, parse_tree
+from context_nmt.miniature.probing import Tree, parse_tree
 
 SYNTAX = (
     "relative_clauses",
