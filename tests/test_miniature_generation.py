@@ -84,22 +84,18 @@ def test_the_same_settings_give_the_same_bytes_whatever_the_hash_seed_is(corpus,
     assert digests(tmp_path / "data/rare") + digests(corpus) == read_lines(GOLDEN)
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
-def test_gold_tokens_are_what_moses_makes_of_the_raw_line_and_back(corpus, language):
-    side = MosesSide(language, SideSettings())
-    for split in ("train", "test"):
-        for line, record in zip(read_lines(corpus / f"{split}.{language}"), gold(corpus, split), strict=True):
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_gold_tokens_are_what_moses_makes_of_the_raw_line_and_back(corpus, split):
+    records = gold(corpus, split)
+    for language in ("en", "de"):
+        side = MosesSide(language, SideSettings())
+        for line, record in zip(read_lines(corpus / f"{split}.{language}"), records, strict=True):
             assert side.tokens(line) == " ".join(record[language]["tokens"])
             assert side.text(side.tokens(line)) == line
-
-
-def test_documents_are_of_4_to_10_sentences_and_the_index_says_where_they_begin(corpus):
-    for split in ("train", "valid", "test"):
-        records = gold(corpus, split)
-        begins = [str(line) for line, record in enumerate(records) if record["sentence"] == 0]
-        assert read_lines(corpus / f"{split}.documents") == begins
-        assert set(Counter(record["document"] for record in records).values()) <= set(range(4, 11))
-        assert getattr(SMALL, split) <= len(records) < getattr(SMALL, split) + 10
+    begins = [str(line) for line, record in enumerate(records) if record["sentence"] == 0]
+    assert read_lines(corpus / f"{split}.documents") == begins
+    assert set(Counter(record["document"] for record in records).values()) <= set(range(4, 11))
+    assert getattr(SMALL, split) <= len(records) < getattr(SMALL, split) + 10
 
 
 def test_nothing_that_is_tested_occurs_in_training(corpus):
@@ -227,29 +223,19 @@ def test_the_bound_errs_in_words_that_the_sentence_leaves_open_and_nowhere_else(
 
 
 def test_german_order_is_free_where_it_is_told_to_be_and_the_bound_keeps_the_source_s_order(tmp_path):
-    rates = RateSettings(
-        pronoun_cross=0, pronoun_within=0, sense=0, people=1, person_pronoun=0, time=0.9, reordered=0.5
-    )
+    rates = RateSettings(pronoun_cross=0, pronoun_within=0, sense=0, person_pronoun=0, time=0.9, reordered=0.5)
     generate(replace(SMALL, train=300, rates=rates), tmp_path / "free")
     records = gold(tmp_path / "free", "test")
-    assert " it " not in " ".join(read_lines(tmp_path / "free/train.en"))
     for target in ("en", "de"):
         lines, bound = (read_lines(tmp_path / f"free/test.{name}") for name in (target, f"bound.{target}"))
         moved = [
             [sorted(re.findall(r"\w+", text.lower())) for text in (line, guess)]
             for record, line, guess in zip(records, lines, bound, strict=True)
-            if line != guess
-            and not any(use["side"] == target for use in record["synonyms"])
-            and all(pronoun["within"] for pronoun in record["pronouns"])
+            if line != guess and not any(use["side"] == target for use in record["synonyms"])
+            if all(pronoun["within"] for pronoun in record["pronouns"])
         ]
         assert len(moved) > 0.1 * len(lines)
         assert all(line == guess for line, guess in moved)
-    starts = Counter(
-        (record["en"]["tokens"][0] in ("On", "In", "At"), record["de"]["tags"][0].startswith("APPR"))
-        for record in records
-    )
-    assert len(starts) == 4
-    assert min(starts.values()) > 0.02 * len(records)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from random import Random
 from typing import TypeVar, get_args
 
-from context_nmt.miniature.lexicon import Adjective, Lexicon, Noun, Verb, WithObject, Word
+from context_nmt.miniature.lexicon import Adjective, Lexicon, Noun, Verb, WithObject
 from context_nmt.miniature.meaning import Clause, Entity, NounPhrase, PrepositionalPhrase, Tense, Wording
 from context_nmt.settings.miniature import RateSettings
 
@@ -170,7 +170,10 @@ class Clauses:
         elif person and not copula and clause.complement is None and self._chance(rates.modal):
             clause.modal = self._one(vocabulary.modals)
         if self._chance(rates.negated):
-            self._negate(clause, spoken_of=spoken_of)
+            if clause.object and clause.object.form == "indefinite":  # "no", "kein"
+                clause.object.form = "indefinite" if clause.object.numeral or spoken_of else "negative"
+            elif not (clause.argument and clause.argument.noun_phrase.form == "indefinite"):
+                clause.negated = True
         elif self._chance(rates.frequency) and clause.tense in ("present", "past"):
             clause.frequency = self._one(vocabulary.adverbs["frequency"])
         if clause.complement:
@@ -180,26 +183,15 @@ class Clauses:
         if self._chance(rates.time) and not clause.frequency and vocabulary.times[clause.tense]:
             clause.time = self._one(vocabulary.times[clause.tense])
         if place and not copula and clause.argument is None and self._chance(rates.place):
-            clause.place = self._somewhere()
+            if self._chance(0.2):
+                clause.place = self._one(vocabulary.adverbs["place"])
+            else:
+                noun = self._one(vocabulary.of_kind["place"])
+                assert noun.at is not None
+                clause.place = PrepositionalPhrase(noun.at, "dative", NounPhrase(self._entity(noun), "definite"))
         if self._chance(rates.fronted) and not (clause.subject and clause.subject.form == "negative"):
             clause.fronted = clause.movable
         # Draw nothing where the order is fixed, so that those corpora stay as they were.
         if rates.reordered and clause.subject and clause.subject.form != "negative":
             clause.reordered = self._chance(rates.reordered)
         return clause
-
-    def _somewhere(self) -> Word | PrepositionalPhrase:
-        """Return a place: here, or in the garden."""
-        if self._chance(0.2):
-            return self._one(self._vocabulary.adverbs["place"])
-        noun = self._one(self._vocabulary.of_kind["place"])
-        assert noun.at is not None
-        return PrepositionalPhrase(noun.at, "dative", NounPhrase(self._entity(noun), "definite"))
-
-    def _negate(self, clause: Clause, *, spoken_of: bool) -> None:
-        """Negate a clause with "not", or with "no" and "kein" if the object is indefinite."""
-        if clause.object and clause.object.form == "indefinite":
-            if clause.object.numeral is None and not spoken_of:
-                clause.object.form = "negative"
-        elif not (clause.argument and clause.argument.noun_phrase.form == "indefinite"):
-            clause.negated = True

@@ -5,14 +5,14 @@ translations after another context, so that right and wrong swap. A system that 
 the time.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any
 
 from context_nmt.files import UserError
 from context_nmt.miniature.clauses import Clauses, Vocabulary
 from context_nmt.miniature.documents import Document
-from context_nmt.miniature.grammar import realise
+from context_nmt.miniature.grammar import Wordings, realise
 from context_nmt.miniature.lexicon import Noun
 from context_nmt.miniature.meaning import Clause, Entity, NounPhrase, Sentence, Wording
 from context_nmt.settings.miniature import MiniatureSettings
@@ -69,13 +69,7 @@ class Contrasts:
             " raise the rates of the phenomena they need (plural must be below 1)"
         )
 
-    def _item(
-        self,
-        sentences: Sequence[Sentence],
-        category: str,
-        wordings: Mapping[Any, Wording],
-        wrong: Mapping[Any, Wording],
-    ) -> Item:
+    def _item(self, sentences: Sequence[Sentence], category: str, wordings: Wordings, wrong: Wordings) -> Item:
         """Return an item for the last sentence, worded with `wordings`; the distractor also with `wrong`."""
         *context, last = [realise(sentence, wordings) for sentence in sentences]
         return {

@@ -281,13 +281,13 @@ class Document(Clauses):
 
     # Clauses
 
-    def _acts_on(self, target: NounPhrase, subject: NounPhrase, *, simple: bool = False) -> Clause:
+    def _acts_on(self, target: NounPhrase, subject: NounPhrase) -> Clause:
         """Return a clause in which the other person may be the recipient."""
         recipient, mentioned = None, set(self._here)
-        alone = simple or subject.other or (target.possessor and target.possessor.form == "name")
+        alone = subject.other or (target.possessor and target.possessor.form == "name")
         if not alone and subject.entity in self._cast:
             recipient = self._somebody(but=subject.entity)
-        clause = self._does_to(subject, target, recipient, simple=simple)
+        clause = self._does_to(subject, target, recipient)
         if recipient and clause.indirect is None:
             self._here = mentioned
         return clause
@@ -319,7 +319,7 @@ class Document(Clauses):
             phrase.relative.subject = None
         else:
             phrase.relative_role = "object"
-            phrase.relative = self._acts_on(phrase, self._somebody(), simple=True)
+            phrase.relative = self._does_to(self._somebody(), phrase, simple=True)
             phrase.relative.object = None
 
     def _about_people(self, subject: NounPhrase, *, clausal: bool = True) -> Clause:

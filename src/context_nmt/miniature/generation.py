@@ -29,7 +29,6 @@ from context_nmt.settings.miniature import MiniatureSettings
 
 DIRECTIONS = (("en", "de"), ("de", "en"))
 
-Drawn = tuple[list[Sentence], list[Realised]]
 Record = dict[str, Any]
 Question = tuple[str, str]  # ("pronoun", "it nominative"), ("sense", "bank"), ("synonym", "picture")
 # A question that a sentence leaves open, the right answer, the mentions in question, and the wording of each answer.
@@ -57,16 +56,16 @@ class Generation:
     def run(self) -> None:
         """Write all files except the probing tasks."""
         test = list(self._documents("test", self._settings.test))
-        self._hold_out(text for _, realised in test for text in _texts(realised))
+        self._hold_out(text for document in test for text in _texts(document))
         self._contrasts()
         valid = list(self._documents("valid", self._settings.valid))
-        self._hold_out(text for _, realised in valid for text in _texts(realised))
+        self._hold_out(text for document in valid for text in _texts(document))
         self._write("train", self._documents("train", self._settings.train), self._oracles.values())
         for split, documents in (("valid", valid), ("test", test)):
             self._write(split, documents)
             self._bound(split, documents)
 
-    def _documents(self, split: str, sentences: int) -> Iterator[Drawn]:
+    def _documents(self, split: str, sentences: int) -> Iterator[list[Realised]]:
         """Yield documents until they have enough sentences; replace each one that contains held-out text."""
         number = 0
         with Progress(split, sentences, "sentences") as progress:
@@ -74,38 +73,40 @@ class Generation:
                 random = Random(f"{self._settings.seed} {split} {number}")
                 number += 1
                 plan = Document(self._vocabulary, self._settings.rates, random).plan()
-                realised = [realise(sentence) for sentence in plan]
-                if self._held_out.isdisjoint(_texts(realised)):
-                    progress.advance(len(plan))
-                    yield plan, realised
+                document = [realise(sentence) for sentence in plan]
+                if self._held_out.isdisjoint(_texts(document)):
+                    progress.advance(len(document))
+                    yield document
 
     def _hold_out(self, texts: Iterable[str]) -> None:
         self._held_out.update(text for text in texts if len(text.split()) > SHORT)
 
-    def _write(self, split: str, documents: Iterable[Drawn], learning: Iterable["Oracle"] = ()) -> None:
+    def _write(self, split: str, documents: Iterable[list[Realised]], learning: Iterable["Oracle"] = ()) -> None:
         lines = 0
         with ExitStack() as stack:
             english, german, index, gold = (
                 stack.enter_context((self._folder / f"{split}.{name}").open("w", encoding="utf-8", newline=""))
                 for name in ("en", "de", "documents", "gold.jsonl")
             )
-            for number, (sentences, realised_sentences) in enumerate(documents):
+            for number, document in enumerate(documents):
                 index.write(f"{lines}\n")
-                lines += len(sentences)
-                for sentence, realised in zip(sentences, realised_sentences, strict=True):
-                    english.write(realised.text("en") + "\n")
-                    german.write(realised.text("de") + "\n")
-                    for oracle in learning:
-                        oracle.learn(sentence, realised)
-                for record in gold_records(self._vocabulary.lexicon, number, sentences, realised_sentences):
+                lines += len(document)
+                for words, record in zip(
+                    document, gold_records(self._vocabulary.lexicon, number, document), strict=True
+                ):
+                    english.write(words.text("en") + "\n")
+                    german.write(words.text("de") + "\n")
                     gold.write(json.dumps(record, ensure_ascii=False) + "\n")
+                    for oracle in learning:
+                        oracle.learn(words)
 
-    def _bound(self, split: str, documents: Iterable[Drawn]) -> None:
+    def _bound(self, split: str, documents: Iterable[list[Realised]]) -> None:
         for source, target in DIRECTIONS:
+            oracle = self._oracles[source]
             translations = (
-                realise(sentence.ordered_as(source), self._oracles[source].guesses(sentence, realised)).text(target)
-                for sentences, realised_sentences in documents
-                for sentence, realised in zip(sentences, realised_sentences, strict=True)
+                realise(words.sentence.ordered_as(source), oracle.guesses(words)).text(target)
+                for document in documents
+                for words in document
             )
             write_lines(self._folder / f"{split}.bound.{target}", translations)
 
@@ -138,13 +139,10 @@ def _texts(words: list[Realised]) -> list[str]:
 # Gold records
 
 
-def gold_records(
-    lexicon: Lexicon, number: int, sentences: Sequence[Sentence], realised: Sequence[Realised]
-) -> Iterator[Record]:
+def gold_records(lexicon: Lexicon, number: int, document: Sequence[Realised]) -> Iterator[Record]:
     """Yield one record per sentence of document `number`; raise ValueError for a pronoun without an antecedent."""
     last: dict[Entity, tuple[int, Part]] = {}  # the latest mention: index of its sentence, and its head
-    for index, (sentence, words) in enumerate(zip(sentences, realised, strict=True)):
-        senses = [_sense(lexicon, sentence, ambiguity, index, realised) for ambiguity in sentence.ambiguities]
+    for index, words in enumerate(document):
         pronouns: list[Record] = []
         synonyms: list[Record] = []
         nouns: set[Entity] = set()
@@ -157,7 +155,7 @@ def gold_records(
             elif previous is None:
                 raise ValueError(f"a pronoun without an antecedent in: {words.text('en')}")
             else:
-                antecedent = {"sentence": previous[0], **_places(realised[previous[0]], previous[1])}
+                antecedent = {"sentence": previous[0], **_places(document[previous[0]], previous[1])}
                 within = phrase.entity in nouns
                 pronouns.append({**places, "distance": distance, "within": within, "antecedent": antecedent})
             last[phrase.entity] = (index, head)
@@ -167,7 +165,7 @@ def gold_records(
             **_words(words),
             "alignment": words.alignment(),
             "pronouns": pronouns,
-            "senses": senses,
+            "senses": [_sense(lexicon, document, index, ambiguity) for ambiguity in words.sentence.ambiguities],
             "synonyms": synonyms,
         }
 
@@ -183,7 +181,7 @@ def _places(words: Realised, part: Part) -> dict[str, int]:
     return {language: words.position(language, part) for language in LANGUAGES}
 
 
-def _sense(lexicon: Lexicon, sentence: Sentence, use: Ambiguity, index: int, realised: Sequence[Realised]) -> Record:
+def _sense(lexicon: Lexicon, document: Sequence[Realised], index: int, use: Ambiguity) -> Record:
     entity = use.phrase.entity
     noun = entity.wording.noun
     cue_sentence = index - 1 if use.position == "previous" else index
@@ -192,10 +190,12 @@ def _sense(lexicon: Lexicon, sentence: Sentence, use: Ambiguity, index: int, rea
         "side": noun.side,
         "word": noun.ambiguous_word,
         "sense": noun.name,
-        **_places(realised[index], (use.phrase, "noun")),
+        **_places(document[index], (use.phrase, "noun")),
         "cue": use.position,
-        "cue_word": {"sentence": cue_sentence, **_places(realised[cue_sentence], use.cue)},
-        "distractor": realise(sentence, {entity: other_wording}).text("de" if noun.side == "en" else "en"),
+        "cue_word": {"sentence": cue_sentence, **_places(document[cue_sentence], use.cue)},
+        "distractor": realise(document[index].sentence, {entity: other_wording}).text(
+            "de" if noun.side == "en" else "en"
+        ),
     }
 
 
@@ -226,31 +226,30 @@ class Oracle:
         self._source, self._target = source, "de" if source == "en" else "en"
         self._counts: Counter[tuple[Question, str]] = Counter()
 
-    def learn(self, sentence: Sentence, realised: Realised) -> None:
+    def learn(self, words: Realised) -> None:
         """Count the answers to the questions that a training sentence leaves open."""
-        self._counts.update((question, answer) for question, answer, _, _ in self._undecided(sentence, realised))
+        self._counts.update((question, answer) for question, answer, _, _ in self._undecided(words))
 
-    def guesses(self, sentence: Sentence, realised: Realised) -> dict[Entity | NounPhrase, Wording]:
+    def guesses(self, words: Realised) -> dict[Entity | NounPhrase, Wording]:
         """Return a wording for each undecided word of a sentence; ties go to the first in the alphabet."""
         wordings: dict[Entity | NounPhrase, Wording] = {}
-        for question, _, mentions, answers in self._undecided(sentence, realised):
+        for question, _, mentions, answers in self._undecided(words):
             best = min(answers, key=lambda answer: (-self._counts[question, answer], answer))
             wordings |= dict.fromkeys(mentions, answers[best])
         return wordings
 
-    def _undecided(self, sentence: Sentence, realised: Realised) -> Iterator[Undecided]:
-        """Yield the questions that a sentence leaves open."""
+    def _undecided(self, words: Realised) -> Iterator[Undecided]:
         pronouns: dict[Entity, list[NounPhrase]] = {}
         named: set[Entity] = set()
-        for phrase, _ in realised.mentions():
+        for phrase, _ in words.mentions():
             if phrase.form == "pronoun":
                 pronouns.setdefault(phrase.entity, []).append(phrase)
             else:
                 named.add(phrase.entity)
         for entity, phrases in pronouns.items():
             if entity not in named:
-                yield from self._pronoun(sentence, entity.wording, phrases)
-        for ambiguity in sentence.ambiguities:
+                yield from self._pronoun(words.sentence, entity.wording, phrases)
+        for ambiguity in words.sentence.ambiguities:
             entity = ambiguity.phrase.entity
             noun = entity.wording.noun
             if ambiguity.position == "previous" and noun.side == self._source:
@@ -312,7 +311,6 @@ def _roles(sentence: Sentence) -> Iterator[tuple[NounPhrase, str, set[str]]]:
 
 
 def _pronouns(wording: Wording, language: str, cases: list[str]) -> str:
-    """Return the pronouns of an entity in some cases, in one language."""
     if language == "de":
         return " ".join([german_form("personal", wording.de.gender, wording.number, case) for case in cases])
     forms = PRONOUNS["plural" if wording.plural else wording.noun.gender]

@@ -146,7 +146,6 @@ class English(Grammar):
         return (*adverb, node("VP", *finite, *complements))
 
     def _complements(self, clause: Clause) -> Trees:
-        """Return the constituents that follow the verbs."""
         direct, indirect = clause.object, clause.indirect
         if indirect and direct and direct.form == "pronoun":
             to = leaf("TO", "to", indirect, "to")
@@ -178,7 +177,6 @@ class English(Grammar):
         return node("SBAR", node("WHADVP", opening) if when else opening, Node("S", self._clause(clause.subordinate)))
 
     def _adverbial(self, clause: Clause, role: str) -> Node:
-        """Return the adverbial of time, place, frequency or manner of a clause."""
         adverbial = getattr(clause, role)
         if isinstance(adverbial, PrepositionalPhrase):
             return self._prepositional_phrase(adverbial)
@@ -357,7 +355,6 @@ class German(Grammar):
         return [*words, leaf("$,", ",", clause, "front")] if clause.fronted == "subordinate" else words
 
     def _adverbial(self, clause: Clause, role: str) -> list[Leaf]:
-        """Return the adverbial of time, place, frequency or manner of a clause."""
         adverbial = getattr(clause, role)
         if adverbial is None:
             return []
@@ -464,6 +461,7 @@ def _punctuated(words: list[Leaf]) -> list[Leaf]:
 class Realised:
     """A sentence in words."""
 
+    sentence: Sentence
     tree: Node  # English, in lower case at its start
     en: tuple[Leaf, ...]
     de: tuple[Leaf, ...]
@@ -510,4 +508,4 @@ class Realised:
 def realise(sentence: Sentence, wordings: Wordings = MappingProxyType({})) -> Realised:
     """Put a sentence into words, with other wordings for some entities."""
     tree = English(wordings).sentence(sentence)
-    return Realised(tree, tuple(leaves(tree)), tuple(German(wordings).sentence(sentence)))
+    return Realised(sentence, tree, tuple(leaves(tree)), tuple(German(wordings).sentence(sentence)))
