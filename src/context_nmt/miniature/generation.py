@@ -91,9 +91,8 @@ class Generation:
             for number, document in enumerate(documents):
                 index.write(f"{lines}\n")
                 lines += len(document)
-                for words, record in zip(
-                    document, gold_records(self._vocabulary.lexicon, number, document), strict=True
-                ):
+                records = gold_records(self._vocabulary.lexicon, number, document)
+                for words, record in zip(document, records, strict=True):
                     english.write(words.text("en") + "\n")
                     german.write(words.text("de") + "\n")
                     gold.write(json.dumps(record, ensure_ascii=False) + "\n")
@@ -182,20 +181,17 @@ def _places(words: Realised, part: Part) -> dict[str, int]:
 
 
 def _sense(lexicon: Lexicon, document: Sequence[Realised], index: int, use: Ambiguity) -> Record:
-    entity = use.phrase.entity
-    noun = entity.wording.noun
-    cue_sentence = index - 1 if use.position == "previous" else index
-    other_wording = Wording.usual(lexicon.other_sense(noun))
+    words, entity = document[index], use.phrase.entity
+    noun, cue_index = entity.wording.noun, index - 1 if use.position == "previous" else index
+    wrong = realise(words.sentence, {entity: Wording.usual(lexicon.other_sense(noun))})
     return {
         "side": noun.side,
         "word": noun.ambiguous_word,
         "sense": noun.name,
-        **_places(document[index], (use.phrase, "noun")),
+        **_places(words, (use.phrase, "noun")),
         "cue": use.position,
-        "cue_word": {"sentence": cue_sentence, **_places(document[cue_sentence], use.cue)},
-        "distractor": realise(document[index].sentence, {entity: other_wording}).text(
-            "de" if noun.side == "en" else "en"
-        ),
+        "cue_word": {"sentence": cue_index, **_places(document[cue_index], use.cue)},
+        "distractor": wrong.text("de" if noun.side == "en" else "en"),
     }
 
 
@@ -268,26 +264,23 @@ class Oracle:
         roles = [(case, kinds) for phrase, case, kinds in _roles(sentence) if phrase in phrases]
         if len(roles) < len(phrases):  # possessors and speakers: always people
             return
-        cases = [case for case, _ in roles]
+        cases, kinds = [case for case, _ in roles], set.intersection(*(kinds for _, kinds in roles))
         pronouns = _pronouns(wording, self._source, cases)
         answers: dict[str, Wording] = {}
         for option in self._vocabulary.all_pronouns:
             if "nominative" in cases and option.plural != wording.plural:  # the verb tells "sie war" from "sie waren"
                 continue
-            if _pronouns(option, self._source, cases) == pronouns and self._fits(option, [kinds for _, kinds in roles]):
+            if _pronouns(option, self._source, cases) == pronouns and self._fits(option, kinds):
                 answers.setdefault(_pronouns(option, self._target, cases), option)
         if len(answers) > 1:
             question = ("pronoun", f"{pronouns} {' '.join(cases)}")
             yield question, _pronouns(wording, self._target, cases), tuple(phrases), answers
 
-    def _fits(self, wording: Wording, roles: list[set[str]]) -> bool:
+    def _fits(self, wording: Wording, kinds: set[str]) -> bool:
         if wording.is_person:
-            return all("person" in kinds for kinds in roles)
-        return any(
-            all(noun.kind in kinds for kinds in roles)
-            for noun in self._vocabulary.things
-            if wording.plural or noun.de[0].gender == wording.de.gender
-        )
+            return "person" in kinds
+        things = (noun for noun in self._vocabulary.things if noun.kind in kinds)
+        return any(wording.plural or noun.de[0].gender == wording.de.gender for noun in things)
 
 
 def _roles(sentence: Sentence) -> Iterator[tuple[NounPhrase, str, set[str]]]:

@@ -99,20 +99,11 @@ class English(Grammar):
         label, constituents = "SQ" if sentence.question else "S", self._clause(sentence.clause, sentence.question)
         if sentence.speaker and sentence.speaking:
             tense, number = sentence.speaking_tense, self._number(sentence.speaker)
-            label, constituents = (
-                "SINV",
-                (
-                    leaf("``", '"', sentence, "open"),
-                    Node("S", constituents),
-                    leaf(",", ",", sentence, "comma"),
-                    leaf("''", '"', sentence, "close"),
-                    node(
-                        "VP",
-                        leaf(_finite_tag(tense, number), sentence.speaking.en.finite[tense, number], sentence, "said"),
-                    ),
-                    self._noun_phrase(sentence.speaker, "subject"),
-                ),
-            )
+            said = leaf(_finite_tag(tense, number), sentence.speaking.en.finite[tense, number], sentence, "said")
+            quotes = [leaf("``", '"', sentence, "open"), leaf("''", '"', sentence, "close")]
+            comma, speaker = leaf(",", ",", sentence, "comma"), self._noun_phrase(sentence.speaker, "subject")
+            label = "SINV"
+            constituents = (quotes[0], Node("S", constituents), comma, quotes[1], node("VP", said), speaker)
         if sentence.second and sentence.conjunction:
             comma = leaf(",", ",", sentence, "comma")
             conjunction = leaf("CC", sentence.conjunction.en, sentence, "conjunction")
