@@ -9,11 +9,12 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from context_nmt.miniature.lexicon import PRONOUNS, TABLES, a_or_an, english_verb, german_adjective, german_form
-from context_nmt.miniature.meaning import Clause, Front, NounPhrase, Part, PrepositionalPhrase, Sentence, Wording
+from context_nmt.miniature.meaning import Clause, NounPhrase, Part, PrepositionalPhrase, Sentence, Wording
 
 HAVE, DO = english_verb("have, had").finite, english_verb("do, did").finite
 STEMS_BEFORE_NOT = {"will": "wo", "can": "ca"}
@@ -292,44 +293,34 @@ class German(Grammar):
         """Return a main clause with the verb in second place, or in first place for a question."""
         assert clause.subject is not None
         finite, end = _german_verbs(clause, self._number(clause.subject), last=False)
-        front: list[Leaf] = []
-        fronted = None if verb_first else clause.fronted_in_german
-        if fronted == "subordinate":
-            front = self._subordinate(clause)
-        elif fronted:
-            front = self._adverbial(clause, fronted)
-        elif not verb_first:
-            front = self._noun_phrase(clause.subject, "nominative")
-        middle = self._middle(clause, fronted, subject=verb_first or fronted is not None)
-        return [*front, *finite, *middle, *end, *self._after(clause)]
+        fields, fronted, front = self._fields(clause), clause.fronted_in_german, []
+        if not verb_first:
+            front = self._subordinate(clause) if fronted == "subordinate" else fields.pop(fronted or "subject")
+        return [*front, *finite, *chain(*fields.values()), *end, *self._after(clause)]
 
     def _verb_last(self, opening: Leaf, clause: Clause, number: str = "") -> list[Leaf]:
         """Return a subordinate clause; `number` is that of its subject if the subject is the opening word."""
         finite, end = _german_verbs(clause, self._number(clause.subject) if clause.subject else number, last=True)
-        front = self._adverbial(clause, clause.fronted) if clause.fronted else []
-        middle = self._middle(clause, clause.fronted, subject=True)
-        return [opening, *front, *middle, *end, *finite, *self._after(clause)]
+        fields = self._fields(clause)
+        front = fields.pop(clause.fronted) if clause.fronted else []
+        return [opening, *front, *chain(*fields.values()), *end, *finite, *self._after(clause)]
 
-    def _middle(self, clause: Clause, fronted: Front, *, subject: bool) -> list[Leaf]:
-        """Return the middle field: pronouns, adverbs of time, nouns (dative before accusative), "nicht", the rest."""
-        words = self._noun_phrase(clause.subject, "nominative") if subject and clause.subject else []
+    def _fields(self, clause: Clause) -> dict[str, list[Leaf]]:
+        """Return all constituents before the last verbs, in the order of the middle field: dative before accusative."""
         cases = ((clause.object, clause.verb.case), (clause.indirect, "dative"))
-        objects = [(phrase, case) for phrase, case in cases if phrase]
-        for phrase, case in objects:
-            if phrase.form == "pronoun":
-                words += self._noun_phrase(phrase, case)
-        for role in ("time", "frequency"):
-            words += self._adverbial(clause, role) if fronted != role else []
-        for phrase, case in reversed(objects):
-            if phrase.form != "pronoun":
-                words += self._noun_phrase(phrase, case)
-        if clause.negated:
-            words.append(leaf("PTKNEG", "nicht", clause, "not"))
-        for role in ("manner", "place"):
-            words += self._adverbial(clause, role) if fronted != role else []
-        if clause.argument:
-            words += self._prepositional_phrase(clause.argument)
-        return words + _predicate_words(clause, "de", "und", ("ADV", "KON", "ADJD"))
+        objects = [(phrase.form == "pronoun", self._noun_phrase(phrase, case)) for phrase, case in cases if phrase]
+        return {
+            "subject": self._noun_phrase(clause.subject, "nominative") if clause.subject else [],
+            "pronouns": [word for is_pronoun, words in objects if is_pronoun for word in words],
+            "time": self._adverbial(clause, "time"),
+            "frequency": self._adverbial(clause, "frequency"),
+            "nouns": [word for is_pronoun, words in reversed(objects) if not is_pronoun for word in words],
+            "negation": [leaf("PTKNEG", "nicht", clause, "not")] if clause.negated else [],
+            "manner": self._adverbial(clause, "manner"),
+            "place": self._adverbial(clause, "place"),
+            "argument": self._prepositional_phrase(clause.argument) if clause.argument else [],
+            "predicate": _predicate_words(clause, "de", "und", ("ADV", "KON", "ADJD")),
+        }
 
     def _after(self, clause: Clause) -> list[Leaf]:
         words: list[Leaf] = []
