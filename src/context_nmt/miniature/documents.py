@@ -57,17 +57,17 @@ class Document(Clauses):
         target = self._introduced(thing, subject)
         pronoun = NounPhrase(thing, "pronoun")
         if self._chance(0.5):
-            clause = self._acts_on(target, subject)
+            clause = self._acts_on(subject, target)
             if self._chance(0.5):
                 clause.subordinate = self._state_or_owner(pronoun)
             else:
-                clause.subordinate = self._acts_on(pronoun, self._somebody())
+                clause.subordinate = self._acts_on(self._somebody(), pronoun)
             clause.subordinator = self._subordinator()
             self._add(clause)
         else:
-            first = self._decorate(self._acts_on(target, subject), place=False, spoken_of=True)
+            first = self._decorate(self._acts_on(subject, target), place=False, spoken_of=True)
             if self._chance(0.6):
-                second = self._acts_on(pronoun, self._somebody(but=subject.entity))
+                second = self._acts_on(self._somebody(but=subject.entity), pronoun)
             else:
                 second = self._state_or_owner(pronoun)
             self._coordinate(first, second)
@@ -160,7 +160,7 @@ class Document(Clauses):
             return
         subject = self._subject()
         target = self._introduced(thing, subject)
-        clause = self._acts_on(target, subject)
+        clause = self._acts_on(subject, target)
         if clause.verb.frame != "directional":
             self._add_relative(target)
         self._decorate(clause, place=False, spoken_of=True)
@@ -176,7 +176,7 @@ class Document(Clauses):
         if self._vocabulary.adjectives[thing.wording.noun.kind] and self._chance(0.55):
             clause = self._decorate(self._state_or_owner(pronoun))
         else:
-            clause = self._decorate(self._acts_on(pronoun, self._somebody()))
+            clause = self._decorate(self._acts_on(self._somebody(), pronoun))
         if clause.tense in ("present", "past") and self._chance(self._rates.coordinated):
             again = self._does_to(self._somebody(), NounPhrase(thing, "pronoun"), neutral=True)
             self._coordinate(clause, again)
@@ -281,7 +281,7 @@ class Document(Clauses):
 
     # Clauses
 
-    def _acts_on(self, target: NounPhrase, subject: NounPhrase) -> Clause:
+    def _acts_on(self, subject: NounPhrase, target: NounPhrase) -> Clause:
         """Return a clause in which the other person may be the recipient."""
         recipient, mentioned = None, set(self._here)
         alone = subject.other or (target.possessor and target.possessor.form == "name")
@@ -343,7 +343,7 @@ class Document(Clauses):
         if target is None:
             main = self._about_people(subject, clausal=False)
         else:
-            main = self._acts_on(self._introduced(target, subject), subject)
+            main = self._acts_on(subject, self._introduced(target, subject))
         main.subordinate = subordinate or self._about_people(self._somebody(), clausal=False)
         main.subordinator = self._subordinator()
         main.fronted = "subordinate" if fronted else None
