@@ -20,12 +20,10 @@ class Vocabulary:
         nouns, adverbs, prepositions = lexicon.nouns.values(), lexicon.adverbs.values(), lexicon.prepositions
         kinds = list(dict.fromkeys(noun.kind for noun in (*nouns, *lexicon.senses.values())))
         self.of_kind = {kind: [noun for noun in nouns if noun.kind == kind] for kind in kinds}
-        self.people = {
-            gender: [noun for noun in self.of_kind["person"] if noun.gender == gender]
-            for gender in ("masculine", "feminine")
-        }
+        genders, people = ("masculine", "feminine"), self.of_kind["person"]
+        self.people = {gender: [noun for noun in people if noun.gender == gender] for gender in genders}
         names = [name for names in lexicon.names for name in names.declined()]
-        self.names = {gender: [name for name in names if name.gender == gender] for gender in self.people}
+        self.names = {gender: [name for name in names if name.gender == gender] for gender in genders}
         plain = [word for word in lexicon.adjectives.values() if not word.cue]
         self.adjectives = {kind: [word for word in plain if kind in word.kinds] for kind in kinds}
         thing_kinds = [kind for kind in kinds if len(self.adjectives[kind]) > 2 and kind not in ("person", "place")]
@@ -41,13 +39,7 @@ class Vocabulary:
         )
         self.clausal, self.modals = ([verb for verb in verbs if verb.frame == frame] for frame in ("clausal", "modal"))
         self.belonging = [verb for verb in verbs if verb.frame == "dative" and "person" not in verb.subject]
-        self.adverbs = {
-            kind: [word for word in adverbs if word.kind == kind] for kind in ("frequency", "degree", "manner", "place")
-        }
-        self.times = {
-            tense: [word for word in adverbs if word.kind == "time" and tense in word.tenses]
-            for tense in ("present", "past", "future", "perfect")
-        }
+        self.adverbs = {word.kind: [other for other in adverbs if other.kind == word.kind] for word in adverbs}
         self.conjunctions, self.numerals = list(lexicon.conjunctions.values()), list(lexicon.numerals.values())
         self.for_people = [word for word in prepositions.values() if "person" in word.kinds]
         self.spots = {
@@ -180,8 +172,9 @@ class Clauses:
             return clause
         if person and clause.verb.frame == "intransitive" and self._chance(rates.manner):
             clause.manner = self._one(vocabulary.adverbs["manner"])
-        if self._chance(rates.time) and not clause.frequency and vocabulary.times[clause.tense]:
-            clause.time = self._one(vocabulary.times[clause.tense])
+        times = [word for word in vocabulary.adverbs["time"] if clause.tense in word.tenses]
+        if self._chance(rates.time) and not clause.frequency and times:
+            clause.time = self._one(times)
         if place and not copula and clause.argument is None and self._chance(rates.place):
             if self._chance(0.2):
                 clause.place = self._one(vocabulary.adverbs["place"])

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise, permutations
+from itertools import chain, pairwise, permutations
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -428,9 +428,7 @@ class OddWords:
             neighbours = [  # the verbs near a noun, or the nouns near a verb
                 word for neighbour, word in content.items() if abs(neighbour - place) <= NEARBY and word[0][0] != tag[0]
             ]
-            odd = dict.fromkeys(
-                replacement for neighbour in neighbours for replacement in self._odd_beside(split, tag, neighbour)
-            )
+            odd = dict.fromkeys(chain(*(self._odd_beside(split, tag, neighbour) for neighbour in neighbours)))
             odd.pop(content[place], None)
             comparable = [candidate for candidate in odd if self._are_comparable(sentence, place, candidate[1])]
             if comparable:
