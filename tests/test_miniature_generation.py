@@ -25,7 +25,7 @@ from context_nmt.settings.text import SideSettings
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
-GOLDEN = Path(__file__).with_name("miniature.sha256")  # of files; after a wanted change, `sha256sum` says the new ones
+GOLDEN = Path(__file__).with_name("miniature.sha256")  # after a wanted change, `pytest -vv` shows the new ones
 DIRECTIONS = (("en", "de"), ("de", "en"))
 LEXICON = load_lexicon()
 SMALL = MiniatureSettings(
