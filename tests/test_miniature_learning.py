@@ -37,36 +37,26 @@ TEXT = MiniatureSettings(
     rates=RateSettings(**RATES),
     contrastive=ContrastiveSettings(within=1, cross_pairs=90, beside=1, far=1, previous_pairs=60),
 )
-VARIANTS = {
-    "plain": {},
-    "masked": {"model": {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 64}},
-    "han": {"slots": {"encoder_output": {"mechanism": "hierarchical_attention", "sentences": 1}}},
-}
-PARAMETERS = {
-    "root": ".",
-    "corpus": {
-        "name": "miniature",
-        "source": "en",
-        "target": "de",
-        "validation": "valid",
-        "tests": ["test"],
-        "contrastive": ["pronouns", "senses"],
-    },
-    "units": {"merges": 3000},
-    "model": MODEL | {"dropout": 0.0},
-    "training": {
-        "batch_tokens": 1024,
-        "maximum_sentence_length": 60,
-        "maximum_updates": 300,
-        "validate_every": 300,
-        "schedule": {"kind": "inverse_square_root", "warmup": 50, "peak_rate": 0.01},
-    },
-    "averaging": {"count": 1},
-    "variants": VARIANTS,
-    "train": {"bitext": list(VARIANTS)},
-    "seeds": [1],
-    "focus": "plain",
-}
+PARAMETERS = yaml.safe_load("""
+root: .
+corpus: {name: miniature, source: en, target: de, validation: valid, tests: [test], contrastive: [pronouns, senses]}
+units: {merges: 3000}
+training:
+  batch_tokens: 1024
+  maximum_sentence_length: 60
+  maximum_updates: 300
+  validate_every: 300
+  schedule: {kind: inverse_square_root, warmup: 50, peak_rate: 0.01}
+averaging: {count: 1}
+variants:
+  plain: {}
+  masked: {model: {kind: masked, norm: post, positions: learned, maximum_positions: 64}}
+  han: {slots: {encoder_output: {mechanism: hierarchical_attention, sentences: 1}}}
+train: {bitext: [plain, masked, han]}
+seeds: [1]
+focus: plain
+""")
+PARAMETERS["model"] = MODEL | {"dropout": 0.0}
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,15 @@ import pytest
 from toy_grammar import VERBS, parsed, regular, sentences
 
 from context_nmt.files import UserError
-from context_nmt.miniature.probing import TASKS, write_probing_tasks
-from context_nmt.miniature.probing_samples import Dealer
-from context_nmt.miniature.probing_trees import main_verb, object_noun, parse_tree, subject_noun
+from context_nmt.miniature.probing import (
+    TASKS,
+    BalancedSampler,
+    main_verb,
+    object_noun,
+    parse_tree,
+    subject_noun,
+    write_probing_tasks,
+)
 from context_nmt.settings.miniature import ProbingSettings
 
 pytestmark = pytest.mark.slow
@@ -34,8 +40,9 @@ def pool():
 
 @pytest.fixture(scope="module")
 def folder(pool, tmp_path_factory):
+    """The tasks of a pool; a sentence that it has twice is one."""
     path = tmp_path_factory.mktemp("probing")
-    write_probing_tasks(pool, path, SETTINGS, Random(1))
+    write_probing_tasks([*pool, *pool[:500]], path, SETTINGS, Random(1))
     return path
 
 
@@ -58,18 +65,16 @@ def inside(folder, task):
     return [pair for pairs in read(folder, task).values() for pair in pairs]
 
 
-def labels(folder, task):
-    return {label for label, _ in inside(folder, task)}
-
-
-def test_there_are_ten_tasks(folder):
-    assert {path.stem for path in folder.iterdir()} == set(TASKS)
-    assert len(TASKS) == 10
+def drawn(task, pool, **sizes):
+    """The labels and texts that a task draws from a small pool."""
+    splits = TASKS[task](pool, BalancedSampler(ProbingSettings(**sizes), Random(1)))
+    return [example for examples in splits.values() for example in examples]
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_every_split_has_equally_many_of_each_class_shuffled_and_no_sentence_twice(folder, task):
-    splits, classes = read(folder, task), labels(folder, task)
+    assert sorted(path.stem for path in folder.iterdir()) == sorted(TASKS)
+    splits, classes = read(folder, task), {label for label, _ in inside(folder, task)}
     assert list(splits) == ["tr", "va", "te"]
     assert classes == BINARY.get(task, classes)
     assert len(classes) >= 2
@@ -84,26 +89,27 @@ def test_every_split_has_equally_many_of_each_class_shuffled_and_no_sentence_twi
 
 
 def test_one_task_can_have_more_training_sentences(pool, tmp_path):
-    settings = replace(SETTINGS, training_of={"bigram_shift": 900})
-    write_probing_tasks(pool, tmp_path, settings, Random(1))
+    write_probing_tasks(pool, tmp_path, replace(SETTINGS, training_of={"bigram_shift": 900}), Random(1))
     assert [len(pairs) for pairs in read(tmp_path, "bigram_shift").values()] == [900, 60, 60]
     assert len(read(tmp_path, "subj_number")["tr"]) == 300
     with pytest.raises(UserError, match=r"training_of.bigrams: no such task; there are .*bigram_shift"):
         write_probing_tasks(pool, tmp_path, replace(SETTINGS, training_of={"bigrams": 900}), Random(1))
 
 
-def test_sentence_lengths_are_those_of_the_published_bins(folder):
+def test_lengths_words_and_constituents_are_those_of_the_sentence(folder, known):
     bins = {"0": range(5, 9), "1": range(9, 13), "2": range(13, 17), "3": range(17, 21)}
     bins |= {"4": range(21, 26), "5": range(26, 29)}
-    for label, tokens in inside(folder, "sentence_length"):
-        assert len(tokens) in bins[label]
-
-
-def test_a_sentence_holds_one_target_word_once(folder):
-    targets = labels(folder, "word_content")
-    assert len(targets) == 12
+    assert all(len(tokens) in bins[label] for label, tokens in inside(folder, "sentence_length"))
+    words = {label for label, _ in inside(folder, "word_content")}
+    assert len(words) == 12
     for label, tokens in inside(folder, "word_content"):
-        assert [token.lower() for token in tokens if token.lower() in targets] == [label]
+        assert [token.lower() for token in tokens if token.lower() in words] == [label]
+    found = {label for label, _ in inside(folder, "top_constituents")}
+    assert {"NP_VP_.", "S_CC_S_.", "PP_NP_VP_.", "OTHER"} <= found
+    for label, tokens in inside(folder, "top_constituents"):
+        children = known[" ".join(tokens)].tree.children[0].children
+        sequence = "_".join(child.label for child in children if child.label != ",")
+        assert label == sequence or (label == "OTHER" and sequence not in found)
 
 
 def test_depth_cannot_be_told_from_length(folder, known):
@@ -126,33 +132,16 @@ def test_shifted_bigrams_leave_the_first_word_and_punctuation(folder, known):
             assert any(" ".join(restored) in known for restored in back)
 
 
-def test_top_constituents_are_read_from_the_tree(folder, known):
-    found = labels(folder, "top_constituents")
-    assert {"NP_VP_.", "S_CC_S_.", "PP_NP_VP_.", "OTHER"} <= found
-    for label, tokens in inside(folder, "top_constituents"):
-        children = known[" ".join(tokens)].tree.children[0].children
-        sequence = "_".join(child.label for child in children if child.label != ",")
-        assert label == sequence or (label == "OTHER" and sequence not in found)
-
-
 @pytest.mark.parametrize(
-    ("task", "tags"),
-    [("past_present", ("VBD", "VBP", "VBZ")), ("subj_number", ("NN", "NNS")), ("obj_number", ("NN", "NNS"))],
+    ("task", "find"), [("past_present", main_verb), ("subj_number", subject_noun), ("obj_number", object_noun)]
 )
-def test_no_target_form_is_in_two_splits(folder, known, task, tags):
+def test_no_target_form_is_in_two_splits(folder, known, task, find):
     seen = {}
     for split, pairs in read(folder, task).items():
         for label, tokens in pairs:
-            clause = known[" ".join(tokens)].tree.children[0]
-            phrase = next(child for child in clause.children if child.label == "VP")
-            before = next(child for child in clause.children if child.label == "NP")
-            node = {"past_present": phrase.children[0], "subj_number": before, "obj_number": phrase.children[-1]}[task]
-            while node.children:
-                nouns = [child for child in node.children if child.label in tags]
-                node = nouns[0] if nouns else node.children[0]
-            tag = {"VBD": "PAST", "VBP": "PRES", "VBZ": "PRES"}.get(node.label, node.label)
-            assert tag == label
-            assert seen.setdefault(tokens[node.first], split) == split
+            target = find(known[" ".join(tokens)])
+            assert {"VBD": "PAST", "VBP": "PRES", "VBZ": "PRES"}.get(target.label, target.label) == label
+            assert seen.setdefault(tokens[target.first], split) == split
     assert set(seen.values()) == {"tr", "va", "te"}
 
 
@@ -161,12 +150,14 @@ def gaps(tokens):
     return [(*tokens[:place], None, *tokens[place + 1 :]) for place in range(len(tokens))]
 
 
-def test_what_replaces_a_word_does_so_in_one_split_and_does_not_fit(folder, known):
+def test_what_replaces_a_word_does_so_in_one_split_and_makes_known_bigrams(folder, known):
     seen = {}
     rests = {rest for text in known for rest in gaps(text.split(" "))}
+    bigrams = {pair for text in known for pair in pairwise(text.lower().split(" "))}
     for split, pairs in read(folder, "odd_man_out").items():
         for label, tokens in pairs:
             assert (" ".join(tokens) in known) == (label == "O")
+            assert bigrams >= set(pairwise(token.lower() for token in tokens))
             places = [place for place, rest in enumerate(gaps(tokens)) if rest in rests]
             assert places
             if label == "C" and len(places) == 1:
@@ -185,14 +176,7 @@ def test_an_odd_word_is_of_the_wrong_kind(folder):
             verb = next((kind for kind, words in enumerate(verbs) if words & held), None)
             fits[label][any(words & held and kind == verb for kind, words in enumerate(nouns))] += 1
     assert fits["O"][False] == 0
-    assert fits["C"][False] > 10
-    assert fits["C"][False] > 4 * fits["C"][True]
-
-
-def test_the_bigrams_of_an_odd_word_are_known(folder, known):
-    bigrams = {pair for text in known for pair in pairwise(text.lower().split(" "))}
-    for _, tokens in inside(folder, "odd_man_out"):
-        assert bigrams >= set(pairwise(token.lower() for token in tokens))
+    assert fits["C"][False] > max(10, 4 * fits["C"][True])
 
 
 def test_inverted_clauses_start_with_a_capital_and_are_as_long_as_others(folder, known):
@@ -210,82 +194,52 @@ def test_inverted_clauses_start_with_a_capital_and_are_as_long_as_others(folder,
     assert relations["O", 1] > 0
 
 
-def test_names_keep_their_capital_when_clauses_are_inverted():
+def test_names_keep_their_capital_and_sentences_with_two_conjunctions_their_order():
     ran, slept = "(S (NP (PRP we)) (VP (VBD ran)))", "(S (NP (NNP Anna) (CD {})) (VP (VBD slept)))"
-    hid = "(S (NP (DT the) (NN cat)) (VP (VBD hid) (NP (CD {}))))"
+    hid, met = "(S (NP (NN cat)) (VP (VBD hid) (NP (CD {}))))", "(S (NP (PRP we)) (VP (VBD met) (NP (CD {}) (CC and))))"
     line = "(ROOT (S {} (, ,) (CC but) {} (. .)))"
     pool = [parsed(line.format(slept.format(number), ran)) for number in range(40)]
     pool += [parsed(line.format(ran, hid.format(number))) for number in range(40)]
-    task = TASKS["coordination_inversion"](pool, Dealer(ProbingSettings(training=20, validation=4, test=4), Random(1)))
-    turned = [example.text for examples in task.values() for example in examples if example.label == "I"]
+    examples = drawn("coordination_inversion", pool, training=20, validation=4, test=4)
+    turned = [example.text for example in examples if example.label == "I"]
     assert any(text.startswith("We ran , but Anna ") for text in turned)
-    assert any(text.startswith("The cat hid ") and text.endswith(" , but we ran .") for text in turned)
+    assert any(text.startswith("Cat hid ") and text.endswith(" , but we ran .") for text in turned)
+    with pytest.raises(UserError, match="0 sentences per class"):
+        drawn("coordination_inversion", [parsed(line.format(met.format(number), ran)) for number in range(40)])
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_too_small_a_pool_says_what_to_raise(tmp_path, task):
     advice = r"raise probing\.documents \(9\) or lower its sizes \(training 2000, validation 400, test 300\)$"
-    settings = ProbingSettings(documents=9, training=2000, validation=400, test=300)
+    sizes = {"documents": 9, "training": 2000, "validation": 400, "test": 300}
     with pytest.raises(UserError, match=advice) as error:
-        TASKS[task](sentences(Random(1), 40), Dealer(settings, Random(1)))
+        drawn(task, sentences(Random(1), 40), **sizes)
     assert "\n" not in str(error.value)
     with pytest.raises(UserError, match=r"^probing task sentence_length: fewer than two classes"):
-        write_probing_tasks(sentences(Random(1), 40), tmp_path, settings, Random(1))
-
-
-@pytest.mark.parametrize(
-    "brackets", ["", "(S", "(S (NN a)))", "(S (NN a)) (S (NN b))"], ids=["empty", "open", "closed twice", "two trees"]
-)
-def test_brackets_that_are_no_tree_are_refused(brackets):
-    with pytest.raises(ValueError, match=r"tree|bracket"):
-        parse_tree(brackets)
+        write_probing_tasks(sentences(Random(1), 40), tmp_path, ProbingSettings(**sizes), Random(1))
 
 
 def test_a_tree_is_as_deep_as_its_deepest_word():
     assert parse_tree("(ROOT (S (NP (DT The) (NN man)) (VP (VBD bought) (NP (DT the) (NN table))) (. .)))").depth == 5
-
-
-def main_clause(inside):
-    sentence = parsed(f"(ROOT (S {inside} (. .)))")
-    found = (main_verb(sentence.tree), subject_noun(sentence.tree), object_noun(sentence.tree, sentence.tokens))
-    return tuple(node and (node.label, sentence.tokens[node.first]) for node in found)
+    for brackets in ("", "(S", "(S (NN a)))", "(S (NN a)) (S (NN b))"):
+        with pytest.raises(ValueError, match=r"tree|bracket"):
+            parse_tree(brackets)
 
 
 @pytest.mark.parametrize(
     ("inside", "expected"),
     [
-        (
-            "(NP (DT the) (NN man)) (VP (VBD gave) (NP (DT the) (NNS boys)) (NP (DT a) (NN pear)))",
-            (("VBD", "gave"), ("NN", "man"), ("NN", "pear")),
-        ),
-        ("(NP (DT the) (NNS men)) (VP (VBP are) (NP (NNS kings)))", (("VBP", "are"), ("NNS", "men"), None)),
-        ("(NP (PRP he)) (VP (VBD ran) (CC and) (VBD sang))", (None, None, None)),
-        ("(NP (PRP he)) (VP (VP (VBD ran)) (CC and) (VP (VBD ate) (NP (NN cake))))", (None, None, None)),
-        (
-            "(NP (NP (NN man)) (CC and) (NP (NN dog))) (VP (MD can) (VP (VB see) (NP (NN cake))))",
-            (None, None, ("NN", "cake")),
-        ),
-        (
-            "(NP (NN morning)) (NP (NP (NNS cats)) (PP (IN of) (NP (NN gold)))) (VP (VBZ eat))",
-            (("VBZ", "eat"), ("NNS", "cats"), None),
-        ),
-        ("(NP (NP (DT the) (NN king) (POS 's)) (NNS sons)) (VP (VBD sat))", (("VBD", "sat"), ("NNS", "sons"), None)),
-        ("(NP (NNP Anna)) (VP (VBD saw) (NP (NNP Otto)))", (("VBD", "saw"), None, None)),
+        ("(NP (DT the) (NN man)) (VP (VBD gave) (NP (NNS boys)) (NP (DT a) (NN pear)))", "VBD gave, NN man, NN pear"),
+        ("(NP (DT the) (NNS men)) (VP (VBP are) (NP (NNS kings)))", "VBP are, NNS men, -"),
+        ("(NP (PRP he)) (VP (VBD ran) (CC and) (VBD sang))", "-, -, -"),
+        ("(NP (PRP he)) (VP (VP (VBD ran)) (CC and) (VP (VBD ate) (NP (NN cake))))", "-, -, -"),
+        ("(NP (NP (NN man)) (CC and) (NP (NN dog))) (VP (MD can) (VP (VB see) (NP (NN cake))))", "-, -, NN cake"),
+        ("(NP (NN day)) (NP (NP (NNS cats)) (PP (IN of) (NP (NN gold)))) (VP (VBZ eat))", "VBZ eat, NNS cats, -"),
+        ("(NP (NP (DT the) (NN king) (POS 's)) (NNS sons)) (VP (VBD sat))", "VBD sat, NNS sons, -"),
+        ("(NP (NNP Anna)) (VP (VBD saw) (NP (NNP Otto)))", "VBD saw, -, -"),
     ],
 )
 def test_parts_of_the_main_clause(inside, expected):
-    assert main_clause(inside) == expected
-
-
-def test_a_sentence_that_the_pool_has_twice_is_one(pool, folder, tmp_path):
-    write_probing_tasks([*pool, *pool[:500]], tmp_path, SETTINGS, Random(1))
-    for task in TASKS:
-        assert (tmp_path / f"{task}.txt").read_bytes() == (folder / f"{task}.txt").read_bytes()
-
-
-def test_inverted_sentences_have_no_other_conjunction():
-    clauses = ["(S (NP (PRP we)) (VP (VBD met) (NP (NN {}) (CC and) (NN man))))", "(S (NP (PRP I)) (VP (VBD ran)))"]
-    line = f"(ROOT (S {clauses[0]} (, ,) (CC and) {clauses[1]} (. .)))"
-    pool = [parsed(line.format(f"king{number}")) for number in range(30)]
-    with pytest.raises(UserError, match="0 sentences per class"):
-        TASKS["coordination_inversion"](pool, Dealer(ProbingSettings(training=4, validation=2, test=2), Random(1)))
+    sentence = parsed(f"(ROOT (S {inside} (. .)))")
+    found = [find(sentence) for find in (main_verb, subject_noun, object_noun)]
+    assert ", ".join((node and f"{node.label} {sentence.tokens[node.first]}") or "-" for node in found) == expected

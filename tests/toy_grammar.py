@@ -1,6 +1,6 @@
 """A few English words with trees, enough for every probing task; not the project's grammar."""
 
-from context_nmt.miniature.probing_samples import ParsedSentence
+from context_nmt.miniature.probing import ParsedSentence
 
 PEOPLE = ["baker", "king", "nurse", "sailor", "doctor", "pilot", "farmer", "singer", "judge", "guard"]
 ANIMALS = ["horse", "tiger", "donkey", "rabbit", "camel", "goat", "sheepdog", "raven", "beaver", "monkey"]

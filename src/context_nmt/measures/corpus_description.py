@@ -16,7 +16,7 @@ from context_nmt.corpus.folder import BOUND, TRAINING, Record, Split, parallel_f
 from context_nmt.files import UserError, iterate_lines, read_json_lines, read_lines
 from context_nmt.measures.bleu import Score, moses_tokens, score_raw_and_tokenized
 from context_nmt.measures.files import format_scores
-from context_nmt.miniature.probing_trees import Tree, parse_tree
+from context_nmt.miniature.probing import Tree, parse_tree
 from context_nmt.settings.evaluation import tokenizer_of
 
 BIN = 5  # tokens

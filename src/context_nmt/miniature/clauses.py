@@ -1,19 +1,61 @@
 """Clauses about people and things, with words that go with the kinds of their nouns."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
-from typing import TypeVar
+from typing import TypeVar, get_args
 
-from context_nmt.miniature.lexicon import Vocabulary
+from context_nmt.miniature.lexicon import Adjective, Lexicon, Noun, Verb, WithObject
 from context_nmt.miniature.meaning import Clause, Entity, NounPhrase, PrepositionalPhrase, Tense, Wording
-from context_nmt.miniature.words import Adjective, Noun, Verb, Word
 from context_nmt.settings.miniature import RateSettings
 
 Choice = TypeVar("Choice")
 
 
+class Vocabulary:
+    """The lexicon, indexed for the generation of clauses."""
+
+    def __init__(self, lexicon: Lexicon):
+        self.lexicon = lexicon
+        nouns, adverbs, prepositions = lexicon.nouns.values(), lexicon.adverbs.values(), lexicon.prepositions
+        kinds = list(dict.fromkeys(noun.kind for noun in (*nouns, *lexicon.senses.values())))
+        self.of_kind = {kind: [noun for noun in nouns if noun.kind == kind] for kind in kinds}
+        genders, people = ("masculine", "feminine"), self.of_kind["person"]
+        self.people = {gender: [noun for noun in people if noun.gender == gender] for gender in genders}
+        names = [name for names in lexicon.names for name in names.declined()]
+        self.names = {gender: [name for name in names if name.gender == gender] for gender in genders}
+        plain = [word for word in lexicon.adjectives.values() if not word.cue]
+        self.adjectives = {kind: [word for word in plain if kind in word.kinds] for kind in kinds}
+        thing_kinds = [kind for kind in kinds if len(self.adjectives[kind]) > 2 and kind not in ("person", "place")]
+        self.things = [noun for noun in nouns if noun.kind in thing_kinds]
+        verbs = lexicon.verbs.values()
+        actions = [
+            verb for frame in get_args(WithObject) for verb in verbs if verb.frame == frame and "person" in verb.subject
+        ]
+        self.done_to = {kind: [verb for verb in actions if kind in verb.object] for kind in kinds}
+        self.intransitive, self.positional = (
+            {kind: [verb for verb in verbs if verb.frame == frame and kind in verb.subject] for kind in kinds}
+            for frame in ("intransitive", "positional")
+        )
+        self.clausal, self.modals = ([verb for verb in verbs if verb.frame == frame] for frame in ("clausal", "modal"))
+        self.belonging = [verb for verb in verbs if verb.frame == "dative" and "person" not in verb.subject]
+        self.adverbs = {word.kind: [other for other in adverbs if other.kind == word.kind] for word in adverbs}
+        self.conjunctions, self.numerals = list(lexicon.conjunctions.values()), list(lexicon.numerals.values())
+        self.for_people = [word for word in prepositions.values() if "person" in word.kinds]
+        self.spots = {
+            name: [noun for noun in nouns if noun.kind in preposition.kinds and len(noun.de) == 1]
+            for name, preposition in prepositions.items()
+        }
+        # A thing of each German gender; a man and a woman; a wording for every pair of pronouns: he er, she sie,
+        # it er, it sie, it es, they sie.
+        self.of_gender = {noun.de[0].gender: Wording.usual(noun) for noun in reversed(self.things)}
+        self.person_of_gender = {gender: Wording.usual(nouns[0]) for gender, nouns in self.people.items()}
+        they = replace(self.of_gender["neuter"], plural=True)
+        self.all_pronouns = [*self.person_of_gender.values(), *self.of_gender.values(), they]
+
+
 class Clauses:
-    """Draws clauses in one tense."""
+    """Draws clauses in one tense, with words that go with the kinds of their nouns."""
 
     def __init__(self, vocabulary: Vocabulary, rates: RateSettings, random: Random):
         self._vocabulary, self._rates, self._random = vocabulary, rates, random
@@ -35,10 +77,10 @@ class Clauses:
         choices = self._vocabulary.adjectives[noun.kind]
         return (self._one(choices),) if choices and self._chance(self._rates.adjective) else ()
 
-    def _does(self, subject: NounPhrase) -> Clause | None:
-        """Return a clause without objects, such as "somebody sleeps"; None if no verb fits the subject."""
+    def _does(self, subject: NounPhrase) -> Clause:
+        """Return a clause without objects, such as "somebody sleeps", if a verb fits the subject."""
         verbs = self._vocabulary.intransitive[subject.noun.kind]
-        return Clause(subject, self._one(verbs), self._tense) if verbs else None
+        return Clause(subject, self._one(verbs), self._tense) if verbs else self._is_so(subject)
 
     def _does_to(
         self,
@@ -53,17 +95,18 @@ class Clauses:
 
         `neutral` excludes verbs that say something about the target, `simple` prepositions and recipients.
         """
-        kind = target.noun.kind
-        verbs = self._vocabulary.done_to[kind]
-        if simple:
-            verbs = [verb for verb in verbs if verb.frame == "transitive"]
-        elif neutral:
-            verbs = [verb for verb in verbs if verb.neutral]
         # German says "darüber", which shows no gender, instead of "über es".
-        excluded = () if recipient else ("ditransitive",)
-        if target.form == "pronoun" and kind != "person":
-            excluded = (*excluded, "prepositional")
-        verb = self._one([verb for verb in verbs if verb.frame not in excluded])
+        hides_gender = target.form == "pronoun" and not target.entity.wording.is_person
+        verb = self._one(
+            [
+                verb
+                for verb in self._vocabulary.done_to[target.noun.kind]
+                if (verb.frame == "transitive" or not simple)
+                and (verb.neutral or not neutral)
+                and (verb.frame != "ditransitive" or recipient)
+                and (verb.frame != "prepositional" or not hides_gender)
+            ]
+        )
         clause = Clause(subject, verb, self._tense)
         if verb.frame == "prepositional":
             clause.argument = PrepositionalPhrase(verb.preposition, verb.case, target)
@@ -86,8 +129,8 @@ class Clauses:
         choices = only or self._vocabulary.adjectives[subject.noun.kind]
         adjectives = [self._one(choices)]
         if self._chance(0.3):
-            first_name = adjectives[0].name
-            excluded = {first_name}.union(*(group for group in self._lexicon.contraries if first_name in group))
+            name = adjectives[0].name
+            excluded = {name}.union(*(group for group in self._lexicon.contraries if name in group))
             second = [adjective for adjective in choices if adjective.name not in excluded]
             adjectives += [self._one(second)] if second else []
         degree = self._one(self._vocabulary.adverbs["degree"]) if self._chance(0.3) else None
@@ -97,18 +140,11 @@ class Clauses:
     def _state(self, subject: NounPhrase) -> Clause:
         """Return a clause about a thing or an animal alone: it is old, does something or is somewhere."""
         draw = self._random.random()
-        places = self._vocabulary.positional[subject.noun.kind]
-        clause = None
-        if draw < 0.3 and places:
-            verb = self._one(places)
-            clause = Clause(subject, verb, self._tense, argument=self._spot(verb, "dative", subject))
-        elif 0.3 <= draw < 0.6:
-            clause = self._does(subject)
-        return clause or self._is_so(subject)
-
-    def _conjunction(self) -> Word:
-        """Return "and" or "but"."""
-        return self._one(list(self._lexicon.conjunctions.values()))
+        verbs = self._vocabulary.positional[subject.noun.kind]
+        if draw < 0.3 and verbs:
+            verb = self._one(verbs)
+            return Clause(subject, verb, self._tense, argument=self._spot(verb, "dative", subject))
+        return self._does(subject) if 0.3 <= draw < 0.6 else self._is_so(subject)
 
     def _decorate(self, clause: Clause, *, place: bool = True, spoken_of: bool = False) -> Clause:
         """Add time, place, manner, negation, a modal verb or another tense, where they fit the clause.
@@ -126,36 +162,29 @@ class Clauses:
         elif person and not copula and clause.complement is None and self._chance(rates.modal):
             clause.modal = self._one(vocabulary.modals)
         if self._chance(rates.negated):
-            self._negate(clause, spoken_of=spoken_of)
+            if clause.object and clause.object.form == "indefinite":  # "no", "kein"
+                clause.object.form = "indefinite" if clause.object.numeral or spoken_of else "negative"
+            elif not (clause.argument and clause.argument.noun_phrase.form == "indefinite"):
+                clause.negated = True
         elif self._chance(rates.frequency) and clause.tense in ("present", "past"):
             clause.frequency = self._one(vocabulary.adverbs["frequency"])
         if clause.complement:
             return clause
         if person and clause.verb.frame == "intransitive" and self._chance(rates.manner):
             clause.manner = self._one(vocabulary.adverbs["manner"])
-        if self._chance(rates.time) and not clause.frequency and vocabulary.times[clause.tense]:
-            clause.time = self._one(vocabulary.times[clause.tense])
+        times = [word for word in vocabulary.adverbs["time"] if clause.tense in word.tenses]
+        if self._chance(rates.time) and not clause.frequency and times:
+            clause.time = self._one(times)
         if place and not copula and clause.argument is None and self._chance(rates.place):
-            clause.place = self._somewhere()
+            if self._chance(0.2):
+                clause.place = self._one(vocabulary.adverbs["place"])
+            else:
+                noun = self._one(vocabulary.of_kind["place"])
+                assert noun.at is not None
+                clause.place = PrepositionalPhrase(noun.at, "dative", NounPhrase(self._entity(noun), "definite"))
         if self._chance(rates.fronted) and not (clause.subject and clause.subject.form == "negative"):
             clause.fronted = clause.movable
         # Draw nothing where the order is fixed, so that those corpora stay as they were.
         if rates.reordered and clause.subject and clause.subject.form != "negative":
             clause.reordered = self._chance(rates.reordered)
         return clause
-
-    def _somewhere(self) -> Word | PrepositionalPhrase:
-        """Return a place: here, or in the garden."""
-        if self._chance(0.2):
-            return self._one(self._vocabulary.adverbs["place"])
-        noun = self._one(self._vocabulary.of_kind["place"])
-        assert noun.at is not None
-        return PrepositionalPhrase(noun.at, "dative", NounPhrase(self._entity(noun), "definite"))
-
-    def _negate(self, clause: Clause, *, spoken_of: bool) -> None:
-        """Negate a clause with "not", or with "no" and "kein" if the object is indefinite."""
-        if clause.object and clause.object.form == "indefinite":
-            if clause.object.numeral is None and not spoken_of:
-                clause.object.form = "negative"
-        elif not (clause.argument and clause.argument.noun_phrase.form == "indefinite"):
-            clause.negated = True

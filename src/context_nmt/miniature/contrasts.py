@@ -5,17 +5,16 @@ translations after another context, so that right and wrong swap. A system that 
 the time.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any
 
 from context_nmt.files import UserError
-from context_nmt.miniature.clauses import Clauses
+from context_nmt.miniature.clauses import Clauses, Vocabulary
 from context_nmt.miniature.documents import Document
-from context_nmt.miniature.lexicon import Vocabulary
+from context_nmt.miniature.grammar import Wordings, realise
+from context_nmt.miniature.lexicon import Noun
 from context_nmt.miniature.meaning import Clause, Entity, NounPhrase, Sentence, Wording
-from context_nmt.miniature.realising import realise
-from context_nmt.miniature.words import Noun
 from context_nmt.settings.miniature import MiniatureSettings
 
 Item = dict[str, Any]
@@ -35,7 +34,7 @@ class Contrasts:
         self._seen: set[str] = set()
 
     def items(self, name: str) -> Iterator[Item]:
-        """Yield the items of one of CONTRASTIVE_SETS, by the position of the deciding word."""
+        """Yield the items of one of CONTRASTIVE_SETS, by the position of the deciding word; mirrors are neighbours."""
         sizes = self._settings.contrastive
         plans = {
             "pronouns": [("within", sizes.within, self._within), ("cross", sizes.cross_pairs, self._cross_pronoun)],
@@ -45,10 +44,15 @@ class Contrasts:
                 ("cross", sizes.previous_pairs, self._sense),
             ],
         }
+        index = 0
         for position, size, draw in plans[name]:
             for number in range(size):
                 distance = f" {1 + number % 3}" if draw == self._cross_pronoun else ""
-                yield from self._new(f"{name} {position}{distance}", number, draw)
+                items = self._new(f"{name} {position}{distance}", number, draw)
+                if len(items) == 2:
+                    items[0]["mirror"], items[1]["mirror"] = index + 1, index
+                index += len(items)
+                yield from items
 
     def _new(self, kind: str, number: int, draw: Callable[[str, Random], list[Item]]) -> list[Item]:
         """Draw an item, or a pair, until the source has more than four words and is new."""
@@ -65,13 +69,7 @@ class Contrasts:
             " raise the rates of the phenomena they need (plural must be below 1)"
         )
 
-    def _item(
-        self,
-        sentences: Sequence[Sentence],
-        category: str,
-        wordings: Mapping[Any, Wording],
-        wrong: Mapping[Any, Wording],
-    ) -> Item:
+    def _item(self, sentences: Sequence[Sentence], category: str, wordings: Wordings, wrong: Wordings) -> Item:
         """Return an item for the last sentence, worded with `wordings`; the distractor also with `wrong`."""
         *context, last = [realise(sentence, wordings) for sentence in sentences]
         return {
@@ -85,30 +83,28 @@ class Contrasts:
             },
         }
 
-    # Pronouns
-
     def _within(self, kind: str, random: Random) -> list[Item]:
         """Draw a thing and its pronoun in one sentence; from German, no person there has the thing's gender."""
         document = Document(self._vocabulary, self._settings.rates, random)
         document.pronoun_within()
         sentence = document.sentences[-1]
         mentions = [phrase for phrase, _ in realise(sentence).mentions()]
-        people = {phrase.entity.wording.de.gender for phrase in mentions if phrase.entity.wording.is_person}
-        things = {phrase.entity.wording.de.gender for phrase in mentions if not phrase.entity.wording.is_person}
+        people, things = (
+            {phrase.entity.wording.de.gender for phrase in mentions if phrase.entity.wording.is_person == is_person}
+            for is_person in (True, False)
+        )
         pronouns = [phrase for phrase in mentions if phrase.form == "pronoun" and not phrase.entity.wording.is_person]
         thing = pronouns[0].entity.wording
-        if thing.plural:
-            return []
         if self._source == "en":
             # Not the gender of a place either: "es" could be the bed that the bag is behind.
             others = [gender for gender in GENDERS if gender not in things]
-            if not others:
-                return []
-            wrong = self._vocabulary.of_gender[random.choice(others)]
+            options = self._vocabulary.of_gender
         else:
-            if thing.de.gender == "neuter" or thing.de.gender in people:
-                return []
-            wrong = self._vocabulary.person_of_gender[thing.de.gender]
+            others = [thing.de.gender] if thing.de.gender not in people | {"neuter"} else []
+            options = self._vocabulary.person_of_gender
+        if thing.plural or not others:
+            return []
+        wrong = options[random.choice(others)]
         return [self._item([sentence], "within", {}, dict.fromkeys(pronouns, wrong))]
 
     def _cross_pronoun(self, kind: str, random: Random) -> list[Item]:
@@ -128,17 +124,11 @@ class Contrasts:
         sentences = scene.about(thing, second, distance, person="feminine" if gender == "masculine" else "masculine")
         mentions = [phrase for phrase, _ in realise(sentences[-1]).mentions()]
         pronouns = [phrase for phrase in mentions if phrase.form == "pronoun" and phrase.entity is thing]
+        category, wordings = f"cross distance_{distance}", (Wording.usual(first), Wording.usual(second))
         return [
-            self._item(
-                sentences,
-                f"cross distance_{distance}",
-                {thing: Wording.usual(right)},
-                dict.fromkeys(pronouns, Wording.usual(wrong)),
-            )
-            for right, wrong in ((first, second), (second, first))
+            self._item(sentences, category, {thing: right}, dict.fromkeys(pronouns, wrong))
+            for right, wrong in (wordings, wordings[::-1])
         ]
-
-    # Senses
 
     def _sense(self, kind: str, random: Random) -> list[Item]:
         """Draw an ambiguous noun with its cue in the sentence, or after two contexts that differ in the cue."""
@@ -154,10 +144,9 @@ class Contrasts:
         cues = [Wording.usual(self._lexicon.nouns[random.choice(sense.noun.cues)]) for sense in senses]
         cue = Entity(cues[0])
         document.sense_previous(thing, cue)
-        pairs = zip(senses, reversed(senses), cues, strict=True)
         return [
             self._item(document.sentences, "cross", {thing: right, cue: right_cue}, {thing: wrong})
-            for right, wrong, right_cue in pairs
+            for right, wrong, right_cue in zip(senses, reversed(senses), cues, strict=True)
         ]
 
 
@@ -169,8 +158,8 @@ class _Scene(Clauses):
         self._person = self._entity(self._random.choice(self._vocabulary.people[person]))
         if self._chance(self._rates.named):
             self._person.name = self._random.choice(self._vocabulary.names[person])
-        form: Any = "definite" if self._chance(0.5) else "indefinite"
-        first = self._does_to(self._noun(), NounPhrase(thing, form), neutral=True)
+        mention = NounPhrase(thing, "definite" if self._chance(0.5) else "indefinite")
+        first = self._does_to(self._noun(), mention, neutral=True)
         self._decorate(first, place=False, spoken_of=True)
         between = [self._alone() for _ in range(distance - 1)]
         return [*map(Sentence, (first, *between)), self._last(thing, other)]
@@ -180,8 +169,7 @@ class _Scene(Clauses):
 
     def _alone(self) -> Clause:
         subject = NounPhrase(self._person, "pronoun") if self._chance(0.5) else self._noun()
-        clause = self._does(subject) or self._is_so(subject)
-        return self._decorate(clause, place=False)  # "it" could be the garden
+        return self._decorate(self._does(subject), place=False)  # "it" could be the garden
 
     def _last(self, thing: Entity, other: Noun) -> Sentence:
         fitting = self._vocabulary.adjectives[thing.wording.noun.kind]
@@ -195,13 +183,4 @@ class _Scene(Clauses):
         if clause.tense not in ("present", "past") or self._chance(0.5):
             return Sentence(clause)
         again = self._does_to(self._noun(), NounPhrase(thing, "pronoun"), neutral=True)
-        return Sentence(clause, self._conjunction(), again)
-
-
-def with_mirrors(drawn: Iterable[Item]) -> list[Item]:
-    """Add to each item with a context the index of its mirror, which is next to it."""
-    items = list(drawn)
-    places = [index for index, item in enumerate(items) if item["context"]["source"]]
-    for first, second in zip(places[::2], places[1::2], strict=True):
-        items[first]["mirror"], items[second]["mirror"] = second, first
-    return items
+        return Sentence(clause, self._one(self._vocabulary.conjunctions), again)

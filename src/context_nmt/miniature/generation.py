@@ -1,33 +1,38 @@
 """Write the miniature corpus: parallel text with gold annotation, contrastive sets and probing tasks.
 
-The README.md of this folder lists the files. Every document and item is drawn from a random generator of its own,
-seeded by the corpus's seed and its own number: a larger size, or one more kind of file, leaves the rest as it is.
+The README.md of this folder lists the files and the keys of the gold records. Every document and item is drawn from a
+random generator of its own, seeded by the corpus's seed and its own number: a larger size, or one more kind of file,
+leaves the rest as it is.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from context_nmt.corpus.workers import in_parallel, usable_cores
 from context_nmt.files import replacing_folder, write_lines
-from context_nmt.miniature.bound import Oracle
-from context_nmt.miniature.contrasts import CONTRASTIVE_SETS, SHORT, Contrasts, with_mirrors
+from context_nmt.miniature.clauses import Vocabulary
+from context_nmt.miniature.contrasts import CONTRASTIVE_SETS, SHORT, Contrasts
 from context_nmt.miniature.documents import Document
-from context_nmt.miniature.english_syntax import English
-from context_nmt.miniature.gold import english_record, gold_records
-from context_nmt.miniature.lexicon import Vocabulary, load_lexicon
-from context_nmt.miniature.meaning import AS_IT_IS, Sentence
-from context_nmt.miniature.probing import write_probing_tasks
-from context_nmt.miniature.probing_samples import ParsedSentence
-from context_nmt.miniature.realising import Realised, realise
-from context_nmt.miniature.words import LANGUAGES
+from context_nmt.miniature.grammar import Realised, realise
+from context_nmt.miniature.lexicon import LANGUAGES, PRONOUNS, Lexicon, german_form, load_lexicon
+from context_nmt.miniature.meaning import Ambiguity, Entity, NounPhrase, Part, PrepositionalPhrase, Sentence, Wording
+from context_nmt.miniature.probing import ParsedSentence, write_probing_tasks
 from context_nmt.progress import Progress, tracked
 from context_nmt.settings.miniature import MiniatureSettings
 
-Drawn = tuple[list[Sentence], list[Realised]]
+DIRECTIONS = (("en", "de"), ("de", "en"))
+
+Record = dict[str, Any]
+Question = tuple[str, str]  # ("pronoun", "it nominative"), ("sense", "bank"), ("synonym", "picture")
+# A question that a sentence leaves open, the right answer, the mentions in question, and the wording of each answer.
+Undecided = tuple[Question, str, tuple[Entity | NounPhrase, ...], Mapping[str, Wording]]
 
 
 def generate(settings: MiniatureSettings, destination: Path) -> None:
@@ -51,16 +56,16 @@ class Generation:
     def run(self) -> None:
         """Write all files except the probing tasks."""
         test = list(self._documents("test", self._settings.test))
-        self._hold_out(text for _, realised in test for text in _texts(realised))
+        self._hold_out(text for document in test for text in _texts(document))
         self._contrasts()
         valid = list(self._documents("valid", self._settings.valid))
-        self._hold_out(text for _, realised in valid for text in _texts(realised))
+        self._hold_out(text for document in valid for text in _texts(document))
         self._write("train", self._documents("train", self._settings.train), self._oracles.values())
         for split, documents in (("valid", valid), ("test", test)):
             self._write(split, documents)
             self._bound(split, documents)
 
-    def _documents(self, split: str, sentences: int) -> Iterator[Drawn]:
+    def _documents(self, split: str, sentences: int) -> Iterator[list[Realised]]:
         """Yield documents until they have enough sentences; replace each one that contains held-out text."""
         number = 0
         with Progress(split, sentences, "sentences") as progress:
@@ -68,47 +73,48 @@ class Generation:
                 random = Random(f"{self._settings.seed} {split} {number}")
                 number += 1
                 plan = Document(self._vocabulary, self._settings.rates, random).plan()
-                realised = [realise(sentence) for sentence in plan]
-                if self._held_out.isdisjoint(_texts(realised)):
-                    progress.advance(len(plan))
-                    yield plan, realised
+                document = [realise(sentence) for sentence in plan]
+                if self._held_out.isdisjoint(_texts(document)):
+                    progress.advance(len(document))
+                    yield document
 
     def _hold_out(self, texts: Iterable[str]) -> None:
         self._held_out.update(text for text in texts if len(text.split()) > SHORT)
 
-    def _write(self, split: str, documents: Iterable[Drawn], learning: Iterable[Oracle] = ()) -> None:
+    def _write(self, split: str, documents: Iterable[list[Realised]], learning: Iterable["Oracle"] = ()) -> None:
         lines = 0
         with ExitStack() as stack:
             english, german, index, gold = (
                 stack.enter_context((self._folder / f"{split}.{name}").open("w", encoding="utf-8", newline=""))
                 for name in ("en", "de", "documents", "gold.jsonl")
             )
-            for number, (sentences, realised_sentences) in enumerate(documents):
+            for number, document in enumerate(documents):
                 index.write(f"{lines}\n")
-                lines += len(sentences)
-                for sentence, realised in zip(sentences, realised_sentences, strict=True):
-                    english.write(realised.text("en") + "\n")
-                    german.write(realised.text("de") + "\n")
-                    for oracle in learning:
-                        oracle.learn(sentence, realised)
-                for record in gold_records(self._vocabulary.lexicon, number, sentences, realised_sentences):
+                lines += len(document)
+                records = gold_records(self._vocabulary.lexicon, number, document)
+                for words, record in zip(document, records, strict=True):
+                    english.write(words.text("en") + "\n")
+                    german.write(words.text("de") + "\n")
                     gold.write(json.dumps(record, ensure_ascii=False) + "\n")
+                    for oracle in learning:
+                        oracle.learn(words)
 
-    def _bound(self, split: str, documents: Iterable[Drawn]) -> None:
-        for source, target in (("en", "de"), ("de", "en")):
+    def _bound(self, split: str, documents: Iterable[list[Realised]]) -> None:
+        for source, target in DIRECTIONS:
+            oracle = self._oracles[source]
             translations = (
-                realise(sentence.ordered_as(source), self._oracles[source].guesses(sentence, realised)).text(target)
-                for sentences, realised_sentences in documents
-                for sentence, realised in zip(sentences, realised_sentences, strict=True)
+                realise(words.sentence.ordered_as(source), oracle.guesses(words)).text(target)
+                for document in documents
+                for words in document
             )
             write_lines(self._folder / f"{split}.bound.{target}", translations)
 
     def _contrasts(self) -> None:
-        for source, target in (("en", "de"), ("de", "en")):
+        for source, target in DIRECTIONS:
             contrasts = Contrasts(self._vocabulary, self._settings, source)
             for contrastive_set in CONTRASTIVE_SETS:
                 name = f"{contrastive_set}.{source}-{target}"
-                items = with_mirrors(tracked(contrasts.items(contrastive_set), name, unit="items"))
+                items = list(tracked(contrasts.items(contrastive_set), name, unit="items"))
                 self._hold_out(line for item in items for line in (item["source"], item["right"], *item["wrong"]))
                 write_lines(self._folder / f"{name}.jsonl", (json.dumps(item, ensure_ascii=False) for item in items))
 
@@ -119,8 +125,7 @@ def _write_probing(settings: MiniatureSettings, folder: Path) -> None:
     for number in range(settings.probing.documents):
         random = Random(f"{settings.seed} probing {number}")
         for sentence in Document(vocabulary, settings.probing_rates, random).plan():
-            record = english_record(English(AS_IT_IS).sentence(sentence))
-            sentences.append(ParsedSentence.from_gold(record))
+            sentences.append(ParsedSentence.from_gold(_words(realise(sentence))))
     write_probing_tasks(sentences, folder, settings.probing, Random(f"{settings.seed} probing tasks"))
 
 
@@ -128,3 +133,178 @@ def _texts(words: list[Realised]) -> list[str]:
     """Return the sentences of a document and the document as a whole, in both languages."""
     sides = [[sentence.text(language) for sentence in words] for language in LANGUAGES]
     return [text for lines in sides for text in (*lines, "\n".join(lines))]
+
+
+# Gold records
+
+
+def gold_records(lexicon: Lexicon, number: int, document: Sequence[Realised]) -> Iterator[Record]:
+    """Yield one record per sentence of document `number`; raise ValueError for a pronoun without an antecedent."""
+    last: dict[Entity, tuple[int, Part]] = {}  # the latest mention: index of its sentence, and its head
+    for index, words in enumerate(document):
+        pronouns: list[Record] = []
+        synonyms: list[Record] = []
+        nouns: set[Entity] = set()
+        for phrase, head in words.mentions():
+            places, previous = _places(words, head), last.get(phrase.entity)
+            distance = None if previous is None else index - previous[0]
+            if phrase.form != "pronoun":
+                nouns.add(phrase.entity)
+                synonyms += _synonyms(phrase.entity.wording, places, distance) if phrase.form != "name" else []
+            elif previous is None:
+                raise ValueError(f"a pronoun without an antecedent in: {words.text('en')}")
+            else:
+                antecedent = {"sentence": previous[0], **_places(document[previous[0]], previous[1])}
+                within = phrase.entity in nouns
+                pronouns.append({**places, "distance": distance, "within": within, "antecedent": antecedent})
+            last[phrase.entity] = (index, head)
+        yield {
+            "document": number,
+            "sentence": index,
+            **_words(words),
+            "alignment": words.alignment(),
+            "pronouns": pronouns,
+            "senses": [_sense(lexicon, document, index, ambiguity) for ambiguity in words.sentence.ambiguities],
+            "synonyms": synonyms,
+        }
+
+
+def _words(realised: Realised) -> Record:
+    return {
+        **{language: {"tokens": realised.tokens(language), "tags": realised.tags(language)} for language in LANGUAGES},
+        "tree": realised.brackets(),
+    }
+
+
+def _places(words: Realised, part: Part) -> dict[str, int]:
+    return {language: words.position(language, part) for language in LANGUAGES}
+
+
+def _sense(lexicon: Lexicon, document: Sequence[Realised], index: int, use: Ambiguity) -> Record:
+    words, entity = document[index], use.phrase.entity
+    noun, cue_index = entity.wording.noun, index - 1 if use.position == "previous" else index
+    wrong = realise(words.sentence, {entity: Wording.usual(lexicon.other_sense(noun))})
+    return {
+        "side": noun.side,
+        "word": noun.ambiguous_word,
+        "sense": noun.name,
+        **_places(words, (use.phrase, "noun")),
+        "cue": use.position,
+        "cue_word": {"sentence": cue_index, **_places(document[cue_index], use.cue)},
+        "distractor": wrong.text("de" if noun.side == "en" else "en"),
+    }
+
+
+def _synonyms(wording: Wording, places: Record, distance: int | None) -> Iterator[Record]:
+    for side in LANGUAGES:
+        lemmas, chosen = [noun.lemma for noun in getattr(wording.noun, side)], getattr(wording, side).lemma
+        if len(lemmas) > 1:
+            others = [lemma for lemma in lemmas if lemma != chosen]
+            yield {"side": side, **places, "chosen": chosen, "others": others, "distance": distance}
+
+
+# The bound
+
+
+class Oracle:
+    """Translates without context and guesses only the words that a sentence leaves open; it reads `source`.
+
+    A sentence-level system cannot know the gender of "it" if its noun is in an earlier sentence, nor the sense of
+    an ambiguous noun if its cue is, nor which of two synonyms a text uses. The oracle knows everything else and
+    fills these words with the choice most frequent in training. Where the order of German is free, it keeps the
+    source's order. Of a pronoun, it sees only the form and case, and not that "er sah ihn" must be two people: from
+    German, a system can do a little better by learning which verbs and adjectives mostly go with people (from
+    English, they tell nothing).
+    """
+
+    def __init__(self, vocabulary: Vocabulary, source: str):
+        self._vocabulary = vocabulary
+        self._source, self._target = source, "de" if source == "en" else "en"
+        self._counts: Counter[tuple[Question, str]] = Counter()
+
+    def learn(self, words: Realised) -> None:
+        """Count the answers to the questions that a training sentence leaves open."""
+        self._counts.update((question, answer) for question, answer, _, _ in self._undecided(words))
+
+    def guesses(self, words: Realised) -> dict[Entity | NounPhrase, Wording]:
+        """Return a wording for each undecided word of a sentence; ties go to the first in the alphabet."""
+        wordings: dict[Entity | NounPhrase, Wording] = {}
+        for question, _, mentions, answers in self._undecided(words):
+            best = min(answers, key=lambda answer: (-self._counts[question, answer], answer))
+            wordings |= dict.fromkeys(mentions, answers[best])
+        return wordings
+
+    def _undecided(self, words: Realised) -> Iterator[Undecided]:
+        pronouns: dict[Entity, list[NounPhrase]] = {}
+        named: set[Entity] = set()
+        for phrase, _ in words.mentions():
+            if phrase.form == "pronoun":
+                pronouns.setdefault(phrase.entity, []).append(phrase)
+            else:
+                named.add(phrase.entity)
+        for entity, phrases in pronouns.items():
+            if entity not in named:
+                yield from self._pronoun(words.sentence, entity.wording, phrases)
+        for ambiguity in words.sentence.ambiguities:
+            entity = ambiguity.phrase.entity
+            noun = entity.wording.noun
+            if ambiguity.position == "previous" and noun.side == self._source:
+                other = self._vocabulary.lexicon.other_sense(noun)
+                answers = {noun.name: entity.wording, other.name: Wording.usual(other)}
+                yield ("sense", noun.ambiguous_word), noun.name, (entity,), answers
+        for entity in sorted(named, key=lambda entity: entity.wording.noun.name):
+            wording = entity.wording
+            synonyms = getattr(wording.noun, self._target)
+            if entity.name is None and len(synonyms) > 1:
+                answers = {noun.lemma: replace(wording, plural=False, **{self._target: noun}) for noun in synonyms}
+                yield ("synonym", wording.noun.name), getattr(wording, self._target).lemma, (entity,), answers
+
+    def _pronoun(self, sentence: Sentence, wording: Wording, phrases: list[NounPhrase]) -> Iterator[Undecided]:
+        """Yield the question that pronouns leave open, if several fitting wordings share them in the source."""
+        roles = [(case, kinds) for phrase, case, kinds in _roles(sentence) if phrase in phrases]
+        if len(roles) < len(phrases):  # possessors and speakers: always people
+            return
+        cases, kinds = [case for case, _ in roles], set.intersection(*(kinds for _, kinds in roles))
+        pronouns = _pronouns(wording, self._source, cases)
+        answers: dict[str, Wording] = {}
+        for option in self._vocabulary.all_pronouns:
+            if "nominative" in cases and option.plural != wording.plural:  # the verb tells "sie war" from "sie waren"
+                continue
+            if _pronouns(option, self._source, cases) == pronouns and self._fits(option, kinds):
+                answers.setdefault(_pronouns(option, self._target, cases), option)
+        if len(answers) > 1:
+            question = ("pronoun", f"{pronouns} {' '.join(cases)}")
+            yield question, _pronouns(wording, self._target, cases), tuple(phrases), answers
+
+    def _fits(self, wording: Wording, kinds: set[str]) -> bool:
+        if wording.is_person:
+            return "person" in kinds
+        things = (noun for noun in self._vocabulary.things if noun.kind in kinds)
+        return any(wording.plural or noun.de[0].gender == wording.de.gender for noun in things)
+
+
+def _roles(sentence: Sentence) -> Iterator[tuple[NounPhrase, str, set[str]]]:
+    """Yield noun phrases with their case and the kinds of nouns that can replace theirs."""
+    for clause in sentence.clauses():
+        if clause.subject:
+            kinds = set(clause.verb.subject)
+            if clause.adjectives:
+                kinds = set.intersection(*(set(adjective.kinds) for adjective in clause.adjectives))
+            if clause.modal:
+                kinds &= set(clause.modal.subject)
+            yield clause.subject, "nominative", kinds
+        if clause.indirect:
+            yield clause.indirect, "dative", {"person"}
+        if clause.object:
+            yield clause.object, clause.verb.case, set(clause.verb.object)
+        if clause.argument and clause.verb.frame == "prepositional":  # "über ihn": things would be "darüber"
+            yield clause.argument.noun_phrase, clause.argument.case, {"person"}
+        if isinstance(clause.place, PrepositionalPhrase) and clause.place.noun_phrase.form == "pronoun":
+            yield clause.place.noun_phrase, clause.place.case, {"person"}  # for her
+
+
+def _pronouns(wording: Wording, language: str, cases: list[str]) -> str:
+    if language == "de":
+        return " ".join([german_form("personal", wording.de.gender, wording.number, case) for case in cases])
+    forms = PRONOUNS["plural" if wording.plural else wording.noun.gender]
+    return " ".join([forms["subject" if case == "nominative" else "object"] for case in cases])

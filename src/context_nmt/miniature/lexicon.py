@@ -1,21 +1,305 @@
-"""Read `lexicon.yaml`, check its entries against each other, and index them for the generation of clauses."""
+"""The words of `lexicon.yaml` with all forms that the grammars need: read, checked, and indexed for drawing clauses.
 
-from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+English forms follow spelling rules; German ones come from dictionary forms and the tables in `german.yaml`. The sides
+of a word are `en` and `de`, as in the corpus's files; `name` is its key in the lexicon.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import Field, PlainValidator
 
 from context_nmt.files import UserError, read_yaml
-from context_nmt.miniature.meaning import Wording
-from context_nmt.miniature.words import LANGUAGES, Adjective, Kinds, Names, Noun, Preposition, Verb, Word
 from context_nmt.settings import Checked, require
 from context_nmt.settings.checking import check
 
 PATH = Path(__file__).with_name("lexicon.yaml")
-UNIQUE = ("verbs", "adjectives", "adverbs", "subordinators", "conjunctions", "numerals", "prepositions")
-DOING = ("transitive", "dative", "prepositional", "ditransitive", "directional")
+LANGUAGES = ("en", "de")
+
+VOWEL_SOUND, CONSONANT_SOUND = ("hour", "honest", "heir", "honour"), ("uni", "use", "usu", "eu", "one", "once")
+IRREGULAR_THIRD = {"have": "has", "do": "does", "be": "is", "can": "can"}
+PRONOUNS = {  # by gender, or number: subject, object, possessive
+    "masculine": {"subject": "he", "object": "him", "possessive": "his"},
+    "feminine": {"subject": "she", "object": "her", "possessive": "her"},
+    "neuter": {"subject": "it", "object": "it", "possessive": "its"},
+    "plural": {"subject": "they", "object": "them", "possessive": "their"},
+}
+
+CASES = ("nominative", "accusative", "dative", "genitive")
+COLUMNS = ("masculine", "feminine", "neuter", "plural")
+TABLES: dict[str, Any] = read_yaml(Path(__file__).with_name("german.yaml"))
+FINITE = tuple(product(("present", "past"), ("singular", "plural")))  # third persons: (tense, number)
+ARTICLES = {"der": "masculine", "die": "feminine", "das": "neuter"}
+AUXILIARIES = {"hat": "haben", "ist": "sein"}
+
+Tense = Literal["past", "present", "future"]
+WithoutObject = Literal["copula", "intransitive", "positional", "clausal", "modal"]  # clausal: that, dass
+WithObject = Literal["transitive", "dative", "prepositional", "ditransitive", "directional"]
+Frame = Literal[WithoutObject, WithObject]
+WITH_PLACE = ("positional", "directional")  # stand: in the dative, put: in the accusative
+OBJECT_CASES = {frame: "dative" if frame == "dative" else "accusative" for frame in get_args(WithObject)}
+
+
+@cache
+def a_or_an(following: str) -> str:
+    """Return "a" or "an", whichever fits the sound of the word that follows."""
+    word = following.lower()
+    vowel = word.startswith(VOWEL_SOUND) or (word[:1] in "aeiou" and not word.startswith(CONSONANT_SOUND))
+    return "an" if vowel else "a"
+
+
+def with_s(word: str) -> str:
+    """Return the regular plural of a noun, or third person of a verb: tables, boxes, ladies, washes, carries."""
+    if re.search(r"[^aeiou]y$", word):
+        return word[:-1] + "ies"
+    return word + ("es" if re.search(r"(s|x|z|ch|sh|[^aeiou]o)$", word) else "s")
+
+
+def regular_past(verb: str) -> str:
+    """Return the regular past tense and participle: opened, danced, carried, stopped."""
+    if verb.endswith("e"):
+        return verb + "d"
+    if re.search(r"[^aeiou]y$", verb):
+        return verb[:-1] + "ied"
+    one_syllable = len(re.findall("[aeiouy]+", verb)) == 1
+    short_vowel = re.search(r"(?:^|[^aeiou]|qu)[aeiou][^aeiouwxy]$", verb)  # stop, not wait or show
+    return verb + (verb[-1] if one_syllable and short_vowel else "") + "ed"
+
+
+@cache
+def german_form(kind: str, gender: str, number: str, case: str) -> str:
+    """Return one cell of a table under `words` or `endings`."""
+    row = TABLES["words" if kind in TABLES["words"] else "endings"][kind].splitlines()[CASES.index(case)]
+    cell: str = row.split()[COLUMNS.index("plural" if number == "plural" else gender)]
+    return cell
+
+
+@cache
+def german_adjective(stem: str, declension: str, gender: str, number: str, case: str) -> str:
+    """Return the attributive form of an adjective; declension is strong, weak or mixed."""
+    return stem + german_form(declension, gender, number, case)[stem.endswith("e") :]
+
+
+@dataclass(frozen=True, slots=True)
+class NounForms:
+    """One noun of a language; `forms` by number in English, by (case, number) in German."""
+
+    lemma: str
+    forms: Mapping[Any, str]
+    gender: str = ""  # in German
+
+
+@dataclass(frozen=True, slots=True)
+class VerbForms:
+    """One verb of a language; `finite` by (tense, number), in the third person."""
+
+    lemma: str
+    finite: Mapping[tuple[str, str], str]  # in German without the separable prefix
+    participle: str
+    prefix: str = ""  # "auf" of aufmachen
+    auxiliary: str = ""  # in German: "haben" or "sein"
+
+
+def _split(text: Any, separator: str, *numbers: int) -> list[str]:
+    require(isinstance(text, str), f"{text!r} is not text")
+    words: list[str] = text.split(separator)
+    allowed = " or ".join(map(str, numbers))
+    require(not numbers or len(words) in numbers, f"{text!r} has {len(words)} forms; it must have {allowed}")
+    return words
+
+
+def english_nouns(text: Any) -> tuple[NounForms, ...]:
+    """Read "knife, knives" or "bicycle / bike"."""
+    nouns = []
+    for synonym in _split(text, " / "):
+        singular, *irregular = _split(synonym, ", ", 1, 2)
+        plural = irregular[0] if irregular else with_s(singular)
+        nouns.append(NounForms(singular, {"singular": singular, "plural": plural}))
+    return tuple(nouns)
+
+
+def german_nouns(text: Any) -> tuple[NounForms, ...]:
+    """Read "das Messer, des Messers, die Messer", synonyms after " / "; articles must agree.
+
+    A genitive in -n or -ns (des Studenten, des Buchstabens) shows the n-declension.
+    """
+    nouns = []
+    for synonym in _split(text, " / "):
+        articles, words = zip(*(word.partition(" ")[::2] for word in _split(synonym, ", ", 3)), strict=True)
+        require(articles[0] in ARTICLES, f"the article is {articles[0]!r}; it must be one of {', '.join(ARTICLES)}")
+        gender = ARTICLES[articles[0]]
+        expected = (articles[0], german_form("definite", gender, "singular", "genitive"), "die")
+        require(articles == expected, f"{synonym!r}: the articles of a {gender} noun are {', '.join(expected)}")
+        nominative, genitive, plural = words
+        has_n = genitive.removeprefix(nominative) in ("n", "en", "ns")
+        oblique = genitive.removesuffix("s") if has_n else nominative
+        forms = dict(zip(product(CASES, ("singular",)), (nominative, oblique, oblique, genitive), strict=True))
+        forms |= {(case, "plural"): plural for case in CASES}
+        if not plural.endswith(("n", "s")):
+            forms["dative", "plural"] = plural + "n"
+        nouns.append(NounForms(nominative, forms, gender))
+    require(len({noun.gender for noun in nouns}) == 1, "German synonyms must have one gender")
+    return tuple(nouns)
+
+
+def english_verb(text: Any) -> VerbForms:
+    """Read "open", "buy, bought" or "give, gave, given"."""
+    base, *irregular = _split(text, ", ", 1, 2, 3)
+    past, *participle = irregular or [regular_past(base)]
+    present = IRREGULAR_THIRD.get(base) or with_s(base)
+    forms = (present, "are", past, "were") if base == "be" else (present, base, past, past)
+    return VerbForms(base, dict(zip(FINITE, forms, strict=True)), (participle or [past])[0])
+
+
+def german_verb(text: Any) -> VerbForms:
+    """Read "aufmachen, macht auf, machte auf, hat aufgemacht"."""
+    infinitive, present, past, perfect = _split(text, ", ", 4)
+    present, _, prefix = present.partition(" ")
+    past, _, past_prefix = past.partition(" ")
+    auxiliary, _, participle = perfect.partition(" ")
+    require(prefix == past_prefix and infinitive.startswith(prefix), f"{text!r} has two prefixes")
+    require(auxiliary in AUXILIARIES, f"the auxiliary is {auxiliary!r}; it must be one of {', '.join(AUXILIARIES)}")
+    plural = "sind" if infinitive == "sein" else infinitive.removeprefix(prefix)
+    forms = (present, plural, past, past + ("n" if past.endswith("e") else "en"))
+    finite = dict(zip(FINITE, forms, strict=True))
+    return VerbForms(infinitive, finite, participle, prefix, AUXILIARIES[auxiliary])
+
+
+def _kinds(listed: Any) -> tuple[str, ...]:
+    """Flatten a list of noun kinds and of groups (lists) of them."""
+    require(isinstance(listed, list), f"{listed!r} is not a list")
+    nested = (_kinds(entry) if isinstance(entry, list) else [entry] for entry in listed)
+    return tuple(dict.fromkeys(kind for kinds in nested for kind in kinds))
+
+
+Kinds = Annotated[tuple[str, ...], PlainValidator(_kinds)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Word(Checked):
+    """One word, or a phrase of a preposition and a noun ("in the evening"), that has no other forms."""
+
+    name: str
+    en: str
+    de: str
+    kind: Literal["", "time", "frequency", "degree", "manner", "place"] = ""  # of an adverb
+    tenses: tuple[Tense, ...] = ("past", "present", "future")  # that it goes with
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preposition(Checked):
+    """One preposition, the case that it takes and the kinds of nouns after it."""
+
+    name: str = ""
+    en: str = ""
+    de: str = ""
+    case: Literal["", "two-way", "dative", "accusative"] = ""
+    kinds: Kinds = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adjective(Checked):
+    """One adjective; `stem` takes the endings where it differs: dunkel, dunkl-."""
+
+    name: str
+    en: str
+    de: str
+    stem: str = ""
+    kinds: Kinds = ()
+    cue: bool = False  # used only to decide the sense of a noun
+
+    def __post_init__(self) -> None:
+        require(self.cue != bool(self.kinds), "needs kinds, or `cue: true` and no kinds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noun(Checked):
+    """One thing, with its English and German nouns: several where they are synonyms, of one gender in German."""
+
+    name: str
+    kind: str
+    gender: Literal["masculine", "feminine", "neuter"] = "neuter"  # of the English pronoun
+    en: Annotated[tuple[NounForms, ...], PlainValidator(english_nouns)]
+    de: Annotated[tuple[NounForms, ...], PlainValidator(german_nouns)]
+    at: Preposition | None = None  # of a place
+    # Of one that is ambiguous in a language; the others are names of nouns and adjectives that decide its sense.
+    side: Literal["", "en", "de"] = ""
+    of: tuple[str, ...] = ()  # genitive attributes: the bank of the river
+    adjectives: tuple[str, ...] = ()
+    cues: tuple[str, ...] = ()  # nouns whose mention elsewhere decides it, including those under `of`
+
+    def __post_init__(self) -> None:
+        require((self.at is not None) == (self.kind == "place"), "`at` is for the kind 'place', and required there")
+        if self.side:
+            enough = len(self.cues) > 2 and len(self.of) > 1 and set(self.of) <= set(self.cues)
+            require(enough, "needs three cues, and two of them under `of`")
+
+    @property
+    def ambiguous_word(self) -> str:
+        """The lemma that is shared with another sense."""
+        return self.en[0].lemma if self.side == "en" else self.de[0].lemma
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verb(Checked):
+    """One verb with its frame, and the kinds of nouns that it goes with."""
+
+    name: str
+    frame: Frame
+    en: Annotated[VerbForms, PlainValidator(english_verb)]
+    de: Annotated[VerbForms, PlainValidator(german_verb)]
+    subject: Kinds
+    object: Kinds = ()
+    preposition: Preposition = Preposition()  # of the object, in one language or both: wait for, warten auf
+    prepositions: tuple[str, ...] = ()  # names of those that the place may have
+    neutral: bool = False  # says nothing about its object: see, find
+    marker: Literal["", "to"] = ""  # of a modal verb whose infinitive has "to": wants to sleep
+
+    def __post_init__(self) -> None:
+        takes_object = self.frame in get_args(WithObject)
+        require(takes_object == bool(self.object), f"{self.frame} verbs have {'an' if takes_object else 'no'} object")
+        place = f"`prepositions` is for {' and '.join(WITH_PLACE)} verbs, and needed there"
+        require((self.frame in WITH_PLACE) == bool(self.prepositions), place)
+        is_complete = bool(self.preposition.en and self.preposition.de and self.preposition.case)
+        complete = "prepositional verbs, and only they, have a preposition in both languages and a case"
+        require((self.frame == "prepositional") == is_complete, complete)
+
+    @property
+    def case(self) -> str:
+        """The case of the object, or ""."""
+        return self.preposition.case or OBJECT_CASES.get(self.frame, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """The name of a person, with a title or without; `de` by case, genitive: Annas, Herrn Kellers."""
+
+    gender: str
+    en: str
+    de: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Names(Checked):
+    """Names, with one title or without; `oblique` is the title in all German cases but the nominative."""
+
+    gender: Literal["masculine", "feminine"]
+    en: str = ""
+    de: str = ""
+    oblique: str = ""
+    names: tuple[Annotated[str, Field(pattern="[^sxz]$")], ...]  # their genitive takes an s
+
+    def declined(self) -> Iterator[Name]:
+        """Yield each name with its title; only its last word takes the genitive's s."""
+        for name in self.names:
+            nominative, oblique = f"{self.de} {name}".strip(), f"{self.oblique} {name}".strip()
+            forms = (nominative, oblique, oblique, f"{oblique}s")
+            yield Name(self.gender, f"{self.en} {name}".strip(), dict(zip(CASES, forms, strict=True)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +321,12 @@ class Lexicon(Checked):
 
     def other_sense(self, noun: Noun) -> Noun:
         """Return the noun that shares an ambiguous word with a noun."""
-        senses = [
-            sense
-            for sense in self.senses.values()
-            if sense.side == noun.side and sense.ambiguous_word == noun.ambiguous_word and sense is not noun
-        ]
-        require(len(senses) == 1, f"senses.{noun.name}: {noun.ambiguous_word!r} has {1 + len(senses)} senses, not two")
-        return senses[0]
+        return next(sense for sense in self.of_word(noun) if sense is not noun)
+
+    def of_word(self, noun: Noun) -> list[Noun]:
+        """Return all nouns that share an ambiguous word with a noun, and the noun itself."""
+        word = (noun.side, noun.ambiguous_word)
+        return [sense for sense in self.senses.values() if (sense.side, sense.ambiguous_word) == word]
 
 
 @cache
@@ -60,110 +343,56 @@ def read_lexicon(path: Path) -> Lexicon:
             if isinstance(entry, dict):
                 entry["name"] = name
     lexicon = check(Lexicon, data, where=str(path))
-    try:
-        _check(lexicon)
-    except ValueError as error:
-        raise UserError(f"{path}: {error}") from None
+    for problem in _problems(lexicon):
+        raise UserError(f"{path}: {problem}")
     return lexicon
 
 
-def _check(lexicon: Lexicon) -> None:
-    """Raise ValueError, with the wrong entry, for missing entries or values and for duplicate translations."""
+def _problems(lexicon: Lexicon) -> Iterator[str]:
+    """Yield the wrong entries: missing entries or values, and duplicate translations."""
+    nouns, prepositions = lexicon.nouns | lexicon.senses, lexicon.prepositions
     for noun in lexicon.senses.values():
-        _check_sense(lexicon, noun)
+        where, word, count = f"senses.{noun.name}", noun.ambiguous_word, len(lexicon.of_word(noun))
+        if count != 2:
+            yield f"{where}: {word!r} has {count} senses, not two"
+        other = lexicon.other_sense(noun)
+        for cue in noun.cues:
+            cue_noun = lexicon.nouns.get(cue)
+            if cue_noun is None or len(cue_noun.en) + len(cue_noun.de) > 2:
+                yield f"{where}: the cue {cue!r} is not an unambiguous noun without synonyms"
+        for name in noun.adjectives:
+            if name not in lexicon.adjectives or not lexicon.adjectives[name].cue:
+                yield f"{where}: {name!r} is not an adjective with `cue: true`"
+        for shared in sorted({*noun.cues, *noun.adjectives} & {*other.cues, *other.adjectives}):
+            yield f"{where}: {shared!r} does not disambiguate: {other.name} has it, too"
+        if noun.side == "de" and noun.de != other.de:
+            yield f"{where}: its German forms tell it from {other.name}"
     for verb in lexicon.verbs.values():
         for name in verb.prepositions:
-            known = name in lexicon.prepositions and lexicon.prepositions[name].case == "two-way"
-            require(known, f"verbs.{verb.name}: {name!r} is not a two-way preposition")
-    for name, preposition in lexicon.prepositions.items():
-        require(bool(preposition.case and preposition.kinds), f"prepositions.{name}: needs a case and kinds")
+            if name not in prepositions or prepositions[name].case != "two-way":
+                yield f"verbs.{verb.name}: {name!r} is not a two-way preposition"
+    for preposition in prepositions.values():
+        if not preposition.case or not preposition.kinds:
+            yield f"prepositions.{preposition.name}: needs a case and kinds"
     for unknown in sorted({name for group in lexicon.contraries for name in group} - set(lexicon.adjectives)):
-        raise ValueError(f"contraries: {unknown!r} is not an adjective")
-    kinds = {noun.kind for noun in (*lexicon.nouns.values(), *lexicon.senses.values())}
+        yield f"contraries: {unknown!r} is not an adjective"
+    kinds = sorted({noun.kind for noun in nouns.values()})
     for section, keys in (("verbs", ("subject", "object")), ("adjectives", ("kinds",)), ("prepositions", ("kinds",))):
         for name, entry in getattr(lexicon, section).items():
-            for unknown in sorted({kind for key in keys for kind in getattr(entry, key)} - kinds):
-                raise ValueError(f"{section}.{name}: {unknown!r} is not a kind of noun: {', '.join(sorted(kinds))}")
-    _check_unique("nouns", (lexicon.nouns | lexicon.senses).values())
-    for section in UNIQUE:
-        _check_unique(section, getattr(lexicon, section).values())
+            for unknown in sorted({kind for key in keys for kind in getattr(entry, key)}.difference(kinds)):
+                yield f"{section}.{name}: {unknown!r} is not a kind of noun: {', '.join(kinds)}"
+    for section in ("verbs", "adjectives", "adverbs", "subordinators", "conjunctions", "numerals", "prepositions"):
+        yield from _duplicates(section, getattr(lexicon, section).values())
+    yield from _duplicates("nouns", nouns.values())
 
 
-def _check_sense(lexicon: Lexicon, noun: Noun) -> None:
-    where, other_sense = f"senses.{noun.name}", lexicon.other_sense(noun)
-    for cue in noun.cues:
-        cue_noun = lexicon.nouns.get(cue)
-        plain = cue_noun is not None and len(cue_noun.en) == len(cue_noun.de) == 1
-        require(plain, f"{where}: the cue {cue!r} is not an unambiguous noun without synonyms")
-    for name in noun.adjectives:
-        is_cue = name in lexicon.adjectives and lexicon.adjectives[name].cue
-        require(is_cue, f"{where}: {name!r} is not an adjective with `cue: true`")
-    for shared in {*noun.cues, *noun.adjectives} & {*other_sense.cues, *other_sense.adjectives}:
-        raise ValueError(f"{where}: {shared!r} does not disambiguate: {other_sense.name} has it, too")
-    require(
-        noun.side == "en" or noun.de == other_sense.de, f"{where}: its German forms tell it from {other_sense.name}"
-    )
-
-
-def _check_unique(section: str, entries: Iterable[Any]) -> None:
-    """Raise ValueError for two entries with the same word in a language, unless they are its two senses."""
+def _duplicates(section: str, entries: Iterable[Any]) -> Iterator[str]:
+    """Yield the entries with the word of an earlier one in a language, unless they are its two senses."""
     holders: dict[tuple[str, str], Any] = {}
-    for entry in entries:
-        for side in LANGUAGES:
-            words = getattr(entry, side)
-            for word in words if isinstance(words, tuple) else [words]:
-                lemma = str(getattr(word, "lemma", word))
-                first = holders.setdefault((side, lemma), entry)
-                allowed = first is entry or (section == "nouns" and first.side == entry.side == side)
-                require(allowed, f"{section}.{entry.name}: {lemma!r} is a word of {first.name} already")
-
-
-class Vocabulary:
-    """The lexicon, indexed for the generation of clauses."""
-
-    def __init__(self, lexicon: Lexicon):
-        self.lexicon = lexicon
-        nouns, verbs, adverbs = lexicon.nouns.values(), lexicon.verbs.values(), lexicon.adverbs.values()
-        kinds = list(dict.fromkeys(noun.kind for noun in (*nouns, *lexicon.senses.values())))
-        self.of_kind = {kind: [noun for noun in nouns if noun.kind == kind] for kind in kinds}
-        self.people = {
-            gender: [noun for noun in self.of_kind["person"] if noun.gender == gender]
-            for gender in ("masculine", "feminine")
-        }
-        names = [name for names in lexicon.names for name in names.declined()]
-        self.names = {gender: [name for name in names if name.gender == gender] for gender in self.people}
-        self.adjectives = {
-            kind: [word for word in lexicon.adjectives.values() if not word.cue and kind in word.kinds]
-            for kind in kinds
-        }
-        thing_kinds = [kind for kind in kinds if len(self.adjectives[kind]) > 2 and kind not in ("person", "place")]
-        self.things = [noun for noun in nouns if noun.kind in thing_kinds]
-        by_frame: dict[str, list[Verb]] = defaultdict(list)
-        for verb in verbs:
-            by_frame[verb.frame].append(verb)
-        action_verbs = [verb for frame in DOING for verb in by_frame[frame] if "person" in verb.subject]
-        self.done_to = {kind: [verb for verb in action_verbs if kind in verb.object] for kind in kinds}
-        self.intransitive, self.positional = (
-            {kind: [verb for verb in by_frame[frame] if kind in verb.subject] for kind in kinds}
-            for frame in ("intransitive", "positional")
-        )
-        self.clausal, self.modals = by_frame["clausal"], by_frame["modal"]
-        self.belonging = [verb for verb in by_frame["dative"] if "person" not in verb.subject]
-        self.adverbs = {
-            kind: [word for word in adverbs if word.kind == kind] for kind in ("frequency", "degree", "manner", "place")
-        }
-        self.times = {
-            tense: [word for word in adverbs if word.kind == "time" and tense in word.tenses]
-            for tense in ("present", "past", "future", "perfect")
-        }
-        self.for_people = [word for word in lexicon.prepositions.values() if "person" in word.kinds]
-        self.spots = {
-            name: [noun for noun in nouns if noun.kind in preposition.kinds and len(noun.de) == 1]
-            for name, preposition in lexicon.prepositions.items()
-        }
-        # A thing of each German gender; a man and a woman; a wording for every pair of pronouns: he er, she sie,
-        # it er, it sie, it es, they sie.
-        self.of_gender = {noun.de[0].gender: Wording.usual(noun) for noun in reversed(self.things)}
-        self.person_of_gender = {gender: Wording.usual(nouns[0]) for gender, nouns in self.people.items()}
-        they = replace(self.of_gender["neuter"], plural=True)
-        self.all_pronouns = [*self.person_of_gender.values(), *self.of_gender.values(), they]
+    for entry, side in product(entries, LANGUAGES):
+        words = getattr(entry, side)
+        for word in words if isinstance(words, tuple) else [words]:
+            lemma = str(getattr(word, "lemma", word))
+            first = holders.setdefault((side, lemma), entry)
+            if first is not entry and not (section == "nouns" and first.side == entry.side == side):
+                yield f"{section}.{entry.name}: {lemma!r} is a word of {first.name} already"

@@ -4,11 +4,11 @@ It leaves out the properties in which the languages differ (gender, case, word o
 entity's wording holds the choice of nouns, so that a sentence can be realised again with another noun or gender.
 """
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from context_nmt.miniature.words import Adjective, Name, Noun, NounForms, Preposition, Verb, Word
+from context_nmt.miniature.lexicon import Adjective, Name, Noun, NounForms, Preposition, Verb, Word
 
 Part = tuple[Hashable, str]  # an object of the meaning and its role: (noun phrase, "determiner")
 Tense = Literal["present", "past", "perfect", "future"]
@@ -70,9 +70,6 @@ class NounPhrase:
 
 
 Front = Literal["time", "place", "subordinate"] | None
-
-Wordings = Mapping[Entity | NounPhrase, Wording]  # replacement wordings of entities or single mentions
-AS_IT_IS: Wordings = {}
 
 
 @dataclass(eq=False, slots=True)

@@ -4,38 +4,278 @@ Files, labels and format are SentEval's (data/probing). As published, no sentenc
 and changed. README.md has the definition of each task and the differences from the original.
 """
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain, pairwise, permutations
 from pathlib import Path
 from random import Random
+from typing import Any, NamedTuple
 
 from context_nmt.files import UserError, write_lines
-from context_nmt.miniature.probing_odd_word import odd_man_out
-from context_nmt.miniature.probing_samples import SPLITS, Dealer, Example, ParsedSentence, Row, Task
-from context_nmt.miniature.probing_trees import Tree, coordinated_clauses, main_verb, object_noun, subject_noun, top
 from context_nmt.settings.miniature import ProbingSettings
 
-Sentences = Sequence[ParsedSentence]
-
+SPLITS = ("tr", "va", "te")
 LENGTHS = ((5, 8), (9, 12), (13, 16), (17, 20), (21, 25), (26, 28))  # tokens, of the classes 0 to 5
 SHORTEST_WORD = 4  # letters
 QUOTES = frozenset({'"', "``", "''", "&quot;"})
 TOP_CLASSES = 20
 OTHER = "OTHER"
-TENSES = {"VBZ": "PRES", "VBP": "PRES", "VBD": "PAST"}
+FINITE = {"VBZ": "PRES", "VBP": "PRES", "VBD": "PAST"}
+NOUNS = ("NN", "NNS", "NNP", "NNPS")
+BE = frozenset({"be", "am", "is", "are", "was", "were", "been", "being", "'m", "'s", "'re"})
+
+# Of odd_man_out
+TARGETS = ("NN", "NNS", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
+HELPERS = BE | {"have", "has", "had", "having", "do", "does", "did", "don", "doesn", "didn", "hasn", "haven", "hadn"}
+RAREST, COMMONEST = 0.001, 0.05  # sentences with a target or replacement, of all
+BIGRAMS = 3  # greatest ratio between the bigrams' frequencies with the target and with its replacement
+NEARBY = 3  # greatest distance, in tokens, between two nouns or verbs that keep company
+ALIKE = 50  # per cent: least cosine between the company of two words of one kind
+MEETINGS = 2  # expected by chance: a word that still never meets a kind does not go with it
+SHARES = ("tr", "va", "te", "tr", "tr")  # the forms that replace others, dealt out in turn
+
+TaggedWord = tuple[str, str]  # tag, lower-cased token
 
 
-def sentence_length(sentences: Sentences, dealer: Dealer) -> Task:
+class Tree(NamedTuple):
+    """A node over the tokens first to end (exclusive); a leaf is a tag over one token."""
+
+    label: str
+    children: tuple["Tree", ...]
+    first: int
+    end: int
+
+    @property
+    def category(self) -> str:
+        """The label without function tags and indices: NP-SBJ-1 is an NP."""
+        return self.label if self.label.startswith("-") else re.split("[-=]", self.label)[0]
+
+    @property
+    def depth(self) -> int:
+        """The number of edges on the longest path down to a word; 1 for a tag."""
+        return 1 + max((child.depth for child in self.children), default=0)
+
+    def below(self, category: str) -> list["Tree"]:
+        """Return the children of a category."""
+        return [child for child in self.children if child.category == category]
+
+    def nodes(self) -> Iterator["Tree"]:
+        """Yield the node itself and all below it, from left to right, parents first."""
+        yield self
+        for child in self.children:
+            yield from child.nodes()
+
+
+def parse_tree(brackets: str) -> Tree:
+    """Read a tree in the Penn Treebank's brackets; raise ValueError if they are not exactly one tree."""
+    nodes: list[tuple[str, int, list[Tree]]] = [("", 0, [])]  # those that are open: label, first token, children
+    tokens = 0
+    for piece in re.findall(r"\(\s*[^\s()]*|\)|[^\s()]+", brackets):
+        if piece.startswith("("):
+            nodes.append((piece[1:].lstrip(), tokens, []))
+        elif piece != ")":
+            tokens += 1
+        elif len(nodes) > 1:
+            label, first, children = nodes.pop()
+            nodes[-1][2].append(Tree(label, tuple(children), first, tokens))
+        else:
+            raise ValueError(f"a bracket too many is closed in {brackets!r}")
+    if len(nodes) != 1 or len(nodes[0][2]) != 1:
+        raise ValueError(f"not one tree: {brackets!r}")
+    return nodes[0][2][0]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedSentence:
+    """English Moses tokens in their original case, their Penn Treebank tags, and the constituency tree above them."""
+
+    tokens: tuple[str, ...]
+    tags: tuple[str, ...]
+    tree: Tree
+
+    @classmethod
+    def from_gold(cls, record: Mapping[str, Any]) -> "ParsedSentence":
+        """Read the English side of a gold record."""
+        return cls(tuple(record["en"]["tokens"]), tuple(record["en"]["tags"]), parse_tree(record["tree"]))
+
+    @property
+    def text(self) -> str:
+        """The tokens, separated by spaces."""
+        return " ".join(self.tokens)
+
+    @property
+    def top(self) -> Tree:
+        """The node below ROOT."""
+        tree = self.tree
+        return tree.children[0] if tree.category in ("ROOT", "TOP", "") and len(tree.children) == 1 else tree
+
+    @property
+    def verb_phrase(self) -> Tree | None:
+        """The verb phrase of the main clause, if it is the only one."""
+        phrases = self.top.below("VP")
+        return phrases[0] if self.top.category == "S" and len(phrases) == 1 else None
+
+
+def main_verb(sentence: ParsedSentence) -> Tree | None:
+    """Return the finite verb of the main clause; None for a modal and for coordinated clauses or verb phrases."""
+    phrase = sentence.verb_phrase
+    if phrase is None or phrase.below("CC"):
+        return None
+    verbs = [child for child in phrase.children if child.label.startswith(("VB", "MD")) and not child.children]
+    return verbs[0] if verbs and verbs[0].label in FINITE else None
+
+
+def subject_noun(sentence: ParsedSentence) -> Tree | None:
+    """Return the common noun that heads the subject of the main clause."""
+    phrase = sentence.verb_phrase
+    noun_phrases = [child for child in sentence.top.below("NP") if phrase and child.end <= phrase.first]
+    return _common_noun(noun_phrases[-1]) if noun_phrases else None
+
+
+def object_noun(sentence: ParsedSentence) -> Tree | None:
+    """Return the common noun that heads the direct object of the main clause: the last one of two."""
+    phrase = sentence.verb_phrase
+    while phrase is not None and not phrase.below("CC"):
+        inner = phrase.below("VP")
+        if not inner:
+            verbs = [child for child in phrase.children if child.label.startswith("VB")]
+            objects = [child for child in phrase.children if child.label == "NP"]
+            is_copula = bool(verbs) and sentence.tokens[verbs[0].first].lower() in BE
+            return _common_noun(objects[-1]) if verbs and objects and not is_copula else None
+        phrase = inner[0]
+    return None
+
+
+def _common_noun(phrase: Tree) -> Tree | None:
+    if phrase.below("CC"):
+        return None
+    nouns = [child for child in phrase.children if child.label in NOUNS]
+    if nouns:
+        return nouns[-1] if nouns[-1].label in ("NN", "NNS") else None
+    inner = phrase.below("NP")
+    return _common_noun(inner[0]) if inner else None
+
+
+class Example(NamedTuple):
+    """A line of a task, without its split."""
+
+    label: str
+    text: str
+
+
+Row = tuple[Example, ...]  # one example of each class
+Task = dict[str, list[Example]]  # by split
+Sentences = Sequence[ParsedSentence]
+
+
+class BalancedSampler:
+    """Draws the splits of a task, with equally many sentences of each class; too few raise UserError."""
+
+    def __init__(self, settings: ProbingSettings, random: Random):
+        self.settings, self.random = settings, random
+
+    def too_few(self, found: str) -> UserError:
+        """Return the error for a pool that cannot fill a task's splits."""
+        settings = self.settings
+        sizes = f"training {settings.training}, validation {settings.validation}, test {settings.test}"
+        return UserError(f"{found}; raise probing.documents ({settings.documents}) or lower its sizes ({sizes})")
+
+    def has_enough(self, sentences: int, classes: int) -> bool:
+        """Return whether this many sentences are enough, in each split, for one of so many classes."""
+        sizes = self.settings.per_class(classes)
+        return min(sizes) >= 1 and sentences >= sum(sizes)
+
+    def shuffled(self, rows: Sequence[Row]) -> list[Example]:
+        """Return the examples of rows, shuffled."""
+        examples = [example for row in rows for example in row]
+        self.random.shuffle(examples)
+        return examples
+
+    def split_rows(self, rows: Sequence[Row]) -> Task:
+        """Divide rows among the splits at random, as many as the settings say."""
+        sizes = self.settings.per_class(len(rows[0]) if rows else 2)
+        if len(rows) < sum(sizes):
+            raise self.too_few(f"{len(rows)} sentences per class, {sum(sizes)} are needed")
+        drawn = self.random.sample(rows, sum(sizes))
+        return {
+            split: self.shuffled([drawn.pop() for _ in range(size)]) for split, size in zip(SPLITS, sizes, strict=True)
+        }
+
+    def split_classes(self, texts: Mapping[str, Sequence[str]]) -> Task:
+        """Draw from as many classes as have enough sentences, the most frequent first, and at least two."""
+        labels = sorted(texts, key=lambda label: (-len(texts[label]), label))
+        for count in range(len(labels), 1, -1):
+            if self.has_enough(len(texts[labels[count - 1]]), count):
+                size = sum(self.settings.per_class(count))
+                return self.split_rows(self.rows({label: texts[label] for label in sorted(labels[:count])}, size))
+        counts = ", ".join(f"{label}: {len(texts[label])}" for label in labels[:4]) or "none"
+        needed = sum(self.settings.per_class(2))
+        raise self.too_few(f"fewer than two classes have {needed} sentences ({counts})")
+
+    def rows(self, texts: Mapping[Any, Sequence[str]], size: int) -> list[Row]:
+        """Return rows of random texts, one of each label."""
+        columns = [
+            [Example(str(label), text) for text in self.random.sample(of_label, size)]
+            for label, of_label in texts.items()
+        ]
+        return list(zip(*columns, strict=True))
+
+    def split_forms(self, texts: Mapping[str, Mapping[str, Sequence[str]]]) -> Task:
+        """Divide sentences, by label and target word form, among the splits, so that no form occurs in two splits.
+
+        The forms of a split give equally many sentences, as far as they can, so that none makes up half of the split.
+        """
+        if len(texts) < 2:
+            raise self.too_few(f"fewer than two classes ({', '.join(texts) or 'none'})")
+        task: Task = {split: [] for split in SPLITS}
+        sizes = self.settings.per_class(len(texts))
+        for label in sorted(texts):
+            forms_by_split = self._divided(list(texts[label].values()), sizes)
+            for split, size, forms in zip(SPLITS, sizes, forms_by_split, strict=True):
+                available = sum(map(len, forms))
+                if available < size:
+                    description = f"class {label}, {len(texts[label])} word forms"
+                    raise self.too_few(f"{description}: {split} gets {available} of {size} sentences")
+                task[split] += [Example(label, text) for text in self._evenly(forms, size)]
+        for examples in task.values():
+            self.random.shuffle(examples)
+        return task
+
+    def _divided(self, forms: list[Sequence[str]], sizes: Sequence[int]) -> list[list[Sequence[str]]]:
+        """Give each form's sentences, the longest lists first, to the split that lacks most sentences."""
+        forms_by_split: list[list[Sequence[str]]] = [[] for _ in sizes]
+        lacking = list(sizes)
+        for texts in sorted(forms, key=lambda texts: (-len(texts), self.random.random())):
+            split_index = lacking.index(max(lacking))
+            forms_by_split[split_index].append(texts)
+            lacking[split_index] -= len(texts)
+        return forms_by_split
+
+    def _evenly(self, lists: Sequence[Sequence[str]], count: int) -> list[str]:
+        """Take texts from the lists in turn, at random from each."""
+        remaining = [self.random.sample(texts, len(texts)) for texts in lists]
+        taken: list[str] = []
+        while len(taken) < count:
+            self.random.shuffle(remaining)
+            remaining = [texts for texts in remaining if texts]
+            taken += [texts.pop() for texts in remaining[: count - len(taken)]]
+        return taken
+
+
+def sentence_length(sentences: Sentences, sampler: BalancedSampler) -> Task:
     """Label sentences by the bin of their number of tokens."""
     bins: dict[str, list[str]] = defaultdict(list)
     for sentence in sentences:
         for number, (least, greatest) in enumerate(LENGTHS):
             if least <= len(sentence.tokens) <= greatest:
                 bins[str(number)].append(sentence.text)
-    return dealer.deal_classes(bins)
+    return sampler.split_classes(bins)
 
 
-def word_content(sentences: Sentences, dealer: Dealer) -> Task:
+def word_content(sentences: Sentences, sampler: BalancedSampler) -> Task:
     """Label sentences by the only target word that they contain.
 
     Choose as many targets as have enough sentences without the others, the rarest first: these co-occur least.
@@ -46,22 +286,22 @@ def word_content(sentences: Sentences, dealer: Dealer) -> Task:
     ]
     frequency = Counter(word for sentence_words in words for word in sentence_words)
     rarest = sorted(frequency, key=lambda word: (frequency[word], word))
-    for count in range(min(dealer.settings.words, len(rarest)), 1, -1):
-        frequent = [word for word in rarest if dealer.has_enough(frequency[word], count)]
+    for count in range(min(sampler.settings.words, len(rarest)), 1, -1):
+        frequent = [word for word in rarest if sampler.has_enough(frequency[word], count)]
         while len(frequent) >= count:
             holding: dict[str, list[str]] = {word: [] for word in frequent[:count]}
             for sentence, sentence_words in zip(sentences, words, strict=True):
                 targets = [word for word in sentence_words if word in holding]
                 if len(targets) == 1:
                     holding[targets[0]].append(sentence.text)
-            rare = {word for word in holding if not dealer.has_enough(len(holding[word]), count)}
+            rare = {word for word in holding if not sampler.has_enough(len(holding[word]), count)}
             if not rare:
-                return dealer.deal_classes(holding)
+                return sampler.split_classes(holding)
             frequent = [word for word in frequent if word not in rare]
-    raise dealer.too_few("no two words have enough sentences with one of them alone")
+    raise sampler.too_few("no two words have enough sentences with one of them alone")
 
 
-def tree_depth(sentences: Sentences, dealer: Dealer) -> Task:
+def tree_depth(sentences: Sentences, sampler: BalancedSampler) -> Task:
     """Label sentences by the edges from the root to the deepest word, over the widest range with enough sentences.
 
     Each split has, at every length, equally many sentences of every depth: the length says nothing about the depth.
@@ -78,23 +318,21 @@ def tree_depth(sentences: Sentences, dealer: Dealer) -> Task:
         ]
         counts = [sum(least.values()) for least in lengths]
         best = counts.index(max(counts))
-        if dealer.has_enough(counts[best], count):
+        if sampler.has_enough(counts[best], count):
             rows: list[Row] = []
             for length, least in lengths[best].items():
-                drawn = [(depth, dealer.random.sample(texts[depth][length], least)) for depth in windows[best]]
-                columns = [[Example(str(depth), text) for text in column] for depth, column in drawn]
-                rows += zip(*columns, strict=True)
-            return dealer.deal(rows)
-    raise dealer.too_few("no two neighbouring depths have enough sentences of equal length")
+                rows += sampler.rows({depth: texts[depth][length] for depth in windows[best]}, least)
+            return sampler.split_rows(rows)
+    raise sampler.too_few("no two neighbouring depths have enough sentences of equal length")
 
 
-def bigram_shift(sentences: Sentences, dealer: Dealer) -> Task:
+def bigram_shift(sentences: Sentences, sampler: BalancedSampler) -> Task:
     """Label sentences by whether two neighbouring words are swapped (I) or not (O)."""
     taken = {sentence.text for sentence in sentences}
     originals: list[Example] = []
     rows: list[Row] = []
-    for sentence in dealer.random.sample(sentences, len(sentences)):
-        shifted = _shifted(sentence, dealer.random)
+    for sentence in sampler.random.sample(sentences, len(sentences)):
+        shifted = _shifted(sentence, sampler.random)
         if shifted is None or shifted in taken:
             continue
         if len(originals) == len(rows):  # every second sentence stays unchanged, so that both classes are drawn alike
@@ -102,7 +340,7 @@ def bigram_shift(sentences: Sentences, dealer: Dealer) -> Task:
         else:
             rows.append((originals[-1], Example("I", shifted)))
             taken.add(shifted)
-    return dealer.deal(rows)
+    return sampler.split_rows(rows)
 
 
 def _shifted(sentence: ParsedSentence, random: Random) -> str | None:
@@ -121,48 +359,148 @@ def _shifted(sentence: ParsedSentence, random: Random) -> str | None:
     return " ".join(tokens)
 
 
-def top_constituents(sentences: Sentences, dealer: Dealer) -> Task:
+def top_constituents(sentences: Sentences, sampler: BalancedSampler) -> Task:
     """Label sentences by the constituents of the top clause: the most frequent sequences, and OTHER for the rest."""
     sequences: dict[str, list[str]] = defaultdict(list)
     for sentence in sentences:
-        labels = [child.category for child in top(sentence.tree).children]
+        labels = [child.category for child in sentence.top.children]
         if labels[-1:] == ["."] and not QUOTES.intersection(sentence.tokens):
             sequences["_".join(label for label in labels if label not in (",", ":"))].append(sentence.text)
     ranked = sorted(sequences, key=lambda labels: (-len(sequences[labels]), labels))
     for count in range(min(TOP_CLASSES, len(ranked)), 1, -1):
         named = {labels: sequences[labels] for labels in ranked[: count - 1]}
         named[OTHER] = [text for labels in ranked[count - 1 :] for text in sequences[labels]]
-        if all(dealer.has_enough(len(texts), count) for texts in named.values()):
-            return dealer.deal_classes(named)
-    return dealer.deal_classes(sequences)
+        if all(sampler.has_enough(len(texts), count) for texts in named.values()):
+            return sampler.split_classes(named)
+    return sampler.split_classes(sequences)
 
 
-def past_present(sentences: Sentences, dealer: Dealer) -> Task:
-    """Label sentences by the tense of the main verb."""
-    return _by_target([(sentence, main_verb(sentence.tree)) for sentence in sentences], dealer)
+def _by_target(find: Callable[[ParsedSentence], Tree | None]) -> "TaskMaker":
+    """Label sentences by the tense or number of a target word; no form of a target occurs in two splits."""
+
+    def task(sentences: Sentences, sampler: BalancedSampler) -> Task:
+        texts: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for sentence in sentences:
+            if target := find(sentence):
+                label = FINITE.get(target.label, target.label)
+                texts[label][sentence.tokens[target.first].lower()].append(sentence.text)
+        return sampler.split_forms(texts)
+
+    return task
 
 
-def subj_number(sentences: Sentences, dealer: Dealer) -> Task:
-    """Label sentences by the number of the main clause's subject."""
-    return _by_target([(sentence, subject_noun(sentence.tree)) for sentence in sentences], dealer)
+class OddWords:
+    """Statistics of the nouns and verbs in the pool: frequencies, bigrams and company (nearby nouns and verbs)."""
+
+    def __init__(self, sentences: Sentences, random: Random):
+        self._random = random
+        frequency: Counter[TaggedWord] = Counter()  # of sentences
+        self._bigrams: Counter[tuple[str, str]] = Counter()
+        self._company: dict[TaggedWord, Counter[TaggedWord]] = defaultdict(Counter)
+        for sentence in sentences:
+            self._bigrams.update(pairwise(token.lower() for token in sentence.tokens))
+            content = _content(sentence)
+            frequency.update(dict.fromkeys(content.values(), 1))
+            for (place, word), (companion_place, companion) in permutations(content.items(), 2):
+                if abs(place - companion_place) <= NEARBY:
+                    self._company[word][companion] += 1
+        self._usable = {word for word in self._company if RAREST <= frequency[word] / len(sentences) <= COMMONEST}
+        self._replacements: dict[tuple[str, str], list[TaggedWord]] = defaultdict(list)  # by split and tag
+        for tag in TARGETS:
+            words = sorted(word for word in self._usable if word[0] == tag)
+            random.shuffle(words)
+            for place, word in enumerate(words):
+                self._replacements[SHARES[place % len(SHARES)], tag].append(word)
+        self._sizes = {word: company.total() for word, company in self._company.items()}
+        self._squares = {word: sum(count**2 for count in company.values()) for word, company in self._company.items()}
+        self._total = sum(self._sizes.values())
+        self._odd_beside = cache(self._find_odd_beside)
+        self._company_of_kind = cache(self._find_company_of_kind)
+        self._uses: Counter[TaggedWord] = Counter()
+
+    def replace(self, sentence: ParsedSentence, split: str) -> str | None:
+        """Return the sentence with a word replaced by one of the split's; None if none is comparable and odd."""
+        content = _content(sentence)
+        for place in self._random.sample(list(content), len(content)):
+            if place == 0 or content[place] not in self._usable:
+                continue
+            tag = content[place][0]
+            neighbours = [  # the verbs near a noun, or the nouns near a verb
+                word for neighbour, word in content.items() if abs(neighbour - place) <= NEARBY and word[0][0] != tag[0]
+            ]
+            odd = dict.fromkeys(chain(*(self._odd_beside(split, tag, neighbour) for neighbour in neighbours)))
+            odd.pop(content[place], None)
+            comparable = [candidate for candidate in odd if self._are_comparable(sentence, place, candidate[1])]
+            if comparable:
+                replacement = min(comparable, key=lambda candidate: (self._uses[candidate], self._random.random()))
+                self._uses[replacement] += 1  # all are used, and none much more than others
+                return " ".join([*sentence.tokens[:place], replacement[1], *sentence.tokens[place + 1 :]])
+        return None
+
+    def _find_odd_beside(self, split: str, tag: str, other: TaggedWord) -> list[TaggedWord]:
+        """Return the replacements whose kind never meets a word, though chance would have them meet."""
+        company = {word: self._company_of_kind(word) for word in self._replacements[split, tag]}
+        least = MEETINGS * self._total
+        return [
+            word
+            for word, of_kind in company.items()
+            if of_kind[other] == 0 and of_kind.total() * self._sizes.get(other, 0) >= least
+        ]
+
+    def _find_company_of_kind(self, word: TaggedWord) -> Counter[TaggedWord]:
+        """Return the company of a word and of all words with similar company.
+
+        The cosines are compared in whole numbers, so that all machines agree.
+        """
+        total: Counter[TaggedWord] = Counter()
+        own = self._company[word]
+        for candidate in (candidate for candidate in self._usable if candidate[0] == word[0]):
+            company = self._company[candidate]
+            product = sum(own[common] * company[common] for common in own.keys() & company.keys())
+            if 100**2 * product**2 >= ALIKE**2 * self._squares[word] * self._squares[candidate]:
+                total.update(company)
+        return total
+
+    def _are_comparable(self, sentence: ParsedSentence, place: int, replacement: str) -> bool:
+        before, word, *after = (token.lower() for token in sentence.tokens[place - 1 : place + 2])
+        pairs = [((before, word), (before, replacement)), *(((word, token), (replacement, token)) for token in after)]
+        counts = [(self._bigrams[old], self._bigrams[new]) for old, new in pairs]
+        return all(old <= BIGRAMS * new and new <= BIGRAMS * old for old, new in counts)
 
 
-def obj_number(sentences: Sentences, dealer: Dealer) -> Task:
-    """Label sentences by the number of the main clause's direct object."""
-    return _by_target([(sentence, object_noun(sentence.tree, sentence.tokens)) for sentence in sentences], dealer)
+def _content(sentence: ParsedSentence) -> dict[int, TaggedWord]:
+    """Return the nouns and verbs of a sentence, without auxiliaries, by position."""
+    words = [(tag, token.lower()) for tag, token in zip(sentence.tags, sentence.tokens, strict=True)]
+    return {index: word for index, word in enumerate(words) if word[0] in TARGETS and word[1] not in HELPERS}
 
 
-def _by_target(targets: Sequence[tuple[ParsedSentence, Tree | None]], dealer: Dealer) -> Task:
-    """Label sentences by the tag of their target word; no form of a target occurs in two splits."""
-    texts: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for sentence, target in targets:
-        if target is not None:
-            label = TENSES.get(target.label, target.label)
-            texts[label][sentence.tokens[target.first].lower()].append(sentence.text)
-    return dealer.deal_forms(texts)
+def odd_man_out(sentences: Sentences, sampler: BalancedSampler) -> Task:
+    """Label sentences by whether a noun or verb was replaced (C) or not (O)."""
+    random = sampler.random
+    words = OddWords(sentences, random)
+    taken = {sentence.text for sentence in sentences}
+    lacking = dict(zip(SPLITS, sampler.settings.per_class(2), strict=True))
+    originals: dict[str, str] = {}  # by split, those that still lack a changed sentence
+    rows: dict[str, list[Row]] = {split: [] for split in SPLITS}
+    for sentence in random.sample(sentences, len(sentences)):
+        splits = [split for split in SPLITS if len(rows[split]) < lacking[split]]
+        for split in random.sample(splits, len(splits)):
+            changed = words.replace(sentence, split)
+            if changed is None or changed in taken:
+                continue
+            if split in originals:  # every second sentence stays unchanged, so that both classes are drawn alike
+                rows[split].append((Example("O", originals.pop(split)), Example("C", changed)))
+                taken.add(changed)
+            else:
+                originals[split] = sentence.text
+            break
+    for split, size in lacking.items():
+        if len(rows[split]) < size:
+            raise sampler.too_few(f"{split} gets {len(rows[split])} of {size} sentences per class")
+    return {split: sampler.shuffled(rows[split]) for split in SPLITS}
 
 
-def coordination_inversion(sentences: Sentences, dealer: Dealer) -> Task:
+def coordination_inversion(sentences: Sentences, sampler: BalancedSampler) -> Task:
     """Label sentences by whether two coordinated clauses are inverted (I) or not (O).
 
     Original and inverted sentences are paired, so that the lengths of the clauses say nothing about the label.
@@ -170,21 +508,23 @@ def coordination_inversion(sentences: Sentences, dealer: Dealer) -> Task:
     taken = {sentence.text for sentence in sentences}
     pairs: dict[int, list[tuple[str, str]]] = {-1: [], 0: [], 1: []}  # by which clause is longer: original, inverted
     for sentence in sentences:
-        clauses = coordinated_clauses(sentence.tree)
-        if clauses is None or sentence.tags.count("CC") != 1:
+        parts = [child for child in sentence.top.children if child.category not in (",", ".", ":")]
+        categories = [part.category for part in parts]
+        if sentence.top.category != "S" or categories != ["S", "CC", "S"] or sentence.tags.count("CC") != 1:
             continue
-        first, second = clauses
+        first, _, second = parts
         inverted = _inverted(sentence, first, second)
         if inverted not in taken:
             taken.add(inverted)
             longer = (second.end - second.first) - (first.end - first.first)
             pairs[(longer > 0) - (longer < 0)].append((sentence.text, inverted))
     for group in pairs.values():
-        dealer.random.shuffle(group)
+        sampler.random.shuffle(group)
     opposite = list(zip(pairs[-1], pairs[1], strict=False))
     opposite = [pair if index % 2 else pair[::-1] for index, pair in enumerate(opposite)]
     equal = list(zip(pairs[0][::2], pairs[0][1::2], strict=False))
-    return dealer.deal([(Example("O", kept[0]), Example("I", swapped[1])) for kept, swapped in opposite + equal])
+    rows = [(Example("O", kept[0]), Example("I", swapped[1])) for kept, swapped in opposite + equal]
+    return sampler.split_rows(rows)
 
 
 def _inverted(sentence: ParsedSentence, first: Tree, second: Tree) -> str:
@@ -198,15 +538,16 @@ def _inverted(sentence: ParsedSentence, first: Tree, second: Tree) -> str:
     return " ".join(tokens)
 
 
-TASKS: Mapping[str, Callable[[Sentences, Dealer], Task]] = {
+TaskMaker = Callable[[Sentences, BalancedSampler], Task]
+TASKS: Mapping[str, TaskMaker] = {
     "sentence_length": sentence_length,
     "word_content": word_content,
     "tree_depth": tree_depth,
     "bigram_shift": bigram_shift,
     "top_constituents": top_constituents,
-    "past_present": past_present,
-    "subj_number": subj_number,
-    "obj_number": obj_number,
+    "past_present": _by_target(main_verb),
+    "subj_number": _by_target(subject_noun),
+    "obj_number": _by_target(object_noun),
     "odd_man_out": odd_man_out,
     "coordination_inversion": coordination_inversion,
 }
@@ -220,7 +561,7 @@ def write_probing_tasks(sentences: Sentences, folder: Path, settings: ProbingSet
     distinct = list({sentence.text: sentence for sentence in sentences}.values())
     for name, task in TASKS.items():
         try:
-            examples = task(distinct, Dealer(settings.of(name), random))
+            examples = task(distinct, BalancedSampler(settings.of(name), random))
         except UserError as error:
             raise UserError(f"probing task {name}: {error}") from None
         lines = (f"{split}\t{example.label}\t{example.text}" for split in SPLITS for example in examples[split])
