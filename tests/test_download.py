@@ -13,21 +13,21 @@ from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import ClassVar, get_args
+from typing import ClassVar
 
 import pytest
 import sacrebleu.dataset.base
 import sacrebleu.utils
 import urllib3
 import yaml
-from made_up_mirror import FORMATS, write_catalogue, write_mirror
-from made_up_wmt import tarred, zipped
+from made_up_mirror import FORMATS as MADE_UP
+from made_up_mirror import sentence, tarred, write_catalogue, write_mirror, zipped
 from sacrebleu.dataset.fake_sgml import FakeSGMLDataset
 from test_bad_input import files_of_at_most
 
 from context_nmt.commands.corpus import download as command
 from context_nmt.commands.corpus import status
-from context_nmt.corpus.catalogue import DownloadFile, Format, read_catalogue, read_entry
+from context_nmt.corpus.catalogue import FORMATS, DownloadFile, read_catalogue, read_entry
 from context_nmt.corpus.contrastive import read_contrastive_set
 from context_nmt.corpus.documents import read_documents
 from context_nmt.corpus.download import make_corpus
@@ -133,16 +133,6 @@ def download(mirror, files, *, place=None, **entry):
 def make(data, corpus, mirror):
     checked = read_entry(data / "params.yaml", corpus)
     make_corpus(checked, data / corpus, checksums=data / "checksums.json", mirror=mirror)
-
-
-def test_texts_packed_or_not_are_taken_from_a_folder(mirror):
-    english = {"to": "train.en", **put(mirror, "a.en", "a\u2028b\r\nc".encode())}
-    german = {"to": "train.de", **put(mirror, "a.de.gz", gzip.compress(b"x\ny\n"))}
-    corpus = download(mirror, [english, german])
-    assert (corpus / "train.en").read_bytes() == "a\u2028b\r\nc\n".encode()
-    assert read_lines(corpus / "train.de") == ["x", "y"]
-    assert not (corpus.parent / ".downloads").exists()  # a folder's files are used where they are
-    assert not (corpus.parent / "checksums.json").exists()
 
 
 def test_a_mirror_may_be_an_address_and_the_origin_follows(mirror, served):
@@ -549,31 +539,89 @@ def test_what_a_person_must_fetch_is_said_before_anything_is_downloaded(mirror, 
     assert breaking.asked == []
 
 
-def test_a_large_download_says_its_size_and_the_time_left(mirror, breaking, monkeypatch, capsys):
+def test_a_large_download_says_its_size(mirror, breaking, monkeypatch, capsys):
     breaking.patience = 10**9
-    monkeypatch.setattr("context_nmt.corpus.transfer.WORTH_SAYING", 10**5)
+    monkeypatch.setattr("context_nmt.corpus.fetching.WORTH_SAYING", 10**5)
     monkeypatch.setattr("context_nmt.corpus.download.WORTH_SAYING", 10**5)
-    monkeypatch.setattr("context_nmt.corpus.transfer.LARGE", 10**5)
     breaking.content *= 5
     download(mirror, [from_server(breaking) | {"bytes": len(breaking.content)}])
     said = capsys.readouterr().err.splitlines()
-    assert said[0] == "toy: 2 MB to download in 1 file"
+    assert said[0] == "toy: 2 MB or more to download"
     assert said[1].startswith("a.en: 2 MB from 127.0.0.1")
-    assert re.fullmatch(r"a\.en: \d+% .* MB/s, .* left", said[2])
-    assert "data/.downloads" in said[3]
+    assert said[-1].startswith("toy: its downloads, 2 MB, stay in ")
 
 
-@pytest.mark.parametrize("pack", [tarred, zipped])
-def test_members_of_archives_are_joined_in_order(mirror, pack):
-    one = put(mirror, "one", pack({"x/a.en": b"a", "x/a.de": b"A\n", "../../evil": b"evil"}))
-    two = put(mirror, "two", pack({"b.en": b"b\n", "b.de": b"B\n"}))
-    files = [
-        {**one, "members": {"x/a.en": "train.en", "x/a.de": "train.de"}},
-        {**two, "members": {"b.en": "train.en", "b.de": "train.de"}},
-    ]
-    corpus = download(mirror, files)
-    assert (read_lines(corpus / "train.en"), read_lines(corpus / "train.de")) == (["a", "b"], ["A", "B"])
+MARK = b"\xef\xbb\xbf"
+BY_SIDE = {f"{name}.{side}": f"train.{side}" for name in ("a", "b", "c", "x/a") for side in ("en", "de")}
+
+
+def packed(name, content, members):
+    return {name: (content, {"members": {member: members[member] for member in sorted(members, reverse=True)}})}
+
+
+def some(*members):
+    return {member: BY_SIDE[member] for member in members}
+
+
+def in_files(**contents):
+    return {name: (content, {"to": BY_SIDE[name]}) for name, content in contents.items()}
+
+
+@pytest.mark.parametrize(
+    ("files", "texts"),
+    [
+        (in_files(**{"a.en": "a\u2028b\r\nc".encode()}), {"train.en": "a\u2028b\r\nc\n".encode()}),
+        ({"a.de.gz": (gzip.compress(b"x\ny\n"), {"to": "train.de"})}, {"train.de": b"x\ny\n"}),
+        (in_files(**{"a.en": b"a\n\n"}), {"train.en": b"a\n\n"}),
+        *(
+            (
+                packed("1", pack({"x/a.en": b"a", "x/a.de": b"A\n", "../../evil": b"evil"}), some("x/a.en", "x/a.de"))
+                | packed("2", pack({"b.en": b"b\n", "b.de": b"B\n"}), some("b.en", "b.de")),
+                {"train.en": b"a\nb\n", "train.de": b"A\nB\n"},
+            )
+            for pack in (tarred, zipped)
+        ),
+        *(
+            (packed("1", pack({"../../evil": b"evil\n"}), {"../../evil": "train.en"}), {"train.en": b"evil\n"})
+            for pack in (tarred, zipped)
+        ),
+        (  # in any order
+            packed(
+                "1.tgz",
+                tarred({"b.en": b"b\n", "x/a.de": b"A\n", "x/a.en": b"a\n", "b.de": b"B\n", "c.en": b"", "c.de": b""}),
+                some("b.en", "b.de", "x/a.en", "x/a.de"),
+            ),
+            {"train.en": b"b\na\n", "train.de": b"B\nA\n"},
+        ),
+        (
+            packed(
+                "1.zip",
+                zipped({f"{name}.{side}": MARK + name.encode() for name in "ab" for side in ("en", "de")}),
+                some("a.en", "a.de", "b.en", "b.de"),
+            )
+            | {"2.txt": (MARK + b"c\tC\n", {"to": "train.en\ttrain.de"})}
+            | {f"empty.{side}": (MARK, {"to": f"train.{side}"}) for side in ("en", "de")},
+            {"train.en": b"a\nb\nc\n", "train.de": b"a\nb\nC\n"},
+        ),
+        (
+            {
+                "a.txt": (
+                    b"0.9 ||| x-1 |||  ja\t1 |||en 1 \r\n\n0.8 ||| x-2 ||| | ||| en 2",
+                    {"to": "_ ||| _ ||| train.ja ||| train.en"},
+                ),
+                "b.gz": (gzip.compress(b"x-3\tja ||| 3\ten 3\nx-4\t ja 4\t\n"), {"to": "_\ttrain.ja\ttrain.en"}),
+                "c.tgz": (tarred({"ja-en": b"ja 5|||en 5\n"}), {"members": {"ja-en": "train.ja|||train.en"}}),
+            },
+            {"train.ja": b"ja\t1\n|\nja ||| 3\nja 4\nja 5\n", "train.en": b"en 1\nen 2\nen 3\n\nen 5\n"},
+        ),
+    ],
+)
+def test_texts_are_joined_in_the_order_of_files_and_of_the_names_of_members(mirror, files, texts):
+    corpus = download(mirror, [keys | put(mirror, name, content) for name, (content, keys) in files.items()])
+    assert {path.name: path.read_bytes() for path in corpus.iterdir()} == texts
     assert not list(mirror.parent.rglob("evil"))
+    assert not (corpus.parent / ".downloads").exists()  # a folder's files are used where they are
+    assert not (corpus.parent / "checksums.json").exists()
 
 
 @pytest.mark.parametrize("pack", [None, tarred, zipped], ids=["files", "tar", "zip"])
@@ -607,52 +655,24 @@ def test_a_text_may_follow_fields_of_lines(mirror):
         download(mirror, [fields, *texts])
 
 
-def test_a_byte_order_mark_is_no_text(mirror):
-    mark = b"\xef\xbb\xbf"
-    members = {f"{name}.{side}": mark + name.encode() for name in "ab" for side in ("en", "de")}
-    packed = put(mirror, "one.zip", zipped(members)) | {"members": {name: f"train.{name[-2:]}" for name in members}}
-    fields = put(mirror, "two.txt", mark + b"c\tC\n") | {"to": "train.en\ttrain.de"}
-    empty = [{"to": f"train.{side}", **put(mirror, f"empty.{side}", mark)} for side in ("en", "de")]
-    corpus = download(mirror, [packed, fields, *empty])
-    assert ((corpus / "train.en").read_bytes(), (corpus / "train.de").read_bytes()) == (b"a\nb\nc\n", b"a\nb\nC\n")
+BARS, TABS = "_ ||| train.ja ||| train.en", "_\ttrain.ja\ttrain.en"
 
 
-def test_fields_of_a_line_are_texts_of_several_languages(mirror):
-    with_bars = put(mirror, "a.txt", b"0.9 ||| x-1 |||  ja\t1 |||en 1 \r\n\n0.8 ||| x-2 ||| | ||| en 2")
-    with_tabs = put(mirror, "b.gz", gzip.compress(b"x-3\tja ||| 3\ten 3\nx-4\t ja 4\t\n"))
-    packed = put(mirror, "c.tgz", tarred({"ja-en": b"ja 5|||en 5\n"}))
-    files = [
-        {"to": "_ ||| _ ||| train.ja ||| train.en", **with_bars},
-        {"to": "_\ttrain.ja\ttrain.en", **with_tabs},
-        {"members": {"ja-en": "train.ja|||train.en"}, **packed},
-    ]
-    corpus = download(mirror, files)
-    assert read_lines(corpus / "train.ja") == ["ja\t1", "|", "ja ||| 3", "ja 4", "ja 5"]
-    assert read_lines(corpus / "train.en") == ["en 1", "en 2", "en 3", "", "en 5"]
-
-
-BAD_LINES = [b"0.9 ||| ja", b"0.9 ||| ja ||| en ||| more", b"0.9\tja\ten"]
-
-
-@pytest.mark.parametrize("line", BAD_LINES)
-def test_a_line_with_another_number_of_fields_is_left_out_and_many_are_refused(mirror, line, capsys):
-    rows = [b"0.9 ||| ja ||| en", *[b"0.9 ||| ja|||x ||| en"] * 198, line]
-    file = {"to": "_ ||| train.ja ||| train.en", **put(mirror, "a.txt", b"\n".join(rows))}
-    corpus = download(mirror, [file])
-    assert read_lines(corpus / "train.ja") == ["ja", *["ja|||x"] * 198]
-    assert len(read_lines(corpus / "train.en")) == 199
+@pytest.mark.parametrize(
+    ("layout", "good", "bad"),
+    [
+        *((BARS, b"0.9 ||| ja|||x ||| en", bad) for bad in (b"0.9 ||| ja", b"0 ||| ja ||| en ||| x", b"0.9\tja\ten")),
+        (TABS, b"0.9\tja|||x\ten", b"0.9\tja\tmore\ten"),
+    ],
+)
+def test_a_line_with_another_number_of_fields_is_left_out_and_many_are_refused(mirror, layout, good, bad, capsys):
+    corpus = download(mirror, [{"to": layout, **put(mirror, "a.txt", b"\n".join([good] * 199 + [bad]))}])
+    assert read_lines(corpus / "train.ja") == ["ja|||x"] * 199
+    assert read_lines(corpus / "train.en") == ["en"] * 199
     assert "note: a.txt: bad lines left out: 1 of 200: line 200 (" in capsys.readouterr().out
-    file |= put(mirror, "a.txt", b"\n".join([*rows[:-1], line, line, line]))
+    file = {"to": layout, **put(mirror, "a.txt", b"\n".join([good] * 199 + [bad] * 3))}
     with pytest.raises(UserError, match=r"a\.txt: bad lines: 3 of 202; at most 1% .* The first: line 200 \("):
         download(mirror, [file])
-
-
-def test_a_line_with_a_tab_too_many_is_left_out(mirror, capsys):
-    rows = [b"id\t0.9\tcs\ten"] * 150 + [b"id\t0.9\tcs\tmore\ten"]
-    file = {"to": "_\t_\ttrain.cs\ttrain.en", **put(mirror, "czeng.tsv.gz", gzip.compress(b"\n".join(rows)))}
-    corpus = download(mirror, [file])
-    assert read_lines(corpus / "train.cs") == ["cs"] * 150
-    assert "czeng.tsv.gz: bad lines left out: 1 of 151: line 151 (5 fields instead of 4)" in capsys.readouterr().out
 
 
 def test_a_line_that_is_not_utf8_is_left_out_in_all_languages(mirror, capsys):
@@ -668,14 +688,6 @@ def test_a_line_that_is_not_utf8_is_left_out_in_all_languages(mirror, capsys):
     assert re.search(r"1 of 200: train\.de, line 8 \(not UTF-8\)", capsys.readouterr().out)
 
 
-def test_the_members_of_an_archive_may_be_in_any_order(mirror):
-    members = {"b.en": b"b\n", "x/a.de": b"A\n", "x/a.en": b"a\n", "b.de": b"B\n", "c.en": b"c\n", "c.de": b"C\n"}
-    file = put(mirror, "one.tgz", tarred(members))
-    outputs = {name: f"train.{name[-2:]}" for name in sorted(members, reverse=True)}
-    corpus = download(mirror, [{**file, "members": outputs}])
-    assert (read_lines(corpus / "train.en"), read_lines(corpus / "train.de")) == (["b", "c", "a"], ["B", "C", "A"])
-
-
 def test_a_file_may_have_another_format_than_its_entry(mirror):
     item = {"source": "Ton", "reference": "clay", "errors": [{"contrastive": "sound"}], "ambig word": "Ton"}
     files = [
@@ -685,19 +697,6 @@ def test_a_file_may_have_another_format_than_its_entry(mirror):
     corpus = download(mirror, files)
     assert sorted(path.name for path in corpus.iterdir()) == ["senses.de-en.jsonl", "train.en"]
     assert read_contrastive_set(corpus / "senses.de-en.jsonl")[0] == [("Ton", "clay"), ("Ton", "sound")]
-
-
-@pytest.mark.parametrize("pack", [tarred, zipped])
-def test_a_member_is_written_under_the_given_name_only(mirror, pack):
-    file = put(mirror, "one", pack({"../../evil": b"evil\n"}))
-    assert read_lines(download(mirror, [{**file, "members": {"../../evil": "train.en"}}]) / "train.en") == ["evil"]
-    assert not list(mirror.parent.rglob("evil"))
-    for members, message in (
-        ({"../../evil": "../evil.en"}, r"files\.0.*'\.\./evil\.en' is not SPLIT.LANGUAGE"),
-        ({"missing.en": "train.en"}, r"missing\.en"),
-    ):
-        with pytest.raises(UserError, match=message):
-            download(mirror, [{**file, "members": members}])
 
 
 def links():
@@ -717,31 +716,23 @@ def links():
     yield packed.getvalue()
 
 
-@pytest.mark.parametrize("content", list(links()), ids=["symbolic", "hard", "zip"])
-def test_links_in_an_archive_are_refused(mirror, content):
-    file = put(mirror, "archive", content)
-    with pytest.raises(UserError, match=r"'a\.en' is not a plain file"):
-        download(mirror, [{**file, "members": {"a.en": "train.en"}}])
-    assert not (mirror.parent / "data/toy").exists()
+MEMBER = {"members": {"a.en": "train.en"}}
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "output"),
+    ("name", "content", "keys", "message"),
     [
-        ("a.en.gz", gzip.compress(b"a\n" * 99, mtime=0)[:-9], {"to": "train.en"}),
-        ("a.tgz", b"not an archive", {"members": {"a": "train.en"}}),
+        *(("archive", content, MEMBER, "'a.en' is not a plain file") for content in links()),
+        ("a.en.gz", gzip.compress(b"a\n" * 99, mtime=0)[:-9], {"to": "train.en"}, "a.en.gz: cannot be unpacked"),
+        ("a.tgz", b"not an archive", MEMBER, "a.tgz: cannot be unpacked"),
+        ("a.tgz", tarred({"b.en": b"b\n"}), MEMBER, "a.tgz: 'a.en' is not in the archive"),
+        ("a.zip", zipped({"b.en": b"b\n"}), MEMBER, "'a.en' in the archive"),
     ],
 )
-def test_broken_packing_is_an_error(mirror, name, content, output):
-    with pytest.raises(UserError, match=f"{name}: cannot be unpacked"):
-        download(mirror, [output | put(mirror, name, content)])
-
-
-def test_languages_of_unequal_length_are_refused(mirror):
-    files = [{"to": "train.en", **put(mirror, "en", b"a\n")}, {"to": "train.de", **put(mirror, "de", b"a\nb\n")}]
-    with pytest.raises(UserError, match=r"toy: .* train\.de 2, train\.en 1"):
-        download(mirror, files)
-    assert not (mirror.parent / "data" / "toy").exists()
+def test_what_cannot_be_unpacked_is_an_error(mirror, name, content, keys, message):
+    with pytest.raises(UserError, match=re.escape(message)):
+        download(mirror, [keys | put(mirror, name, content)])
+    assert not (mirror.parent / "data/toy").exists()
 
 
 def sgm(*documents, tag='<doc docid="{}" genre="news" origlang="en">'):
@@ -826,67 +817,73 @@ def test_sacrebleu_without_network_is_one_line(mirror, monkeypatch):
 DEV = {"name": "wmt13", "pair": "en-de", "split": "dev"}
 
 
-@pytest.mark.parametrize(
-    ("entry", "message"),
-    [
-        ({}, "an entry needs files or sacrebleu"),
-        ({"files": [{}]}, "a: give `to` or, for an archive, `members`"),
-        ({"files": [{"to": "train"}]}, "a: 'train' is not SPLIT.LANGUAGE"),
-        ({"files": [{"to": "a.en", "url": "http://x/"}]}, ".*does not end in a file name"),
-        ({"files": [{"to": "a.en"}] * 2}, "two files have the same name"),
-        ({"files": [{"to": "a.en", "by_hand": " "}]}, r"files\.0: a: by_hand is empty"),
-        ({"files": [{"to": "a.en", "sha": None}]}, r"files\.0\.sha: unknown key; did you mean 'sha256'"),
-        ({"files": [{"to": "a.en", "md5": "0" * 32}]}, r"files\.0: a: give one of sha256, md5, git_blob"),
-        ({"files": [{"to": "a.en", "sha256": "0" * 63}]}, "files.0: a: sha256 is '0+'; it must have 64 digits"),
-        ({"files": [{"to": "a.en", "mirrors": ["http://y/a"]}]}, "files.0: a: mirrors need a checksum"),
-        (
-            {"files": [{"to": "a.en", "sha256": "0" * 64, "mirrors": ["http://x/a"]}]},
-            r"files.0: a: mirrors is \['http://x/a'\]; each must be another address",
-        ),
-        (
-            {"files": [{"to": "a.en", "sha256": "0" * 64, "mirrors": ["http://y/a"], "by_hand": "Ask."}]},
-            "files.0: a: mirrors are for programs",
-        ),
-        ({"files": [{"to": "_ ||| _"}]}, r"files\.0: '_ \|\|\| _' names no field"),
-        ({"files": [{"to": "_ ||| train"}]}, "a: 'train' is not SPLIT.LANGUAGE"),
-        ({"files": [{"to": "train.en ||| ../b.en"}]}, r"files\.0.*'\.\./b\.en' is not SPLIT.LANGUAGE"),
-        ({"files": [{"to": "a.en", "format": "contrawsd"}]}, "a: to is 'a.en'; it must be a name without"),
-        ({"format": "chats"}, "format: "),
-        ({"format": "bcontrast", "files": [{}]}, "a: format bcontrast needs `to`"),
-        ({"format": "bcontrast", "files": [{"to": "a.en"}]}, "a: to is 'a.en'; it must be a name without"),
-        ({"format": "bcontrast", "files": [{"to": "a", "members": {"b": "c"}}]}, "a: members is for formats text and"),
-        ({"format": "bcontrast", "files": [{"to": "a"}], "documents": 1}, "documents is for the formats tvsub"),
-        ({"format": "tvsub", "files": [{"to": "train"}]}, "a: format tvsub has no `to`"),
-        ({"format": "tvsub", "documents": 0}, "documents is 0; it must be at least 1"),
-        ({"format": "tvsub", "seed": 1}, "seed: format tvsub has no such key"),
-        ({"format": "opus_moses", "held_out_documents": {"dev": 2}}, "seed: format opus_moses needs it"),
-        (
-            {"sacrebleu": [{"name": one, "pair": "en-de", "split": "a"} for one in ("b", "c")]},
-            "two files have the same",
-        ),
-        ({"format": "iwslt", "files": [{"to": "train.en"}]}, "a: format iwslt needs `members`"),
-        ({"format": "iwslt", "files": [{"members": {"a": "train"}}]}, "a: 'train' is not SPLIT.LANGUAGE"),
-        ({"files": [{"to": "a.en"}], "held_out_every": 5}, "held_out_every is for format iwslt"),
-        ({"format": "iwslt", "held_out_every": 1}, "held_out_every is 1; it must be at least 2"),
-        ({"files": [{"to": "dev.en"}], "sacrebleu": [DEV]}, "sacrebleu: 'dev' is a split of files, too"),
-        ({"format": "bcontrast", "files": [{"to": "dev"}], "sacrebleu": [DEV]}, "sacrebleu: 'dev' is a split of files"),
-        (
-            {
-                "format": "iwslt",
-                "files": [{"members": {"a": "train.en"}}],
-                "held_out_every": 5,
-                "sacrebleu": [DEV | {"split": "valid"}],
-            },
-            "sacrebleu: 'valid' is a split of files",
-        ),
-        ({"sacrebleu": [{"name": "wmt13", "pair": "en", "split": "dev"}]}, r"sacrebleu\.0: pair is 'en'"),
-        ({"sacrebleu": [{"name": "wmt13", "pair": "en-de", "split": "a.b"}]}, r"sacrebleu\.0: 'a\.b' is not the name"),
-    ],
-)
-def test_wrong_entries_are_refused(mirror, entry, message):
-    files = [{"url": "http://x/a", "sha256": None, **file} for file in entry.get("files", [])]
+WITH_SUM = {"to": "a.en", "sha256": "0" * 64}
+WRONG = [  # (keys of the entry, its file, message)
+    ({}, None, "an entry needs files or sacrebleu"),
+    ({}, {}, "a: format text needs `to` or, for an archive, `members`"),
+    ({}, {"to": "a.en", "members": {"b": "c.en"}}, "a: format text needs `to` or"),
+    ({}, {"to": "train"}, "a: 'train' is not SPLIT.LANGUAGE"),
+    ({}, {"to": "a.en", "url": "http://x/"}, ".*does not end in a file name"),
+    ({}, {"to": "a.en", "by_hand": " "}, r"files\.0: a: by_hand is empty"),
+    ({}, {"to": "a.en", "sha": None}, r"files\.0\.sha: unknown key; did you mean 'sha256'"),
+    ({}, {"to": "a.en", "md5": "0" * 32, "sha256": "0" * 64}, r"files\.0: a: give one of sha256, md5, git_blob"),
+    ({}, {"to": "a.en", "sha256": ""}, r"files\.0"),
+    *(
+        ({}, {"to": "a.en", "sha256": None} | {kind: value}, rf"files\.0\.{kind}: .*{value}")
+        for kind, digits in (("sha256", 64), ("md5", 32), ("git_blob", 40))
+        for value in ("0" * (digits - 1), "0" * (digits + 1), "g" * digits)
+    ),
+    ({}, {"to": "a.en", "mirrors": ["http://y/a"]}, r"files\.0: a: mirrors need a checksum"),
+    ({}, WITH_SUM | {"mirrors": ["http://x/a"]}, r"files\.0: a: mirrors is \['http://x/a'\]; each must be another"),
+    ({}, WITH_SUM | {"mirrors": ["y/a"]}, r"files\.0\.mirrors\.0: .*'y/a'"),
+    ({}, WITH_SUM | {"mirrors": ["http://y/a"], "by_hand": "Ask."}, r"files\.0: a: mirrors are for programs"),
+    ({}, {"to": "_ ||| _"}, r"files\.0: '_ \|\|\| _' names no field"),
+    ({}, {"to": "_ ||| train"}, "a: 'train' is not SPLIT.LANGUAGE"),
+    ({}, {"to": "train.en ||| ../b.en"}, r"files\.0.*'\.\./b\.en' is not SPLIT.LANGUAGE"),
+    ({}, {"members": {"a": "../evil.en"}}, r"files\.0.*'\.\./evil\.en' is not SPLIT.LANGUAGE"),
+    ({}, {"to": "a.en", "format": "contrawsd"}, "a: 'a.en' is not SET"),
+    ({}, {"to": "a.en", "format": "chats"}, "format: 'chats' is no format; there are text, "),
+    ({"format": "chats"}, {"to": "a.en"}, "format: 'chats' is no format; there are text, "),
+    ({"format": "bcontrast"}, {}, "a: format bcontrast needs `to`"),
+    ({"format": "bcontrast"}, {"to": "a.en"}, "a: 'a.en' is not SPLIT"),
+    ({"format": "bcontrast"}, {"to": "a", "members": {"b": "c"}}, "a: format bcontrast needs `to`"),
+    (
+        {"format": "bcontrast", "documents": 1},
+        {"to": "a"},
+        "documents is for the formats tvsub and opus_moses, not bco",
+    ),
+    ({"format": "tvsub"}, {"to": "train"}, "a: format tvsub needs neither"),
+    ({"format": "tvsub", "documents": 0}, {}, "documents: .*1, not 0"),
+    ({"format": "tvsub", "seed": 1}, {}, "seed is for the formats opus_moses, not tvsub"),
+    ({"format": "opus_moses", "held_out_documents": {"dev": 2}}, {}, "seed: format opus_moses needs it"),
+    ({"format": "opus_moses", "seed": 2}, {}, "held_out_documents: format opus_moses needs it"),
+    ({"format": "iwslt"}, {"to": "train.en"}, "a: format iwslt needs `members`"),
+    ({"format": "iwslt"}, {"members": {"a": "train"}}, "a: 'train' is not SPLIT.LANGUAGE"),
+    ({"held_out_every": 5}, {"to": "a.en"}, "held_out_every is for the formats iwslt"),
+    ({"format": "iwslt", "held_out_every": 1}, {"members": {"a": "train.en"}}, "held_out_every: .*2, not 1"),
+    ({"sacrebleu": [DEV]}, {"to": "dev.en"}, "sacrebleu: 'dev' is a split of files, too"),
+    ({"sacrebleu": [DEV | {"split": "a"}] * 2}, None, "two files have the same"),
+    ({"format": "bcontrast", "sacrebleu": [DEV]}, {"to": "dev"}, "sacrebleu: 'dev' is a split of files"),
+    (
+        {"format": "iwslt", "held_out_every": 5, "sacrebleu": [DEV | {"split": "valid"}]},
+        {"members": {"a": "train.en"}},
+        "sacrebleu: 'valid' is a split of files",
+    ),
+    ({"sacrebleu": [DEV | {"pair": "en"}]}, None, r"sacrebleu\.0\.pair: .*'en'"),
+    ({"sacrebleu": [DEV | {"split": "a.b"}]}, None, r"sacrebleu\.0\.split: .*'a\.b'"),
+]
+
+
+@pytest.mark.parametrize(("entry", "file", "message"), WRONG)
+def test_wrong_entries_are_refused(mirror, entry, file, message):
+    files = [] if file is None else [{"url": "http://x/a", "sha256": None, **file}]
     with pytest.raises(UserError, match=rf"params\.yaml: corpora\.toy: {message}"):
-        download(mirror, **{**entry, "files": files})
+        download(mirror, files, **entry)
+
+
+def test_files_have_distinct_names_and_a_checksum(mirror):
+    with pytest.raises(UserError, match="two files have the same name"):
+        download(mirror, [{"url": "http://x/a", "to": "a.en", "sha256": None}] * 2)
     with pytest.raises(UserError, match=r"files\.0: a: give one of sha256, md5, git_blob; `sha256: null` if"):
         download(mirror, [{"url": "http://x/a", "to": "train.en"}])
 
@@ -897,17 +894,45 @@ def test_every_entry_of_the_project_is_well_formed():
 
 
 def test_every_corpus_can_be_made_of_made_up_files(tmp_path):
-    assert set(FORMATS) == set(get_args(Format))
+    """No program has tried most of their addresses."""
+    assert set(MADE_UP) == set(FORMATS)
     write_catalogue(ENTRIES, tmp_path / "params.yaml")
     write_mirror(tmp_path / "mirror", tmp_path / "params.yaml")
     for corpus in read_catalogue(ENTRIES)["corpora"]:
         entry = read_entry(tmp_path / "params.yaml", corpus)
         checksums = tmp_path / f"{corpus}.json"  # corpora share addresses, but not made-up files
         make_corpus(entry, tmp_path / corpus, checksums=checksums, mirror=str(tmp_path / "mirror"))
-        made = {path.name for path in (tmp_path / corpus).iterdir()}
-        sets = {name.partition(".")[0] for name in made if name.endswith(".jsonl")}
-        assert sets == set(entry.contrastive_sets)
-        assert entry.texts in (None, {name for name in made if not name.endswith(".jsonl")})
+        made = {path.name: read_lines(path) for path in (tmp_path / corpus).iterdir()}
+        assert {name.partition(".")[0] for name in made if name.endswith(".jsonl")} == set(entry.contrastive_sets)
+        texts = {name: lines for name, lines in made.items() if not name.endswith(".jsonl")}
+        assert entry.texts in (None, set(texts))
+        for name, lines in texts.items():
+            split, _, ending = name.partition(".")
+            if ending == "documents":
+                (count,) = {len(texts[other]) for other in texts if re.fullmatch(rf"{split}\.[a-z]+", other)} - {
+                    len(lines)
+                } or {len(lines)}
+                assert len(read_documents(tmp_path / corpus, split, count)) == len(lines) > 0
+            elif entry.format == "text" and ending != "txt":
+                count = next(n for n, line in enumerate(lines) if line not in lines[:n] or n == len(lines) - 1)
+                assert set(lines) <= {sentence(ending, number) for number in range(200)}
+
+
+def test_one_address_has_one_checksum_and_what_needs_a_form_says_so():
+    found, by_hand = {}, {}
+    for name, entry in read_catalogue(ENTRIES)["corpora"].items():
+        for file in entry.get("files", ()):
+            found.setdefault(file["url"], set()).add(file.get("sha256"))
+            if "by_hand" in file and entry["format"] == "text":
+                assert "http" in file["by_hand"]
+                by_hand.setdefault(name, []).append(DownloadFile(**file).name)
+    assert {url: checksums for url, checksums in found.items() if len(checksums) > 1} == {}
+    assert sum(checksums != {None} for checksums in found.values()) > 25
+    assert by_hand == {
+        "wmt17-en-ru": ["1mcorpus.zip"],
+        "wmt18-en-cs": ["czeng17.tsv.gz"],
+        "aspec": ["train-1.txt", "train-2.txt", "dev.txt", "test.txt"],
+    }
 
 
 @pytest.mark.parametrize(

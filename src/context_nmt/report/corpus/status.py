@@ -8,8 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile, read_catalogue, read_entry
-from context_nmt.corpus.fetching import downloaded
-from context_nmt.corpus.transfer import MEGABYTE
+from context_nmt.corpus.fetching import MEGABYTE, downloaded
 from context_nmt.files import UserError, iterate_lines
 from context_nmt.report.corpus.folder import BOUND, TEXT_FILE
 from context_nmt.report.papers.published import read_papers
