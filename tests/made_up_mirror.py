@@ -363,7 +363,9 @@ def moses_archive(languages, names, **changes):
 def drawn(entry):
     (name,) = (file.name for file in entry.files)
     names = [f"2000/{number // DOCUMENT}/1.xml.gz" for number in range(LINES)]
-    return {name: moses_archive(name.partition(".")[0].split("-"), names)}
+    pair = name.partition(".")[0]
+    sentences = {f"Subs.{pair}.{language}": packed(lines("train", language)) for language in pair.split("-")}
+    return {name: moses_archive(pair.split("-"), names, **sentences)}
 
 
 # The files of an entry, {name: content}, by their format.
