@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from project_root import make_root
 from test_text_chain import CORPUS, SENTENCE, back, build, line
 
-from context_nmt.corpus import workers
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.hypotheses import read_hypotheses, write_hypotheses
 from context_nmt.corpus.moses import MosesSide
@@ -120,19 +119,6 @@ def test_a_model_depends_on_its_text_and_settings_alone(tmp_path, model_type):
         assert learned.stderr == b""
     assert models == {learn_pieces(pieces(pieces=500, model_type=model_type), [tmp_path / "one/text"])}
     assert str(tmp_path).encode() not in models.pop()
-
-
-def test_several_processes_write_what_one_writes(tmp_path, monkeypatch):
-    lines = [f"{SENTENCE} Wer{number % 7}? a\u2028b {number}" * (number % 4) for number in range(60)]
-    monkeypatch.setattr(workers, "CHUNK", 7)
-    written = []
-    for cores in (1, 3):
-        monkeypatch.setattr(workers, "usable_cores", lambda cores=cores: cores)
-        root = build(tmp_path / str(cores), lines, SideSettings(truecase=False), pieces())
-        back(root)
-        files = sorted(path for path in root.rglob("*") if path.is_file())
-        written.append({str(path.relative_to(root)): path.read_bytes() for path in files})
-    assert written[0] == written[1]
 
 
 def test_what_a_model_writes_is_one_line_of_text(tmp_path):

@@ -138,13 +138,14 @@ def test_tokens_are_those_of_sacremoses(language, text, hyphens):
     assert MosesSide(language, SideSettings(aggressive_hyphens=hyphens)).tokens(text) == " ".join(tokens)
 
 
-def test_several_processes_write_what_one_writes(tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", ["bpe", "sentencepiece"])
+def test_several_processes_write_what_one_writes(tmp_path, monkeypatch, kind):
     lines = [f'{SENTENCE} "Wer{number % 7}?" a\u2028b\r{number}' * (number % 4) for number in range(60)]
     monkeypatch.setattr(workers, "CHUNK", 7)
     written = []
     for cores in (1, 2, 3):
         monkeypatch.setattr(workers, "usable_cores", lambda cores=cores: cores)
-        root = build(tmp_path / str(cores), lines, SideSettings(), UnitSettings(merges=30))
+        root = build(tmp_path / str(cores), lines, SideSettings(truecase=kind == "bpe"), UnitSettings(kind=kind))
         back(root)
         files = sorted(path for path in root.rglob("*") if path.is_file())
         written.append({str(path.relative_to(root)): path.read_bytes() for path in files})
