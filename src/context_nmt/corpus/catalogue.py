@@ -166,13 +166,14 @@ class CorpusEntry(Checked):
             require(split not in taken, f"sacrebleu: {split!r} is a split of files, too; give one of them another name")
 
     def _check_outputs(self, file: DownloadFile) -> None:
-        name, keys, gives = file.format or self.format, *FORMATS[file.format or self.format][1:3]
-        given = [key for key, value in (("to", file.to), ("members", file.members)) if value not in (None, {})]
-        needed = f"{' or, for an archive, '.join(f'`{key}`' for key in keys) or 'neither `to` nor `members`'}"
-        right = len(given) == min(len(keys), 1) and set(given) <= set(keys)
-        require(right, f"{file.name}: format {name} needs {needed}")
+        name = file.format or self.format
+        form = FORMATS[name]
+        given = [key for key in ("to", "members") if getattr(file, key)]
+        right = len(given) == 1 and given[0] in form.outputs if form.outputs else not given
+        keys = " or, for an archive, ".join(f"`{key}`" for key in form.outputs)
+        require(right, f"{file.name}: format {name} needs {keys or 'neither `to` nor `members`'}")
         for output in file.outputs:
-            require(("." in output) == ("." in gives), f"{file.name}: {output!r} is not {gives}")
+            require(("." in output) == ("." in form.gives), f"{file.name}: {output!r} is not {form.gives}")
 
     def of_format(self, *formats: str) -> list[DownloadFile]:
         """Return the files of some formats, their own or that of the entry."""
