@@ -246,9 +246,7 @@ def test_a_file_that_is_wrong_is_named_and_can_be_replaced(mirror, served, is_fo
     with pytest.raises(UserError, match=re.escape(f"{place}/toy/{name}")) as error:
         download(mirror, [file], place=place)
     assert not re.search(r"\.partial|\n", str(error.value))
-    for path in (mirror.parent / "data/.downloads").glob(
-        f"*{name}"
-    ):  # what was downloaded is kept, as the entry may be wrong
+    for path in (mirror.parent / "data/.downloads").glob(f"*{name}"):  # it is kept, as the entry may be wrong
         assert str(path) in str(error.value)
         path.unlink()
     assert not (mirror.parent / "data/toy").exists()
@@ -643,12 +641,12 @@ BARS, TABS = "_ ||| train.ja ||| train.en", "_\ttrain.ja\ttrain.en"
     ],
 )
 def test_a_line_with_another_number_of_fields_is_left_out_and_many_are_refused(mirror, layout, good, bad, capsys):
-    corpus = download(mirror, [{"to": layout, **put(mirror, "a.txt", b"\n".join([good] * 199 + [bad]))}])
-    assert read_lines(corpus / "train.ja") == ["ja|||x"] * 199
-    assert read_lines(corpus / "train.en") == ["en"] * 199
-    assert "note: a.txt: bad lines left out: 1 of 200: line 200 (" in capsys.readouterr().out
-    file = {"to": layout, **put(mirror, "a.txt", b"\n".join([good] * 199 + [bad] * 3))}
-    with pytest.raises(UserError, match=r"a\.txt: bad lines: 3 of 202; at most 1% .* The first: line 200 \("):
+    corpus = download(mirror, [{"to": layout, **put(mirror, "a.txt", b"\n".join([good] * 99 + [bad]))}])
+    assert read_lines(corpus / "train.ja") == ["ja|||x"] * 99
+    assert read_lines(corpus / "train.en") == ["en"] * 99
+    assert "note: a.txt: bad lines left out: 1 of 100: line 100 (" in capsys.readouterr().out
+    file = {"to": layout, **put(mirror, "a.txt", b"\n".join([good] * 99 + [bad] * 2))}
+    with pytest.raises(UserError, match=r"a\.txt: bad lines: 2 of 101; at most 1% .* The first: line 100 \("):
         download(mirror, [file])
 
 

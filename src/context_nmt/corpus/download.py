@@ -147,8 +147,8 @@ def _unpack(file: DownloadFile, fetched: Fetched, folder: Path, entry: CorpusEnt
     """Unpack one file, and return its texts, if it is of format text."""
     form = file.format or entry.format
     paths, place = {name: path for name, (path, _) in fetched.items()}, fetched[file.name][1]
+    unpack = getattr(importlib.import_module(_code_of_format(form)), f"unpack_{form}")
     try:
-        unpack = getattr(importlib.import_module(_code_of_format(form)), f"unpack_{form}")
         texts = unpack(paths, folder, file, entry) or []
     except UserError as error:
         if isinstance(error.__context__, OSError):  # the disk is full
