@@ -78,11 +78,8 @@ def test_cleaning_counts_tokens_whatever_the_units(tmp_path):
         )
     assert written["bpe"] == written["sentencepiece"]
     assert read_lines(tmp_path / "sentencepiece/tokenized/train.en") == [SENTENCE, SENTENCE.upper()]
-
-
-def test_punctuation_is_normalized_where_the_side_says_so(tmp_path):
-    lines = [SENTENCE, "\u201eJa\u201c \u2026"]
-    root = build(tmp_path, lines, SideSettings(truecase=False), pieces())
+    lines = [SENTENCE, "\u201eJa\u201c \u2026"]  # normalized where the side says so
+    root = build(tmp_path / "normalized", lines, SideSettings(truecase=False), pieces())
     assert back(root)[1] == MosesSide("de", SideSettings()).untokenized(lines[1]) == '"Ja" ...'
 
 
@@ -262,13 +259,6 @@ def measured(path):
 
 
 @pytest.mark.slow
-def test_plans_have_the_keys_of_the_kind(project):
-    units = read_json(project / "metrics/plans/units.json")["units"]
-    assert units == {"kind": "sentencepiece", "joint": True, "pieces": 400, "model_type": "unigram"}
-    assert read_json(project / "runs/subwords/units.json") == units
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("variant", RUNS)
 def test_translations_are_raw_text(project, variant):
     """From the test set as from standard input, and with all scores."""
@@ -319,7 +309,10 @@ def test_a_student_learns_the_pieces_of_its_teacher(project):
 
 
 @pytest.mark.slow
-def test_items_analyses_and_probes_know_words(project):
+def test_plans_have_the_keys_of_the_kind_and_items_analyses_and_probes_know_words(project):
+    units = read_json(project / "metrics/plans/units.json")["units"]
+    assert units == {"kind": "sentencepiece", "joint": True, "pieces": 400, "model_type": "unigram"}
+    assert read_json(project / "runs/subwords/units.json") == units
     contrast = measured("metrics/contrastive/plain-1.csv")
     assert (contrast["items", "all"], 0 <= contrast["accuracy", "all"] <= 100) == (1, True)
     assert ("gate_encoder_key", "NOUN") in measured("metrics/analyses/student-1.csv")

@@ -153,14 +153,6 @@ def test_several_processes_write_what_one_writes(tmp_path, monkeypatch, kind):
     assert active_children() == []
 
 
-def test_a_file_that_is_missing_is_named(tmp_path):
-    root = build(tmp_path, [SENTENCE], SideSettings(), UnitSettings())
-    with pytest.raises(UserError, match=r"moses\.json: no such file"):
-        copy_text_files(root / "subwords", root / "subwords", root / "binarized", root / "new")
-    with pytest.raises(UserError, match=r"corpus\.json: no such file"):
-        TextChain(root)
-
-
 def test_hypotheses_of_every_test_set_are_written_or_none(tmp_path):
     root = build(tmp_path, [SENTENCE], SideSettings(), UnitSettings())
     assert back(root) == [SENTENCE]
@@ -171,6 +163,10 @@ def test_hypotheses_of_every_test_set_are_written_or_none(tmp_path):
     with pytest.raises(UserError, match=r"test\.subwords\.txt: 0 translations for 1 sentences"):
         write_tokens(root / "text", root / "binarized", root / "decoded", path)
     assert path.read_bytes() == before
+    with pytest.raises(UserError, match=r"moses\.json: no such file"):
+        copy_text_files(root / "subwords", root / "subwords", root / "binarized", root / "new")
+    with pytest.raises(UserError, match=r"corpus\.json: no such file"):
+        TextChain(root)
 
 
 STRANGE = ["", " a ", "\u2028\x85\r", "\x00ü😀", ""]
