@@ -1,12 +1,10 @@
 """Turn raw text into truecased Moses tokens, or clean it for sentencepiece."""
 
 from context_nmt.command_line import run
-from context_nmt.corpus.moses import NO_RULES, has_rules
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.measures.bleu import bleu_metric
 from context_nmt.measures.ceilings import check_ceilings
 from context_nmt.measures.scored_text import TextFolder
-from context_nmt.progress import say
 from context_nmt.settings.checking import read_plan
 from context_nmt.settings.evaluation import SignificanceSettings
 
@@ -41,9 +39,6 @@ def main() -> None:
     plan = experiment.settings
     bleu_metric("sacrebleu", plan.chosen_tokenizer)  # a package that it lacks is told before the work
     tokenize_corpus(experiment.corpus, experiment.tokenized, plan.corpus, plan.text, untokenized=plan.untokenized)
-    for language, side in ((plan.corpus.source, plan.text.source), (plan.corpus.target, plan.text.target)):
-        if not side.pretokenized and not has_rules(language):
-            say(f"note: {NO_RULES.format(language)}")
     check_ceilings(experiment, read_plan(SignificanceSettings, experiment.stage_plan("ceilings")))
 
 

@@ -1,26 +1,24 @@
-"""Made-up files of every format of data/params.yaml, for a mirror: a few sentences, parallel in all languages."""
+"""Made-up files of every format of data/params.yaml, alike for all corpora or for a mirror of them all.
+
+The same entry always gives the same bytes, so that checksums agree. Sentences are parallel in all languages.
+"""
 
 import gzip
+import io
 import json
+import tarfile
+import zipfile
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
+from html import escape
+from random import Random
 from typing import Any
 
-import made_up_iwslt
-from made_up_wmt import sentence, tarred, text, zipped
-from test_formats import FILMS, opus_archive, pronoun_item, said, sense, sgm, subtitles
-
-from context_nmt.corpus.catalogue import CorpusEntry, read_catalogue
+from context_nmt.corpus.catalogue import SKIPPED, CorpusEntry, names_in, read_catalogue
 from context_nmt.settings.checking import check
-
-Files = dict[str, bytes]  # by the name that a file has in the mirror
 
 LINES, FEW = 200, 12  # of training sets and of all others
 DOCUMENT = 5  # sentences
-TASK = ".txt"  # the ending of probing tasks, which are no text of a language
 SMALLER: dict[str, Any] = {"documents": 30}  # of downloaded entries that have the key
 SMALLER_MINIATURE = {
     "train": LINES,
@@ -29,9 +27,16 @@ SMALLER_MINIATURE = {
     "contrastive": {"within": 6, "cross_pairs": 6, "beside": 6, "far": 6, "previous_pairs": 6},
     "probing": {"documents": 800, "training": 20, "validation": 10, "test": 10, "words": 4},
 }
+SYLLABLES = {
+    "ja": "か き く け こ さ し す せ そ",
+    "ru": "ба вы го дю ёж зи йка шё щу эль",  # noqa: RUF001
+    "zh": "我 你 书 看 去 来 是 人 大 小",
+}
+LATIN = "ba cu di fe go hal im jo ku ler"
+WITHOUT_SPACES = {"ja": "。", "zh": "。"}
 
 
-def write_catalogue(source: Path, destination: Path) -> None:
+def write_catalogue(source, destination):
     """Copy a data/params.yaml with small sizes and without checksums, as JSON, which is YAML."""
     catalogue = read_catalogue(source)
     for entry in catalogue["generated"].values():
@@ -43,45 +48,67 @@ def write_catalogue(source: Path, destination: Path) -> None:
     destination.write_text(json.dumps(catalogue), encoding="utf-8")
 
 
-def write_mirror(mirror: Path, catalogue: Path) -> None:
+def write_mirror(mirror, catalogue):
     """Write all files of all entries under corpora into MIRROR/CORPUS/FILE."""
     for corpus, values in read_catalogue(catalogue)["corpora"].items():
         entry = check(CorpusEntry, values, where=corpus)
         by_format = defaultdict(list)
         for file in entry.files:
             by_format[file.format or entry.format].append(replace(file, format=None))
-        put(mirror / corpus, test_sets(entry))
-        for form, files in by_format.items():
-            FORMATS[form](mirror / corpus, replace(entry, format=form, files=tuple(files), sacrebleu=()))
+        files = test_sets(entry)
+        for form, of_format in by_format.items():
+            files |= FORMATS[form](replace(entry, format=form, files=tuple(of_format), sacrebleu=()))
+        (mirror / corpus).mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            (mirror / corpus / name).write_bytes(content)
 
 
-def put(folder: Path, files: Files) -> None:
-    """Write files into a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
+def sentence(language, number):
+    """A sentence; those of one number have the same words in all languages."""
+    random = Random(number)
+    syllables = SYLLABLES.get(language, LATIN).split()
+    words = ["".join(random.choices(syllables, k=2)) for _ in range(random.randint(4, 9))]
+    if language in WITHOUT_SPACES:
+        return "".join(words) + WITHOUT_SPACES[language]
+    return " ".join(words).capitalize() + "."
 
 
-def size(output: str) -> int:
-    """The number of lines of a split, given its file."""
-    return LINES if output.startswith("train") else FEW
-
-
-def lines(split: str, language: str) -> list[str]:
+def lines(split, language):
     """The sentences of a split."""
-    return [sentence(language, number) for number in range(size(split))]
+    return [sentence(language, number) for number in range(LINES if split.startswith("train") else FEW)]
 
 
-def packed(written: list[str]) -> bytes:
-    return "".join(f"{line}\n" for line in written).encode()
-
-
-def cut(sentences: list[str]) -> list[list[str]]:
+def cut(sentences):
     """The documents of a split."""
     return [sentences[first : first + DOCUMENT] for first in range(0, len(sentences), DOCUMENT)]
 
 
-def test_sets(entry: CorpusEntry) -> Files:
+def packed(written):
+    return "".join(f"{line}\n" for line in written).encode()
+
+
+def zipped(members):
+    """A zip archive of {name: bytes or text}."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, member in members.items():
+            archive.writestr(zipfile.ZipInfo(name), member)  # without the time
+    return content.getvalue()
+
+
+def tarred(members):
+    """A tar archive of {name: bytes or text}, packed with gzip."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for name, member in members.items():
+            member = member.encode("utf-8", "surrogateescape") if isinstance(member, str) else member
+            info = tarfile.TarInfo(name)
+            info.size = len(member)
+            archive.addfile(info, io.BytesIO(member))
+    return gzip.compress(content.getvalue(), mtime=0)
+
+
+def test_sets(entry):
     """The sets of sacrebleu, with documents."""
     files = {}
     for one in entry.sacrebleu:
@@ -90,55 +117,109 @@ def test_sets(entry: CorpusEntry) -> Files:
     return files
 
 
-def write_texts(folder: Path, entry: CorpusEntry) -> None:
-    """Write texts and archives of texts; archives that are joined share the lines of the training set."""
+def texts(entry):
+    """Texts and archives of texts; archives that are joined share the lines of the training set."""
     outputs = [output for file in entry.files for output in file.outputs]
-    task = packed(
-        [f"{part}\t{number % 2}\t{sentence('en', number)}" for part in ("tr", "va", "te") for number in range(9)]
-    )
 
-    def content(layout: str) -> bytes:
-        if layout.endswith(TASK):
-            return task
+    def content(layout):
+        if layout.endswith(".txt"):  # of a probing task, which is no text of a language
+            return packed(f"{p}\t{n % 2}\t{sentence('en', n)}" for p in ("tr", "va", "te") for n in range(9))
         name = next(output for output in outputs if output in layout)
-        return text(layout, size(name) // outputs.count(name))
+        count = (LINES if name.startswith("train") else FEW) // outputs.count(name)
+        languages = [name if name == SKIPPED else name.partition(".")[2] for name in names_in(layout)]
+        separator = "\t" if "\t" in layout else " ||| "
+        rows = ([str(n) if name == SKIPPED else sentence(name, n) for name in languages] for n in range(count))
+        return packed(map(separator.join, rows))
 
+    files = {}
     for file in entry.files:
-        if file.to is not None:
-            put(folder, {file.name: gzip.compress(content(file.to)) if file.name.endswith(".gz") else content(file.to)})
-        else:
+        if file.to is None:
             pack = zipped if file.name.endswith(".zip") else tarred
-            put(folder, {file.name: pack({member: content(layout) for member, layout in file.members.items()})})
+            files[file.name] = pack({member: content(layout) for member, layout in file.members.items()})
+        else:
+            text = content(file.to)
+            files[file.name] = gzip.compress(text, mtime=0) if file.name.endswith(".gz") else text
+    return files
 
 
-def write_chats(folder: Path, entry: CorpusEntry) -> None:
+def said(speaker, source, target):
+    """An utterance of BConTrasT."""
+    return {"utteranceID": 0, "speaker": speaker, "source": source, "target": target}
+
+
+def chats(entry):
+    files = {}
     for file in entry.files:
-        pairs = zip(lines(str(file.to), "en"), lines(str(file.to), "de"), strict=True)
+        pairs = zip(lines(file.to, "en"), lines(file.to, "de"), strict=True)
         utterances = [
             said("agent", english, german) if number % 2 else said("customer", german, english)
             for number, (english, german) in enumerate(pairs)
         ]
-        put(folder, {file.name: json.dumps(dict(enumerate(cut(utterances)))).encode()})
+        files[file.name] = json.dumps(dict(enumerate(cut(utterances)))).encode()
+    return files
 
 
-def write_pronouns(folder: Path, entry: CorpusEntry) -> None:
-    items = [pronoun_item(3, 2, right="Er"), pronoun_item(2, 0, document="2016_5_77.de")]
-    for file in entry.files:
-        put(folder, {file.name: opus_archive(*FILMS) if file.name.endswith(".zip") else json.dumps(items).encode()})
+def pronoun_item(line, distance, *, document="1921_12806_3712161.de", source="It was old.", right="Es"):
+    """An item of ContraPro whose antecedent is this far back."""
+    others = [other for other in ("Er", "Sie", "Es") if other != right]
+    return {
+        "ante distance": distance,
+        "document id": document,
+        "errors": [{"contrastive": f"{other} war alt.", "replacement": other} for other in others],
+        "ref pronoun": right,
+        "ref segment": f"{right} war alt.",
+        "segment id": line,
+        "src pronoun": "It",
+        "src segment": source,
+    }
 
 
-def write_senses(folder: Path, entry: CorpusEntry) -> None:
+FILM, SERIES = "1921/12806/3712161", "2016/5/77"
+FILMS = [
+    (FILM, "Look, a table.", "Schau, ein Tisch."),
+    (SERIES, "Good night.", "Gute Nacht."),
+    (FILM, "I see.", "Ich sehe\x85 ihn."),  # no line ends there
+    (SERIES, "It was old.", "Es war alt."),
+    (FILM, 'It was  "old".', "Er war alt."),
+]
+
+
+def films(*rows):
+    """The archive of OPUS for ContraPro: (German file, English, German) per line."""
+    names = [f"de/{file}.xml.gz\ten/{file[:-1]}9.xml.gz\t1\t1" for file, _, _ in rows]
+    members = {"en": [row[1] for row in rows], "de": [row[2] for row in rows], "ids": names}
+    return zipped({"README": "OPUS"} | {f"OpenSubtitles.de-en.{end}": packed(text) for end, text in members.items()})
+
+
+def pronouns(entry):
+    items = json.dumps([pronoun_item(3, 2, right="Er"), pronoun_item(2, 0, document="2016_5_77.de")]).encode()
+    return {file.name: films(*FILMS) if file.name.endswith(".zip") else items for file in entry.files}
+
+
+def sense(frequency, *wrong, source="Am Ton liegt es.", right="It is the clay."):
+    """An item of ContraWSD."""
+    return {
+        "source": source,
+        "reference": right,
+        "errors": [{"contrastive": text, "sense": "sound"} for text in wrong],
+        "ambig word": "Ton",
+        "sense": "clay",
+        "frequency of sense/ambig word in wmt16": f"{frequency}/90000",
+    }
+
+
+def senses(entry):
+    files = {}
     for file in entry.files:
         source, target = file.name.partition(".")[0].split("-")
         items = [
-            sense(number, sentence(target, number + 1))
-            | {"source": sentence(source, number), "reference": sentence(target, number)}
-            for number in range(FEW)
+            sense(n, sentence(target, n + 1), source=sentence(source, n), right=sentence(target, n)) for n in range(FEW)
         ]
-        put(folder, {file.name: json.dumps(items).encode()})
+        files[file.name] = json.dumps(items).encode()
+    return files
 
 
-def write_discourse(folder: Path, entry: CorpusEntry) -> None:
+def discourse(entry):
     source, right, wrong = (
         [sentence(language, 0), sentence(language, number)] for language, number in (("en", 1), ("fr", 1), ("fr", 2))
     )
@@ -147,10 +228,81 @@ def write_discourse(folder: Path, entry: CorpusEntry) -> None:
         "anaphora": {"src": source, "trg": [{"type": "m.sg", **candidates}]},
         "lexical_choice": {"type": "repet", "examples": [{"src": source, "trg": candidates}]},
     }
-    put(folder, {file.name: json.dumps({"1": blocks[str(file.to)]}).encode() for file in entry.files})
+    return {file.name: json.dumps({"1": blocks[file.to]}).encode() for file in entry.files}
 
 
-def write_episodes(folder: Path, entry: CorpusEntry) -> None:
+def training_text(talks):
+    """Talks of WIT3, {number: lines}, as train.tags has them."""
+    return "".join(
+        about(number)
+        + "".join(f" {escape(line, quote=False)}\n" for line in talk)
+        + '<reviewer href="http://www.ted.com/profiles/1">Finch</reviewer>\n<translator></translator>\n'
+        for number, talk in talks.items()
+    )
+
+
+def xml(talks):
+    """Talks of WIT3, {number: lines}, as the test sets have them."""
+    documents = "".join(
+        f'<doc docid="{number}" genre="lectures">\n {about(number)}'
+        + "".join(f'<seg id="{place}">  {escape(line)}  </seg>\n' for place, line in enumerate(talk, start=1))
+        + "</doc>\n"
+        for number, talk in talks.items()
+    )
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n<mteval>\n<srcset setid="iwslt2014-dev2010" srclang="german">\n'
+    return f"{head}{documents}</srcset>\n</mteval>\n"
+
+
+def about(number):
+    title = f"<title>Wren: title {number}</title>\n<description>TED Talk {number}: &amp;</description>\n"
+    return f"<url>http://www.ted.com/talks/{number}.html</url>\n<talkid>{number}</talkid>\n{title}"
+
+
+def talks(entry):
+    files = {}
+    for file in entry.files:
+        members = {}
+        for name, output in file.members.items():
+            split, _, language = output.partition(".")
+            is_training = "train.tags" in name
+            documents = cut(lines("train" if is_training else split, language))
+            members[name] = (training_text if is_training else xml)(dict(enumerate(documents, start=1)))
+        files[file.name] = tarred(members)
+    return files
+
+
+def sgm(*versions):
+    """Documents of segments in one version or more, as the test set of TVsub has them."""
+    documents = [
+        f'<DOC docid="SUB{number:02}" sysid="reference_{version}">\n'
+        + "".join(f"<p>\n<seg id={place}> {text}</seg>\n</p>\n" for place, text in enumerate(document, start=1))
+        + "</DOC>\n"
+        for version, references in enumerate(versions, start=1)
+        for number, document in enumerate(references, start=1)
+    ]
+    return '<refset setid="a" srclang="Chinese" trglang="English">\n' + "".join(documents) + "</refset>\n"
+
+
+def subtitles(**changes):
+    """An archive of TVsub like GitHub's; a change of None leaves a file out."""
+    test = [["one , anna .", "two @-@ three"], ["i don &apos;t ."]], [["1 .  @-@  one", "2 @-@ 3"], ["no"]]
+    files = {
+        "orignal/train/separated/10.zh": "十\n",
+        "orignal/train/separated/10.en": "Ten.\n",
+        "orignal/train/separated/2.zh": "二\n两\n",
+        "orignal/train/separated/2.en": "Two.\nA couple.\n",
+        "orignal/train/separated/2.np.tk.qb.es.zh": "left out",
+        "orignal/dev/dev.orignal.zh": "好 \n",
+        "orignal/dev/dev.orignal.en": "Good &apos;un . \n",
+        "processed/dev/dev_trg.sgm": sgm([["good &apos;un ."]]),
+        "orignal/test/test.orignal.zh": "一\n二\n三\n",
+        "orignal/test/test.orignal.en": "One , Anna . \ntwo-three \nI don &apos;t .\n",
+        "processed/test/test_trg.sgm": sgm(*test),
+    } | changes
+    return tarred({f"tvsub-0123/data/{name}": text for name, text in files.items() if text is not None})
+
+
+def episodes(entry):
     files = {}
     for language in ("zh", "en"):
         for number, document in enumerate(cut(lines("train", language))):
@@ -159,46 +311,72 @@ def write_episodes(folder: Path, entry: CorpusEntry) -> None:
             files[f"orignal/{split}/{split}.orignal.{language}"] = packed(lines(split, language)).decode()
     for split, references in {"dev": 1, "test": 3}.items():
         files[f"processed/{split}/{split}_trg.sgm"] = sgm(*[cut(lines(split, "en"))] * references)
-    put(folder, {entry.files[0].name: subtitles(**files)})
+    return {entry.files[0].name: subtitles(**files)}
 
 
-def write_aligned(folder: Path, entry: CorpusEntry) -> None:
-    *_, alignment = (file.name for file in entry.files)
-    languages = alignment.partition(".")[0].split("-")
+def document(*sentences):
+    """A document of OPUS, with ids from 1."""
+    rows = (f'<p id="{number}"><s id="{number}">{text}</s></p>' for number, text in enumerate(sentences, start=1))
+    return f'<?xml version="1.0" encoding="utf-8"?>\n<text>\n{"".join(rows)}\n</text>\n'.encode()
+
+
+def alignment(groups, languages=("en", "es")):
+    """The alignment of documents, {name: ids in both languages}."""
+    one, other = languages
+    links = (
+        f'<linkGrp targType="s" toDoc="{other}/{name}.xml.gz" fromDoc="{one}/{name}.xml.gz">'
+        + "".join(f'<link certainty="0.5" xtargets="{ids}" id="SL1"/>' for ids in linked)
+        + "</linkGrp>\n"
+        for name, linked in groups.items()
+    )
+    doctype = '<!DOCTYPE cesAlign PUBLIC "-//CES//DTD XML cesAlign//EN" "">'
+    head = f'<?xml version="1.0" encoding="utf-8"?>\n{doctype}\n<cesAlign version="1.0">\n'
+    return gzip.compress(f"{head}{''.join(links)}</cesAlign>\n".encode(), mtime=0)
+
+
+def aligned(entry):
+    *_, name = (file.name for file in entry.files)
+    languages = name.partition(".")[0].split("-")
+    files = {}
     for language in languages:
-        documents = {
-            f"Made-up/raw/{language}/{number}.xml": "\n".join(
-                ["<text>", *(f'<s id="{place}">{line}</s>' for place, line in enumerate(document)), "</text>"]
-            ).encode()
-            for number, document in enumerate(cut(lines("train", language)))
-        }
-        put(folder, {f"{language}.zip": zipped(documents)})
-    groups = []
-    for number in range(LINES // DOCUMENT):
-        one, other = (f"{language}/{number}.xml.gz" for language in languages)
-        links = "".join(f'<link xtargets="{place};{place}"/>' for place in range(DOCUMENT))
-        groups.append(f'<linkGrp fromDoc="{one}" toDoc="{other}">{links}</linkGrp>')
-    put(folder, {alignment: gzip.compress(f"<cesAlign>{''.join(groups)}</cesAlign>".encode())})
+        documents = {str(number): document(*text) for number, text in enumerate(cut(lines("train", language)))}
+        files[f"{language}.zip"] = zipped({f"Made-up/raw/{language}/{n}.xml": one for n, one in documents.items()})
+    one_to_one = [f"{place};{place}" for place in range(1, DOCUMENT + 1)]
+    return files | {name: alignment(dict.fromkeys(documents, one_to_one), languages)}
 
 
-def write_drawn(folder: Path, entry: CorpusEntry) -> None:
+def moses_archive(languages, names, **changes):
+    """An archive of OPUS with the name of a document for each line; a change of None leaves a file out."""
+    one, other = languages
+    ids = [f"{one}/{name}\t{other}/{name}\t1\t1" for name in names]
+    files = {"README": "", f"Subs.{one}-{other}.ids": packed(ids)}
+    for language in languages:
+        seen = defaultdict(int)
+        text = []
+        for name in names:
+            text.append(f"{language} {name} {seen[name]}")
+            seen[name] += 1
+        files[f"Subs.{one}-{other}.{language}"] = packed(text)
+    return zipped({name: content for name, content in (files | changes).items() if content is not None})
+
+
+def drawn(entry):
     (name,) = (file.name for file in entry.files)
-    one, other = languages = name.partition(".")[0].split("-")
-    members = {f"Made-up.{one}-{other}.{language}": packed(lines("train", language)) for language in languages}
-    names = (f"2000/{number // DOCUMENT}/1.xml.gz" for number in range(LINES))
-    members[f"Made-up.{one}-{other}.ids"] = packed([f"{one}/{path}\t{other}/{path}\t1\t1" for path in names])
-    put(folder, {name: zipped(members)})
+    names = [f"2000/{number // DOCUMENT}/1.xml.gz" for number in range(LINES)]
+    pair = name.partition(".")[0]
+    sentences = {f"Subs.{pair}.{language}": packed(lines("train", language)) for language in pair.split("-")}
+    return {name: moses_archive(pair.split("-"), names, **sentences)}
 
 
-# What writes the files of an entry into a folder of a mirror, by their format.
-FORMATS: dict[str, Callable[[Path, CorpusEntry], None]] = {
-    "text": write_texts,
-    "bcontrast": write_chats,
-    "contrapro": write_pronouns,
-    "contrawsd": write_senses,
-    "discourse_mt": write_discourse,
-    "iwslt": partial(made_up_iwslt.write, sentence=sentence),
-    "opus_moses": write_drawn,
-    "opus_xml": write_aligned,
-    "tvsub": write_episodes,
+# The files of an entry, {name: content}, by their format.
+FORMATS = {
+    "text": texts,
+    "bcontrast": chats,
+    "contrapro": pronouns,
+    "contrawsd": senses,
+    "discourse_mt": discourse,
+    "iwslt": talks,
+    "opus_moses": drawn,
+    "opus_xml": aligned,
+    "tvsub": episodes,
 }

@@ -256,60 +256,52 @@ def test_a_perfect_system_has_the_ceiling_that_the_run_says(tmp_path, monkeypatc
     assert ("warning: test: a perfect system would have" in said) == low
 
 
-def test_decomposed_text_is_composed_at_every_door(tmp_path, monkeypatch):
-    """Training and source as macOS writes them, references in NFC; `translate` and `serve` read and write with this."""
-    composed = SENTENCES["German (de)"]
-    side, units = SideSettings(**KEPT), UnitSettings(merges=50)
-    experiment = prepare(tmp_path, "de", SENTENCES["German (de, decomposed)"], side, units, references=composed)
+@pytest.mark.parametrize("forms", [("NFD", "NFC"), ("NFC", "NFD")])
+def test_decomposed_text_counts_as_composed(tmp_path, monkeypatch, forms):
+    """Training and source as macOS writes them, or references; `translate` and `serve` read and write with this."""
+    composed, side, units = SENTENCES["German (de)"], SideSettings(**KEPT), UnitSettings(merges=50)
+    given, references = ([unicodedata.normalize(form, line) for line in composed] for form in forms)
+    experiment = prepare(tmp_path, "de", given, side, units, references=references)
     assert tokenize(experiment, monkeypatch)["score"] == pytest.approx(100)
     scores, text = perfect(experiment, units)
     assert scores["sacrebleu"].value == pytest.approx(100)
     assert text == [line.replace(" %", "%") for line in composed]
     chain = TextChain(tmp_path / "text")
-    assert chain.source_subwords(SENTENCES["German (de, decomposed)"]) == chain.source_subwords(composed)
+    assert chain.source_subwords(given) == chain.source_subwords(composed)
 
 
-def test_decomposed_references_count_as_composed(tmp_path, monkeypatch):
-    decomposed = SENTENCES["German (de, decomposed)"]
-    side, units = SideSettings(**KEPT), UnitSettings(merges=50)
-    experiment = prepare(tmp_path, "de", SENTENCES["German (de)"], side, units, references=decomposed)
-    assert tokenize(experiment, monkeypatch)["score"] == pytest.approx(100)
+NUMBERED = [*(f"Das ist der Satz mit der Nummer {number}." for number in range(60)), "Er – oder sie – kam."]
+DASHES = ["comes back as 'Er - oder sie - kam.'", "significance.minimum_ceiling is 99.9"]
+FRENCH = SENTENCES["French (fr)"]
 
 
-def test_a_low_ceiling_is_an_error_unless_it_is_accepted(tmp_path, monkeypatch, capsys):
-    lines, side, units = chain_of("French (fr)", "Moses")
-    experiment = prepare(tmp_path, "fr", lines, side, units)
+@pytest.mark.parametrize(
+    ("language", "lines", "settings", "score", "names"),
+    [
+        ("fr", FRENCH, {}, 68.8, [repr(FRENCH[0]), "significance.minimum_ceiling is 90", "normalize_punctuation"]),
+        ("de", NUMBERED, {"minimum_ceiling": 99.9}, 99.1, DASHES),
+        ("de", ["ja.", "nein."], {"metric": "bleu_lowercased"}, 0, ["0.00 bleu_lowercased", "fewer than four tokens"]),
+        ("de", ["Ja.", "Nein."], {}, 0, ["0.00 sacrebleu", "fewer than four tokens"]),
+    ],
+)
+def test_a_low_ceiling_is_an_error_unless_it_is_accepted(
+    tmp_path, monkeypatch, capsys, language, lines, settings, score, names
+):
+    experiment = prepare(tmp_path, language, lines, SideSettings(), UnitSettings(), **settings)
     with pytest.raises(UserError) as refused:
         tokenize(experiment, monkeypatch)
-    for part in ("test: ", "68.8", repr(lines[0]), "significance.minimum_ceiling is 90", "normalize_punctuation"):
-        assert part in str(refused.value)
-    assert "\n" not in str(refused.value)
-    experiment = prepare(tmp_path, "fr", lines, side, units, minimum_ceiling=60)
-    assert tokenize(experiment, monkeypatch)["score"] == pytest.approx(68.8, abs=0.1)
-    assert repr(lines[0]) in capsys.readouterr().err
+    message = str(refused.value)
+    assert [name for name in ["test: ", *names] if name not in message or "\n" in message] == []
+    experiment = prepare(tmp_path, language, lines, SideSettings(), UnitSettings(), **settings | {"minimum_ceiling": 0})
+    assert tokenize(experiment, monkeypatch)["score"] == pytest.approx(score, abs=0.1)
+    assert ("warning: test: " in capsys.readouterr().err) == (score < DOUBTFUL)
 
 
 def test_the_ceiling_is_that_of_the_tested_score(tmp_path, monkeypatch):
-    lines, side, units = chain_of("French (fr)", "Moses")
-    experiment = prepare(tmp_path, "fr", lines, side, units, metric="bleu_lowercased")
+    experiment = prepare(tmp_path, "fr", FRENCH, SideSettings(), UnitSettings(), metric="bleu_lowercased")
     ceiling = tokenize(experiment, monkeypatch)
     assert ceiling["score"] == pytest.approx(100)
     assert "case:lc" in ceiling["signature"]
-
-
-def test_a_minimum_above_the_limit_of_warnings_is_an_error_with_an_example(tmp_path, monkeypatch):
-    lines = [f"Das ist der Satz mit der Nummer {number}." for number in range(60)]
-    experiment = prepare(tmp_path, "de", [*lines, "Er – oder sie – kam."], SideSettings(), UnitSettings())
-    assert DOUBTFUL <= tokenize(experiment, monkeypatch)["score"] < 99.9
-    write_json(experiment.stage_plan("ceilings"), {"minimum_ceiling": 99.9})
-    with pytest.raises(UserError, match=r"comes back as 'Er - oder sie - kam\.'.*minimum_ceiling is 99\.9"):
-        tokenize(experiment, monkeypatch)
-
-
-def test_case_is_no_reason_for_a_low_lower_cased_score(tmp_path, monkeypatch):
-    experiment = prepare(tmp_path, "de", ["ja.", "nein."], SideSettings(), UnitSettings(), metric="bleu_lowercased")
-    with pytest.raises(UserError, match=r"would have 0\.00 bleu_lowercased .*fewer than four tokens"):
-        tokenize(experiment, monkeypatch)
 
 
 def test_what_the_score_needs_is_told_before_the_text_is_tokenized(tmp_path, monkeypatch):
@@ -322,32 +314,16 @@ def test_what_the_score_needs_is_told_before_the_text_is_tokenized(tmp_path, mon
     assert not experiment.tokenized.exists()
 
 
-def test_text_that_is_too_short_for_a_score_is_told(tmp_path, monkeypatch):
-    experiment = prepare(tmp_path, "de", ["Ja.", "Nein."], SideSettings(), UnitSettings())
-    with pytest.raises(UserError, match=r"would have 0\.00 sacrebleu .*fewer than four tokens"):
-        tokenize(experiment, monkeypatch)
-
-
 def test_a_language_without_rules_is_told(tmp_path, monkeypatch, capsys):
     lines, side, units = chain_of("Georgian (ka)", "sentencepiece, punctuation kept")
     tokenize(prepare(tmp_path, "ka", lines, side, units), monkeypatch)
     assert "Moses has no rules for the language 'ka'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("language", "tokenizer"),
-    [
-        ("de", "13a"),
-        ("zh", "zh"),
-        ("zh_TW", "zh"),
-        ("zho-Hans", "zh"),
-        ("ja", "ja-mecab"),
-        ("th", "char"),
-        ("ko", "ko-mecab"),
-    ],
-)
-def test_the_tokenizer_follows_the_language(language, tokenizer):
-    assert tokenizer_of(language) == tokenizer
+def test_the_tokenizer_follows_the_language():
+    expected = {"de": "13a", "zh": "zh", "zh_TW": "zh", "zho-Hans": "zh", "ja": "ja-mecab", "th": "char"}
+    assert {language: tokenizer_of(language) for language in expected} == expected
+    assert tokenizer_of("ko") == "ko-mecab"
 
 
 def test_the_key_chooses_another_tokenizer(tmp_path, monkeypatch):

@@ -40,36 +40,23 @@ def write_set(path, *items):
     return path
 
 
-def test_each_pair_stands_once(tmp_path):
-    other = {"source": "It slept.", "right": "Es schlief.", "wrong": ["Er schlief.", "Sie schlief."]}
-    path = write_set(tmp_path / "set.jsonl", HE | {"mirror": 2}, other, SHE | {"mirror": 0})
-    pairs, index = read_contrastive_set(path)
-    old, slept = (
-        [(source, text) for text in texts]
-        for source, texts in (
-            ("It was old.", ("Er war alt.", "Sie war alt.")),
-            ("It slept.", ("Es schlief.", "Er schlief.", "Sie schlief.")),
-        )
-    )
-    assert pairs == [*old, *slept]
-    assert index["items"] == [
-        {"right": 0, "wrong": [1], "categories": ["cross"], "context": []},
-        {"right": 2, "wrong": [3, 4], "categories": [], "context": []},
-        {"right": 1, "wrong": [0], "categories": ["cross"], "context": []},
-    ]
-
-
-def test_pairs_of_contexts_stand_once_behind_those_of_items(tmp_path):
+def test_each_pair_stands_once_and_those_of_contexts_behind_those_of_items(tmp_path):
     table, door = ("I saw the table.", "Ich sah den Tisch."), ("I saw the door.", "Ich sah die Tür.")
-    scored = (SHE["source"], SHE["right"])  # stands among the pairs of items, too
-    contexts = [
+    he, she = (HE["source"], HE["right"]), (SHE["source"], SHE["right"])  # the latter is a context, too
+    first, second = (
         {"source": [source for source, _ in pairs], "target": [target for _, target in pairs]}
-        for pairs in ([door, table], [table, scored, door])
+        for pairs in ([door, table], [table, she, door])
+    )
+    other = {"source": "It slept.", "right": "Es schlief.", "wrong": ["Er schlief.", "Sie schlief."]}
+    items = (HE | {"mirror": 2, "context": first}, other, SHE | {"mirror": 0, "context": second})
+    pairs, index = read_contrastive_set(write_set(tmp_path / "set.jsonl", *items))
+    slept = [("It slept.", text) for text in ("Es schlief.", "Er schlief.", "Sie schlief.")]
+    assert pairs == [he, she, *slept, door, table]
+    assert index["items"] == [
+        {"right": 0, "wrong": [1], "categories": ["cross"], "context": [5, 6]},
+        {"right": 2, "wrong": [3, 4], "categories": [], "context": []},
+        {"right": 1, "wrong": [0], "categories": ["cross"], "context": [6, 1, 5]},
     ]
-    path = write_set(tmp_path / "set.jsonl", HE | {"context": contexts[0]}, SHE | {"context": contexts[1]})
-    pairs, index = read_contrastive_set(path)
-    assert pairs == [("It was old.", "Er war alt."), scored, door, table]
-    assert [item["context"] for item in index["items"]] == [[2, 3], [3, 1, 2]]
 
 
 @pytest.mark.parametrize(
@@ -122,11 +109,8 @@ def test_a_mirror_has_the_same_candidates_swapped_and_points_back(tmp_path, chan
     read_contrastive_set(write_set(path, HE | {"mirror": 1}, SHE | {"mirror": 0}))
     with pytest.raises(UserError, match=r"line 1: mirror is 1, but line 2 must"):
         read_contrastive_set(write_set(path, HE | {"mirror": 1}, SHE | {"mirror": 0} | change))
-
-
-def test_an_empty_set_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"set\.jsonl: the file is empty"):
-        read_contrastive_set(write_set(tmp_path / "set.jsonl"))
+        read_contrastive_set(write_set(path))
 
 
 @pytest.mark.parametrize("name", ["train", "valid", "test", "mean", "model", "twice"])
@@ -161,12 +145,9 @@ def test_candidates_go_the_way_of_all_text(tmp_path):
     sources, targets = corpus.parallel("pronouns")
     assert len(sources) == 2
     assert corpus.target_vocabulary.text(targets[1]).replace("@@ ", "") == "sie war alt ."
-
-
-def test_a_wrong_set_leaves_nothing_behind(tmp_path):
     with pytest.raises(UserError, match=r"pronouns\.en-de\.jsonl: line 1: wrong is empty"):
-        text_stages(tmp_path, HE | {"wrong": []})
-    assert not (tmp_path / "runs" / "tokenized").exists()
+        text_stages(tmp_path / "wrong", HE | {"wrong": []})
+    assert not (tmp_path / "wrong/runs/tokenized").exists()
 
 
 def random_pairs(count, seed, longest=7):
@@ -189,21 +170,18 @@ def test_forced_scores_equal_the_steps_of_decoding():
     assert len(set(scores)) > 30
 
 
-def test_scores_depend_neither_on_the_batch_nor_on_the_workers(monkeypatch):
+def test_scores_depend_neither_on_the_batch_nor_on_the_workers_and_equal_pairs_tie(monkeypatch):
     model = small_model().float()
     sources, targets = random_pairs(300, 2, longest=20)
     together = score_pairs(model, sources, targets, device=CPU, workers=1)
     assert score_pairs(model, sources, targets, device=CPU, workers=2) == together
     monkeypatch.setattr("context_nmt.decoding.forced_scoring.UNITS", 1)
     assert score_pairs(model, sources, targets, device=CPU) == pytest.approx(together, abs=1e-4)
-
-
-def test_pairs_of_equal_ids_tie_whatever_batch_they_are_in(monkeypatch):
     sources, targets = random_pairs(60, 3, longest=12)
     order = (np.random.default_rng(4).permutation(120) % 60).tolist()
     monkeypatch.setattr("context_nmt.decoding.forced_scoring.UNITS", 40)
     texts = ([side[number] for number in order] for side in (sources, targets))
-    assert len(set(zip(order, score_pairs(small_model().float(), *texts, device=CPU), strict=True))) == 60
+    assert len(set(zip(order, score_pairs(model, *texts, device=CPU), strict=True))) == 60
 
 
 def test_what_is_longer_than_learned_positions_is_refused():

@@ -13,26 +13,26 @@ from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import ClassVar, get_args
+from typing import ClassVar
 
 import pytest
 import sacrebleu.dataset.base
 import sacrebleu.utils
 import urllib3
 import yaml
-from made_up_mirror import FORMATS, write_catalogue, write_mirror
-from made_up_wmt import tarred, zipped
+from made_up_mirror import FORMATS as MADE_UP
+from made_up_mirror import sentence, tarred, write_catalogue, write_mirror, zipped
 from sacrebleu.dataset.fake_sgml import FakeSGMLDataset
 from test_bad_input import files_of_at_most
 
 from context_nmt.commands.corpus import download as command
 from context_nmt.commands.corpus import status
-from context_nmt.corpus.catalogue import DownloadFile, Format, read_catalogue, read_entry
+from context_nmt.corpus.catalogue import FORMATS, DownloadFile, read_catalogue, read_entry
 from context_nmt.corpus.contrastive import read_contrastive_set
 from context_nmt.corpus.documents import read_documents
 from context_nmt.corpus.download import make_corpus
 from context_nmt.corpus.fetching import downloaded
-from context_nmt.files import UserError, locked, read_json, read_lines, write_json
+from context_nmt.files import UserError, locked, read_json, read_lines, read_yaml, write_json
 from stages import download as stage
 
 ORIGIN = "http://127.0.0.1:9/nothing-listens-here"
@@ -133,16 +133,6 @@ def download(mirror, files, *, place=None, **entry):
 def make(data, corpus, mirror):
     checked = read_entry(data / "params.yaml", corpus)
     make_corpus(checked, data / corpus, checksums=data / "checksums.json", mirror=mirror)
-
-
-def test_texts_packed_or_not_are_taken_from_a_folder(mirror):
-    english = {"to": "train.en", **put(mirror, "a.en", "a\u2028b\r\nc".encode())}
-    german = {"to": "train.de", **put(mirror, "a.de.gz", gzip.compress(b"x\ny\n"))}
-    corpus = download(mirror, [english, german])
-    assert (corpus / "train.en").read_bytes() == "a\u2028b\r\nc\n".encode()
-    assert read_lines(corpus / "train.de") == ["x", "y"]
-    assert not (corpus.parent / ".downloads").exists()  # a folder's files are used where they are
-    assert not (corpus.parent / "checksums.json").exists()
 
 
 def test_a_mirror_may_be_an_address_and_the_origin_follows(mirror, served):
@@ -256,9 +246,7 @@ def test_a_file_that_is_wrong_is_named_and_can_be_replaced(mirror, served, is_fo
     with pytest.raises(UserError, match=re.escape(f"{place}/toy/{name}")) as error:
         download(mirror, [file], place=place)
     assert not re.search(r"\.partial|\n", str(error.value))
-    for path in (mirror.parent / "data/.downloads").glob(
-        f"*{name}"
-    ):  # what was downloaded is kept, as the entry may be wrong
+    for path in (mirror.parent / "data/.downloads").glob(f"*{name}"):  # it is kept, as the entry may be wrong
         assert str(path) in str(error.value)
         path.unlink()
     assert not (mirror.parent / "data/toy").exists()
@@ -469,46 +457,22 @@ def test_another_address_follows_one_that_fails(mirror, served, breaking):
         download(mirror, [file | {"sha256": "0" * 64}], place="")
 
 
-def test_a_file_of_several_corpora_is_downloaded_once(mirror, breaking):
-    breaking.patience = 10**9
-    file = from_server(breaking)
-    entry = {"format": "text", "licence": "none", "homepage": "none"}
-    one, other = entry | {"files": [file]}, entry | {"files": [file | {"to": "test.en"}]}
-    data = mirror.parent / "data"
+def test_corpora_that_are_made_at_once_do_not_disturb_each_other_and_record_their_checksums(mirror):
+    data, known, entries = mirror.parent / "data", {}, {}
     data.mkdir()
-    (data / "params.yaml").write_text(yaml.safe_dump({"corpora": {"one": one, "other": other}}))
-    threads = [threading.Thread(target=make, args=(data, corpus, "")) for corpus in ("one", "other")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (data / "one/train.en").read_bytes() == (data / "other/test.en").read_bytes() == breaking.content
-    assert breaking.asked == [None]
-
-
-def test_corpora_that_are_made_at_once_all_record_their_checksums(mirror):
-    names = [f"c{number}" for number in range(24)]
-    data = mirror.parent / "data"
-    data.mkdir()
-    known = {}
-    for name in names:
+    for name in (f"c{number}" for number in range(12)):
         (mirror / name).mkdir()
-        (mirror / name / "a.en").write_text(f"{name}\n")
-        known[f"{ORIGIN}/{name}/a.en"] = hashlib.sha256(f"{name}\n".encode()).hexdigest()
-    entry = {"format": "text", "licence": "none", "homepage": "none"}
-    entries = {
-        name: entry | {"files": [{"url": f"{ORIGIN}/{name}/a.en", "sha256": None, "to": "train.en"}]} for name in names
-    }
+        (mirror / name / "a.en").write_text(f"{name}\n" * 20_000)
+        known[f"{ORIGIN}/{name}/a.en"] = hashlib.sha256(f"{name}\n".encode() * 20_000).hexdigest()
+        files = [{"url": f"{ORIGIN}/{name}/a.en", "sha256": None, "to": "train.en"}]
+        entries[name] = {"format": "text", "licence": "none", "homepage": "none", "files": files}
     (data / "params.yaml").write_text(yaml.safe_dump({"corpora": entries}))
-    at_once([partial(make, data, name, str(mirror)) for name in names])
+    at_once([partial(make, data, name, str(mirror)) for name in [*entries, *entries]])
     assert read_json(data / "checksums.json") == known
-
-
-def test_processes_that_make_the_same_corpus_do_not_disturb_each_other(mirror):
-    corpus = download(mirror, [{"to": "train.en", **put(mirror, "a.en", b"a\n" * 100_000)}])
-    at_once([partial(make, corpus.parent, "toy", str(mirror))] * 8)
-    assert read_lines(corpus / "train.en") == ["a"] * 100_000
-    assert [path.name for path in corpus.parent.iterdir() if path.suffix in (".partial", ".earlier")] == []
+    assert {name: read_lines(data / name / "train.en") for name in entries} == {
+        name: [name] * 20_000 for name in entries
+    }
+    assert [path.name for path in data.iterdir() if path.suffix in (".partial", ".earlier")] == []
 
 
 def at_once(calls):
@@ -538,7 +502,8 @@ def test_a_download_waits_for_another_process_with_the_same_file(mirror, breakin
             thread.join(0.05)
         assert breaking.asked == []
     thread.join()
-    assert breaking.asked == [None]
+    download(mirror, [from_server(breaking) | {"to": "test.en"}])
+    assert breaking.asked == [None]  # for both corpora
 
 
 def test_what_a_person_must_fetch_is_said_before_anything_is_downloaded(mirror, breaking):
@@ -549,31 +514,89 @@ def test_what_a_person_must_fetch_is_said_before_anything_is_downloaded(mirror, 
     assert breaking.asked == []
 
 
-def test_a_large_download_says_its_size_and_the_time_left(mirror, breaking, monkeypatch, capsys):
+def test_a_large_download_says_its_size(mirror, breaking, monkeypatch, capsys):
     breaking.patience = 10**9
-    monkeypatch.setattr("context_nmt.corpus.transfer.WORTH_SAYING", 10**5)
+    monkeypatch.setattr("context_nmt.corpus.fetching.WORTH_SAYING", 10**5)
     monkeypatch.setattr("context_nmt.corpus.download.WORTH_SAYING", 10**5)
-    monkeypatch.setattr("context_nmt.corpus.transfer.LARGE", 10**5)
     breaking.content *= 5
     download(mirror, [from_server(breaking) | {"bytes": len(breaking.content)}])
     said = capsys.readouterr().err.splitlines()
-    assert said[0] == "toy: 2 MB to download in 1 file"
+    assert said[0] == "toy: 2 MB or more to download"
     assert said[1].startswith("a.en: 2 MB from 127.0.0.1")
-    assert re.fullmatch(r"a\.en: \d+% .* MB/s, .* left", said[2])
-    assert "data/.downloads" in said[3]
+    assert said[-1].startswith("toy: its downloads, 2 MB, stay in ")
 
 
-@pytest.mark.parametrize("pack", [tarred, zipped])
-def test_members_of_archives_are_joined_in_order(mirror, pack):
-    one = put(mirror, "one", pack({"x/a.en": b"a", "x/a.de": b"A\n", "../../evil": b"evil"}))
-    two = put(mirror, "two", pack({"b.en": b"b\n", "b.de": b"B\n"}))
-    files = [
-        {**one, "members": {"x/a.en": "train.en", "x/a.de": "train.de"}},
-        {**two, "members": {"b.en": "train.en", "b.de": "train.de"}},
-    ]
-    corpus = download(mirror, files)
-    assert (read_lines(corpus / "train.en"), read_lines(corpus / "train.de")) == (["a", "b"], ["A", "B"])
+MARK = b"\xef\xbb\xbf"
+BY_SIDE = {f"{name}.{side}": f"train.{side}" for name in ("a", "b", "c", "x/a") for side in ("en", "de")}
+
+
+def packed(name, content, members):
+    return {name: (content, {"members": {member: members[member] for member in sorted(members, reverse=True)}})}
+
+
+def some(*members):
+    return {member: BY_SIDE[member] for member in members}
+
+
+def in_files(**contents):
+    return {name: (content, {"to": BY_SIDE[name]}) for name, content in contents.items()}
+
+
+@pytest.mark.parametrize(
+    ("files", "texts"),
+    [
+        (in_files(**{"a.en": "a\u2028b\r\nc".encode()}), {"train.en": "a\u2028b\r\nc\n".encode()}),
+        ({"a.de.gz": (gzip.compress(b"x\ny\n"), {"to": "train.de"})}, {"train.de": b"x\ny\n"}),
+        (in_files(**{"a.en": b"a\n\n"}), {"train.en": b"a\n\n"}),
+        *(
+            (
+                packed("1", pack({"x/a.en": b"a", "x/a.de": b"A\n", "../../evil": b"evil"}), some("x/a.en", "x/a.de"))
+                | packed("2", pack({"b.en": b"b\n", "b.de": b"B\n"}), some("b.en", "b.de")),
+                {"train.en": b"a\nb\n", "train.de": b"A\nB\n"},
+            )
+            for pack in (tarred, zipped)
+        ),
+        *(
+            (packed("1", pack({"../../evil": b"evil\n"}), {"../../evil": "train.en"}), {"train.en": b"evil\n"})
+            for pack in (tarred, zipped)
+        ),
+        (  # in any order
+            packed(
+                "1.tgz",
+                tarred({"b.en": b"b\n", "x/a.de": b"A\n", "x/a.en": b"a\n", "b.de": b"B\n", "c.en": b"", "c.de": b""}),
+                some("b.en", "b.de", "x/a.en", "x/a.de"),
+            ),
+            {"train.en": b"b\na\n", "train.de": b"B\nA\n"},
+        ),
+        (
+            packed(
+                "1.zip",
+                zipped({f"{name}.{side}": MARK + name.encode() for name in "ab" for side in ("en", "de")}),
+                some("a.en", "a.de", "b.en", "b.de"),
+            )
+            | {"2.txt": (MARK + b"c\tC\n", {"to": "train.en\ttrain.de"})}
+            | {f"empty.{side}": (MARK, {"to": f"train.{side}"}) for side in ("en", "de")},
+            {"train.en": b"a\nb\nc\n", "train.de": b"a\nb\nC\n"},
+        ),
+        (
+            {
+                "a.txt": (
+                    b"0.9 ||| x-1 |||  ja\t1 |||en 1 \r\n\n0.8 ||| x-2 ||| | ||| en 2",
+                    {"to": "_ ||| _ ||| train.ja ||| train.en"},
+                ),
+                "b.gz": (gzip.compress(b"x-3\tja ||| 3\ten 3\nx-4\t ja 4\t\n"), {"to": "_\ttrain.ja\ttrain.en"}),
+                "c.tgz": (tarred({"ja-en": b"ja 5|||en 5\n"}), {"members": {"ja-en": "train.ja|||train.en"}}),
+            },
+            {"train.ja": b"ja\t1\n|\nja ||| 3\nja 4\nja 5\n", "train.en": b"en 1\nen 2\nen 3\n\nen 5\n"},
+        ),
+    ],
+)
+def test_texts_are_joined_in_the_order_of_files_and_of_the_names_of_members(mirror, files, texts):
+    corpus = download(mirror, [keys | put(mirror, name, content) for name, (content, keys) in files.items()])
+    assert {path.name: path.read_bytes() for path in corpus.iterdir()} == texts
     assert not list(mirror.parent.rglob("evil"))
+    assert not (corpus.parent / ".downloads").exists()  # a folder's files are used where they are
+    assert not (corpus.parent / "checksums.json").exists()
 
 
 @pytest.mark.parametrize("pack", [None, tarred, zipped], ids=["files", "tar", "zip"])
@@ -607,52 +630,24 @@ def test_a_text_may_follow_fields_of_lines(mirror):
         download(mirror, [fields, *texts])
 
 
-def test_a_byte_order_mark_is_no_text(mirror):
-    mark = b"\xef\xbb\xbf"
-    members = {f"{name}.{side}": mark + name.encode() for name in "ab" for side in ("en", "de")}
-    packed = put(mirror, "one.zip", zipped(members)) | {"members": {name: f"train.{name[-2:]}" for name in members}}
-    fields = put(mirror, "two.txt", mark + b"c\tC\n") | {"to": "train.en\ttrain.de"}
-    empty = [{"to": f"train.{side}", **put(mirror, f"empty.{side}", mark)} for side in ("en", "de")]
-    corpus = download(mirror, [packed, fields, *empty])
-    assert ((corpus / "train.en").read_bytes(), (corpus / "train.de").read_bytes()) == (b"a\nb\nc\n", b"a\nb\nC\n")
+BARS, TABS = "_ ||| train.ja ||| train.en", "_\ttrain.ja\ttrain.en"
 
 
-def test_fields_of_a_line_are_texts_of_several_languages(mirror):
-    with_bars = put(mirror, "a.txt", b"0.9 ||| x-1 |||  ja\t1 |||en 1 \r\n\n0.8 ||| x-2 ||| | ||| en 2")
-    with_tabs = put(mirror, "b.gz", gzip.compress(b"x-3\tja ||| 3\ten 3\nx-4\t ja 4\t\n"))
-    packed = put(mirror, "c.tgz", tarred({"ja-en": b"ja 5|||en 5\n"}))
-    files = [
-        {"to": "_ ||| _ ||| train.ja ||| train.en", **with_bars},
-        {"to": "_\ttrain.ja\ttrain.en", **with_tabs},
-        {"members": {"ja-en": "train.ja|||train.en"}, **packed},
-    ]
-    corpus = download(mirror, files)
-    assert read_lines(corpus / "train.ja") == ["ja\t1", "|", "ja ||| 3", "ja 4", "ja 5"]
-    assert read_lines(corpus / "train.en") == ["en 1", "en 2", "en 3", "", "en 5"]
-
-
-BAD_LINES = [b"0.9 ||| ja", b"0.9 ||| ja ||| en ||| more", b"0.9\tja\ten"]
-
-
-@pytest.mark.parametrize("line", BAD_LINES)
-def test_a_line_with_another_number_of_fields_is_left_out_and_many_are_refused(mirror, line, capsys):
-    rows = [b"0.9 ||| ja ||| en", *[b"0.9 ||| ja|||x ||| en"] * 198, line]
-    file = {"to": "_ ||| train.ja ||| train.en", **put(mirror, "a.txt", b"\n".join(rows))}
-    corpus = download(mirror, [file])
-    assert read_lines(corpus / "train.ja") == ["ja", *["ja|||x"] * 198]
-    assert len(read_lines(corpus / "train.en")) == 199
-    assert "note: a.txt: bad lines left out: 1 of 200: line 200 (" in capsys.readouterr().out
-    file |= put(mirror, "a.txt", b"\n".join([*rows[:-1], line, line, line]))
-    with pytest.raises(UserError, match=r"a\.txt: bad lines: 3 of 202; at most 1% .* The first: line 200 \("):
+@pytest.mark.parametrize(
+    ("layout", "good", "bad"),
+    [
+        *((BARS, b"0.9 ||| ja|||x ||| en", bad) for bad in (b"0.9 ||| ja", b"0 ||| ja ||| en ||| x", b"0.9\tja\ten")),
+        (TABS, b"0.9\tja|||x\ten", b"0.9\tja\tmore\ten"),
+    ],
+)
+def test_a_line_with_another_number_of_fields_is_left_out_and_many_are_refused(mirror, layout, good, bad, capsys):
+    corpus = download(mirror, [{"to": layout, **put(mirror, "a.txt", b"\n".join([good] * 99 + [bad]))}])
+    assert read_lines(corpus / "train.ja") == ["ja|||x"] * 99
+    assert read_lines(corpus / "train.en") == ["en"] * 99
+    assert "note: a.txt: bad lines left out: 1 of 100: line 100 (" in capsys.readouterr().out
+    file = {"to": layout, **put(mirror, "a.txt", b"\n".join([good] * 99 + [bad] * 2))}
+    with pytest.raises(UserError, match=r"a\.txt: bad lines: 2 of 101; at most 1% .* The first: line 100 \("):
         download(mirror, [file])
-
-
-def test_a_line_with_a_tab_too_many_is_left_out(mirror, capsys):
-    rows = [b"id\t0.9\tcs\ten"] * 150 + [b"id\t0.9\tcs\tmore\ten"]
-    file = {"to": "_\t_\ttrain.cs\ttrain.en", **put(mirror, "czeng.tsv.gz", gzip.compress(b"\n".join(rows)))}
-    corpus = download(mirror, [file])
-    assert read_lines(corpus / "train.cs") == ["cs"] * 150
-    assert "czeng.tsv.gz: bad lines left out: 1 of 151: line 151 (5 fields instead of 4)" in capsys.readouterr().out
 
 
 def test_a_line_that_is_not_utf8_is_left_out_in_all_languages(mirror, capsys):
@@ -668,14 +663,6 @@ def test_a_line_that_is_not_utf8_is_left_out_in_all_languages(mirror, capsys):
     assert re.search(r"1 of 200: train\.de, line 8 \(not UTF-8\)", capsys.readouterr().out)
 
 
-def test_the_members_of_an_archive_may_be_in_any_order(mirror):
-    members = {"b.en": b"b\n", "x/a.de": b"A\n", "x/a.en": b"a\n", "b.de": b"B\n", "c.en": b"c\n", "c.de": b"C\n"}
-    file = put(mirror, "one.tgz", tarred(members))
-    outputs = {name: f"train.{name[-2:]}" for name in sorted(members, reverse=True)}
-    corpus = download(mirror, [{**file, "members": outputs}])
-    assert (read_lines(corpus / "train.en"), read_lines(corpus / "train.de")) == (["b", "c", "a"], ["B", "C", "A"])
-
-
 def test_a_file_may_have_another_format_than_its_entry(mirror):
     item = {"source": "Ton", "reference": "clay", "errors": [{"contrastive": "sound"}], "ambig word": "Ton"}
     files = [
@@ -685,19 +672,6 @@ def test_a_file_may_have_another_format_than_its_entry(mirror):
     corpus = download(mirror, files)
     assert sorted(path.name for path in corpus.iterdir()) == ["senses.de-en.jsonl", "train.en"]
     assert read_contrastive_set(corpus / "senses.de-en.jsonl")[0] == [("Ton", "clay"), ("Ton", "sound")]
-
-
-@pytest.mark.parametrize("pack", [tarred, zipped])
-def test_a_member_is_written_under_the_given_name_only(mirror, pack):
-    file = put(mirror, "one", pack({"../../evil": b"evil\n"}))
-    assert read_lines(download(mirror, [{**file, "members": {"../../evil": "train.en"}}]) / "train.en") == ["evil"]
-    assert not list(mirror.parent.rglob("evil"))
-    for members, message in (
-        ({"../../evil": "../evil.en"}, r"files\.0.*'\.\./evil\.en' is not SPLIT.LANGUAGE"),
-        ({"missing.en": "train.en"}, r"missing\.en"),
-    ):
-        with pytest.raises(UserError, match=message):
-            download(mirror, [{**file, "members": members}])
 
 
 def links():
@@ -717,31 +691,23 @@ def links():
     yield packed.getvalue()
 
 
-@pytest.mark.parametrize("content", list(links()), ids=["symbolic", "hard", "zip"])
-def test_links_in_an_archive_are_refused(mirror, content):
-    file = put(mirror, "archive", content)
-    with pytest.raises(UserError, match=r"'a\.en' is not a plain file"):
-        download(mirror, [{**file, "members": {"a.en": "train.en"}}])
-    assert not (mirror.parent / "data/toy").exists()
+MEMBER = {"members": {"a.en": "train.en"}}
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "output"),
+    ("name", "content", "keys", "message"),
     [
-        ("a.en.gz", gzip.compress(b"a\n" * 99, mtime=0)[:-9], {"to": "train.en"}),
-        ("a.tgz", b"not an archive", {"members": {"a": "train.en"}}),
+        *(("archive", content, MEMBER, "'a.en' is not a plain file") for content in links()),
+        ("a.en.gz", gzip.compress(b"a\n" * 99, mtime=0)[:-9], {"to": "train.en"}, "a.en.gz: cannot be unpacked"),
+        ("a.tgz", b"not an archive", MEMBER, "a.tgz: cannot be unpacked"),
+        ("a.tgz", tarred({"b.en": b"b\n"}), MEMBER, "a.tgz: 'a.en' is not in the archive"),
+        ("a.zip", zipped({"b.en": b"b\n"}), MEMBER, "'a.en' in the archive"),
     ],
 )
-def test_broken_packing_is_an_error(mirror, name, content, output):
-    with pytest.raises(UserError, match=f"{name}: cannot be unpacked"):
-        download(mirror, [output | put(mirror, name, content)])
-
-
-def test_languages_of_unequal_length_are_refused(mirror):
-    files = [{"to": "train.en", **put(mirror, "en", b"a\n")}, {"to": "train.de", **put(mirror, "de", b"a\nb\n")}]
-    with pytest.raises(UserError, match=r"toy: .* train\.de 2, train\.en 1"):
-        download(mirror, files)
-    assert not (mirror.parent / "data" / "toy").exists()
+def test_what_cannot_be_unpacked_is_an_error(mirror, name, content, keys, message):
+    with pytest.raises(UserError, match=re.escape(message)):
+        download(mirror, [keys | put(mirror, name, content)])
+    assert not (mirror.parent / "data/toy").exists()
 
 
 def sgm(*documents, tag='<doc docid="{}" genre="news" origlang="en">'):
@@ -826,108 +792,122 @@ def test_sacrebleu_without_network_is_one_line(mirror, monkeypatch):
 DEV = {"name": "wmt13", "pair": "en-de", "split": "dev"}
 
 
-@pytest.mark.parametrize(
-    ("entry", "message"),
-    [
-        ({}, "an entry needs files or sacrebleu"),
-        ({"files": [{}]}, "a: give `to` or, for an archive, `members`"),
-        ({"files": [{"to": "train"}]}, "a: 'train' is not SPLIT.LANGUAGE"),
-        ({"files": [{"to": "a.en", "url": "http://x/"}]}, ".*does not end in a file name"),
-        ({"files": [{"to": "a.en"}] * 2}, "two files have the same name"),
-        ({"files": [{"to": "a.en", "by_hand": " "}]}, r"files\.0: a: by_hand is empty"),
-        ({"files": [{"to": "a.en", "sha": None}]}, r"files\.0\.sha: unknown key; did you mean 'sha256'"),
-        ({"files": [{"to": "a.en", "md5": "0" * 32}]}, r"files\.0: a: give one of sha256, md5, git_blob"),
-        ({"files": [{"to": "a.en", "sha256": "0" * 63}]}, "files.0: a: sha256 is '0+'; it must have 64 digits"),
-        ({"files": [{"to": "a.en", "mirrors": ["http://y/a"]}]}, "files.0: a: mirrors need a checksum"),
-        (
-            {"files": [{"to": "a.en", "sha256": "0" * 64, "mirrors": ["http://x/a"]}]},
-            r"files.0: a: mirrors is \['http://x/a'\]; each must be another address",
-        ),
-        (
-            {"files": [{"to": "a.en", "sha256": "0" * 64, "mirrors": ["http://y/a"], "by_hand": "Ask."}]},
-            "files.0: a: mirrors are for programs",
-        ),
-        ({"files": [{"to": "_ ||| _"}]}, r"files\.0: '_ \|\|\| _' names no field"),
-        ({"files": [{"to": "_ ||| train"}]}, "a: 'train' is not SPLIT.LANGUAGE"),
-        ({"files": [{"to": "train.en ||| ../b.en"}]}, r"files\.0.*'\.\./b\.en' is not SPLIT.LANGUAGE"),
-        ({"files": [{"to": "a.en", "format": "contrawsd"}]}, "a: to is 'a.en'; it must be a name without"),
-        ({"format": "chats"}, "format: "),
-        ({"format": "bcontrast", "files": [{}]}, "a: format bcontrast needs `to`"),
-        ({"format": "bcontrast", "files": [{"to": "a.en"}]}, "a: to is 'a.en'; it must be a name without"),
-        ({"format": "bcontrast", "files": [{"to": "a", "members": {"b": "c"}}]}, "a: members is for formats text and"),
-        ({"format": "bcontrast", "files": [{"to": "a"}], "documents": 1}, "documents is for the formats tvsub"),
-        ({"format": "tvsub", "files": [{"to": "train"}]}, "a: format tvsub has no `to`"),
-        ({"format": "tvsub", "documents": 0}, "documents is 0; it must be at least 1"),
-        ({"format": "tvsub", "seed": 1}, "seed: format tvsub has no such key"),
-        ({"format": "opus_moses", "held_out_documents": {"dev": 2}}, "seed: format opus_moses needs it"),
-        (
-            {"sacrebleu": [{"name": one, "pair": "en-de", "split": "a"} for one in ("b", "c")]},
-            "two files have the same",
-        ),
-        ({"format": "iwslt", "files": [{"to": "train.en"}]}, "a: format iwslt needs `members`"),
-        ({"format": "iwslt", "files": [{"members": {"a": "train"}}]}, "a: 'train' is not SPLIT.LANGUAGE"),
-        ({"files": [{"to": "a.en"}], "held_out_every": 5}, "held_out_every is for format iwslt"),
-        ({"format": "iwslt", "held_out_every": 1}, "held_out_every is 1; it must be at least 2"),
-        ({"files": [{"to": "dev.en"}], "sacrebleu": [DEV]}, "sacrebleu: 'dev' is a split of files, too"),
-        ({"format": "bcontrast", "files": [{"to": "dev"}], "sacrebleu": [DEV]}, "sacrebleu: 'dev' is a split of files"),
-        (
-            {
-                "format": "iwslt",
-                "files": [{"members": {"a": "train.en"}}],
-                "held_out_every": 5,
-                "sacrebleu": [DEV | {"split": "valid"}],
-            },
-            "sacrebleu: 'valid' is a split of files",
-        ),
-        ({"sacrebleu": [{"name": "wmt13", "pair": "en", "split": "dev"}]}, r"sacrebleu\.0: pair is 'en'"),
-        ({"sacrebleu": [{"name": "wmt13", "pair": "en-de", "split": "a.b"}]}, r"sacrebleu\.0: 'a\.b' is not the name"),
-    ],
-)
-def test_wrong_entries_are_refused(mirror, entry, message):
-    files = [{"url": "http://x/a", "sha256": None, **file} for file in entry.get("files", [])]
+WITH_SUM = {"to": "a.en", "sha256": "0" * 64}
+WRONG = [  # (keys of the entry, its file, message)
+    ({}, None, "an entry needs files or sacrebleu"),
+    ({}, {}, "a: format text needs `to` or, for an archive, `members`"),
+    ({}, {"to": "a.en", "members": {"b": "c.en"}}, "a: format text needs `to` or"),
+    ({}, {"to": "train"}, "a: 'train' is not SPLIT.LANGUAGE"),
+    ({}, {"to": "a.en", "url": "http://x/"}, ".*does not end in a file name"),
+    ({}, {"to": "a.en", "by_hand": " "}, r"files\.0: a: by_hand is empty"),
+    ({}, {"to": "a.en", "sha": None}, r"files\.0\.sha: unknown key; did you mean 'sha256'"),
+    ({}, {"to": "a.en", "md5": "0" * 32, "sha256": "0" * 64}, r"files\.0: a: give one of sha256, md5, git_blob"),
+    ({}, {"to": "a.en", "sha256": ""}, r"files\.0"),
+    *(
+        ({}, {"to": "a.en", "sha256": None} | {kind: value}, rf"files\.0\.{kind}: .*{value}")
+        for kind, digits in (("sha256", 64), ("md5", 32), ("git_blob", 40))
+        for value in ("0" * (digits - 1), "0" * (digits + 1), "g" * digits)
+    ),
+    ({}, {"to": "a.en", "mirrors": ["http://y/a"]}, r"files\.0: a: mirrors need a checksum"),
+    ({}, WITH_SUM | {"mirrors": ["http://x/a"]}, r"files\.0: a: mirrors is \['http://x/a'\]; each must be another"),
+    ({}, WITH_SUM | {"mirrors": ["y/a"]}, r"files\.0\.mirrors\.0: .*'y/a'"),
+    ({}, WITH_SUM | {"mirrors": ["http://y/a"], "by_hand": "Ask."}, r"files\.0: a: mirrors are for programs"),
+    ({}, {"to": "_ ||| _"}, r"files\.0: '_ \|\|\| _' names no field"),
+    ({}, {"to": "_ ||| train"}, "a: 'train' is not SPLIT.LANGUAGE"),
+    ({}, {"to": "train.en ||| ../b.en"}, r"files\.0.*'\.\./b\.en' is not SPLIT.LANGUAGE"),
+    ({}, {"members": {"a": "../evil.en"}}, r"files\.0.*'\.\./evil\.en' is not SPLIT.LANGUAGE"),
+    ({}, {"to": "a.en", "format": "contrawsd"}, "a: 'a.en' is not SET"),
+    ({}, {"to": "a.en", "format": "chats"}, "format: 'chats' is no format; there are text, "),
+    ({"format": "chats"}, {"to": "a.en"}, "format: 'chats' is no format; there are text, "),
+    ({"format": "bcontrast"}, {}, "a: format bcontrast needs `to`"),
+    ({"format": "bcontrast"}, {"to": "a.en"}, "a: 'a.en' is not SPLIT"),
+    ({"format": "bcontrast"}, {"to": "a", "members": {"b": "c"}}, "a: format bcontrast needs `to`"),
+    (
+        {"format": "bcontrast", "documents": 1},
+        {"to": "a"},
+        "documents is for the formats tvsub and opus_moses, not bco",
+    ),
+    ({"format": "tvsub"}, {"to": "train"}, "a: format tvsub needs neither"),
+    ({"format": "tvsub", "documents": 0}, {}, "documents: .*1, not 0"),
+    ({"format": "tvsub", "seed": 1}, {}, "seed is for the formats opus_moses, not tvsub"),
+    ({"format": "opus_moses", "held_out_documents": {"dev": 2}}, {}, "seed: format opus_moses needs it"),
+    ({"format": "opus_moses", "seed": 2}, {}, "held_out_documents: format opus_moses needs it"),
+    ({"format": "iwslt"}, {"to": "train.en"}, "a: format iwslt needs `members`"),
+    ({"format": "iwslt"}, {"members": {"a": "train"}}, "a: 'train' is not SPLIT.LANGUAGE"),
+    ({"held_out_every": 5}, {"to": "a.en"}, "held_out_every is for the formats iwslt"),
+    ({"format": "iwslt", "held_out_every": 1}, {"members": {"a": "train.en"}}, "held_out_every: .*2, not 1"),
+    ({"sacrebleu": [DEV]}, {"to": "dev.en"}, "sacrebleu: 'dev' is a split of files, too"),
+    ({"sacrebleu": [DEV | {"split": "a"}] * 2}, None, "two files have the same"),
+    ({"format": "bcontrast", "sacrebleu": [DEV]}, {"to": "dev"}, "sacrebleu: 'dev' is a split of files"),
+    (
+        {"format": "iwslt", "held_out_every": 5, "sacrebleu": [DEV | {"split": "valid"}]},
+        {"members": {"a": "train.en"}},
+        "sacrebleu: 'valid' is a split of files",
+    ),
+    ({"sacrebleu": [DEV | {"pair": "en"}]}, None, r"sacrebleu\.0\.pair: .*'en'"),
+    ({"sacrebleu": [DEV | {"split": "a.b"}]}, None, r"sacrebleu\.0\.split: .*'a\.b'"),
+]
+
+
+@pytest.mark.parametrize(("entry", "file", "message"), WRONG)
+def test_wrong_entries_are_refused(mirror, entry, file, message):
+    files = [] if file is None else [{"url": "http://x/a", "sha256": None, **file}]
     with pytest.raises(UserError, match=rf"params\.yaml: corpora\.toy: {message}"):
-        download(mirror, **{**entry, "files": files})
+        download(mirror, files, **entry)
+
+
+def test_files_have_distinct_names_and_a_checksum(mirror):
+    with pytest.raises(UserError, match="two files have the same name"):
+        download(mirror, [{"url": "http://x/a", "to": "a.en", "sha256": None}] * 2)
     with pytest.raises(UserError, match=r"files\.0: a: give one of sha256, md5, git_blob; `sha256: null` if"):
         download(mirror, [{"url": "http://x/a", "to": "train.en"}])
 
 
-def test_every_entry_of_the_project_is_well_formed():
-    for names in read_catalogue(ENTRIES).values():
-        assert [read_entry(ENTRIES, corpus) for corpus in names]
-
-
 def test_every_corpus_can_be_made_of_made_up_files(tmp_path):
-    assert set(FORMATS) == set(get_args(Format))
+    """No program has tried most of their addresses."""
+    assert set(MADE_UP) == set(FORMATS)
     write_catalogue(ENTRIES, tmp_path / "params.yaml")
     write_mirror(tmp_path / "mirror", tmp_path / "params.yaml")
     for corpus in read_catalogue(ENTRIES)["corpora"]:
         entry = read_entry(tmp_path / "params.yaml", corpus)
         checksums = tmp_path / f"{corpus}.json"  # corpora share addresses, but not made-up files
         make_corpus(entry, tmp_path / corpus, checksums=checksums, mirror=str(tmp_path / "mirror"))
-        made = {path.name for path in (tmp_path / corpus).iterdir()}
-        sets = {name.partition(".")[0] for name in made if name.endswith(".jsonl")}
-        assert sets == set(entry.contrastive_sets)
-        assert entry.texts in (None, {name for name in made if not name.endswith(".jsonl")})
+        made = {path.name: read_lines(path) for path in (tmp_path / corpus).iterdir()}
+        assert {name.partition(".")[0] for name in made if name.endswith(".jsonl")} == set(entry.contrastive_sets)
+        texts = {name: lines for name, lines in made.items() if not name.endswith(".jsonl")}
+        assert entry.texts in (None, set(texts))
+        for name, lines in texts.items():
+            split, _, ending = name.partition(".")
+            if ending == "documents":
+                (count, *_) = (
+                    len(text) for other, text in texts.items() if other.startswith(f"{split}.") and other != name
+                )
+                assert len(read_documents(tmp_path / corpus, split, count)) == len(lines) > 0
+            elif entry.format in ("text", "opus_moses", "iwslt") and ending != "txt":
+                assert set(lines) <= {sentence(ending, number) for number in range(200)}
 
 
-@pytest.mark.parametrize(
-    ("corpus", "message"),
-    [
-        ("toi", "no corpus 'toi'; there are tiny, both, wrong, both, a/b, toy"),
-        ("both", "generated.both: an entry under corpora has this name, too; both would be data/both"),
-        ("a/b", "corpora.a/b: not the name of a folder; it must be made of letters, digits, '.', '_' and '-'"),
-        ("wrong", "generated.wrong: trian: unknown key; did you mean 'train'?"),
-        ("toy", "corpora.toy: format: this key is required"),
-    ],
-)
-def test_what_is_no_entry_is_refused(tmp_path, corpus, message):
-    entries = {
-        "generated": {"tiny": {}, "both": {}, "wrong": {"trian": 5}},
-        "corpora": {"both": {}, "a/b": {}, "toy": {}},
+def test_every_entry_is_right_one_address_has_one_checksum_and_what_needs_a_form_says_so():
+    found, by_hand = {}, {}
+    for name in (name for names in read_catalogue(ENTRIES).values() for name in names):
+        entry = read_entry(ENTRIES, name)
+        for file in getattr(entry, "files", ()):
+            found.setdefault(file.url, set()).add(file.sha256)
+            if file.by_hand and entry.format == "text":
+                assert "http" in file.by_hand
+                by_hand.setdefault(name, []).append(file.name)
+    assert {url: checksums for url, checksums in found.items() if len(checksums) > 1} == {}
+    assert sum(checksums != {None} for checksums in found.values()) > 25
+    assert by_hand == {
+        "wmt17-en-ru": ["1mcorpus.zip"],
+        "wmt18-en-cs": ["czeng17.tsv.gz"],
+        "aspec": ["train-1.txt", "train-2.txt", "dev.txt", "test.txt"],
     }
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(entries, sort_keys=False))
-    with pytest.raises(UserError, match=re.escape(f"params.yaml: {message}")):
-        read_entry(tmp_path / "params.yaml", corpus)
+
+
+def test_a_name_without_an_entry_is_refused():
+    with pytest.raises(UserError, match=r"params\.yaml: no corpus 'multi30'; there are multi30k, .* and \d+ others"):
+        read_entry(ENTRIES, "multi30")
 
 
 def test_the_stage_makes_what_its_plan_says(mirror, monkeypatch):
@@ -943,88 +923,67 @@ def test_the_stage_makes_what_its_plan_says(mirror, monkeypatch):
         stage.main("tow", Path("checksums.json"))
 
 
-MULTI30K = {"train": 29000, "val": 1014, "test_2016_flickr": 1000}
+# Lines of the corpora as they were published; for documents, their number.
+SIDES = ("en", "de")
 CHATS = {"train": (13845, 550), "train_agent": (7629, 550), "train_customer": (6216, 548)}
 CHATS |= {"dev": (1902, 78), "dev_agent": (1040, 78), "dev_customer": (862, 78)}
 CHATS |= {"test": (2100, 78), "test_agent": (1133, 78), "test_customer": (967, 78)}
+EPISODES = {"train": (2_150_945, 2_959), "dev": (1_086, 2), "test": (1_154, 2)}
+SENTENCES = {"ar": (1158, 1460), "de": (1133, 1138), "fr": (1159, 1455)}  # of the sources of tst2016 and tst2017, which
+SENTENCES |= {"ja": (1146, 1452), "ko": (1143, 1429), "zh": (1156, 1459)}  # are the same from and into English
+PAIRS = {pair: counts for other, counts in SENTENCES.items() for pair in (f"{other}-en", f"en-{other}")}
+SETS = [
+    (year, pair, pair.partition("-")[0], PAIRS[pair][year - 2016], 13 if year == 2016 else 10 if "de" in pair else 12)
+    for pair in PAIRS
+    for year in (2016, 2017)
+]
 
 
-@pytest.mark.parametrize(
-    ("corpus", "lines"),
-    [
-        ("multi30k", {f"{split}.{language}": n for split, n in MULTI30K.items() for language in ("en", "de", "fr")}),
-        (
-            "bcontrast",
-            {
-                f"{split}.{ending}": sentences if ending != "documents" else chats
-                for split, (sentences, chats) in CHATS.items()
-                for ending in ("en", "de", "documents")
-            },
-        ),
-        ("discourse_mt", {"anaphora.en-fr.jsonl": 200, "lexical_choice.en-fr.jsonl": 200}),
-    ],
-)
-def test_a_corpus_is_what_its_entry_says(tmp_path, corpus, lines):
-    mirror = os.environ.get("DATA_MIRROR")
-    if not mirror:
-        pytest.skip("DATA_MIRROR names no mirror of the corpora")
-    (tmp_path / "params.yaml").write_text(ENTRIES.read_text())
-    make(tmp_path, corpus, mirror)
-    assert {path.name: len(read_lines(path)) for path in (tmp_path / corpus).iterdir()} == lines
+def counts_of(splits, languages):
+    return {
+        f"{split}.{ending}": documents if ending == "documents" else sentences
+        for split, (sentences, documents) in splits.items()
+        for ending in (*languages, "documents")
+    }
+
+
+REAL = {
+    "multi30k": {
+        f"{split}.{side}": count
+        for split, count in {"train": 29000, "val": 1014, "test_2016_flickr": 1000}.items()
+        for side in (*SIDES, "fr")
+    },
+    "bcontrast": counts_of(CHATS, SIDES),
+    "discourse_mt": {"anaphora.en-fr.jsonl": 200, "lexical_choice.en-fr.jsonl": 200},
+    "tvsub": counts_of(EPISODES, ("zh", "en")) | {"test.en.1": 1_154, "test.en.2": 1_154},
+    "wit3": {f"tst{year}-{pair}.{side}": count for year, pair, side, count, _ in SETS}
+    | {f"tst{year}-{pair}.documents": talks for year, pair, _, _, talks in SETS},
+}
+
+
+def wit3():
+    """An entry of archives that no experiment has, each with the sources of two sets."""
+    files = []
+    for pair in PAIRS:
+        members = {
+            f"{pair}/IWSLT17.TED.tst{y}.{pair}.{s}.xml": f"tst{y}-{pair}.{s}" for y, p, s, *_ in SETS if p == pair
+        }
+        name = f"archive_2017-01-ted-test_texts_{pair.replace('-', '_')}_{pair}.tgz"
+        files.append({"url": f"{ORIGIN}/{name}", "sha256": None, "members": members})
+    return {"format": "iwslt", "licence": "none", "homepage": "none", "files": files}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("corpus", REAL)
+def test_a_corpus_is_read_whole(tmp_path, corpus):
+    real = Path(os.environ.get("DATA_MIRROR", "/nonexistent")) / corpus
+    if not real.is_dir():
+        pytest.skip(f"DATA_MIRROR has no {corpus}")
+    catalogue = read_yaml(ENTRIES)["corpora"] | {"wit3": wit3()}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump({"corpora": {corpus: catalogue[corpus]}}))
+    make(tmp_path, corpus, str(real.parent))
+    assert {path.name: len(read_lines(path)) for path in (tmp_path / corpus).iterdir()} == REAL[corpus]
     for path in (tmp_path / corpus).glob("*.jsonl"):
         pairs, index = read_contrastive_set(path)
         assert all(len(item["context"]) == 1 for item in index["items"])
         assert len(pairs) > 200
-
-
-@pytest.fixture
-def real():
-    """The folder with the files as they were published, if there is one."""
-    mirror = os.environ.get("DATA_MIRROR")
-    if not mirror:
-        pytest.skip("DATA_MIRROR names no mirror of the corpora")
-    return Path(mirror)
-
-
-@pytest.mark.slow
-def test_tvsub_is_read_whole(tmp_path, real):
-    (tmp_path / "params.yaml").write_text(ENTRIES.read_text())
-    (file,) = read_entry(ENTRIES, "tvsub").files
-    if not (real / "tvsub" / file.name).is_file():
-        pytest.skip(f"DATA_MIRROR has no tvsub/{file.name}")
-    make(tmp_path, "tvsub", str(real))
-    for split, (pairs, episodes) in {"train": (2_150_945, 2_959), "dev": (1_086, 2), "test": (1_154, 2)}.items():
-        english, chinese = (read_lines(tmp_path / "tvsub" / f"{split}.{side}") for side in ("en", "zh"))
-        assert len(english) == len(chinese) == pairs
-        assert len(read_documents(tmp_path / "tvsub", split, pairs)) == episodes
-
-
-# Sentences of the sources of tst2016 and tst2017, which are the same from and into English.
-WIT3 = {
-    "ar": (1158, 1460),
-    "de": (1133, 1138),
-    "fr": (1159, 1455),
-    "ja": (1146, 1452),
-    "ko": (1143, 1429),
-    "zh": (1156, 1459),
-}
-
-
-@pytest.mark.slow
-def test_the_archives_of_iwslt_2017_are_read_whole(tmp_path, real):
-    if not (real / "wit3").is_dir():
-        pytest.skip("DATA_MIRROR has no wit3")
-    files, expected = [], {}
-    for other, sentences in WIT3.items():
-        for pair in (f"{other}-en", f"en-{other}"):
-            source, target = pair.split("-")
-            members = {}
-            for year, count, talks in zip((2016, 2017), sentences, (13, 10 if other == "de" else 12), strict=True):
-                members[f"{pair}/IWSLT17.TED.tst{year}.{pair}.{source}.xml"] = f"tst{year}-{pair}.{source}"
-                expected |= {f"tst{year}-{pair}.{source}": count, f"tst{year}-{pair}.documents": talks}
-            name = f"archive_2017-01-ted-test_texts_{source}_{target}_{pair}.tgz"
-            files.append({"url": f"{ORIGIN}/{name}", "sha256": None, "members": members})
-    entry = {"format": "iwslt", "licence": "none", "homepage": "none", "files": files}
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump({"corpora": {"wit3": entry}}))
-    make(tmp_path, "wit3", str(real))
-    assert {path.name: len(read_lines(path)) for path in (tmp_path / "wit3").iterdir()} == expected

@@ -33,15 +33,8 @@ def test_every_reference_counts_in_scores_and_comparisons(experiment):
     scores = read_flat(experiment.scores("gauss-1"))
     assert scores["dev"]["sacrebleu"]["score"] < scores["test"]["sacrebleu"]["score"] == 100
     assert scores["test"]["bleu_lowercased"]["score"] == 100
-    for metric in (
-        "sacrebleu",
-        "chrf",
-        "chrf_plus_plus",
-        "ter",
-        "bleu_tokenized",
-        "bleu_compound_split",
-        "bleu_lowercased",
-    ):
+    metrics = ("sacrebleu", "chrf", "chrf_plus_plus", "ter", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased")
+    for metric in metrics:
         assert scores["dev"][metric]["signature"].startswith("nrefs:1|")
         assert scores["test"][metric]["signature"].startswith("nrefs:2|")
     assert "better:9|worse:0|" in scores["dev"]["p_sign_sacrebleu"]["signature"]
@@ -50,10 +43,8 @@ def test_every_reference_counts_in_scores_and_comparisons(experiment):
 
 def test_a_bound_is_scored_against_every_reference(experiment):
     write_lines(experiment.corpus / "test.bound.de", RAW_FURTHER)
-    assert (
-        by_name(score_rows(EvaluationFolder(experiment.folder), "transformer-1"))["test"]["sacrebleu_bound"]["score"]
-        == 100
-    )
+    scores = by_name(score_rows(EvaluationFolder(experiment.folder), "transformer-1"))
+    assert scores["test"]["sacrebleu_bound"]["score"] == 100
 
 
 def test_further_references_are_tokenized_and_nothing_else(tmp_path):

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from project_root import make_root
 from test_text_chain import CORPUS, SENTENCE, back, build, line
 
-from context_nmt.corpus import workers
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.hypotheses import read_hypotheses, write_hypotheses
 from context_nmt.corpus.moses import MosesSide
@@ -79,11 +78,8 @@ def test_cleaning_counts_tokens_whatever_the_units(tmp_path):
         )
     assert written["bpe"] == written["sentencepiece"]
     assert read_lines(tmp_path / "sentencepiece/tokenized/train.en") == [SENTENCE, SENTENCE.upper()]
-
-
-def test_punctuation_is_normalized_where_the_side_says_so(tmp_path):
-    lines = [SENTENCE, "\u201eJa\u201c \u2026"]
-    root = build(tmp_path, lines, SideSettings(truecase=False), pieces())
+    lines = [SENTENCE, "\u201eJa\u201c \u2026"]  # normalized where the side says so
+    root = build(tmp_path / "normalized", lines, SideSettings(truecase=False), pieces())
     assert back(root)[1] == MosesSide("de", SideSettings()).untokenized(lines[1]) == '"Ja" ...'
 
 
@@ -120,19 +116,6 @@ def test_a_model_depends_on_its_text_and_settings_alone(tmp_path, model_type):
         assert learned.stderr == b""
     assert models == {learn_pieces(pieces(pieces=500, model_type=model_type), [tmp_path / "one/text"])}
     assert str(tmp_path).encode() not in models.pop()
-
-
-def test_several_processes_write_what_one_writes(tmp_path, monkeypatch):
-    lines = [f"{SENTENCE} Wer{number % 7}? a\u2028b {number}" * (number % 4) for number in range(60)]
-    monkeypatch.setattr(workers, "CHUNK", 7)
-    written = []
-    for cores in (1, 3):
-        monkeypatch.setattr(workers, "usable_cores", lambda cores=cores: cores)
-        root = build(tmp_path / str(cores), lines, SideSettings(truecase=False), pieces())
-        back(root)
-        files = sorted(path for path in root.rglob("*") if path.is_file())
-        written.append({str(path.relative_to(root)): path.read_bytes() for path in files})
-    assert written[0] == written[1]
 
 
 def test_what_a_model_writes_is_one_line_of_text(tmp_path):
@@ -276,13 +259,6 @@ def measured(path):
 
 
 @pytest.mark.slow
-def test_plans_have_the_keys_of_the_kind(project):
-    units = read_json(project / "metrics/plans/units.json")["units"]
-    assert units == {"kind": "sentencepiece", "joint": True, "pieces": 400, "model_type": "unigram"}
-    assert read_json(project / "runs/subwords/units.json") == units
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("variant", RUNS)
 def test_translations_are_raw_text(project, variant):
     """From the test set as from standard input, and with all scores."""
@@ -333,7 +309,10 @@ def test_a_student_learns_the_pieces_of_its_teacher(project):
 
 
 @pytest.mark.slow
-def test_items_analyses_and_probes_know_words(project):
+def test_plans_have_the_keys_of_the_kind_and_items_analyses_and_probes_know_words(project):
+    units = read_json(project / "metrics/plans/units.json")["units"]
+    assert units == {"kind": "sentencepiece", "joint": True, "pieces": 400, "model_type": "unigram"}
+    assert read_json(project / "runs/subwords/units.json") == units
     contrast = measured("metrics/contrastive/plain-1.csv")
     assert (contrast["items", "all"], 0 <= contrast["accuracy", "all"] <= 100) == (1, True)
     assert ("gate_encoder_key", "NOUN") in measured("metrics/analyses/student-1.csv")

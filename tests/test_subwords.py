@@ -44,12 +44,6 @@ def test_merges_do_not_depend_on_the_order_of_the_text():
     assert learn_merges(words, 30) == learn_merges(Counter(dict(reversed(words.items()))), 30)
 
 
-def test_single_letters_need_no_merges(tmp_path):
-    subwords = segment(write_tokens(tmp_path, ["a b"], ["c"]))
-    assert read_lines(subwords / "codes.joint") == ["#version: 0.2"]
-    assert Segmenter(subwords, "en").units("ab a") == "a@@ b a"
-
-
 def test_rare_units_are_split_further_on_their_own_side(tmp_path):
     tokenized = write_tokens(tmp_path, ["wasser"] * 5 + ["see"], ["see"] * 5 + ["wasser"])
     assert read_lines(segment(tokenized, merges=50) / "valid.en")[-1] == "see"
@@ -62,20 +56,17 @@ def test_rare_units_are_split_further_on_their_own_side(tmp_path):
     assert (Segmenter(subwords, "en").units("wasser"), Segmenter(subwords, "de").units("see")) == ("wasser", "see")
 
 
-def test_a_threshold_that_no_unit_reaches_splits_everything(tmp_path):
-    subwords = segment(write_tokens(tmp_path, ["ab ab"], ["ab"]), vocabulary_threshold=99)
+def test_small_texts_and_words(tmp_path):
+    subwords = segment(write_tokens(tmp_path / "letters", ["a b"], ["c"]))
+    assert read_lines(subwords / "codes.joint") == ["#version: 0.2"]
+    assert Segmenter(subwords, "en").units("ab a") == "a@@ b a"
+    subwords = segment(write_tokens(tmp_path / "threshold", ["ab ab"], ["ab"]), vocabulary_threshold=99)
     assert read_lines(subwords / "train.en") == ["a@@ b a@@ b"]
-
-
-def test_words_pass_through(tmp_path):
-    subwords = segment(write_tokens(tmp_path, ["a@@ b"], ["c"]), kind="words")
+    subwords = segment(write_tokens(tmp_path / "words", ["a@@ b"], ["c"]), kind="words")
     assert read_lines(subwords / "train.en") == ["a@@ b"]
     assert Segmenter(subwords, "en").tokens("a@@ b") == "a@@ b"
     assert not list(subwords.glob("codes.*"))
-
-
-def test_a_line_may_end_within_a_word(tmp_path):
-    segmenter = Segmenter(segment(write_tokens(tmp_path, ENGLISH, GERMAN)), "en")
+    segmenter = Segmenter(segment(write_tokens(tmp_path / "within", ENGLISH, GERMAN)), "en")
     assert [segmenter.tokens(text) for text in ("a@@ b c@@", "@@ b", "")] == ["ab c", "b", ""]
 
 

@@ -138,26 +138,19 @@ def test_tokens_are_those_of_sacremoses(language, text, hyphens):
     assert MosesSide(language, SideSettings(aggressive_hyphens=hyphens)).tokens(text) == " ".join(tokens)
 
 
-def test_several_processes_write_what_one_writes(tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", ["bpe", "sentencepiece"])
+def test_several_processes_write_what_one_writes(tmp_path, monkeypatch, kind):
     lines = [f'{SENTENCE} "Wer{number % 7}?" a\u2028b\r{number}' * (number % 4) for number in range(60)]
     monkeypatch.setattr(workers, "CHUNK", 7)
     written = []
     for cores in (1, 2, 3):
         monkeypatch.setattr(workers, "usable_cores", lambda cores=cores: cores)
-        root = build(tmp_path / str(cores), lines, SideSettings(), UnitSettings(merges=30))
+        root = build(tmp_path / str(cores), lines, SideSettings(truecase=kind == "bpe"), UnitSettings(kind=kind))
         back(root)
         files = sorted(path for path in root.rglob("*") if path.is_file())
         written.append({str(path.relative_to(root)): path.read_bytes() for path in files})
     assert written[0] == written[1] == written[2]
     assert active_children() == []
-
-
-def test_a_file_that_is_missing_is_named(tmp_path):
-    root = build(tmp_path, [SENTENCE], SideSettings(), UnitSettings())
-    with pytest.raises(UserError, match=r"moses\.json: no such file"):
-        copy_text_files(root / "subwords", root / "subwords", root / "binarized", root / "new")
-    with pytest.raises(UserError, match=r"corpus\.json: no such file"):
-        TextChain(root)
 
 
 def test_hypotheses_of_every_test_set_are_written_or_none(tmp_path):
@@ -170,6 +163,10 @@ def test_hypotheses_of_every_test_set_are_written_or_none(tmp_path):
     with pytest.raises(UserError, match=r"test\.subwords\.txt: 0 translations for 1 sentences"):
         write_tokens(root / "text", root / "binarized", root / "decoded", path)
     assert path.read_bytes() == before
+    with pytest.raises(UserError, match=r"moses\.json: no such file"):
+        copy_text_files(root / "subwords", root / "subwords", root / "binarized", root / "new")
+    with pytest.raises(UserError, match=r"corpus\.json: no such file"):
+        TextChain(root)
 
 
 STRANGE = ["", " a ", "\u2028\x85\r", "\x00ü😀", ""]

@@ -53,13 +53,15 @@ def test_a_model_that_diverged_is_named(capfd):
     assert capfd.readouterr() == ("", "")  # no traceback of a worker
 
 
-def test_results_come_in_order_from_other_processes_if_there_are_several():
+def test_results_come_in_order_from_other_processes_if_there_are_several(monkeypatch):
     here = os.getpid()
     results = list(in_parallel(lambda item: (item, os.getpid()), range(50), 3))
     assert [item for item, _ in results] == list(range(50))
     assert here not in {process for _, process in results}
     assert list(in_parallel(lambda item: os.getpid(), range(3), 1)) == [here] * 3
     assert list(in_parallel(lambda item: item, [], 2)) == []
+    monkeypatch.setattr(workers, "CAN_FORK", False)
+    assert list(in_parallel(lambda item: os.getpid(), range(3), 2)) == [here] * 3
 
 
 def test_few_chunks_are_handled_in_this_process(monkeypatch):
@@ -69,11 +71,6 @@ def test_few_chunks_are_handled_in_this_process(monkeypatch):
         assert [item for _, chunk in results for item in chunk] == list(range(count))
         assert [len(chunk) for _, chunk in results] == chunks
         assert (os.getpid() in {process for process, _ in results}) == (count == 9)
-
-
-def test_without_fork_one_process_does_the_work(monkeypatch):
-    monkeypatch.setattr(workers, "CAN_FORK", False)
-    assert list(in_parallel(lambda item: os.getpid(), range(3), 2)) == [os.getpid()] * 3
 
 
 def test_a_free_worker_takes_the_next_item(tmp_path):
@@ -135,11 +132,8 @@ class NamedError(Exception):
         super().__init__(f"{name}: {problem}")
 
 
-class RefusalError(UserError):
+class RefusalError(NamedError, UserError):
     """The same of an error that users see."""
-
-    def __init__(self, name, problem):
-        super().__init__(f"{name}: {problem}")
 
 
 @pytest.mark.parametrize("count", [1, 2])

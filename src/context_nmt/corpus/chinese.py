@@ -3,7 +3,7 @@
 import sys
 from functools import cache
 from tempfile import TemporaryDirectory
-from typing import IO, Any
+from typing import Any
 
 from context_nmt.command_line import run
 from context_nmt.corpus.workers import map_lines
@@ -27,12 +27,6 @@ def segment(line: str) -> str:
     return " ".join(" ".join(_jieba().cut(line)).split())
 
 
-def segment_stream(source: IO[bytes], destination: IO[bytes]) -> None:
-    """Segment UTF-8 text line by line, split at "\\n" only; raise UserError for a line that is not UTF-8."""
-    for line in map_lines(segment, decoded_lines(source, "standard input")):
-        destination.write(line.encode() + b"\n")
-
-
 def main() -> None:
     """Put spaces between the words of Chinese text with jieba.
 
@@ -46,7 +40,8 @@ def main() -> None:
 
         python -m context_nmt.corpus.chinese < text.zh > words.zh
     """
-    segment_stream(sys.stdin.buffer, sys.stdout.buffer)
+    for line in map_lines(segment, decoded_lines(sys.stdin.buffer, "standard input")):
+        sys.stdout.buffer.write(line.encode() + b"\n")
 
 
 if __name__ == "__main__":

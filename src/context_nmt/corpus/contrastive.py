@@ -68,11 +68,6 @@ class ContrastiveItem(Checked):
             require(category != "all", f"{subject} is reserved for all items")
             require(not category.endswith("_normalized"), f"{subject} must not end in '_normalized'")
 
-    def is_mirror_of(self, other: "ContrastiveItem") -> bool:
-        """Return whether both items have the same source and candidates but different correct ones."""
-        same = self.source == other.source and {self.right, *self.wrong} == {other.right, *other.wrong}
-        return same and self.right != other.right
-
 
 def read_contrastive_set(path: Path) -> tuple[list[Pair], dict[str, Any]]:
     """Read a set as its distinct pairs and the content of `NAME.items.json`.
@@ -83,11 +78,13 @@ def read_contrastive_set(path: Path) -> tuple[list[Pair], dict[str, Any]]:
     items = [check(ContrastiveItem, values, where=f"{path}: line {number}") for number, values in lines]
     if not items:
         raise UserError(f"{path}: the file is empty")
+    candidates = [(item.source, {item.right, *item.wrong}) for item in items]
     for number, item in enumerate(items):
         if item.mirror is None:
             continue
-        partner = items[item.mirror] if item.mirror in range(len(items)) else item
-        if partner.mirror != number or not item.is_mirror_of(partner):
+        other = item.mirror if item.mirror in range(len(items)) else number
+        swapped = candidates[other] == candidates[number] and items[other].right != item.right
+        if items[other].mirror != number or not swapped:
             raise UserError(
                 f"{path}: line {number + 1}: mirror is {item.mirror}, but line {item.mirror + 1} must have the same"
                 f" source and candidates, another right one, and {number} as its mirror"

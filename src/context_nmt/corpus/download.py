@@ -13,17 +13,17 @@ from collections.abc import Container
 from itertools import groupby
 from pathlib import Path
 
-from context_nmt.corpus.catalogue import SACREBLEU, CorpusEntry, DownloadFile
+from context_nmt.corpus.catalogue import FORMATS, SACREBLEU, CorpusEntry, DownloadFile
 from context_nmt.corpus.documents import read_documents, without_dropped, write_documents
-from context_nmt.corpus.fetching import Checksum, alone, downloaded, fetch
-from context_nmt.corpus.skipping import Skipping
-from context_nmt.corpus.transfer import MEGABYTE, WORTH_SAYING, size
+from context_nmt.corpus.fetching import MEGABYTE, WORTH_SAYING, Checksum, alone, downloaded, fetch, size
+from context_nmt.corpus.formats import Skipping
 from context_nmt.files import FULL, UserError, read_json, replacing, replacing_folder, sha256, write_json
 from context_nmt.progress import say
 from context_nmt.settings.checking import check
 from context_nmt.settings.miniature import MiniatureSettings
 
 BROKEN = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
+OF_ANOTHER_FORMAT = (AttributeError, SyntaxError, TypeError, ValueError)  # SyntaxError: no XML
 GENERATOR = "context_nmt.miniature.generation"
 
 Fetched = dict[str, tuple[Path, str]]  # by the name of a file: its path, and the place that it is from
@@ -34,11 +34,12 @@ def code_of(entry: CorpusEntry | MiniatureSettings) -> list[str]:
     """Return the names of the modules that make a corpus."""
     if isinstance(entry, MiniatureSettings):
         return [GENERATOR]
-    return sorted(map(_code_of_format, {entry.format, *(file.format for file in entry.files if file.format)}))
+    formats = {entry.format, *(file.format for file in entry.files if file.format)}
+    return sorted({_code_of_format(name) for name in formats})
 
 
 def _code_of_format(name: str) -> str:
-    return f"context_nmt.corpus.formats.{name}"
+    return f"context_nmt.corpus.formats.{FORMATS[name].module}"
 
 
 def read_data_plan(path: Path) -> CorpusEntry | MiniatureSettings:
@@ -88,79 +89,67 @@ def make_corpus(
             _check_texts(folder, corpus, files, fetched)
         except UserError as error:
             reason = str(error).replace(f"{folder}/", "")  # it has a temporary name
-            raise UserError(f"{reason}. {_mend(unknown, fetched, downloads)}, and try again") from None
+            kept = [fetched[file.name][0] for file in unknown if not file.url.startswith(SACREBLEU)]
+            wrong = ", ".join(str(path) for path in kept if path.parent == downloads)
+            delete = f"delete what is no right download ({wrong}), " if wrong else ""
+            mend = f"{delete}put the right file into the folder of DATA_MIRROR, or correct the entry"
+            raise UserError(f"{reason}; {mend} in data/params.yaml, and try again") from None
     new = {file.url: sha256(fetched[file.name][0]) for file in unknown if not file.derived}
     if new:
         with alone(checksums, f"{checksums}: waiting for another process, which writes it"):
             write_json(checksums, _recorded(checksums) | new)
     for address, checksum in new.items():
         print(f"{address}: sha256 {checksum} is recorded in {checksums}; later downloads must match it")
-    if (kept := sum(size(path) for path, _ in fetched.values() if path.parent == downloads)) >= WORTH_SAYING:
-        say(f"{corpus}: its downloads, {kept / MEGABYTE:,.0f} MB, stay in {downloads} until you delete them")
+    if (stored := sum(size(path) for path, _ in fetched.values() if path.parent == downloads)) >= WORTH_SAYING:
+        say(f"{corpus}: its downloads, {stored / MEGABYTE:,.0f} MB, stay in {downloads} until you delete them")
+
+
+def _recorded(checksums: Path) -> dict[str, str]:
+    return read_json(checksums) if checksums.is_file() else {}
 
 
 def _fetched(
-    files: list[DownloadFile],
-    expected: dict[str, Checksum | None],
-    downloads: Path,
-    *,
-    corpus: str,
-    mirror: str | None,
+    files: list[DownloadFile], expected: dict[str, Checksum | None], downloads: Path, *, corpus: str, mirror: str | None
 ) -> Fetched:
     """Fetch all files, those that a person must fetch before all others."""
-    fetched: Fetched = {}
-    missing: dict[str, UserError] = {}
     mirrored = {file.name: f"{mirror.rstrip('/')}/{corpus}/{file.name}" if mirror else "" for file in files}
-    for is_by_hand in (True, False):
-        chosen = [file for file in files if (file.by_hand is not None) == is_by_hand]
-        if not is_by_hand:
-            _announce(corpus, [file for file in chosen if not _is_here(file, mirrored[file.name], downloads)])
-        for file in chosen:
-            place, checksum = mirrored[file.name], expected[file.name]
+    fetched: Fetched = {}
+
+    def add(file: DownloadFile) -> None:
+        place, checksum = mirrored[file.name], expected[file.name]
+        fetched[file.name] = fetch(file, downloads, corpus=corpus, mirrored=place, expected=checksum)
+
+    missing: dict[str, UserError] = {}
+    for file in files:
+        if file.by_hand is not None:
             try:
-                fetched[file.name] = fetch(file, downloads, corpus=corpus, mirrored=place, expected=checksum)
+                add(file)
             except UserError as error:
-                if not is_by_hand:
-                    raise
                 missing[file.name] = error
-        if missing:
-            first, *others = missing
-            also = f". By hand, too: {', '.join(others)}; see `context-nmt corpus status {corpus}`" if others else ""
-            raise UserError(f"{missing[first]}{also}")
+    if missing:
+        first, *others = missing
+        also = f". By hand, too: {', '.join(others)}; see `context-nmt corpus status {corpus}`" if others else ""
+        raise UserError(f"{missing[first]}{also}")
+    by_programs = [file for file in files if file.by_hand is None]
+    to_download = sum(
+        file.bytes or 0
+        for file in by_programs
+        if not (Path(mirrored[file.name]).is_file() or downloaded(file, downloads).is_file())
+    )
+    if to_download >= WORTH_SAYING:
+        say(f"{corpus}: {to_download / MEGABYTE:,.0f} MB or more to download")
+    for file in by_programs:
+        add(file)
     return fetched
-
-
-def _is_here(file: DownloadFile, mirrored: str, downloads: Path) -> bool:
-    return Path(mirrored).is_file() or downloaded(file, downloads).is_file() or file.url.startswith(SACREBLEU)
-
-
-def _announce(corpus: str, missing: list[DownloadFile]) -> None:
-    known = [file.bytes for file in missing if file.bytes is not None]
-    if sum(known) >= WORTH_SAYING:
-        others = f", and {len(missing) - len(known)} of unknown size" if len(known) < len(missing) else ""
-        files = f"{len(known)} file{'s' if len(known) > 1 else ''}"
-        say(f"{corpus}: {sum(known) / MEGABYTE:,.0f} MB to download in {files}{others}")
-
-
-def _mend(unknown: list[DownloadFile], fetched: Fetched, downloads: Path) -> str:
-    """Return what a person can do about files of which no corpus can be made."""
-    paths = [fetched[file.name][0] for file in unknown if not file.url.startswith(SACREBLEU)]
-    kept = ", ".join(str(path) for path in paths if path.parent == downloads)
-    ways = [
-        *(["put the right file into the folder of DATA_MIRROR"] if unknown else []),
-        *([f"delete what is no right download ({kept})"] if kept else []),
-        "correct the entry in data/params.yaml",
-    ]
-    text = ", or ".join(ways)
-    return f"{text[0].upper()}{text[1:]}"
 
 
 def _unpack(file: DownloadFile, fetched: Fetched, folder: Path, entry: CorpusEntry) -> list[Piece]:
     """Unpack one file, and return its texts, if it is of format text."""
     form = file.format or entry.format
     paths, place = {name: path for name, (path, _) in fetched.items()}, fetched[file.name][1]
+    unpack = getattr(importlib.import_module(_code_of_format(form)), f"unpack_{form}")
     try:
-        texts = importlib.import_module(_code_of_format(form)).unpack(paths, folder, file, entry) or []
+        texts = unpack(paths, folder, file, entry) or []
     except UserError as error:
         if isinstance(error.__context__, OSError):  # the disk is full
             raise error.__context__ from None
@@ -172,7 +161,7 @@ def _unpack(file: DownloadFile, fetched: Fetched, folder: Path, entry: CorpusEnt
             raise
         first_line = str(error).partition(":\n")[0]  # tarfile adds one for each kind of archive
         reason = f"cannot be unpacked ({first_line})"
-    except (AttributeError, TypeError, ValueError) as error:
+    except OF_ANOTHER_FORMAT as error:
         reason = f"not of format {form} ({error})"
     else:
         return [(name, f"{member} of {place}" if file.members else place, count) for name, member, count in texts]
@@ -209,29 +198,24 @@ def _check_texts(folder: Path, corpus: str, files: list[DownloadFile], fetched: 
     for split, group in groupby(texts, lambda path: path.name.partition(".")[0]):
         languages, counts, bad = list(group), dict[str, int](), dict[int, str]()
         for path in languages:
+            counts[path.name] = 0
             with path.open("rb") as text:
-                for number, line in enumerate(text):
-                    if not _is_utf8(line):
-                        bad.setdefault(number, f"{path.name}, line {number + 1}")
-                counts[path.name] = number + 1
+                for line in text:
+                    try:
+                        line.decode()
+                    except UnicodeDecodeError:
+                        bad.setdefault(counts[path.name], f"{path.name}, line {counts[path.name] + 1}")
+                    counts[path.name] += 1
         if len(set(counts.values())) > 1:
             line_counts = ", ".join(f"{name} {count}" for name, count in counts.items())
             different = f"the languages of a split have different numbers of lines: {line_counts}"
             raise UserError(f"{corpus}: {different} {source(*counts)}")
         with Skipping(f"{corpus}: {split} {source(*counts)}", "lines") as lines:
-            lines.total = number + 1
+            lines.total = counts[languages[0].name]
             for number in sorted(bad):
                 lines.skip(bad[number], "not UTF-8")
         if bad:
             _leave_out(bad, languages, split, lines.total)
-
-
-def _is_utf8(line: bytes) -> bool:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _leave_out(bad: Container[int], languages: list[Path], split: str, count: int) -> None:
@@ -242,7 +226,3 @@ def _leave_out(bad: Container[int], languages: list[Path], split: str, count: in
     folder = languages[0].parent
     if documents := read_documents(folder, split, count):
         write_documents(folder, split, without_dropped(documents, (number not in bad for number in range(count))))
-
-
-def _recorded(checksums: Path) -> dict[str, str]:
-    return read_json(checksums) if checksums.is_file() else {}

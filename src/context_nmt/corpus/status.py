@@ -7,9 +7,8 @@ from typing import Any
 from rich.console import Console
 
 from context_nmt.corpus.catalogue import CorpusEntry, read_catalogue, read_entry
-from context_nmt.corpus.fetching import downloaded
+from context_nmt.corpus.fetching import MEGABYTE, downloaded
 from context_nmt.corpus.folder import text_files
-from context_nmt.corpus.transfer import MEGABYTE
 from context_nmt.files import UserError, iterate_lines
 
 Status = dict[str, Any]

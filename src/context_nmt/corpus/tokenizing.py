@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from context_nmt.corpus.contrastive import read_contrastive_set
 from context_nmt.corpus.documents import read_documents, without_dropped, write_documents
-from context_nmt.corpus.moses import MosesSide, Truecaser, count_casings
+from context_nmt.corpus.moses import NO_RULES, MosesSide, Truecaser, count_casings, has_rules
 from context_nmt.corpus.references import reference_names
 from context_nmt.corpus.workers import map_chunks, map_lines
 from context_nmt.files import UserError, iterate_lines, replacing_folder, write_json, write_lines
-from context_nmt.progress import tracked
+from context_nmt.progress import say, tracked
 from context_nmt.settings.text import CleaningSettings, CorpusSettings, TextSettings
 
 Pair = tuple[str, str]
@@ -40,8 +40,8 @@ def tokenize_corpus(
     documents = {split: read_documents(raw, split, size) for split, size in sizes.items()}
     contrastive = {name: read_contrastive_set(raw / f"{name}.{corpus.direction}.jsonl") for name in corpus.contrastive}
     with replacing_folder(destination) as folder:
-        tokenize_pairs = partial(_tokenize_pairs, sides, text.cleaning, untokenized)
-        kept = _tokenize_training(raw, folder, corpus.train, sizes[corpus.train], sides, tokenize_pairs)
+        tokenize = partial(_tokenize_pairs, sides, text.cleaning, untokenized)
+        kept = _tokenize_training(raw, folder, corpus.train, sizes[corpus.train], sides, tokenize)
         if (training := documents[corpus.train]) is not None:
             documents[corpus.train] = without_dropped(training, kept)
         for split, boundaries in documents.items():
@@ -67,14 +67,17 @@ def tokenize_corpus(
                     (folder / f"{split}.{side.language}.cased").unlink()
         settings = [{"language": side.language, **asdict(side.settings)} for side in sides]
         write_json(folder / "moses.json", {"source": settings[0], "target": settings[1]})
+    for side in sides:
+        if not side.settings.pretokenized and not has_rules(side.language):
+            say(f"note: {NO_RULES.format(side.language)}")
 
 
 def _count_parallel(paths: list[Path]) -> int:
-    counts = [_count_lines(path) for path in paths]
-    for path, count in zip(paths, counts, strict=True):
-        if count != counts[0]:
-            raise UserError(f"{paths[0]} has {counts[0]} lines and {path} has {count}; they must be parallel")
-    return counts[0]
+    first = _count_lines(paths[0])
+    for path in paths[1:]:
+        if (count := _count_lines(path)) != first:
+            raise UserError(f"{paths[0]} has {first} lines and {path} has {count}; they must be parallel")
+    return first
 
 
 def _count_lines(path: Path) -> int:
@@ -95,11 +98,11 @@ def _convert(path: Path, side: MosesSide, convert: Callable[[str], str], raw: It
 
 
 def _tokenize_training(
-    raw: Path, folder: Path, split: str, size: int, sides: Sides, tokenize_pairs: Callable[[list[Pair]], "_Tokenized"]
+    raw: Path, folder: Path, split: str, size: int, sides: Sides, tokenize: Callable[[list[Pair]], "_Tokenized"]
 ) -> bytearray:
     """Write the cleaned training text; return 1 for each pair that is kept and 0 for each that is dropped."""
-    texts = (side.prepared(iterate_lines(raw / f"{split}.{side.language}")) for side in sides)
-    pairs = tracked(zip(*texts, strict=True), split, size, "pairs")
+    lines = (side.prepared(iterate_lines(raw / f"{split}.{side.language}")) for side in sides)
+    pairs = tracked(zip(*lines, strict=True), split, size, "pairs")
     drops: Counter[str | None] = Counter()
     kept = bytearray()
     casings: tuple[Counter[str], Counter[str]] = Counter(), Counter()
@@ -108,7 +111,7 @@ def _tokenize_training(
             files.enter_context((folder / f"{split}.{side.language}.cased").open("w", encoding="utf-8", newline=""))
             for side in sides
         ]
-        for chunk in map_chunks(tokenize_pairs, pairs):
+        for chunk in map_chunks(tokenize, pairs):
             drops.update(chunk.reasons)
             kept += bytes(reason is None for reason in chunk.reasons)
             for output, text, total, counts in zip(outputs, chunk.texts, casings, chunk.casings, strict=True):
@@ -135,14 +138,14 @@ class _Tokenized(NamedTuple):
 def _tokenize_pairs(sides: Sides, cleaning: CleaningSettings, untokenized: bool, pairs: list[Pair]) -> _Tokenized:
     tokens = [(sides[0].tokens(source), sides[1].tokens(target)) for source, target in pairs]
     reasons = [_reason_to_drop(pair, cleaning) for pair in tokens]
-    written = (
-        [(sides[0].untokenized(one), sides[1].untokenized(other)) for one, other in pairs] if untokenized else tokens
-    )
-    kept = [pair for pair, reason in zip(written, reasons, strict=True) if reason is None]
-    texts = ["".join(pair[number] + "\n" for pair in kept) for number in (0, 1)]
+    if untokenized:
+        tokens = [(sides[0].untokenized(source), sides[1].untokenized(target)) for source, target in pairs]
+    kept = [pair for pair, reason in zip(tokens, reasons, strict=True) if reason is None]
+    lines = [[pair[number] for pair in kept] for number in (0, 1)]
+    texts = ["".join(f"{line}\n" for line in of_side) for of_side in lines]
     casings = [
-        count_casings(pair[number] for pair in kept) if side.settings.truecase else Counter()
-        for number, side in enumerate(sides)
+        count_casings(of_side) if side.settings.truecase else Counter()
+        for side, of_side in zip(sides, lines, strict=True)
     ]
     return _Tokenized(texts, casings, reasons)
 
