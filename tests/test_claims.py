@@ -347,7 +347,9 @@ def test_the_interval_is_that_of_the_system_whose_p_decides(first):
     """The mean is nearest to the steady system, but only the other one is in doubt."""
     others = {"lexical_shortcuts_fusion": CLEAR, "han_joint": (-0.5, 1.9, 0.2, -1.5, 1.4)}
     results = five_seeds(first, dual_context_encoder=(2.0,) * 5, **others)
-    (verdict,) = judged(results, replace(OPENS, against=tuple(others)))
+    (outcome,) = outcomes_of(PAPER, replace(OPENS, against=tuple(others)), [results])
+    (verdict,) = judged(results, outcome.claim)
+    assert outcome.others == verdict.outcome.others
     assert [side.variant for side in verdict.outcome.others] == ["han_joint", "lexical_shortcuts_fusion"]
     assert verdict.outcome.gain == pytest.approx(1.7)
 
