@@ -6,7 +6,7 @@ import typer
 
 from context_nmt.command_line import run
 from context_nmt.measures.evaluation_folder import EvaluationFolder
-from context_nmt.results.significance import evaluate_variant
+from context_nmt.results.evaluation import evaluate_variant
 
 
 def main(

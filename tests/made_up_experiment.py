@@ -11,7 +11,7 @@ from context_nmt.files import write_json, write_lines
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.results.significance import evaluate_variant
+from context_nmt.results.evaluation import evaluate_variant
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.run_layout import run_name
 

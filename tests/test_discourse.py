@@ -24,8 +24,8 @@ from context_nmt.measures.rows import Measure
 from context_nmt.report.formats import write_page
 from context_nmt.report.pages import documents_page
 from context_nmt.report.tables import DASH
+from context_nmt.results.evaluation import evaluate_variant
 from context_nmt.results.reading import read_results, write_results
-from context_nmt.results.significance import evaluate_variant
 from context_nmt.settings.folder import Experiment
 
 ENGLISH = ContentWords("en")

@@ -10,7 +10,7 @@ from context_nmt.files import UserError, read_lines, write_lines
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.scores import score_rows
-from context_nmt.results.significance import evaluate_variant
+from context_nmt.results.evaluation import evaluate_variant
 from context_nmt.settings.text import CorpusSettings, TextSettings
 
 FURTHER, RAW_FURTHER = (  # as `gauss` errs

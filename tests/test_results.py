@@ -31,9 +31,10 @@ from context_nmt.report.overview import print_results
 from context_nmt.report.pages import results_page
 from context_nmt.report.tables import DASH
 from context_nmt.report.writing import write_tables
+from context_nmt.results.evaluation import evaluate_variant
 from context_nmt.results.metrics import p_text, signed
 from context_nmt.results.reading import read_results
-from context_nmt.results.significance import compare, evaluate_variant
+from context_nmt.results.significance import compare
 from context_nmt.results.table import t_interval
 from context_nmt.settings.evaluation import SignificanceSettings
 from context_nmt.settings.folder import Experiment

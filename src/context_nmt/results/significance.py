@@ -27,16 +27,8 @@ from scipy.stats import binomtest
 
 from context_nmt.files import UserError
 from context_nmt.measures.bleu import bleu_metric, split_compounds
-from context_nmt.measures.discourse.scoring import DocumentScorer
-from context_nmt.measures.evaluation_folder import EvaluationFolder
-from context_nmt.measures.rows import TESTS, Row, row, write_rows
-from context_nmt.measures.scored_text import SEGMENTED, text_of_tokens
-from context_nmt.measures.scores import read_test, score_rows
-from context_nmt.measures.sizes import size_rows
 from context_nmt.progress import Progress, tracked
-from context_nmt.settings.checking import read_plan
 from context_nmt.settings.evaluation import SignificanceSettings
-from context_nmt.settings.run_layout import run_name
 
 Statistics = NDArray[np.int64]  # [sentences, 10]: both lengths, matched and all n-grams of length 1 to 4
 
@@ -181,49 +173,3 @@ def _sacrebleu_seed(seed: int) -> Iterator[None]:
         del os.environ["SACREBLEU_SEED"]
         if previous_seed is not None:
             os.environ["SACREBLEU_SEED"] = previous_seed
-
-
-def evaluate_variant(experiment: EvaluationFolder, variant: str) -> None:
-    """Write metrics/scores/VARIANT/SEED.csv: scores of sentences and documents, and tests against the baseline.
-
-    A variant without a baseline has no tests. Its first file has the sizes of the text, so that not every variant
-    counts the words of the training set. Raise UserError for an unknown variant, missing files and line counts
-    that differ.
-    """
-    settings = read_plan(SignificanceSettings, experiment.stage_plan("significance"))
-    seeds, pairs = experiment.read_pairs(variant)
-    documents = DocumentScorer(experiment)
-    tests = experiment.settings.corpus.tests if pairs["baseline"] else ()
-    with Progress(variant, len(seeds) * (1 + len(tests)), "steps") as progress:
-        for seed in seeds:
-            run = run_name(variant, seed)
-            rows = [*score_rows(experiment, run), *documents.rows(run)]
-            progress.advance()
-            for test in tests:
-                rows += _test_rows(
-                    experiment, run, pairs["baseline"], run_name(pairs["baseline"], seed), test, settings
-                )
-                progress.advance()
-            if seed == seeds[0] and not pairs["baseline"]:
-                rows += size_rows(experiment)
-            write_rows(experiment.scores(run), run, rows)
-
-
-def _test_rows(
-    experiment: EvaluationFolder, run: str, name: str, baseline: str, test_set: str, settings: SignificanceSettings
-) -> Iterator[Row]:
-    """Yield the p-value of each test, tagged with the tested metric; the bootstrap's is at least 2 / resamples.
-
-    The signature has the baseline's name and the settings of the test.
-    """
-    tokenized, text = settings.metric != "sacrebleu", text_of_tokens(experiment.settings)
-    lines, references = read_test(experiment, run, test_set, tokenized=tokenized)
-    baseline_lines, _ = read_test(experiment, baseline, test_set, tokenized=tokenized)
-    origin = text if tokenized or text.startswith(SEGMENTED) else "raw"
-    tokenizer = experiment.settings.chosen_tokenizer
-    found = compare(lines, baseline_lines, references, settings, tokenizer=tokenizer, text=origin)
-    for test in TESTS:
-        outcome = dict(found[test])
-        p = max(outcome.pop("p"), 2 / outcome["resamples"]) if test == "bootstrap" else outcome.pop("p")
-        signature = "|".join([name, *(f"{key}:{value}" for key, value in outcome.items())])
-        yield row(test_set, f"p_{test}", p, tag=found["metric"], signature=signature)

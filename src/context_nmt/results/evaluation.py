@@ -1,0 +1,70 @@
+"""Score the runs of a variant and test them against the baseline's."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from context_nmt.measures.discourse.scoring import DocumentScorer
+from context_nmt.measures.evaluation_folder import EvaluationFolder
+from context_nmt.measures.rows import TESTS, Row, row, write_rows
+from context_nmt.measures.scored_text import SEGMENTED, text_of_tokens
+from context_nmt.measures.scores import read_test, score_rows
+from context_nmt.measures.sizes import size_rows
+from context_nmt.progress import Progress
+from context_nmt.results.significance import compare
+from context_nmt.settings.checking import read_plan
+from context_nmt.settings.evaluation import SignificanceSettings
+from context_nmt.settings.run_layout import run_name
+
+
+def evaluate_variant(experiment: EvaluationFolder, variant: str) -> None:
+    """Write metrics/scores/VARIANT/SEED.csv: scores of sentences and documents, and tests against the baseline.
+
+    A variant without a baseline has no tests. Its first file has the sizes of the text, so that not every variant
+    counts the words of the training set. Raise UserError for an unknown variant, missing files and line counts
+    that differ.
+    """
+    settings = read_plan(SignificanceSettings, experiment.stage_plan("significance"))
+    seeds, pairs = experiment.read_pairs(variant)
+    documents = DocumentScorer(experiment)
+    tests = experiment.settings.corpus.tests if pairs["baseline"] else ()
+    with Progress(variant, len(seeds) * (1 + len(tests)), "steps") as progress:
+        for seed in seeds:
+            run = run_name(variant, seed)
+            rows = [*score_rows(experiment, run), *documents.rows(run)]
+            progress.advance()
+            for test in tests:
+                comparison = _compare_test(experiment, run, run_name(pairs["baseline"], seed), test, settings)
+                rows += _test_rows(test, pairs["baseline"], comparison)
+                progress.advance()
+            if seed == seeds[0] and not pairs["baseline"]:
+                rows += size_rows(experiment)
+            write_rows(experiment.scores(run), run, rows)
+
+
+def _test_rows(test_set: str, baseline: str, found: dict[str, Any]) -> Iterator[Row]:
+    """Yield the p-value of each test, tagged with the tested metric; the bootstrap's is at least 2 / resamples.
+
+    The signature names the baseline and the settings of the test.
+    """
+    for test in TESTS:
+        outcome = dict(found[test])
+        p = max(outcome.pop("p"), 2 / outcome["resamples"]) if test == "bootstrap" else outcome.pop("p")
+        signature = "|".join([baseline, *(f"{name}:{value}" for name, value in outcome.items())])
+        yield row(test_set, f"p_{test}", p, tag=found["metric"], signature=signature)
+
+
+def _compare_test(
+    experiment: EvaluationFolder, run: str, baseline: str, test: str, settings: SignificanceSettings
+) -> dict[str, Any]:
+    tokenized = settings.metric != "sacrebleu"
+    system_lines, references = read_test(experiment, run, test, tokenized=tokenized)
+    baseline_lines, _ = read_test(experiment, baseline, test, tokenized=tokenized)
+    text = text_of_tokens(experiment.settings)
+    return compare(
+        system_lines,
+        baseline_lines,
+        references,
+        settings,
+        tokenizer=experiment.settings.chosen_tokenizer,
+        text=text if tokenized or text.startswith(SEGMENTED) else "raw",
+    )
