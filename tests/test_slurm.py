@@ -57,6 +57,13 @@ test -e began-one && test -e began-two && echo $1 > trained-$1
 FAILING = "test $1 = two && echo bad luck && exit 3; echo $1 > trained-$1"
 ENDLESS = "echo $1 > began-$1; sleep 987"
 # The first one runs on two nodes until SIGTERM has reached both, and each has had time to save its part.
+# It ends only when it is started a second time.
+RESUMED = """
+test -e began-$1 && { echo $1 > trained-$1; exit; }
+echo begun > began-$1
+sleep 987
+exit 75
+"""
 SAVING = """
 test $1 = one && ! { test -e saved-n1 && test -e saved-n2; } && exec srun --ntasks-per-node 1 sh -c '
     trap "sleep 2; touch saved-$SLURMD_NODENAME; exit 75" TERM
@@ -192,6 +199,17 @@ def test_a_stage_that_fails_stops_what_depends_on_it_and_nothing_else(project):
     status, output = submit(project, TOGETHER.replace("began-one", "decoded-one"), "--wait")
     assert status == 0, output
     assert not (project.folder / "began-one").exists()  # only what had not run
+
+
+def test_a_training_goes_on_in_its_job_when_it_is_requeued(project, slurm):
+    (project.folder / "train.sh").write_text(RESUMED)
+    process = project.start("repro", "--on", "slurm", "--wait")
+    project.wait_for("began-one", "began-two")
+    for name in ("one", "two"):
+        slurm.call("scontrol", "requeue", slurm.call("squeue", "-h", "-o", "%i", "-n", f"train@{name}").strip())
+    output, _ = process.communicate(timeout=500)
+    assert process.returncode == 0, output
+    assert (project.folder / "report").read_text() == "one\ntwo\n"
 
 
 def test_a_training_goes_on_in_its_job_when_it_is_out_of_time_and_has_saved_on_all_nodes(project):
