@@ -147,6 +147,8 @@ def test_a_document_that_is_in_training_is_found(corpus):
     assert found["documents"] == {"de": 1, "en": 1}
     assert found["sentences"]["en"] == 3
     assert found["sentences_over_four_words"]["en"] == 2
+    (corpus / "train.documents").unlink()
+    assert "documents" not in describe_corpus(corpus)["splits"]["test"]["in_training"]
 
 
 def test_text_alone_is_described_as_far_as_it_goes(tmp_path, capsys):

@@ -22,6 +22,7 @@ CATALOGUE = {
         "away": TEXT | {"files": [FILE, KNOWN], "papers": ["dual_contextual"]},
         "here": TEXT | {"files": [FILE]},
         "inside": TEXT | {"files": [FILE]},
+        "unknown": TEXT | {"files": [FILE]},
         "licensed": TEXT
         | {
             "licence": "ask, or see the homepage",
@@ -39,7 +40,7 @@ def project(tmp_path, monkeypatch):
     for folder, lines in (("data/here", 3), ("experiments/one/data/inside", 2)):
         (tmp_path / folder).mkdir(parents=True)
         for language in ("en", "de"):
-            (tmp_path / folder / f"train.{language}").write_text("a\n" * lines)
+            (tmp_path / folder / f"train.{language}").write_text("a\n" * (lines - (language == "de")))
         (tmp_path / folder / "train.documents").write_text("0\n")
         (tmp_path / folder / "test.en").write_text("b\n")
         for other in ("test.bound.en", "pronouns.en-de.jsonl", "test.gold.jsonl"):
@@ -62,10 +63,11 @@ def test_a_corpus_is_here_or_can_be_had_somewhere(project, monkeypatch):
         "away": ("download", None),
         "here": ("download", os.path.join("data", "here")),
         "inside": ("download", os.path.join("experiments", "one", "data", "inside")),
+        "unknown": ("download", None),
         "licensed": ("by hand", None),
     }
     assert [(corpora[name]["sentences"], corpora[name]["bytes"]) for name in ("here", "inside", "away")] == [
-        *((4, 97), (3, 93), (None, None))
+        *((4, 95), (3, 91), (None, None))
     ]
     assert corpora["away"]["licence"] == "free"
     assert corpora["away"]["download"] == {"bytes": 1_234_567_890, "unknown": 1}
@@ -101,6 +103,7 @@ def test_each_paper_has_its_corpora_with_sizes_licences_and_the_steps_for_a_pers
     assert shortcuts.startswith("Lexical Shortcuts (2019): 1,235 MB\n  licensed ")
     assert "  here                      data/here: 4 sentences, 0.0 MB" in others.splitlines()
     assert "  tiny                      generated" in others.splitlines()
+    assert "  unknown                   by itself: 1 file of unknown size" in others.splitlines()
     assert kept == "Downloads, kept until you delete data/.downloads: 3 MB"
     assert max(map(len, printed.splitlines())) <= 80
     status("licensed")
