@@ -56,7 +56,6 @@ test -e began-one && test -e began-two && echo $1 > trained-$1
 """
 FAILING = "test $1 = two && echo bad luck && exit 3; echo $1 > trained-$1"
 ENDLESS = "echo $1 > began-$1; sleep 987"
-# The first one runs on two nodes until SIGTERM has reached both, and each has had time to save its part.
 # It ends only when it is started a second time.
 RESUMED = """
 test -e began-$1 && { echo $1 > trained-$1; exit; }
@@ -64,6 +63,7 @@ echo begun > began-$1
 sleep 987
 exit 75
 """
+# The first one runs on two nodes until SIGTERM has reached both, and each has had time to save its part.
 SAVING = """
 test $1 = one && ! { test -e saved-n1 && test -e saved-n2; } && exec srun --ntasks-per-node 1 sh -c '
     trap "sleep 2; touch saved-$SLURMD_NODENAME; exit 75" TERM
