@@ -650,17 +650,19 @@ def test_a_line_with_another_number_of_fields_is_left_out_and_many_are_refused(m
         download(mirror, [file])
 
 
-def test_a_line_that_is_not_utf8_is_left_out_in_all_languages(mirror, capsys):
-    english, german = [b"a%d\n" % n for n in range(200)], [b"x%d\n" % n for n in range(200)]
-    german[7] = "schön\n".encode("latin-1")
+@pytest.mark.parametrize(("count", "more"), [(1, ""), (5, ""), (6, "; and 1 more")])
+def test_lines_that_are_not_utf8_are_left_out_in_all_languages_and_some_are_named(mirror, capsys, count, more):
+    english, german = [b"a%d\n" % n for n in range(700)], [b"x%d\n" % n for n in range(700)]
+    german[7 : 7 + count] = ["schön\n".encode("latin-1")] * count
     files = [
-        {"to": "train.en", **put(mirror, "a.en", b"".join(english))},
-        {"to": "train.de", **put(mirror, "a.de", b"".join(german))},
+        {"to": f"train.{side}", **put(mirror, side, b"".join(text))} for side, text in (("en", english), ("de", german))
     ]
     corpus = download(mirror, files)
-    assert read_lines(corpus / "train.en") == [f"a{n}" for n in range(200) if n != 7]
-    assert read_lines(corpus / "train.de") == [f"x{n}" for n in range(200) if n != 7]
-    assert re.search(r"1 of 200: train\.de, line 8 \(not UTF-8\)", capsys.readouterr().out)
+    kept = [n for n in range(700) if n not in range(7, 7 + count)]
+    assert read_lines(corpus / "train.en") == [f"a{n}" for n in kept]
+    assert read_lines(corpus / "train.de") == [f"x{n}" for n in kept]
+    places = "; ".join(f"train.de, line {number} (not UTF-8)" for number in range(8, 8 + min(count, 5)))
+    assert f" left out: {count} of 700: {places}{more}\n" in capsys.readouterr().out
 
 
 def test_a_file_may_have_another_format_than_its_entry(mirror):

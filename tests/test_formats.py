@@ -174,7 +174,8 @@ def test_some_items_may_differ_from_their_documents(tmp_path, capsys):
 
 def test_senses_have_the_languages_of_the_file_and_the_class_of_their_frequency(tmp_path):
     wrong = ("It is the sound.", "It is the tone.", "It is the sound.")
-    classes = {0: "0_20", 20: "0_20", 21: "21_50", 500: "201_500", 501: "501_1000", 10000: "5001_10000", 10001: "10001"}
+    ends = (-1, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
+    classes = {n: f"{low + 1}_{high}" for low, high in pairwise(ends) for n in (low + 1, high)} | {10001: "10001"}
     item = {"source": "Am Ton liegt es.", "right": "It is the clay.", "wrong": [*wrong[:2]]}
     assert make(tmp_path, "contrawsd", one_set("de-en.final.json", [sense(count, *wrong) for count in classes])) == {
         "set.de-en.jsonl": [item | {"categories": [f"seen_{frequency}"]} for frequency in classes.values()]
