@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from measured import assert_golden
 
 from context_nmt.corpus.samples import draw_sample, mark_tokens, write_sample
 from context_nmt.files import UserError
 from context_nmt.measures.corpus_description import count_phenomena, describe_corpus, print_description
 
 ROOT = Path(__file__).parents[1]
-GOLDEN = ROOT / "tests/golden"
 TABLE = "(ROOT (S (NP (DT The) (NN man)) (VP (VBD saw) (NP (DT the) (NN table))) (. .)))"
 IT = (
     "(ROOT (S (NP (PRP It)) (VP (VBD was) (VP (VBN sold) (SBAR (IN because) "
@@ -107,9 +107,7 @@ def test_everything_in_a_folder_is_described_and_printed(corpus, capsys, monkeyp
     monkeypatch.setenv("COLUMNS", "100")
     print_description(described)
     printed, bound = capsys.readouterr().out.split("Oracle without context (majority choice): ")
-    assert [line.rstrip() for line in printed.splitlines()] == (GOLDEN / "corpus_description.txt").read_text().split(
-        "\n"
-    )
+    assert_golden("\n".join(line.rstrip() for line in printed.splitlines()), "corpus_description.txt")
     assert bound.startswith("test.de\n")
     assert "nrefs:1" in bound
 

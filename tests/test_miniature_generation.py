@@ -13,6 +13,7 @@ from operator import itemgetter
 from pathlib import Path
 
 import pytest
+from measured import assert_golden
 
 from context_nmt.corpus.catalogue import read_entry
 from context_nmt.corpus.moses import MosesSide
@@ -25,7 +26,6 @@ from context_nmt.settings.text import SideSettings
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
-GOLDEN = Path(__file__).with_name("miniature.sha256")  # after a wanted change, `pytest -vv` shows the new ones
 DIRECTIONS = (("en", "de"), ("de", "en"))
 LEXICON = load_lexicon()
 SMALL = MiniatureSettings(
@@ -81,7 +81,8 @@ def test_the_same_settings_give_the_same_bytes_whatever_the_hash_seed_is(corpus,
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PYTHONHASHSEED": "1"},
         check=True,
     )
-    assert digests(tmp_path / "data/rare") + digests(corpus) == read_lines(GOLDEN)
+    lines = digests(tmp_path / "data/rare") + digests(corpus)
+    assert_golden("".join(f"{line}\n" for line in lines), "miniature.sha256")
 
 
 @pytest.mark.parametrize("split", ["train", "valid", "test"])
