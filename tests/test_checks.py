@@ -84,10 +84,10 @@ def link(path):
         (
             ".dvc/config",
             lambda path: edit(path, "dir = ../", "dir = ./"),
-            "lacks the line dir = ../../../.dvc/cache",
+            "has 'dir = ./../../.dvc/cache'; it must be 'dir = ../../../.dvc/cache'",
         ),
-        (".dvc/config", lambda path: edit(path, "[core]", "[cor"), "lacks the line [core]"),
-        (".dvcignore", lambda path: edit(path, ".*.partial", "x"), "lacks the line .*.partial"),
+        (".dvc/config", lambda path: edit(path, "[core]", "[cor"), "lacks a line; it must be '[core]'"),
+        (".dvcignore", lambda path: edit(path, ".*.partial", "x"), "lacks a line; it must be '.*.partial'"),
     ],
 )
 def test_a_file_that_is_not_the_copy_it_must_be_is_found(project, name, change, word):

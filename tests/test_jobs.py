@@ -361,3 +361,4 @@ def test_only_a_start_of_a_job_in_which_a_training_ran_goes_back_into_the_queue_
         "train@x": "done",
         "decode@x": "failed",
     }
+    assert "launch.train.hours" in slurm.ended(number)["decode@x"].detail  # the key of the job's limit

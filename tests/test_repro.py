@@ -405,6 +405,32 @@ def test_one_rerun_is_enough_after_a_failure_whose_cause_is_taken_back(project):
     assert (project / "units/made/text").read_text() == "good"
 
 
+SEPARATE = {
+    "stages": {
+        "text": {"cmd": "cat words > text", "deps": ["words"], "outs": ["text"]},
+        "train": {"cmd": "cat recipe > trained", "deps": ["recipe"], "outs": ["trained"]},
+        "decode": {"cmd": "cat text trained > decoded", "deps": ["text", "trained"], "outs": ["decoded"]},
+        "other": {"cmd": "! grep bad luck && cat luck > other", "deps": ["luck"], "outs": ["other"]},
+    }
+}
+
+
+def test_a_failure_stops_nothing_of_the_second_look_that_does_not_depend_on_it(project):
+    """Only when the text has been made again is it clear that the lost model is needed."""
+    (project / "dvc.yaml").write_text(yaml.safe_dump(SEPARATE, sort_keys=False))
+    for name in ("words", "recipe", "luck"):
+        (project / name).write_text("good\n")
+    assert finish(start(project, ""))[0] == 0
+    for name in ("text", "trained", "decoded", "other"):
+        (project / name).unlink()
+    (project / "words").write_text("better\n")
+    (project / "luck").write_text("bad\n")
+    status, lines = finish(start(project, "", "--allow-missing"))
+    assert status == 1
+    assert "other" in lines[-1]
+    assert (project / "decoded").read_text() == "better\ngood\n"
+
+
 OF_ALL = {
     "stages": {
         "train": {

@@ -226,7 +226,8 @@ def status(experiment: ExperimentFolder = Path()) -> None:
         return
     rows = [("job", "stage", "state", "last line")]
     for stage, (number, state) in states.items():
-        said = [line for name, line in slurm.lines(slurm.jobs[number]) if name == stage]
+        stages = [other for other, (job, _) in states.items() if job == number]
+        said = [line for name, line in slurm.lines(stages) if name == stage]
         rows.append((number, stage, state.word, state.detail or "".join(said[-1:])))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None

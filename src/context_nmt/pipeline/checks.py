@@ -80,9 +80,12 @@ def _folder_problems(root: Path, folder: Path) -> Iterator[str]:
         yield from _copy_problems(root / "dvc.yaml", folder / "dvc.yaml")
         for name, content in own_repository(root).items():  # the files may have other lines, too
             given = (folder / name).read_text(encoding="utf-8") if (folder / name).is_file() else ""
-            for line in sorted({*map(str.strip, content.splitlines())} - {*map(str.strip, given.splitlines())}):
-                new = "a new experiment has, see context_nmt/pipeline/new_experiment.py"
-                yield f"{folder / name}: lacks the line {line}, which {new}"
+            lines = {line.partition("=")[0].strip(): line.strip() for line in given.splitlines()}
+            for line in map(str.strip, content.splitlines()):
+                key = line.partition("=")[0].strip()
+                if lines.get(key) != line:
+                    found = f"has {lines[key]!r}" if key in lines else "lacks a line"
+                    yield f"{folder / name}: {found}; it must be {line!r}, as in a new experiment"
     if errors := _errors(read_parameters, path):
         yield from errors
         return

@@ -228,6 +228,7 @@ def run_jobs(
             for name in unsure:
                 if not must_run.intersection(left[name]):
                     states |= dict.fromkeys(left[name], DONE)
+                    processes.display.count(left[name])
             continue
         for name, stages in left.items():
             environment = machine.take(name, by_name[name].stages) if machine else {}

@@ -14,7 +14,7 @@ from typing import Any
 
 from dvc.utils.serialize import dump_yaml, loads_yaml
 
-from context_nmt.files import UserError
+from context_nmt.files import UserError, replacing
 
 WRITTEN = re.compile(r"(experiments/[^/]+/)?(metrics|reports)/|src/code/")
 BASE, OURS, THEIRS = "123"  # git's names of the versions of a file in conflict
@@ -47,7 +47,8 @@ def resolve(folder: Path) -> list[str]:
             if is_lock and THEIRS in blobs:
                 locks = {version: loads_yaml(_git(folder, "cat-file", "blob", blob)) for version, blob in blobs.items()}
                 sides = [(locks.get(version) or {}).get("stages", {}) for version in (BASE, OURS, THEIRS)]
-                dump_yaml(folder / name, locks[OURS] | {"stages": merged(*sides)})
+                with replacing(folder / name) as temporary:
+                    dump_yaml(temporary, (locks[OURS] or {}) | {"stages": merged(*sides)})
                 lines += [f"{name}: {line}" for line in _what_happened(*sides)]
             else:
                 kept.append(name)

@@ -116,10 +116,11 @@ class Slurm:
 
     def states(self) -> dict[str, tuple[str, State]]:
         """Return the job's number and the state of each stage; ask for the queue only if a job has not reported."""
-        ended = {number: self.ended(number) for number in self.jobs}
+        jobs = self.jobs
+        ended = {number: self.ended(number) for number in jobs}
         queue = self._queue() if None in ended.values() else {}
         states = dict[str, tuple[str, State]]()
-        for number, stages in self.jobs.items():
+        for number, stages in jobs.items():
             state = queue.get(number, LOST)
             said = self._said(stages) if state.word == "running" else dict.fromkeys(stages, state)
             states |= {stage: (number, (ended[number] or said)[stage]) for stage in stages}
@@ -175,14 +176,16 @@ class Slurm:
 
     def cancel(self) -> int:
         """Cancel the jobs that have not ended, wait until Slurm has ended them, and return how many there were."""
-        left = {number for number, state in self.states().values() if not state.ended}
+        states = self.states()
+        left = {number for number, state in states.values() if not state.ended}
         if left:
             _call("scancel", *left, patience=BUSY)
         while left and left & self._queue().keys():
             time.sleep(POLL / 4)
         for number in left:
             if self.ended(number) is None:
-                self.end(number, dict.fromkeys(self.jobs[number], State("cancelled")))
+                stages = [stage for stage, (job, _) in states.items() if job == number]
+                self.end(number, dict.fromkeys(stages, State("cancelled")))
         return len(left)
 
 
@@ -214,12 +217,13 @@ def run_job(options: list[str]) -> None:
     if (stages := slurm.jobs.get(number)) is None:
         raise UserError(f"{slurm.note} does not name job {number}; context-nmt repro submits it again")
     first, states, started = next(iter(stages)), dict[str, State](), list[str]()
-    signal.signal(signal.SIGUSR1, lambda *_: _out_of_time(number, started or [first]))
+    signal.signal(signal.SIGUSR1, lambda *_: _out_of_time(number, first, started))
     (slurm.folder / f"{number}.end").unlink(missing_ok=True)  # of a start before this one
     needed = {name for upstream in stages.values() for name in upstream} - stages.keys()
 
     def earlier() -> dict[str, State]:
-        return {stage: state for other in slurm.jobs for stage, state in (slurm.ended(other) or {}).items()}
+        others = [slurm.ended(other) or {} for other in slurm.jobs if other != number]  # not of an earlier start
+        return {stage: state for ended in others for stage, state in ended.items()}
 
     try:
         with _alone(slurm, [*stages]) as lock, StageProcesses(_environment(), inherited=[lock]) as processes:
@@ -230,9 +234,10 @@ def run_job(options: list[str]) -> None:
             run_jobs([job], Path(), processes, states)
     except OutOfTime as reason:
         left = [stage for stage in stages if stage not in states]
-        at = left.index(started[-1]) if started and started[-1] in left else 0
-        states |= dict.fromkeys(left[:at], DONE) | dict.fromkeys(left[at + 1 :], State("not run"))
-        states[left[at]] = State("failed", str(reason))
+        if left:
+            at = left.index(started[-1]) if started and started[-1] in left else 0
+            states |= dict.fromkeys(left[:at], DONE) | dict.fromkeys(left[at + 1 :], State("not run"))
+            states[left[at]] = State("failed", str(reason))
     own_states = {stage: states[stage] for stage in stages}
     slurm.end(number, own_states)
     check_states(own_states)
@@ -246,14 +251,14 @@ def _wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(1)
 
 
-def _out_of_time(number: str, started: Iterable[str]) -> None:
+def _out_of_time(number: str, first: str, started: Sequence[str]) -> None:
     """Put the job back into the queue if one of the stages that ran in this start of it is a training.
 
-    A training resumes, and what follows it then has the whole time. Raise OutOfTime for other stages.
+    A training resumes, and what follows it then has the whole time. Raise OutOfTime for other stages. The limit is that
+    of the job's first stage.
     """
-    *_, last = started
-    if "train" not in map(launch_key, started):
-        raise OutOfTime(f"over its time limit, launch.{launch_key(last)}.hours")
+    if "train" not in map(launch_key, started or [first]):
+        raise OutOfTime(f"over its time limit, launch.{launch_key(first)}.hours")
     print("the time limit is near; what is left goes on when this job is started again", flush=True)
     try:  # Slurm sends SIGTERM to the processes on all nodes; one from here would not do: srun would kill its tasks
         _call("scontrol", "requeue", number, patience=BUSY)
