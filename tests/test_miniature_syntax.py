@@ -253,3 +253,14 @@ def test_the_finite_verb_is_last_in_subordinate_clauses(drawn):
                 open_clauses += (tags[verb] in ("KOUS", "PRELS")) - (tags[verb] in ("VVFIN", "VAFIN", "VMFIN"))
             assert tags[verb + 1] in ("$,", "$.", "$(", "KON"), words.text("de")
     assert subordinate > 500
+
+
+def test_english_subjects_and_articles_agree(drawn):
+    plural, singular = {"are", "were", "have", "do"}, {"is", "was", "has", "does"}
+    wrong = {"he": plural, "she": plural, "it": plural, "they": singular}
+    for words in drawn:
+        tokens = [token.lower() for token in words.tokens("en")]
+        for before, token, following in zip(["", *tokens], tokens, tokens[1:], strict=False):
+            if token in ("a", "an"):
+                assert (following[0] in "aeiou") == (token == "an"), tokens
+            assert before == "of" or following not in wrong.get(token, ()), tokens

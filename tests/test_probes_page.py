@@ -1,10 +1,8 @@
 """The page and the pictures of probes: what was probed, chance beside it, and nothing that was not."""
 
-from pathlib import Path
-
 import pytest
 from made_up_experiment import evaluate_all, make_experiment
-from measured import write_flat
+from measured import assert_golden, write_flat
 from shown import tables, texts
 
 from context_nmt.measures.probes.sentences import summary
@@ -57,7 +55,7 @@ def written(tmp_path_factory):
 def test_probes_stand_beside_chance_and_their_baseline_by_layer_frequency_and_tag(written):
     """Of sentence probes, only the tasks that were there; their classifiers' deviation; chance first."""
     found = (written.reports / "pages/probes.md").read_text(encoding="utf-8")
-    assert found == (Path(__file__).with_name("golden") / "probes.md").read_text(encoding="utf-8")
+    assert_golden(found, "probes.md")
 
 
 def test_probes_are_rows_of_the_table_of_results(written):

@@ -482,6 +482,19 @@ def test_latex_prints_what_was_written(text):
     assert printed == text.replace("\n", " ")
 
 
+def test_latex_of_a_table_has_equally_many_cells_in_every_row(root):
+    for path in sorted((root.reports / "tables").glob("*.tex")):
+        text = path.read_text(encoding="utf-8")
+        bare = re.sub(r"\\[\\{}&%$#_]", "", text)
+        assert bare.count("{") == bare.count("}"), path
+        assert bare.count("$") % 2 == 0, path
+        (columns,) = re.findall(r"\\begin\{tabular\}\{(l r*|lr*)\}", text)
+        body = text.split(r"\midrule")[1].split(r"\bottomrule")[0]
+        rows = [line for line in body.strip().split("\n") if line]
+        assert all(line.endswith(r" \\") for line in rows), path
+        assert {len(re.findall(r"(?<!\\)&", line)) for line in rows} == {len(columns) - 1}, path
+
+
 def test_a_table_of_two_groups_in_latex_and_columns_of_words(root):
     headings = (Heading("", "v", is_text=True), Heading("A", "x"), Heading("A", "y"), Heading("B_1", "z"))
     row = GridRow("[1-1] & more", "v", (Cell("w"), Cell("1"), Cell("−2 ‡"), Cell(DASH)))  # noqa: RUF001

@@ -394,6 +394,14 @@ def test_same_bytes_on_a_second_run(experiment):
     assert written() == before
 
 
+def test_runs_that_params_yaml_no_longer_has_are_left_out(tmp_path):
+    experiment = evaluate_all(make_experiment(tmp_path))
+    make_experiment(tmp_path, seeds=[2])
+    changed = type(experiment)(tmp_path)
+    write_tables(changed)
+    assert read_json(changed.metrics / "results.json")["gauss"]["test"]["chrf"]["seeds"] == 1
+
+
 def test_unknown_variants_and_broken_files_are_named(tmp_path):
     experiment = make_experiment(tmp_path)
     write_pairs(experiment)

@@ -1,4 +1,4 @@
-"""The table of README.md, as `context-nmt repro` prints it at its end."""
+"""The main table, as `context-nmt repro` prints it at its end."""
 
 import sys
 from collections.abc import Collection

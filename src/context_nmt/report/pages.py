@@ -1,4 +1,4 @@
-"""The pages of one experiment as texts and tables: results.md and discourse.md, and the table of README.md."""
+"""The pages of one experiment as texts and tables: results.md and discourse.md, and the main table."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -262,7 +262,7 @@ def _rescored(results: Results) -> Iterator[Section]:
 
 
 def front_page(results: Results) -> Page:
-    """Build the table for README.md: the tested metric on held-out text, and each category of the contrastive sets."""
+    """Build the main table: the tested metric on held-out text, and each category of the contrastive sets."""
     metric = results.settings.significance.metric
     scores = [Measure(test, metric) for test in results.settings.corpus.held_out]
     accuracies = [
@@ -288,7 +288,6 @@ def front_page(results: Results) -> Page:
     return Page(
         title=results.title,
         introduction=FRONT.format(baselines=_baselines(results)) + (ITEMS if accuracies else "") + _about_old(results),
-        notes=about_confounds(results, {measure.metric for measure in (*scores, *accuracies)}),
         sections=(Section(grids=(grid_of("", titles, rows),)),),
         signatures=tuple(sorted({signature for measure in scores for signature in results.signatures(measure)})),
     )
