@@ -10,6 +10,7 @@ import yaml
 from project_root import make_root
 from small_models import SIZES, small_plan
 
+from benchmarks import hours
 from context_nmt.__main__ import main
 from context_nmt.corpus.binarized import write_ids
 from context_nmt.corpus.vocabulary import SPECIALS, Vocabulary
@@ -18,7 +19,6 @@ from context_nmt.models import mechanisms
 from context_nmt.models.counting import SENTENCE_LENGTH, describe
 from context_nmt.models.mechanisms import PLAIN
 from context_nmt.models.plans import Filling
-from context_nmt.pipeline import estimates
 from context_nmt.pipeline.descriptions import describe_plans
 from context_nmt.pipeline.planning import write_plans
 from context_nmt.settings.folder import Experiment
@@ -40,21 +40,25 @@ def command(monkeypatch, capsys):
     return command
 
 
-@pytest.fixture
-def small(tmp_path):
-    """A params.yaml of two equal, small variants."""
+def write_parameters(folder, variants, **changes):
     values = {
         "root": ".",
         "corpus": {"name": "any", "source": "en", "target": "de", "tests": ["test"]},
         "model": SIZES,
-        "variants": {"one": {}, "twins": {}},
-        "train": {"bitext": ["one", "twins"]},
+        "variants": variants,
+        "train": {"bitext": list(variants)},
         "seeds": [1],
         "focus": "one",
     }
-    path = tmp_path / "params.yaml"
-    path.write_text(yaml.safe_dump(values))
+    path = folder / "params.yaml"
+    path.write_text(yaml.safe_dump(values | changes))
     return path
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A params.yaml of two equal, small variants."""
+    return write_parameters(tmp_path, {"one": {}, "twins": {}})
 
 
 def test_counts_at_paper_size(command, tmp_path):
@@ -147,53 +151,39 @@ def test_without_a_vocabulary_it_is_that_of_the_data(command, small):
 @pytest.fixture
 def kinds(tmp_path, monkeypatch):
     """A params.yaml of an autoregressive variant, its twin, a masked one and two that look back, and two seeds."""
-    monkeypatch.setattr(estimates, "SECONDS", 0.0)
-    masked = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 40}
-    recipe = {"batch_tokens": 100, "maximum_updates": 30, "maximum_sentence_length": 30}
-    values = {
-        "root": ".",
-        "corpus": {"name": "any", "source": "en", "target": "de", "tests": ["test"]},
-        "model": SIZES,
-        "training": recipe,
-        "variants": {
-            "one": {},
-            "twin": {"training": {"maximum_updates": 10, "accumulation": 3}},
-            "masked": {"model": masked},
-            "han": {"slots": {"encoder_output": {"mechanism": "hierarchical_attention"}}},
-            "joining": {"model": {"kind": "concatenation", "previous_sources": 3}},
-        },
-        "train": {"bitext": ["one", "twin", "masked"], "document": ["han", "joining"], "document_start": "one"},
-        "seeds": [1, 2],
-        "focus": "one",
+    monkeypatch.setattr(hours, "SECONDS", 0.0)
+    variants = {
+        "one": {},
+        "twin": {"training": {"maximum_updates": 10, "accumulation": 3}},
+        "masked": {"model": {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 40}},
+        "han": {"slots": {"encoder_output": {"mechanism": "hierarchical_attention"}}},
+        "joining": {"model": {"kind": "concatenation", "previous_sources": 3}},
     }
-    path = tmp_path / "params.yaml"
-    path.write_text(yaml.safe_dump(values))
-    return path
+    train = {"bitext": ["one", "twin", "masked"], "document": ["han", "joining"], "document_start": "one"}
+    training = {"batch_tokens": 100, "maximum_updates": 30, "maximum_sentence_length": 30}
+    return write_parameters(tmp_path, variants, train=train, training=training, seeds=[1, 2])
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_hours_are_those_of_all_updates_and_add_up(command, kinds, jobs):
-    given = ("--vocabulary", 20, "--hours", "--jobs", jobs, "--gpus", 4, "--tokens-per-second", 500)
-    status, printed, said = command(kinds, *given, "--json")
-    assert status == 0
-    assert said.count("measuring") == 4  # the twin has the model and the batches of another
-    found = json.loads(printed)
-    variants, total = found["variants"], found["experiment"]
-    updates = {name: values["updates"] for name, values in variants.items()}
-    assert updates == {"one": 60, "twin": 20, "masked": 60, "han": 60, "joining": 60}
-    assert variants["one"]["target_tokens"] == variants["twin"]["target_tokens"]  # as many batches
-    assert variants["masked"]["target_tokens"] < variants["one"]["target_tokens"] < 60 * 100
-    assert variants["joining"]["target_tokens"] < variants["one"]["target_tokens"] / 2  # the batches fill with context
-    for values in variants.values():
-        assert values["runs"] == 2
-        assert values["hours"] * 3600 * values["tokens_per_second"] == pytest.approx(values["target_tokens"], rel=1e-3)
-        assert values["gpu_hours"] == pytest.approx(values["target_tokens"] / 4 / 500 / 3600)
+def test_hours_are_those_of_all_updates_and_add_up(kinds, capfd, jobs):
+    found = hours.hours(kinds, 20, jobs, 2000)
+    assert capfd.readouterr().err.count("measuring") == 4  # the twin has the model and the batches of another
+    variants, total = found.iloc[:-1], found.iloc[-1]
+    assert total.name == f"in all, {jobs} at a time"
+    assert variants["updates"].to_dict() == {"one": 60, "twin": 20, "masked": 60, "han": 60, "joining": 60}
+    tokens = variants["target_tokens"]
+    assert tokens["one"] == tokens["twin"]  # as many batches
+    assert tokens["masked"] < tokens["one"] < 60 * 100
+    assert tokens["joining"] < tokens["one"] / 2  # the batches fill with context
+    assert set(variants["runs"]) == {2}
+    assert (variants["hours"] * 3600 * variants["tokens_per_second"]).to_list() == pytest.approx(tokens, rel=1e-3)
+    assert variants["gpu_hours"].to_list() == pytest.approx(tokens / 2000 / 3600, rel=1e-3)
     for key in ("runs", "updates", "target_tokens", "gpu_hours"):
-        assert total[key] == pytest.approx(sum(values[key] for values in variants.values()))
-    assert total["hours"] == pytest.approx(sum(values["hours"] for values in variants.values()) / jobs)
+        assert total[key] == pytest.approx(variants[key].sum())
+    assert total["hours"] == pytest.approx(variants["hours"].sum() / jobs)
 
 
-def test_target_tokens_are_counted_on_the_lengths_of_the_training_text(command, kinds):
+def test_target_tokens_are_counted_on_the_lengths_of_the_training_text(kinds):
     expected = {}
     for length in (2, 9, 27):
         write_vocabularies(kinds.parent, en=16, de=16)
@@ -202,36 +192,24 @@ def test_target_tokens_are_counted_on_the_lengths_of_the_training_text(command, 
             write_lines(path, [" ".join(["1"] * length)] * 50)
             vocabulary = Vocabulary.load(kinds.parent / f"runs/binarized/training/vocabulary.{language}.txt")
             write_ids(path, kinds.parent / "runs/binarized/training", vocabulary)
-        status, printed, _ = command(kinds, "--hours", "--json")
-        assert status == 0
-        expected[length] = json.loads(printed)["variants"]["one"]["target_tokens"]
+        expected[length] = hours.hours(kinds, None, 1).loc["one", "target_tokens"]
     assert expected[2] == pytest.approx(60 * 99, rel=0.05)  # 33 sentences of two units and END
     assert expected[9] == pytest.approx(60 * 100, rel=0.05)
     assert expected[27] == pytest.approx(60 * 84, rel=0.05)  # three sentences of 28
 
 
-def test_hours_as_a_table(command, kinds):
-    status, printed, _ = command(kinds, "--vocabulary", 20, "--hours")
-    assert status == 0
+def test_hours_as_a_table(kinds, capsys):
+    hours.main(kinds, vocabulary=20)
+    printed = capsys.readouterr().out
     assert all(name in printed for name in ("one", "twin", "masked", "han", "hours"))
-    assert "GPU" not in printed
+    assert "gpu_hours" not in printed
+    assert "nan" not in printed.lower()
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (("--hours", "--gpus", 8), "--tokens-per-second"),  # the speed of a GPU is never guessed
-        (("--jobs", 2), "--jobs"),
-        (("--gpus", 8), "--gpus"),
-        (("--tokens-per-second", 500), "--tokens-per-second"),
-        (("--rates", "--hours"), "--rates"),
-        (("--rates",), "--rates"),
-    ],
-)
-def test_options_that_need_or_exclude_each_other(command, kinds, options, named):
-    status, printed, errors = command(kinds, "--vocabulary", 20, *options)
+def test_rates_and_a_vocabulary_exclude_each_other(command, small):
+    status, printed, errors = command(small, "--vocabulary", 20, "--rates")
     assert (status, printed, errors.count("\n")) == (1, "", 1)
-    assert named in errors
+    assert "--rates" in errors
 
 
 def test_what_is_missing_or_does_not_fit_is_one_line(command, small):

@@ -46,8 +46,8 @@ RUN = "experiments/mine-en-cs/runs/models/transformer-1"
 NEEDS = {
     "python -m benchmarks.variants --rounds 2": "minutes",
     "python -m benchmarks.growth": "hours",
-    "context-nmt describe params.yaml --hours --jobs 2": "minute",
-    "context-nmt describe params.yaml --hours --gpus 8 --tokens-per-second 30000": "measured",
+    "python -m benchmarks.hours params.yaml --jobs 2": "minute",
+    "python -m benchmarks.hours params.yaml --vocabulary 3000 --tokens-per-second 240000": "measured",
     "python -m benchmarks.iterations --experiment experiments/miniature-masked": "minutes",
     "python -m benchmarks.gpu": "GPU",
     "python -m nltk.downloader averaged_perceptron_tagger_eng": "internet",

@@ -68,19 +68,6 @@ def made_up(kernel_size, gate=True):
     return Filling(mechanism="made_up", settings={"kernel_size": kernel_size, "gate": gate})
 
 
-def refusal(variant):
-    with pytest.raises(UserError) as error:
-        plan(experiment(**variant), "one")
-    return str(error.value)
-
-
-def slot_refusal(slot="encoder_self_attention", **entry):
-    message = refusal({"slots": {slot: entry}})
-    start = f"params.yaml: variants.one.slots.{slot}"
-    assert message.startswith(start)
-    return message.removeprefix(start)
-
-
 @pytest.mark.parametrize(
     ("entry", "expected"),
     [
@@ -111,71 +98,12 @@ def test_slots_that_are_left_out_are_plain():
     }
 
 
-@pytest.mark.parametrize(
-    ("entry", "message"),
-    [
-        ({"mechanism": "made_op"}, "no mechanism 'made_op'; there are made_up, " + PLAIN),
-        ({"mechanism": "__init__"}, "no mechanism '__init__'; there are made_up, " + PLAIN),
-        ({"layers": [1]}, "this key is required; there are made_up, " + PLAIN),
-        (
-            {"slot": "decoder_self_attention", "mechanism": "made_up", "kernel_size": 3},
-            "made_up does not fit this slot; it accepts encoder_self_attention, cross_attention",
-        ),
-    ],
-)
-def test_a_wrong_mechanism_is_told_what_is_allowed(entry, message):
-    assert slot_refusal(**entry) == f".mechanism: {message}"
-
-
-@pytest.mark.parametrize(
-    ("entry", "key", "words"),
-    [
-        ({"kernel_sise": 3}, "kernel_sise", ["did you mean 'kernel_size'?", "mechanism, layers, kernel_size, gate"]),
-        ({"kernel_size": 3, "layer": [1]}, "layer", ["did you mean 'layers'?"]),
-        ({}, "kernel_size", ["required"]),
-        ({"kernel_size": "three"}, "kernel_size", ["integer", "not 'three'"]),
-        ({"kernel_size": [3, 0]}, "", ["kernel_size is 0", "at least 1"]),
-        ({"kernel_size": [3, 5, 7]}, "kernel_size", ["[3, 5, 7]", "3 values", "here 2"]),
-        ({"kernel_size": [3, 5], "layers": [2]}, "kernel_size", ["[3, 5]", "2 values", "here 1"]),
-    ],
-)
-def test_a_wrong_setting_is_named(entry, key, words):
-    message = slot_refusal(mechanism="made_up", **entry)
-    assert message.startswith(f".{key}: " if key else ": ")
-    assert all(word in message for word in words), message
-
-
-@pytest.mark.parametrize("layers", [[], [3], [0], [-1, 1], [1, 1], 2, "1", [[1]], [True], ["1"], None])
-def test_layers_that_are_not_there_are_refused(layers):
-    assert slot_refusal(mechanism="made_up", kernel_size=3, layers=layers) == (
-        f".layers: {layers!r} is not a list of different layers of 1..2"
-    )
-
-
 def test_entries_of_one_slot_fill_layers_of_their_own():
     plain = {"mechanism": PLAIN, "layers": [1]}
     other = {"mechanism": "made_up", "kernel_size": 3, "layers": [2]}
     for order in ([plain, other], [other, plain], [other]):
         one = experiment(slots={"encoder_self_attention": order})
         assert plan(one, "one").training.model.slots["encoder_self_attention"] == (FILLING, made_up(3))
-
-
-def test_entries_that_share_a_layer_and_a_wrong_one_of_a_list_are_named():
-    entries = [{"mechanism": PLAIN, "layers": [1]}, {"mechanism": "made_upp", "layers": [2]}]
-    message = refusal({"slots": {"encoder_self_attention": entries}})
-    assert message.startswith("params.yaml: variants.one.slots.encoder_self_attention[1].mechanism: no mechanism")
-    entries = [{"mechanism": "made_up", "kernel_size": 3, "layers": [2]}, {"mechanism": PLAIN}]
-    assert refusal({"slots": {"encoder_self_attention": entries}}) == (
-        "params.yaml: variants.one.slots.encoder_self_attention[1].layers: another entry of this slot fills [2], too"
-    )
-
-
-@pytest.mark.parametrize("given", ["made_up", ["made_up"], None, [], [None], 3])
-def test_what_is_no_entry_is_refused(given):
-    assert refusal({"slots": {"encoder_self_attention": given}}) == (
-        f"params.yaml: variants.one: slots.encoder_self_attention is {given!r}; it must be {{mechanism: NAME, …}} or a"
-        " list of such entries"
-    )
 
 
 def test_a_variant_overrides_the_recipe_key_by_key():
@@ -200,63 +128,6 @@ def test_a_variant_overrides_the_recipe_key_by_key():
 
     assert (plain.training.model.model, plain.training.training) == (settings.model, settings.training)
     assert (plain.averaging, plain.decoding) == (settings.averaging, settings.decoding)
-
-
-@pytest.mark.parametrize(
-    ("variant", "words"),
-    [
-        # wrong alone
-        ({"model": {"widht": 16}}, [".model.widht", "did you mean 'width'?"]),
-        ({"model": {"width": 9}}, [".model", "width is 9", "heads (2)"]),
-        ({"training": {"schedule": {"warmup": 0}}}, [".training.schedule.warmup", "1, not 0"]),
-        ({"training": {"schedule": 7}}, [".training.schedule", "not 7"]),
-        # wrong together
-        ({"averaging": {"count": 6}}, ["averaging.count is 6", "training.keep_last keeps only 5"]),
-        ({"training": {"keep_last": 4}}, ["averaging.count is 5", "training.keep_last keeps only 4"]),
-        ({"averaging": {"select": "best", "count": 1}}, ["averaging.count is 1", "training.keep_best keeps only 0"]),
-        ({"decoding": {"n_best": 3, "beam": 2}}, ["decoding.n_best is 3", "autoregressive", "decoding.beam (2)"]),
-        (
-            {"model": {"kind": "masked"}, "decoding": {"n_best": 3, "length_beam": 2}},
-            ["decoding.n_best is 3", "masked", "decoding.length_beam (2)"],
-        ),
-        ({"decoding": {"reference_context": True}}, ["decoding.reference_context is true", "slot"]),
-        (
-            {"model": {"kind": "masked"}, "slots": {"encoder_output": {"mechanism": "cache_memory"}}},
-            ["slots.encoder_output", "model.kind is masked"],
-        ),
-        (
-            {"model": {"positions": "learned", "maximum_positions": 256}},
-            ["training.maximum_sentence_length is 256", "at most 255", "model.maximum_positions (256)"],
-        ),
-        ({"model": {"kind": "masked", "maximum_positions": 257}}, ["training.maximum_sentence_length", "at most 255"]),
-        ({"model": {"previous_sources": 1}}, [".model", "previous_sources is 1", "kind is autoregressive"]),
-        ({"model": {"kind": "masked", "previous_targets": 1}}, [".model", "previous_targets is 1", "kind is masked"]),
-        ({"model": {"kind": "concatenation"}}, [".model", "previous_sources is 0", "concatenation", "at least 1"]),
-        (
-            {"model": {"kind": "concatenation", "previous_sources": 1, "previous_targets": 2}},
-            [".model", "previous_targets is 2", "at most previous_sources (1)"],
-        ),
-        (
-            {"model": {"kind": "concatenation", "previous_sources": 3, "positions": "learned"}},
-            ["training.maximum_sentence_length is 256", "at most 255", "(1024) shared by 4 sentences"],
-        ),
-        (
-            {
-                "model": {"kind": "concatenation", "previous_sources": 1},
-                "slots": {"encoder_output": {"mechanism": "cache_memory"}},
-            },
-            ["slots.encoder_output", "model.kind is concatenation"],
-        ),
-        (
-            {"training": {"schedule": {"kind": "cosine", "warmup": 20}, "maximum_updates": 20}},
-            ["training.schedule.warmup is 20", "training.maximum_updates (20)"],
-        ),
-    ],
-)
-def test_a_wrong_change_is_named(variant, words):
-    message = refusal(variant)
-    assert message.startswith("params.yaml: variants.one")
-    assert all(word in message for word in words), message
 
 
 def test_two_vocabularies_do_not_share_a_table():

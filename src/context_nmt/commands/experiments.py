@@ -99,25 +99,11 @@ def describe(
     rates: Annotated[
         bool, typer.Option("--rates", help="Show learning rates; in a project's root, those of all experiments.")
     ] = False,
-    hours: Annotated[
-        bool, typer.Option("--hours", help="Measure updates of each model, and show how long the trainings take.")
-    ] = False,
-    jobs: Annotated[
-        int, typer.Option(min=1, help="With --hours: trainings at a time, each with its share of the cores.")
-    ] = 1,
-    gpus: Annotated[int, typer.Option(min=1, help="With --hours and --tokens-per-second: the number of GPUs.")] = 1,
-    tokens_per_second: Annotated[
-        float | None, typer.Option(min=1, help="With --hours: target tokens/s of one GPU, to show hours there.")
-    ] = None,
 ) -> None:
     """Show each variant's size and mechanisms.
 
     Shows parameters in total and by part, FLOPs per target token (training: forward and backward pass over a sentence
     pair of 25 and 25 units), and the mechanism in each slot of each layer. Nothing is trained.
-
-    --hours shows instead how long the trainings take on this machine, from a few updates of each model on random
-    sentences with the lengths of the training text, or of about 25 units with --vocabulary. It leaves out validation,
-    decoding and all other stages. The speed of GPUs must be given; it is taken for every model and times --gpus.
 
     --rates shows instead each variant's peak learning rate and its ratio to that of the baseline, which should be 1
     where systems are trained alike.
@@ -126,21 +112,14 @@ def describe(
                  runs/binarized/    sizes of the vocabularies, unless --vocabulary is given
         Writes   standard output    tables, or with --json
                                     {VARIANT: {"parameters": int, "flops_per_target_token": int,
-                                    "parameters_by_part": {…}, "slots": {…}}}; with --hours
-                                    {"variants": {VARIANT: {"hours": float, …}}, "experiment": {…}, …};
+                                    "parameters_by_part": {…}, "slots": {…}}};
                                     with --rates {EXPERIMENT: {VARIANT: {"peak": float, …}}}
         Example  context-nmt describe params.yaml --vocabulary 3000
     """
-    if rates and (hours or vocabulary):
-        raise UserError("--rates cannot be combined with --hours or --vocabulary")
-    if not hours and (jobs, gpus, tokens_per_second) != (1, 1, None):
-        raise UserError("--jobs, --gpus and --tokens-per-second need --hours")
-    if hours:
-        from context_nmt.pipeline.estimates import print_hours
-
-        print_hours(parameters, vocabulary, jobs=jobs, gpus=gpus, tokens_per_second=tokens_per_second, as_json=as_json)
-    elif rates:
-        from context_nmt.pipeline.estimates import print_rates
+    if rates and vocabulary:
+        raise UserError("--rates cannot be combined with --vocabulary")
+    if rates:
+        from context_nmt.pipeline.rates import print_rates
 
         print_rates(parameters, as_json=as_json)
     else:

@@ -28,8 +28,7 @@ from dvc.utils.serialize import modify_yaml
 from ruamel.yaml import YAML
 
 from context_nmt.files import UserError, replacing
-
-AS_CHILD = "CONTEXT_NMT_CHILD"  # environment variable of a process that `context-nmt repro` or a job has started
+from context_nmt.pipeline.processes import AS_CHILD
 
 
 @dataclass(frozen=True)

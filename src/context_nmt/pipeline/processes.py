@@ -19,6 +19,7 @@ from context_nmt.command_line import Unfinished
 from context_nmt.files import UserError
 from context_nmt.progress import INTERVAL, lenient, on_terminal, read_line
 
+AS_CHILD = "CONTEXT_NMT_CHILD"  # environment variable of DVC where `context-nmt repro` or a job has started it
 PATIENCE = 20  # seconds that interrupted stages have to tidy up
 WIDE = 110  # characters of a terminal from which on there is room for bars
 FAILED = re.compile(r"ERROR: failed to reproduce '(?:[^']*:)?([^']*)': (.*)$")
@@ -107,7 +108,7 @@ class StageProcesses:
     def __init__(self, environment: dict[str, str], *, inherited: Sequence[int] = ()) -> None:
         self.display, self.inherited = Display(), inherited  # open files that DVC keeps open, too
         shown = {INTERVAL: "1"} if self.display.live else {}
-        self.environment = shown | environment | {"CONTEXT_NMT_CHILD": "1"}  # see `dvc.run`
+        self.environment = shown | environment | {AS_CHILD: "1"}
         self.running: dict[str, subprocess.Popen[str]] = {}
         self._finished: queue.SimpleQueue[FinishedProcess] = queue.SimpleQueue()
         self._quiet = False
