@@ -1,7 +1,7 @@
 """Measure speed and BLEU of mask-predict, with few and with many iterations, against beam search."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,6 @@ from context_nmt.settings import read_settings
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.evaluation import tokenizer_of
 from context_nmt.settings.folder import Experiment
-from context_nmt.settings.model import ModelSettings
 from context_nmt.settings.run_layout import run_name
 
 ROOT = Path(__file__).parents[1]
@@ -41,13 +40,11 @@ PACKAGES = ("torch", "numpy", "sacrebleu")
 
 @dataclass(frozen=True)
 class Systems:
-    """An autoregressive system, a masked one and perhaps a second masked one, by the names of their variants."""
+    """The teacher of an experiment and its first masked students, at most two, by the names of their variants."""
 
     experiment: Experiment
     teacher: str
-    masked: str
-    beside: str | None
-    seed: int
+    students: list[str]
     test: str
 
     @property
@@ -63,74 +60,33 @@ class Systems:
 
     def folder(self, system: str) -> Path:
         """Return the folder of a system's run."""
-        return self.experiment.model(run_name(system, self.seed))
-
-    def model(self, system: str) -> ModelSettings:
-        return plan(self.experiment.settings, system).training.model.model
+        return self.experiment.model(run_name(system, SEED))
 
     def search(self, system: str) -> DecodingSettings:
         """Return the search settings of a system's plan, for the best hypothesis only."""
         return dataclasses.replace(read_settings(DecodingSettings, self.folder(system) / "decoding.json"), n_best=1)
 
 
-def systems_of(
-    experiment: Experiment,
-    *,
-    teacher: str | None = None,
-    masked: str | None = None,
-    beside: str | None = None,
-    seed: int = SEED,
-    test: str | None = None,
-) -> Systems:
-    """Choose systems; by default the teacher, the first masked student and, if there is one, the second.
+def systems_of(experiment: Experiment) -> Systems:
+    """Return what takes part; the test set is the first that is not the validation set.
 
-    The test set is then the first that is not the validation set. Raise UserError for a system or test set that the
-    experiment does not have, or has not trained or prepared.
+    Raise UserError if the experiment has no teacher or no masked student, or has not trained or prepared them.
     """
-    settings = experiment.settings
-    tests = settings.corpus.tests
-    if test is None:
-        test = next((name for name in tests if name != settings.corpus.validation), tests[0])
-    if test not in tests:
-        raise UserError(f"--test is {test!r}; {experiment.parameters} has {', '.join(tests)}")
-    students = [
-        student for student in settings.train.distilled if plan(settings, student).training.model.model.kind == "masked"
-    ]
-    teacher = teacher or _first(settings.train.teachers, experiment, "teacher", "train.teachers names none")
-    masked = masked or _first(students, experiment, "masked", "train.distilled names no masked variant")
-    beside = beside or next((student for student in students if student != masked), None)
-    systems = Systems(experiment, teacher, masked, beside, seed, test)
-    _check(systems, "teacher", teacher, "autoregressive")
-    _check(systems, "masked", masked, "masked")
-    if beside is not None:
-        _check(systems, "beside", beside, "masked")
-    if not (experiment.binarized / "training/corpus.json").is_file():
-        raise UserError(f"{experiment.binarized}: not there; {_remedy(experiment)}")
+    settings, folder = experiment.settings, experiment.folder.resolve()
+    corpus, train = settings.corpus, settings.train
+    students = [name for name in train.distilled if plan(settings, name).training.model.model.kind == "masked"][:2]
+    if not students:
+        raise UserError(f"{experiment.parameters}: train.distilled names no masked variant")
+    test = next((name for name in corpus.tests if name != corpus.validation), corpus.tests[0])
+    systems = Systems(experiment, train.teachers[0], students, test)
+    remedy = f"run `make repro{'' if folder == ROOT else f' NAME={folder.name}'}` first"
+    weights = [systems.folder(system) / RUN_WEIGHTS for system in (systems.teacher, *students)]
+    for path in (*weights, experiment.binarized / "training/corpus.json"):
+        if not path.is_file():
+            raise UserError(f"{path.parent}: not there; {remedy}")
     if len(systems.references) != len(systems.corpus.side(test, systems.corpus.source)):
-        raise UserError(f"{experiment.binarized}: {test} is not that of {experiment.corpus}; {_remedy(experiment)}")
+        raise UserError(f"{experiment.binarized}: {test} is not that of {experiment.corpus}; {remedy}")
     return systems
-
-
-def _first(found: Sequence[str], experiment: Experiment, option: str, lack: str) -> str:
-    if not found:
-        raise UserError(f"--{option} is missing; {experiment.parameters}: {lack}")
-    return found[0]
-
-
-def _check(systems: Systems, option: str, system: str, kind: str) -> None:
-    experiment = systems.experiment
-    if system not in experiment.settings.variants:
-        known = ", ".join(experiment.settings.variants)
-        raise UserError(f"--{option} is {system!r}; {experiment.parameters} has {known}")
-    if (actual := systems.model(system).kind) != kind:
-        raise UserError(f"--{option} is {system!r}, whose model.kind is {actual}; it must be {kind}")
-    if not (systems.folder(system) / RUN_WEIGHTS).is_file():
-        raise UserError(f"{systems.folder(system)}: not there; {_remedy(experiment)}")
-
-
-def _remedy(experiment: Experiment) -> str:
-    folder = experiment.folder.resolve()
-    return f"run `make repro{'' if folder == ROOT else f' NAME={folder.name}'}` first"
 
 
 @dataclass(frozen=True)
@@ -148,10 +104,7 @@ def searches(systems: Systems) -> list[Search]:
     for beam in BEAMS:
         settings = dataclasses.replace(systems.search(systems.teacher), beam=beam)
         compared.append(Search(systems.teacher, "greedy" if beam == 1 else f"beam {beam}", settings))
-    numbers_of: dict[str, tuple[int, ...]] = {systems.masked: ITERATIONS}
-    if systems.beside is not None:
-        numbers_of.setdefault(systems.beside, ITERATIONS[-1:])
-    for system, numbers in numbers_of.items():
+    for system, numbers in zip(systems.students, (ITERATIONS, ITERATIONS[-1:]), strict=False):
         for number in numbers:
             settings = dataclasses.replace(systems.search(system), iterations=number)
             compared.append(Search(system, f"{number} iteration{'s' if number > 1 else ''}", settings))
@@ -243,7 +196,7 @@ def _score(systems: Systems, system: str, units: list[str]) -> Score:
 def _speed(measured: dict[str, Measured], search: Search, base: Search, mode: str) -> dict[str, Any]:
     """Return the sentences per second, and their ratio to those of the base, round by round."""
     speeds = measured[_name(search, mode)]
-    relative = ratio(measured, _name(search, mode), _name(base, mode)).to_dict()
+    relative = ratio(measured, _name(search, mode), _name(base, mode))
     return speeds.to_dict() | {
         "milliseconds": round(1000 / speeds.median, 3),
         "relative": {key: relative[key] for key in ("median", "minimum", "maximum")},
@@ -251,12 +204,12 @@ def _speed(measured: dict[str, Measured], search: Search, base: Search, mode: st
 
 
 def _described(systems: Systems, system: str) -> dict[str, Any]:
-    model, corpus = systems.model(system), systems.corpus
-    weights = load_run(systems.folder(system), torch.device("cpu"), corpus).parameters()
+    model = plan(systems.experiment.settings, system).training.model.model
+    weights = load_run(systems.folder(system), torch.device("cpu"), systems.corpus).parameters()
     return {
         "label": systems.experiment.settings.label(system),
         "run": systems.folder(system).name,
-        "seed": systems.seed,
+        "seed": SEED,
         "size": f"d_model {model.width}, {model.encoder_layers}+{model.decoder_layers} layers",
         "parameters": sum(weight.numel() for weight in weights),
     }
@@ -287,12 +240,6 @@ def write(values: dict[str, Any], folder: Path = report.FOLDER, name: str = "ite
 def main(
     rounds: Rounds = ROUNDS,
     experiment: Annotated[Path, typer.Option(help="The folder of an experiment that has been run.")] = Path(),
-    teacher: Annotated[str | None, typer.Option(help="Its autoregressive system; else its teacher.")] = None,
-    masked: Annotated[str | None, typer.Option(help="Its masked system; else the first under train.distilled.")] = None,
-    beside: Annotated[str | None, typer.Option(help="Another masked system; else the next one there, if any.")] = None,
-    seed: Annotated[int, typer.Option(help="The seed of their runs.")] = SEED,
-    test: Annotated[str | None, typer.Option(help="A test set; else the first that is not the validation set.")] = None,
-    sentences: Annotated[int, typer.Option(min=1, help="How many are translated one at a time.")] = SENTENCES,
 ) -> None:
     """Measure speed and BLEU of mask-predict with 1, 4 and 10 iterations and of beam 4, in about five minutes.
 
@@ -304,9 +251,8 @@ def main(
 
     Example: python -m benchmarks.iterations --experiment experiments/multi30k-en-de-masked --rounds 3
     """
-    systems = systems_of(Experiment(experiment), teacher=teacher, masked=masked, beside=beside, seed=seed, test=test)
     folder = experiment.resolve()
-    values = iterations(rounds, systems, sentences)
+    values = iterations(rounds, systems_of(Experiment(experiment)))
     write(values, name="iterations" if folder == ROOT else f"iterations-{folder.name}")
 
 

@@ -9,7 +9,7 @@ import typer
 
 from benchmarks.machine import file_name, machine_line
 from benchmarks.page import RESULTS, section, write_page
-from benchmarks.rounds import Measured, Ratio
+from benchmarks.rounds import Measured
 from context_nmt.command_line import run
 from context_nmt.files import read_json, write_json
 
@@ -26,7 +26,7 @@ class Part:
 
     title: str
     measured: dict[str, Measured] = field(default_factory=dict)
-    ratios: list[Ratio] = field(default_factory=list)
+    ratios: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     variants: dict[str, dict[str, Any]] = field(default_factory=dict)  # relative to the Transformer
 
@@ -35,7 +35,7 @@ class Part:
         return {
             "title": self.title,
             "contenders": {name: result.to_dict() for name, result in self.measured.items()},
-            "ratios": [result.to_dict() for result in self.ratios],
+            "ratios": self.ratios,
             "notes": self.notes,
             "variants": self.variants,
         }

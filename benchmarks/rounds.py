@@ -51,24 +51,13 @@ class Measured:
         return {"unit": self.unit, "median": _rounded(self.median), "rounds": speeds, "memory_mb": round(self.memory)}
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """The speed of one contender relative to another, round by round."""
-
-    of: str
-    to: str
-    rounds: list[float]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        spread = {"median": statistics.median(self.rounds), "minimum": min(self.rounds), "maximum": max(self.rounds)}
-        return {"of": self.of, "to": self.to} | {key: round(spread[key], 3) for key in spread}
-
-
-def ratio(measured: dict[str, Measured], of: str, to: str, *, factor: float = 1.0) -> Ratio:
-    """Compare two contenders of one measurement; one unit of `of` counts as `factor` units of `to`."""
+def ratio(measured: dict[str, Measured], of: str, to: str, *, factor: float = 1.0) -> dict[str, Any]:
+    """Compare two contenders of one measurement round by round; one unit of `of` counts as `factor` units of `to`."""
     pairs = zip(measured[of].speeds, measured[to].speeds, strict=True)
-    return Ratio(of, to, [speed * factor / base_speed for speed, base_speed in pairs])
+    rounds = [speed * factor / base_speed for speed, base_speed in pairs]
+    spread = {"median": statistics.median(rounds), "minimum": min(rounds), "maximum": max(rounds)}
+    spread = {key: round(value, 3) for key, value in spread.items()}
+    return {"of": of, "to": to} | spread | {"rounds": [round(value, 4) for value in rounds]}
 
 
 def measure(part: str, contenders: list[Contender], rounds: int) -> dict[str, Measured]:

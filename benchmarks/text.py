@@ -1,10 +1,12 @@
 """Measure the text stages: tokenizing against one process of sacremoses, BPE against subword-nmt's own loop."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache, partial
 from itertools import cycle, islice
 from pathlib import Path
+from typing import Any
 
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 from subword_nmt.apply_bpe import BPE
@@ -21,15 +23,15 @@ SACREMOSES, TOKENIZE = "sacremoses, one process", "context-nmt, a process per co
 SUBWORD_NMT, BYTE_PAIRS = "subword-nmt", "context-nmt"
 SIDE = SideSettings(truecase=False)
 ALL_PAIRS = CleaningSettings(maximum_length=10_000, maximum_ratio=10_000.0)
-LINES = 500_000  # to segment
+LINES, MANY_LINES = 500_000, EXPERIMENT.folder / "half_a_million"  # to segment
 
 
 def tokenize(rounds: int) -> Part:
     """Compare normalizing and tokenizing all of Multi30k."""
     prepared()
     contenders = [
-        Contender(name=SACREMOSES, prepare=_sacremoses, unit="lines"),
-        Contender(name=TOKENIZE, prepare=_our_tokenizer, unit="lines"),
+        Contender(name=SACREMOSES, prepare=_in_a_folder, arguments=(_sacremoses,), unit="lines"),
+        Contender(name=TOKENIZE, prepare=_in_a_folder, arguments=(_our_tokenizer,), unit="lines"),
     ]
     measured = measure("tokenize", contenders, rounds)
     notes = [
@@ -40,6 +42,7 @@ def tokenize(rounds: int) -> Part:
     return Part("Text: tokenize", measured, [ratio(measured, TOKENIZE, SACREMOSES)], notes)
 
 
+@cache
 def _count() -> int:
     return sum(len(read_lines(EXPERIMENT.corpus / name)) for name in text_files())
 
@@ -47,9 +50,11 @@ def _count() -> int:
 def bpe(rounds: int) -> Part:
     """Compare segmenting half a million lines with the same merges."""
     prepared()
+    lines = (line for name in text_files() for line in read_lines(EXPERIMENT.tokenized / name))
+    write_lines(MANY_LINES, islice(cycle(lines), LINES))
     contenders = [
-        Contender(name=SUBWORD_NMT, prepare=_subword_nmt, unit="lines"),
-        Contender(name=BYTE_PAIRS, prepare=_our_segmenter, unit="lines"),
+        Contender(name=SUBWORD_NMT, prepare=_in_a_folder, arguments=(_subword_nmt,), unit="lines"),
+        Contender(name=BYTE_PAIRS, prepare=_in_a_folder, arguments=(_our_segmenter,), unit="lines"),
     ]
     measured = measure("bpe", contenders, rounds)
     notes = [f"{LINES:,} lines: Multi30k in both languages, repeated, from file to file.", same_bytes(measured)]
@@ -57,74 +62,45 @@ def bpe(rounds: int) -> Part:
 
 
 @contextmanager
-def _sacremoses() -> Iterator[Work]:
-    count = _count()
+def _in_a_folder(work: Callable[[Path], tuple[float, Any]]) -> Iterator[Work]:
+    """Yield work that writes into a temporary folder."""
+    _count()  # not within the first round
     with tempfile.TemporaryDirectory() as folder:
-
-        def work() -> tuple[float, list[str]]:
-            for name in text_files():
-                language = name.rpartition(".")[2]
-                normalizer, tokenizer = MosesPunctNormalizer(language), MosesTokenizer(language)
-                raw, tokens = EXPERIMENT.corpus / name, Path(folder) / name
-                with raw.open(encoding="utf-8", newline="\n") as lines, tokens.open("w", encoding="utf-8") as output:
-                    for line in lines:
-                        normalized = normalizer.normalize(line.rstrip("\n"))
-                        output.write(" ".join(tokenizer.tokenize(normalized, escape=False)) + "\n")
-            return count, [sha256(Path(folder) / name) for name in text_files()]
-
-        yield work
+        yield partial(work, Path(folder))
 
 
-@contextmanager
-def _our_tokenizer() -> Iterator[Work]:
-    count, settings = _count(), EXPERIMENT.settings.corpus
+def _sacremoses(folder: Path) -> tuple[float, list[str]]:
+    for name in text_files():
+        language = name.rpartition(".")[2]
+        normalizer, tokenizer = MosesPunctNormalizer(language), MosesTokenizer(language)
+        raw, tokens = EXPERIMENT.corpus / name, folder / name
+        with raw.open(encoding="utf-8", newline="\n") as lines, tokens.open("w", encoding="utf-8") as output:
+            for line in lines:
+                normalized = normalizer.normalize(line.rstrip("\n"))
+                output.write(" ".join(tokenizer.tokenize(normalized, escape=False)) + "\n")
+    return _count(), [sha256(folder / name) for name in text_files()]
+
+
+def _our_tokenizer(folder: Path) -> tuple[float, list[str]]:
     text_settings = TextSettings(source=SIDE, target=SIDE, cleaning=ALL_PAIRS)
-    with tempfile.TemporaryDirectory() as folder:
-        tokens = Path(folder) / "tokens"
-
-        def work() -> tuple[float, list[str]]:
-            tokenize_corpus(EXPERIMENT.corpus, tokens, settings, text_settings)
-            return count, [sha256(tokens / name) for name in text_files()]
-
-        yield work
+    tokenize_corpus(EXPERIMENT.corpus, folder / "tokens", EXPERIMENT.settings.corpus, text_settings)
+    return _count(), [sha256(folder / "tokens" / name) for name in text_files()]
 
 
-@contextmanager
-def _subword_nmt() -> Iterator[Work]:
-    with _half_a_million() as tokens:
-        units = tokens.with_name("units")
-
-        def work() -> tuple[float, str]:
-            with (EXPERIMENT.subwords / "codes.joint").open(encoding="utf-8") as codes:
-                segmenter = BPE(codes)
-            with tokens.open(encoding="utf-8", newline="\n") as lines, units.open("w", encoding="utf-8") as output:
-                for line in lines:
-                    output.write(segmenter.process_line(line))
-            return LINES, sha256(units)
-
-        yield work
+def _subword_nmt(folder: Path) -> tuple[float, str]:
+    with (EXPERIMENT.subwords / "codes.joint").open(encoding="utf-8") as codes:
+        segmenter = BPE(codes)
+    units = folder / "units"
+    with MANY_LINES.open(encoding="utf-8", newline="\n") as lines, units.open("w", encoding="utf-8") as output:
+        for line in lines:
+            output.write(segmenter.process_line(line))
+    return LINES, sha256(units)
 
 
-@contextmanager
-def _our_segmenter() -> Iterator[Work]:
-    with _half_a_million() as tokens:
-        units = tokens.with_name("units")
-
-        def work() -> tuple[float, str]:
-            segmenter = Segmenter(EXPERIMENT.subwords, EXPERIMENT.settings.corpus.source)
-            write_lines(units, map(segmenter.units, iterate_lines(tokens)))
-            return LINES, sha256(units)
-
-        yield work
-
-
-@contextmanager
-def _half_a_million() -> Iterator[Path]:
-    lines = [line for name in text_files() for line in read_lines(EXPERIMENT.tokenized / name)]
-    with tempfile.TemporaryDirectory() as folder:
-        tokens = Path(folder) / "tokens"
-        write_lines(tokens, islice(cycle(lines), LINES))
-        yield tokens
+def _our_segmenter(folder: Path) -> tuple[float, str]:
+    segmenter = Segmenter(EXPERIMENT.subwords, EXPERIMENT.settings.corpus.source)
+    write_lines(folder / "units", map(segmenter.units, iterate_lines(MANY_LINES)))
+    return LINES, sha256(folder / "units")
 
 
 if __name__ == "__main__":

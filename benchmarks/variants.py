@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from benchmarks import machine
 from benchmarks.models import DOCUMENT, RUN, batches, batches_in_documents, documents, plan_of
 from benchmarks.report import FOLDER, ROUNDS, Part, Rounds, keep, show
-from benchmarks.rounds import Contender, Measured, Ratio, Work, ratio, running
+from benchmarks.rounds import Contender, Measured, Work, ratio, running
 from benchmarks.setting import EXPERIMENT, corpus, prepared
 from benchmarks.training import fresh_updater
 from context_nmt.command_line import run
@@ -57,7 +57,7 @@ def variants(rounds: int) -> Part:
                 **architecture(_described(name)),
                 **{work: _spread(speeds[name][work]) for work in UNITS},
                 "flops": round(flops[name], 3),
-                "time_over_flops": round(1 / costs[name].to_dict()["median"], 3),
+                "time_over_flops": round(1 / costs[name]["median"], 3),
             }
             for name in names
         },
@@ -178,9 +178,9 @@ def _speeds(measured: dict[str, dict[str, Measured]], name: str) -> str:
     return f"{training:,.0f} target tokens/s and {decoding:.1f} sentences/s"
 
 
-def _spread(speed: Ratio) -> dict[str, Any]:
-    values, rounds = speed.to_dict(), [round(value, 4) for value in speed.rounds]
-    return {"median": values["median"], "least": values["minimum"], "greatest": values["maximum"], "rounds": rounds}
+def _spread(speed: dict[str, Any]) -> dict[str, Any]:
+    names = {"median": "median", "least": "minimum", "greatest": "maximum", "rounds": "rounds"}
+    return {name: speed[key] for name, key in names.items()}
 
 
 def _size() -> str:

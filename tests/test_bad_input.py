@@ -18,7 +18,6 @@ from pathlib import Path
 
 import pytest
 import torch
-import yaml
 from project_root import make_root
 
 from context_nmt import command_line
@@ -141,33 +140,14 @@ def refuses(stage):
     return check
 
 
-def toy(path="", value=None):
-    """The params.yaml with another value of a key."""
-    parameters = yaml.safe_load(TOY)
-    *above, key = path.split(".")
-    inner = parameters
-    for name in above:
-        inner = inner.setdefault(name, {})
-    inner[key] = value
-    return yaml.safe_dump(parameters)
-
-
-CROSS = "variants.plain.slots.cross_attention"
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [  # test_parameters.py has more
-        (toy("modle", {}), "modle: unknown key; did you mean 'model'? (known: root, "),
-        (toy("training.schedule.warm_up", 8), "training.schedule.warm_up: unknown key; did you mean 'warmup'?"),
-        (toy("launch.train", " "), "launch.train: command is ' '; it must be a command"),
-        (toy("model.width", "32"), "model.width: input should be a valid integer, not '32'"),
-        (toy("model", None), "model: input should be "),
-        (toy("training.label_smoothing", True), "training.label_smoothing: input should be a valid number"),
-        (toy(CROSS, {"mechanism": "gauss"}), f"{CROSS}.mechanism: no mechanism 'gauss'; there are "),
-        ("", ""),
-        ("- 1", ""),
-        ("model: {", "not YAML ("),
+        (f"{TOY}modle: {{}}\n", "modle: unknown key; did you mean 'model'? (known: root, "),
+        (
+            TOY.replace("plain: {}", "plain: {slots: {cross_attention: {mechanism: gauss}}}"),
+            "variants.plain.slots.cross",
+        ),
         ("\0", "not YAML ("),
         (None, "no such file"),
     ],
@@ -292,23 +272,22 @@ def test_a_disk_that_is_full_within_a_checkpoint(project, stage, size):
         assert path.stat().st_size > size
 
 
+def last_line(folder, *words, **options):
+    """The status of a process of its own, and the last line that it writes on standard error."""
+    result = subprocess.run(
+        [sys.executable, *words], cwd=folder, stderr=subprocess.PIPE, text=True, check=False, **options
+    )
+    return result.returncode, result.stderr.splitlines()[-1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_an_output_that_takes_no_more(project, unbuffered):
-    command = [sys.executable, "-m", "context_nmt", "translate", RUN]
     variables = environment() | {"PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as full:
-        result = subprocess.run(
-            command,
-            cwd=project,
-            env=variables,
-            input="balo\n",
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    assert (result.returncode, result.stderr.splitlines()[-1]) == (1, "error: output: No space left on device")
+        given = {"env": variables, "input": "balo\n", "stdout": full}
+        found = last_line(project, "-m", "context_nmt", "translate", RUN, **given)
+    assert found == (1, "error: output: No space left on device")
 
 
 def test_a_machine_without_the_text_tools_translates_and_says_where_to_go_on(project, stage):
@@ -317,11 +296,7 @@ def test_a_machine_without_the_text_tools_translates_and_says_where_to_go_on(pro
     before = contents(project)
     shutil.rmtree(project / "runs/decoded/plain-1")
     paths = {"PYTHONPATH": f"{project}:{ROOT / 'src'}:{ROOT}"}
-    command = [sys.executable, "-m", "stages.decode", "plain", "1"]
-    result = subprocess.run(
-        command, cwd=project, env=environment() | paths, stderr=subprocess.PIPE, text=True, check=False
-    )
-    assert (result.returncode, result.stderr.splitlines()[-1]) == (
+    assert last_line(project, "-m", "stages.decode", "plain", "1", env=environment() | paths) == (
         1,
         "error: runs/decoded/plain-1 is written, but sacremoses is not installed, so it cannot be turned into text; run"
         " `python stages decode plain 1 --no-search` where it is",

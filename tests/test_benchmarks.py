@@ -17,7 +17,7 @@ from small_models import VOCABULARY, small_model
 from tiny_training import RUN, make_experiment
 
 from benchmarks import decoding, gpu, machine, models, report, training, variants
-from benchmarks.page import WANTED, write_page
+from benchmarks.page import WANTED, section, write_page
 from benchmarks.report import Part
 from benchmarks.rounds import Contender, Measured, measure, ratio
 from benchmarks.variants import LENGTH, SEARCH, never_end, of_one_length
@@ -30,7 +30,6 @@ from context_nmt.models.building import build
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.plans import Filling
 from context_nmt.pipeline.planning import plan
-from context_nmt.report.tables import DASH
 from context_nmt.settings.folder import Experiment
 from context_nmt.training.updating import Updater
 
@@ -70,8 +69,20 @@ def test_each_contender_has_its_turn_in_each_round_and_one_that_fails_is_named(c
 
 def test_ratios_are_taken_round_by_round():
     measured = {"ours": Measured("lines", [2.0, 9.0, 8.0]), "theirs": Measured("lines", [1.0, 3.0, 2.0])}
-    found = ratio(measured, "ours", "theirs").to_dict()
-    assert found == {"of": "ours", "to": "theirs", "median": 3.0, "minimum": 2.0, "maximum": 4.0}
+    found = ratio(measured, "ours", "theirs")
+    spread = {"median": 3.0, "minimum": 2.0, "maximum": 4.0, "rounds": [2.0, 3.0, 4.0]}
+    assert found == {"of": "ours", "to": "theirs"} | spread
+    part = Part("Text", measured, [found | {"of": "context-nmt", "to": "subword-nmt"}], ["a note"]).to_dict()
+    assert section({"here": part}) == [
+        *("## Text", ""),
+        "| | per second | here | memory, MB |",
+        "| --- | --- | ---: | ---: |",
+        "| ours | lines | 8 (2 to 9) | 0 |",
+        "| theirs | lines | 2 (1 to 3) | 0 |",
+        *("", "| ratio | here | target |", "| --- | ---: | ---: |"),
+        "| context-nmt / subword-nmt | 3.00 (2.00 to 4.00) | at least 3 |",  # which is not missed
+        *("", "- a note"),
+    ]
 
 
 MACHINE = {
@@ -82,62 +93,30 @@ MACHINE = {
     "memory_gb": 8,
     "system": "L",
 }
-OTHER = MACHINE | {"processor": "Q", "instructions": ["avx2", "amx_bf16"]}
 TORCH, PEAK = "torch.nn.Transformer", "matrix product, float32"
-
-
-def cells(page, name, table=0):
-    """The cells of the rows of this name, after it."""
-    rows = [line.strip("| ").split(" | ") for line in page if line.startswith(f"| {name} |")]
-    return [cell.strip() for cell in rows[table][1:]]
-
-
-def trained(speed, theirs=1000.0, **more):
-    measured = {
-        "context-nmt": Measured("lines", [speed - 500, speed + 500, speed], 12.3),
-        TORCH: Measured("lines", [theirs] * 3),
-    }
-    measured |= {name: Measured("lines", [speeds] * 3) for name, speeds in more.items()}
-    return Part("Training", measured, [ratio(measured, "context-nmt", TORCH)], ["a note", f"{speed:g} lines"])
-
-
-def test_the_tables_have_a_column_for_each_machine_and_mark_missed_targets(tmp_path):
-    report.keep_all(MACHINE, [trained(2000.0)], tmp_path)
-    report.keep_all(OTHER, [trained(1400.0, extra=3.0)], tmp_path)
-    page = read_lines(tmp_path / "README.md")
-    assert [line[:5] for line in page if line.startswith(("1. ", "2. "))] == ["1. P(", "2. Q "]
-    ours = ["lines", "2,000 (1,500 to 2,500)", "1,400 (900 to 1,900)", "12", "12"]
-    assert cells(page, "context-nmt") == ours
-    assert cells(page, "extra") == ["lines", DASH, "3 (3 to 3)", DASH, "0"]
-    fast, slow, target = cells(page, f"context-nmt / {TORCH}")
-    assert (fast, target) == ("2.00 (1.50 to 2.50)", "at least 1.5")
-    assert slow == "1.40 (0.90 to 1.90) **missed**"
-    assert [line for line in page if "note" in line or "lines" in line.split("|")[0]] == [
-        "- a note",
-        "- 1. P: 2000 lines",
-        "- 2. Q: 1400 lines",
-    ]
 
 
 def test_parts_take_the_place_of_earlier_ones_and_the_others_stay(tmp_path):
     slow, fast = Measured("lines", [1.0]), Measured("lines", [2.0])
     earlier, later = (MACHINE | {"commit": commit} for commit in ("0e", "1a"))
-    report.keep_all(
-        earlier, [Part("One", {"a": slow}), Part("Two", {"b": slow}), Part("By hand", notes=["seen"])], tmp_path
-    )
+    parts = [Part("One", {"a": slow}), Part("Two", {"b": slow}), Part("By hand", notes=["seen"])]
+    report.keep_all(earlier, parts, tmp_path)
     report.keep(earlier | {"memory_gb": 64}, Part("Two", {"b": fast}), tmp_path)
     report.keep(earlier, Part("Four", {"b": fast}), tmp_path)
-    (path,) = (tmp_path / "results").iterdir()
-    one, two, by_hand, four = read_json(path)["parts"]
-    assert (one["contenders"]["a"]["median"], two["contenders"]["b"]["median"]) == (1, 2)
-    assert (by_hand["title"], four["title"], four["notes"]) == ("By hand", "Four", [])
-    assert "64 GB" in two["notes"][-1]
+
+    def kept():
+        (path,) = (tmp_path / "results").iterdir()
+        medians = [[one["median"] for one in part["contenders"].values()] for part in read_json(path)["parts"]]
+        return medians, [part["notes"] for part in read_json(path)["parts"]]
+
+    medians, (one, two, by_hand, four) = kept()
+    assert medians == [[1], [2], [], [2]]
+    assert (one, by_hand, four) == ([], ["seen"], [])
+    assert "64 GB" in two[-1]
     for _ in range(2):
         report.keep_all(later, [Part("One", {"a": fast})], tmp_path)
-    one, _, by_hand, _ = read_json(path)["parts"]
-    assert (one["contenders"]["a"]["median"], one["notes"]) == (2, [])
-    seen, apart = by_hand["notes"]
-    assert seen == "seen"
+    medians, (one, _, (seen, apart), _) = kept()
+    assert (medians[0], one, seen) == ([2], [], "seen")
     assert "0e" in apart
     page = read_lines(tmp_path / "README.md")
     assert any("1a" in line for line in page if line.startswith("1. "))
@@ -244,8 +223,8 @@ def test_bf16_takes_part_where_it_is_fast(tmp_path, monkeypatch, fast):
     monkeypatch.setattr(models, "EXPERIMENT", experiment)
     parts = [training.training(1), decoding.decoding(1)]
     assert any("bf" in name for name in asked) is fast
-    assert any("bf" in one.of for part in parts for one in part.ratios) is fast
-    assert {("context-nmt", TORCH), ("context-nmt", PEAK)} <= {(one.of, one.to) for one in parts[0].ratios}
+    assert any("bf" in one["of"] for part in parts for one in part.ratios) is fast
+    assert {("context-nmt", TORCH), ("context-nmt", PEAK)} <= {(one["of"], one["to"]) for one in parts[0].ratios}
 
 
 def test_all_variants_are_as_large_as_the_transformer_but_for_their_mechanism():

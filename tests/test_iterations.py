@@ -1,5 +1,6 @@
 """The benchmark of mask-predict: what takes part and what is reported; its speeds here are made up."""
 
+import shutil
 import sys
 from dataclasses import asdict
 
@@ -15,7 +16,7 @@ from context_nmt.command_line import run
 from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.text_chain import TextChain, write_tokens
 from context_nmt.decoding.decoding_run import decode_run
-from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
+from context_nmt.files import read_json, read_lines, write_json, write_lines
 from context_nmt.models.averaging import average_run
 from context_nmt.pipeline.planning import write_plans
 from context_nmt.settings.folder import Experiment
@@ -162,50 +163,24 @@ def test_the_picture_and_the_table_are_written_and_the_picture_is_the_same_again
     assert rows[1 + len(SEARCHES)] == "| Teacher, greedy |" + " 22.5 (15 to 30) | 0.50 (0.50 to 0.50) |" * 2
 
 
-def test_systems_are_the_teacher_and_its_first_students_unless_others_are_given(experiment):
-    def chosen(**options):
-        systems = systems_of(experiment, **options)
-        return systems.teacher, systems.masked, systems.beside
-
-    assert chosen() == ("plain", "masked", "gated")
-    assert chosen(masked="gated") == ("plain", "gated", "masked")
-    assert chosen(beside="masked") == ("plain", "masked", "masked")
+def test_systems_are_the_teacher_and_its_first_masked_students(experiment):
+    systems = systems_of(experiment)
+    assert (systems.teacher, systems.students, systems.test) == ("plain", ["masked", "gated"], "valid")
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({}, r"--teacher is missing; .*params\.yaml: train\.teachers names none"),
-        ({"teacher": "plain"}, r"--masked is missing; .*params\.yaml: train\.distilled names no masked variant"),
-    ],
-)
-def test_without_students_the_systems_have_to_be_given(tmp_path, given, message):
-    with pytest.raises(UserError, match=message):
-        systems_of(make_experiment(tmp_path / "alone"), **given)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"masked": "other"}, r"--masked is 'other'; .*params\.yaml has gated, masked, plain"),
-        ({"teacher": "masked"}, r"--teacher is 'masked', whose model\.kind is masked; it must be autoregressive"),
-        ({"beside": "plain"}, r"--beside is 'plain', whose model\.kind is autoregressive"),
-        ({"test": "train"}, r"--test is 'train'; .*params\.yaml has valid"),
-        ({"seed": 2}, r"runs/models/plain-2: not there; run `make repro NAME=.*` first"),
-    ],
-)
-def test_what_is_asked_for_in_vain_is_named(experiment, options, message):
-    with pytest.raises(UserError, match=message):
-        systems_of(experiment, **options)
-
-
-def test_systems_that_are_not_trained_are_one_line(tmp_path, monkeypatch, capsys):
-    make_experiment(tmp_path)
-    given = ["iterations", "--experiment", str(tmp_path), "--teacher", "plain", "--masked", "plain"]
-    monkeypatch.setattr(sys, "argv", given)
-    with pytest.raises(SystemExit, match="1"):
-        run(iterations.main)
-    told = capsys.readouterr().err
-    assert told.startswith("error: ")
-    assert "runs/models/plain-1: not there" in told
-    assert told.count("\n") == 1
+def test_an_experiment_without_students_or_models_is_one_line(experiment, tmp_path, monkeypatch, capsys):
+    """The first has no student, and of the second one a model is missing."""
+    alone = make_experiment(tmp_path / "alone").folder
+    half = shutil.copytree(experiment.folder, tmp_path / "half")
+    shutil.rmtree(half / "runs/models/gated-1")
+    for folder, message in (
+        (alone, "names no masked variant"),
+        (half, "gated-1: not there; run `make repro NAME=half`"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["iterations", "--experiment", str(folder)])
+        with pytest.raises(SystemExit, match="1"):
+            run(iterations.main)
+        told = capsys.readouterr().err
+        assert told.startswith("error: ")
+        assert message in told
+        assert told.count("\n") == 1

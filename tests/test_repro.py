@@ -35,18 +35,15 @@ PARAMETERS = {
     "seeds": [1],
     "focus": "one",
 }
-PIPELINE = {
-    "stages": {
-        "first": {"cmd": "echo first >> log && echo 1 > first", "outs": ["first"]},
-        "train": {
-            "matrix": {"variant": "${variants}"},
-            "cmd": "sh train ${item.variant}",
-            "deps": ["first", "train"],
-            "outs": ["${item.variant}"],
-        },
-        "last": {"cmd": "echo last >> log && cat one two > last", "deps": ["one", "two"], "outs": ["last"]},
-    }
-}
+PIPELINE = """
+  first: {cmd: echo first >> log && echo 1 > first, outs: [first]}
+  train:
+    matrix: {variant: "${variants}"}
+    cmd: sh train ${item.variant}
+    deps: [first, train]
+    outs: ["${item.variant}"]
+  last: {cmd: echo last >> log && cat one two > last, deps: [one, two], outs: [last]}
+"""
 # Each waits for the other one to have begun.
 TOGETHER = """
 touch began-$1
@@ -80,10 +77,14 @@ echo 1 > $1
 NOTHING_TO_DO = ["dvc.yaml: everything is up to date", "metrics/results.json: no results yet"]
 
 
+def write_pipeline(folder, stages):
+    (folder / "dvc.yaml").write_text(f"stages:\n{stages}")
+
+
 @pytest.fixture
 def project(tmp_path):
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(PARAMETERS))
-    (tmp_path / "dvc.yaml").write_text(yaml.safe_dump(PIPELINE, sort_keys=False))
+    write_pipeline(tmp_path, PIPELINE)
     subprocess.run(["dvc", "init", "--no-scm", "--quiet"], cwd=tmp_path, env=environment(tmp_path), check=True)
     return tmp_path
 
@@ -173,9 +174,8 @@ def test_stages_run_side_by_side_in_dvcs_order_and_once(project):
 
 
 def test_what_most_others_wait_for_starts_first(project):
-    stages = {name: {"cmd": f"echo > {name}", "outs": [name]} for name in ("alone", "beside", "teacher")}
-    stages["student"] = {"cmd": "echo > student", "deps": ["teacher"], "outs": ["student"]}
-    (project / "dvc.yaml").write_text(yaml.safe_dump({"stages": stages}))
+    stages = [f"  {name}: {{cmd: echo > {name}, outs: [{name}]}}\n" for name in ("alone", "beside", "teacher")]
+    write_pipeline(project, "".join([*stages, "  student: {cmd: echo > student, deps: [teacher], outs: [student]}"]))
     status, lines = finish(start(project, "", "--jobs", "2"))
     assert status == 0, lines
     assert lines.index("teacher | started") < lines.index("beside | started")
@@ -193,6 +193,24 @@ def test_a_stage_that_fails_stops_what_depends_on_it_and_nothing_else(project, j
     assert log(project) == ["first", "two"]
     (project / "mended").touch()
     assert finish(start(project, FAILING, "--jobs", jobs))[0] == 0
+    assert log(project) == ["first", "two", "one", "last"]
+
+
+KILLED = "test $1 = one && ! test -e mended && kill -KILL 0; echo $1 >> log; echo $1 > $1"
+
+
+def test_a_dvc_that_is_killed_is_a_clear_error_and_the_same_command_continues(project):
+    """As by a machine without memory: nothing of it can say what happened."""
+    status, lines = finish(start(project, KILLED, "--jobs", "2"))
+    assert status == 1
+    assert lines[-1] == (
+        "error: train@one: DVC was killed by signal 9; 1 stages that depend on it were not run; the output is above"
+    )
+    assert "train@one | failed: DVC was killed by signal 9" in lines
+    assert log(project) == ["first", "two"]
+    assert processes(project) == []
+    (project / "mended").touch()
+    assert finish(start(project, KILLED, "--jobs", "2"))[0] == 0
     assert log(project) == ["first", "two", "one", "last"]
 
 
@@ -302,26 +320,25 @@ def test_sigterm_to_dvc_alone_ends_it(project):
         process.stdout.close()
 
 
-CHAINED = {
-    "stages": {
-        "text": {"cmd": "echo text >> log; cat words > text", "deps": ["words"], "outs": ["text"]},
-        **{
-            name: {
-                "matrix": {"variant": "${variants}"},
-                "cmd": f"echo {name}-${{item.variant}} | tee -a log | cat {before} - > {name}-${{item.variant}}",
-                "deps": [before, f"{name}.py"],
-                "outs": [f"{name}-${{item.variant}}"],
-            }
-            for name, before in {"train": "text", "decode": "train-${item.variant}"}.items()
-        },
-    }
-}
+CHAINED = """
+  text: {cmd: echo text >> log; cat words > text, deps: [words], outs: [text]}
+  train:
+    matrix: {variant: "${variants}"}
+    cmd: echo train-${item.variant} | tee -a log | cat text - > train-${item.variant}
+    deps: [text, train.py]
+    outs: ["train-${item.variant}"]
+  decode:
+    matrix: {variant: "${variants}"}
+    cmd: echo decode-${item.variant} | tee -a log | cat train-${item.variant} - > decode-${item.variant}
+    deps: ["train-${item.variant}", decode.py]
+    outs: ["decode-${item.variant}"]
+"""
 
 
 @pytest.fixture
 def chained(project):
     """Two runs of two stages, finished."""
-    (project / "dvc.yaml").write_text(yaml.safe_dump(CHAINED, sort_keys=False))
+    write_pipeline(project, CHAINED)
     for name in ("words", "train.py", "decode.py"):
         (project / name).write_text("1")
     assert finish(start(project, "", "--jobs", "2"))[0] == 0
@@ -377,27 +394,20 @@ def test_what_has_changed_runs_and_what_is_needed_for_that(chained, changes, opt
         assert (chained / "decode-two").read_text() == f"{words}train-two\ndecode-two\n"
 
 
-FRAGILE = {
-    "stages": {
-        "text": {"cmd": "cat words > text", "deps": ["words"], "outs": ["text"]},
-        "units": {
-            "cmd": "! grep bad text && mkdir -p units/made && cp text units/made",
-            "deps": ["text"],
-            "outs": ["units/made"],
-        },
-        "train": {
-            "matrix": {"variant": "${variants}"},
-            "cmd": "cat units/made/text > ${item.variant}",
-            "deps": ["text", "units"],
-            "outs": ["${item.variant}"],
-        },
-    }
-}
+FRAGILE = """
+  text: {cmd: cat words > text, deps: [words], outs: [text]}
+  units: {cmd: "! grep bad text && mkdir -p units/made && cp text units/made", deps: [text], outs: [units/made]}
+  train:
+    matrix: {variant: "${variants}"}
+    cmd: cat units/made/text > ${item.variant}
+    deps: [text, units]
+    outs: ["${item.variant}"]
+"""
 
 
 def test_one_rerun_is_enough_after_a_failure_whose_cause_is_taken_back(project):
     """The stage upstream then gives what it gave before, so the failed one is unchanged, without its outputs."""
-    (project / "dvc.yaml").write_text(yaml.safe_dump(FRAGILE, sort_keys=False))
+    write_pipeline(project, FRAGILE)
     for words, expected in {"good": 0, "bad": 1, "good ": 0}.items():
         (project / "words").write_text(words.strip())
         status, lines = finish(start(project, "", "--jobs", "1"))
@@ -405,19 +415,17 @@ def test_one_rerun_is_enough_after_a_failure_whose_cause_is_taken_back(project):
     assert (project / "units/made/text").read_text() == "good"
 
 
-SEPARATE = {
-    "stages": {
-        "text": {"cmd": "cat words > text", "deps": ["words"], "outs": ["text"]},
-        "train": {"cmd": "cat recipe > trained", "deps": ["recipe"], "outs": ["trained"]},
-        "decode": {"cmd": "cat text trained > decoded", "deps": ["text", "trained"], "outs": ["decoded"]},
-        "other": {"cmd": "! grep bad luck && cat luck > other", "deps": ["luck"], "outs": ["other"]},
-    }
-}
+SEPARATE = """
+  text: {cmd: cat words > text, deps: [words], outs: [text]}
+  train: {cmd: cat recipe > trained, deps: [recipe], outs: [trained]}
+  decode: {cmd: cat text trained > decoded, deps: [text, trained], outs: [decoded]}
+  other: {cmd: "! grep bad luck && cat luck > other", deps: [luck], outs: [other]}
+"""
 
 
 def test_a_failure_stops_nothing_of_the_second_look_that_does_not_depend_on_it(project):
     """Only when the text has been made again is it clear that the lost model is needed."""
-    (project / "dvc.yaml").write_text(yaml.safe_dump(SEPARATE, sort_keys=False))
+    write_pipeline(project, SEPARATE)
     for name in ("words", "recipe", "luck"):
         (project / name).write_text("good\n")
     assert finish(start(project, ""))[0] == 0
@@ -431,20 +439,17 @@ def test_a_failure_stops_nothing_of_the_second_look_that_does_not_depend_on_it(p
     assert (project / "decoded").read_text() == "better\ngood\n"
 
 
-OF_ALL = {
-    "stages": {
-        "train": {
-            "matrix": {"variant": "${variants}", "seed": "${seeds}"},
-            "cmd": "mkdir -p made && echo ${item.variant} | tee -a log > made/${item.variant}-${item.seed}",
-            "outs": ["made/${item.variant}-${item.seed}"],
-        },
-        "report": {"cmd": "echo report >> log && ls made > report", "deps": ["made"], "outs": ["report"]},
-    }
-}
+OF_ALL = """
+  train:
+    matrix: {variant: "${variants}", seed: "${seeds}"}
+    cmd: mkdir -p made && echo ${item.variant} | tee -a log > made/${item.variant}-${item.seed}
+    outs: ["made/${item.variant}-${item.seed}"]
+  report: {cmd: echo report >> log && ls made > report, deps: [made], outs: [report]}
+"""
 
 
 def test_one_variant_runs_with_those_it_starts_from_and_is_compared_with(project):
-    (project / "dvc.yaml").write_text(yaml.safe_dump(OF_ALL, sort_keys=False))
+    write_pipeline(project, OF_ALL)
     variants = {"base": {}, "one": {"baseline": "base"}, "two": {}, "reader": {"baseline": "two"}}
     train = {"bitext": ["base", "one", "two"], "document": ["reader"], "document_start": "one"}
     (project / "params.yaml").write_text(yaml.safe_dump(PARAMETERS | {"variants": variants, "train": train}))
