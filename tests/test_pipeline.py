@@ -408,19 +408,6 @@ def test_two_clean_clones_give_equal_locks_side_by_side_too(finished):
     assert finished.before.repro() == set()
 
 
-def test_focus_and_metrics_diff_compare_two_variants(finished):
-    for variant in ("plain", "small"):
-        output = finished.run(
-            "dvc", "exp", "run", "--name", f"view-{variant}", "--set-param", f"focus={variant}", "focus"
-        )
-        assert set(ran(output)) <= {"focus"}
-    shown = json.loads(finished.run("dvc", "metrics", "diff", "--json", "view-plain", "view-small"))
-    assert {"metrics/focus.json"} == set(shown)
-    assert any("parameters" in name for name in shown["metrics/focus.json"])
-    finished.run("git", "checkout", "--quiet", ".")
-    assert finished.repro() <= {"focus"}
-
-
 def test_two_experiments_train_at_once_in_copies_of_the_project(finished):
     """Each trains another variant; the workspace is left as it was."""
     waiting = []
@@ -437,15 +424,6 @@ def test_two_experiments_train_at_once_in_copies_of_the_project(finished):
         curve = finished.run("git", "show", f"{experiment}:metrics/curves/{variant}-1.csv")
         assert [row.split(",")[0] for row in curve.splitlines()] == ["update", str(updates)]
     assert finished.run("git", "status", "--porcelain") == ""
-
-
-def test_an_experiment_on_one_variant_runs_only_its_stages(finished):
-    change = "variants.small.model.feed_forward_width=12"
-    output = finished.run("dvc", "exp", "run", "--set-param", change, "significance")
-    expected = {"plan", "pair"} | {f"{stage}@small-1" for stage in ("train", "average", "decode")} | of_text("small")
-    assert set(ran(output)) == expected
-    finished.run("git", "checkout", "--quiet", ".")
-    finished.run("dvc", "checkout", "--quiet")
 
 
 def test_editing_the_teacher_runs_it_and_its_students_and_the_comparisons_with_it(finished):

@@ -89,10 +89,10 @@ def project(tmp_path):
     return tmp_path
 
 
-def environment(folder):
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("DVC_", "OMP_"))}
+def environment(folder, others=os.environ):
+    kept = {key: value for key, value in others.items() if not key.startswith(("DVC_", "OMP_"))}
     return kept | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}",
         "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
         "DVC_NO_ANALYTICS": "1",
         "DVC_SITE_CACHE_DIR": str(folder / "site"),
@@ -141,7 +141,7 @@ def test_on_a_terminal_lines_of_stages_are_above_their_progress(project):
     assert all(f"train@{name} | a line" in terminal.seen for name in ("one", "two"))
     assert "| counting" not in terminal.seen  # in place, not as a line
     assert "\r\n".join(NOTHING_TO_DO) in terminal.seen
-    assert processes(project) == []
+    assert processes(project) == {}
 
 
 def log(project):
@@ -149,13 +149,12 @@ def log(project):
 
 
 def processes(project):
-    """All processes that this project's test has started and that still run."""
-    mark = f"MARK={project}\0".encode()
-    found = []
+    """The commands of all processes that this project's test has started and that still run, by their numbers."""
+    mark, found = f"MARK={project}\0".encode(), {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
             if mark in (path / "environ").read_bytes() and "State:\tZ" not in (path / "status").read_text():
-                found.append((path / "cmdline").read_text())
+                found[int(path.name)] = (path / "cmdline").read_text()
         except OSError:
             continue  # it ended, or is another user's
     return found
@@ -189,7 +188,7 @@ def test_a_stage_that_fails_stops_what_depends_on_it_and_nothing_else(project, j
     assert "train@one | bad luck" in lines
     assert lines[-1].startswith("error: train@one: ")
     assert "exited with 3" in lines[-1]
-    assert processes(project) == []
+    assert processes(project) == {}
     assert log(project) == ["first", "two"]
     (project / "mended").touch()
     assert finish(start(project, FAILING, "--jobs", jobs))[0] == 0
@@ -208,7 +207,7 @@ def test_a_dvc_that_is_killed_is_a_clear_error_and_the_same_command_continues(pr
     )
     assert "train@one | failed: DVC was killed by signal 9" in lines
     assert log(project) == ["first", "two"]
-    assert processes(project) == []
+    assert processes(project) == {}
     (project / "mended").touch()
     assert finish(start(project, KILLED, "--jobs", "2"))[0] == 0
     assert log(project) == ["first", "two", "one", "last"]
@@ -295,7 +294,7 @@ def test_a_signal_stops_all(project, train, number, expected):
     status, lines = finish(process)
     assert (status, len(lines)) == (expected, 1), lines
     assert "the same command continues" in lines[0]
-    assert processes(project) == []
+    assert processes(project) == {}
     assert all((project / f"state-{name}").is_file() == (train is SAVING) for name in ("one", "two"))
 
 

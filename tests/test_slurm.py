@@ -12,7 +12,7 @@ import yaml
 from loopback_slurm import LoopbackSlurm, missing
 from test_pipeline import PARAMETERS as TOY_PARAMETERS
 from test_pipeline import start_project
-from test_repro import PARAMETERS
+from test_repro import PARAMETERS, environment, processes
 
 from context_nmt.progress import INTERVAL
 
@@ -20,34 +20,26 @@ ROOT = Path(__file__).parents[1]
 
 pytestmark = [pytest.mark.heavy, pytest.mark.skipif(missing() is not None, reason=str(missing()))]
 
-PIPELINE = {
-    "stages": {
-        "first": {"cmd": "echo 1 > first", "outs": ["first"]},
-        "train": {
-            "matrix": {"variant": "${variants}"},
-            "cmd": "sh train.sh ${item.variant}",
-            "deps": ["first"],
-            "outs": ["trained-${item.variant}"],
-        },
-        "contrast": {
-            "matrix": {"variant": "${variants}"},
-            "cmd": "test ! -e broken-${item.variant} && echo 1 > contrast-${item.variant}",
-            "deps": ["trained-${item.variant}"],
-            "outs": ["contrast-${item.variant}"],
-        },
-        "decode": {
-            "matrix": {"variant": "${variants}"},
-            "cmd": "cat trained-${item.variant} > decoded-${item.variant}",
-            "deps": ["trained-${item.variant}"],
-            "outs": ["decoded-${item.variant}"],
-        },
-        "report": {
-            "cmd": "cat decoded-one decoded-two > report",
-            "deps": ["decoded-one", "decoded-two"],
-            "outs": ["report"],
-        },
-    }
-}
+PIPELINE = """
+stages:
+  first: {cmd: echo 1 > first, outs: [first]}
+  train:
+    matrix: {variant: "${variants}"}
+    cmd: sh train.sh ${item.variant}
+    deps: [first]
+    outs: ["trained-${item.variant}"]
+  contrast:
+    matrix: {variant: "${variants}"}
+    cmd: test ! -e broken-${item.variant} && echo 1 > contrast-${item.variant}
+    deps: ["trained-${item.variant}"]
+    outs: ["contrast-${item.variant}"]
+  decode:
+    matrix: {variant: "${variants}"}
+    cmd: cat trained-${item.variant} > decoded-${item.variant}
+    deps: ["trained-${item.variant}"]
+    outs: ["decoded-${item.variant}"]
+  report: {cmd: cat decoded-one decoded-two > report, deps: [decoded-one, decoded-two], outs: [report]}
+"""
 # Each waits for the other one to have begun, on the other node.
 TOGETHER = """
 echo $SLURMD_NODENAME > began-$1
@@ -56,13 +48,6 @@ test -e began-one && test -e began-two && echo $1 > trained-$1
 """
 FAILING = "test $1 = two && echo bad luck && exit 3; echo $1 > trained-$1"
 ENDLESS = "echo $1 > began-$1; sleep 987"
-# It ends only when it is started a second time.
-RESUMED = """
-test -e began-$1 && { echo $1 > trained-$1; exit; }
-echo begun > began-$1
-sleep 987
-exit 75
-"""
 # The first one runs on two nodes until SIGTERM has reached both, and each has had time to save its part.
 SAVING = """
 test $1 = one && ! { test -e saved-n1 && test -e saved-n2; } && exec srun --ntasks-per-node 1 sh -c '
@@ -83,16 +68,7 @@ class Commands:
 
     def __init__(self, folder, slurm, home):
         self.folder, self.slurm = folder, slurm
-        kept = {key: value for key, value in slurm.environment.items() if not key.startswith(("DVC_", "OMP_"))}
-        self.environment = kept | {
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}",
-            "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
-            "DVC_NO_ANALYTICS": "1",
-            "DVC_SITE_CACHE_DIR": str(home / "site"),
-            "HOME": str(home),
-            "MARK": str(folder),  # by which the test finds its processes
-            INTERVAL: "1",
-        }
+        self.environment = environment(home, slurm.environment) | {"MARK": str(folder), INTERVAL: "1"}
 
     def start(self, *words):
         return subprocess.Popen(
@@ -126,15 +102,7 @@ class Commands:
 
     def processes(self, *words):
         """The numbers of this project's processes that still run, of those that have these words in their command."""
-        mark, found = f"MARK={self.folder}\0".encode(), []
-        for path in Path("/proc").glob("[0-9]*"):
-            try:
-                is_ours = mark in (path / "environ").read_bytes() and "State:\tZ" not in (path / "status").read_text()
-                if is_ours and set(words) <= set((path / "cmdline").read_text().split("\0")):
-                    found.append(int(path.name))
-            except OSError:
-                continue
-        return found
+        return [number for number, command in processes(self.folder).items() if {*words} <= {*command.split("\0")}]
 
 
 @pytest.fixture
@@ -144,7 +112,7 @@ def project(tmp_path, slurm):
     folder.mkdir()
     home.mkdir()
     (folder / "params.yaml").write_text(yaml.safe_dump(PARAMETERS))
-    (folder / "dvc.yaml").write_text(yaml.safe_dump(PIPELINE, sort_keys=False))
+    (folder / "dvc.yaml").write_text(PIPELINE)
     commands = Commands(folder, slurm, home)
     subprocess.run(["dvc", "init", "--no-scm", "--quiet"], cwd=folder, env=commands.environment, check=True)
     yield commands
@@ -201,34 +169,11 @@ def test_a_stage_that_fails_stops_what_depends_on_it_and_nothing_else(project):
     assert not (project.folder / "began-one").exists()  # only what had not run
 
 
-def test_a_training_goes_on_in_its_job_when_it_is_requeued(project, slurm):
-    (project.folder / "train.sh").write_text(RESUMED)
-    process = project.start("repro", "--on", "slurm", "--wait")
-    project.wait_for("began-one", "began-two")
-    for name in ("one", "two"):
-        slurm.call("scontrol", "requeue", slurm.call("squeue", "-h", "-o", "%i", "-n", f"train@{name}").strip())
-    output, _ = process.communicate(timeout=500)
-    assert process.returncode == 0, output
-    assert (project.folder / "report").read_text() == "one\ntwo\n"
-
-
 def test_a_training_goes_on_in_its_job_when_it_is_out_of_time_and_has_saved_on_all_nodes(project):
     (project.folder / "launch.yaml").write_text("launch: {train: {nodes: 2, hours: 0.01}}")  # Slurm counts in minutes
     status, output = submit(project, SAVING, "--wait")
     assert status == 0, output
     assert (project.folder / "report").read_text() == "one\ntwo\n"
-
-
-def test_another_stage_that_is_out_of_time_fails(project):
-    (project.folder / "launch.yaml").write_text("launch: {decode: {hours: 0.01}}")
-    pipeline = yaml.safe_load((project.folder / "dvc.yaml").read_text())
-    pipeline["stages"]["decode"]["cmd"] = "sleep 987"
-    (project.folder / "dvc.yaml").write_text(yaml.safe_dump(pipeline, sort_keys=False))
-    status, output = submit(project, "echo $1 > trained-$1", "--wait")
-    assert status == 1
-    assert "launch.decode.hours" in output.splitlines()[-1]
-    assert project.states()["report"] == "not run"
-    assert project.processes() == []
 
 
 TOY = yaml.safe_load(TOY_PARAMETERS)
