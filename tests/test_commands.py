@@ -149,31 +149,11 @@ def test_an_experiment_is_named_by_its_folder_or_its_name(call, tmp_path, monkey
 INTERRUPTED = "import signal\nsignal.raise_signal(signal.SIGINT)\n"
 
 
-@pytest.mark.usefixtures("ctrl_c")
-@pytest.mark.parametrize(("library", "arguments"), [("typer", ["--help"]), ("torch", ["translate", "runs/models/x-1"])])
-def test_ctrl_c_while_something_is_loaded(tmp_path, library, arguments):
-    (tmp_path / f"{library}.py").write_text(INTERRUPTED)
-    done = subprocess.run(
-        [sys.executable, "-m", "context_nmt", *arguments],
-        env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT / 'src'}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
-
-
 def shell(folder, command, **environment):
     """What a shell makes of a command line: its status, standard output and standard error."""
-    done = subprocess.run(
-        ["sh", "-c", f"'{sys.executable}' -m context_nmt {command}"],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src")} | environment,
-        input="",
-        capture_output=True,
-        encoding="latin-1",
-        check=False,
-    )
+    line, given = f"'{sys.executable}' -m context_nmt {command}", {"PYTHONPATH": str(ROOT / "src")} | environment
+    options = {"cwd": folder, "env": os.environ | given, "input": "", "capture_output": True, "encoding": "latin-1"}
+    done = subprocess.run(["sh", "-c", line], check=False, **options)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -183,6 +163,13 @@ def texts(tmp_path):
     for language in ("en", "zh"):
         (tmp_path / f"test.{language}").write_text("Süß: 在河边 “x”\n", encoding="utf-8")
     return tmp_path
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize(("library", "command"), [("typer", "--help"), ("torch", "translate runs/models/x-1")])
+def test_ctrl_c_while_something_is_loaded(tmp_path, library, command):
+    (tmp_path / f"{library}.py").write_text(INTERRUPTED)
+    assert shell(tmp_path, command, PYTHONPATH=f"{tmp_path}:{ROOT / 'src'}") == (130, "", "interrupted\n")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from itertools import count
 
 import pytest
 import yaml
-from test_repro import PARAMETERS, environment
+from test_repro import PARAMETERS, environment, write_pipeline
 
 from context_nmt.files import UserError
 from context_nmt.pipeline import slurm as slurm_module
@@ -297,7 +297,7 @@ def test_settings_that_changed_while_jobs_wait_are_shown(experiment):
 def job_of(experiment, stages):
     """The only job of a pipeline that has been submitted, and a function that starts it."""
     folder = experiment.folder
-    (folder / "dvc.yaml").write_text(yaml.safe_dump({"stages": stages}, sort_keys=False))
+    write_pipeline(folder, stages)
     subprocess.run(["dvc", "init", "--no-scm", "--quiet"], env=environment(folder), check=True)
     command = [sys.executable, "-m", "context_nmt", "repro", "--on", "slurm"]
     subprocess.run(command, env=environment(folder), check=True)
@@ -306,12 +306,22 @@ def job_of(experiment, stages):
     return number, lambda: subprocess.Popen(command, env=environment(folder) | {"SLURM_JOB_ID": number})
 
 
-PIPELINE = {
-    "first": {"cmd": "echo 1 > first", "outs": ["first"]},
-    "second": {"cmd": "echo 2 > second; kill -KILL 0", "deps": ["first"], "outs": ["second"]},
-    "third": {"cmd": "echo 3 > third", "deps": ["second"], "outs": ["third"]},
-    "fourth": {"cmd": "echo 4 > fourth", "deps": ["first"], "outs": ["fourth"]},
-}
+def ended(experiment, number):
+    """How the stages of a job have ended, and the details of those that failed."""
+    states = Slurm(experiment).ended(number)
+    return {stage: state.word for stage, state in states.items()}, "".join(state.detail for state in states.values())
+
+
+PIPELINE = """
+  first: {cmd: echo 1 > first, outs: [first]}
+  second: {cmd: echo 2 > second; kill -KILL 0, deps: [first], outs: [second]}
+  third: {cmd: echo 3 > third, deps: [second], outs: [third]}
+  fourth: {cmd: echo 4 > fourth, deps: [first], outs: [fourth]}
+"""
+LONG_DECODING = """
+  train: {matrix: {run: [x]}, cmd: echo 1 > trained, outs: [trained]}
+  decode: {matrix: {run: [x]}, cmd: touch began; sleep 600; echo 1 > decoded, deps: [trained], outs: [decoded]}
+"""
 
 
 @pytest.mark.slow
@@ -319,26 +329,16 @@ PIPELINE = {
 def test_in_a_job_only_what_was_running_fails_when_dvc_is_killed(experiment):
     number, start = job_of(experiment, PIPELINE)
     assert start().wait() == 1
-    states = Slurm(experiment).ended(number)
-    expected = {"first": "done", "second": "failed", "third": "not run", "fourth": "done"}
-    assert {stage: state.word for stage, state in states.items()} == expected
-    assert "signal 9" in states["second"].detail
+    words, details = ended(experiment, number)
+    assert words == {"first": "done", "second": "failed", "third": "not run", "fourth": "done"}
+    assert "signal 9" in details
 
 
 @pytest.mark.slow
 def test_only_a_start_of_a_job_in_which_a_training_ran_goes_back_into_the_queue_at_a_time_limit(experiment, cluster):
     """Else a decoding that takes longer than the limit would begin again for ever."""
-    stages = {
-        "train": {"matrix": {"run": ["x"]}, "cmd": "echo 1 > trained", "outs": ["trained"]},
-        "decode": {
-            "matrix": {"run": ["x"]},
-            "cmd": "touch began; sleep 600; echo 1 > decoded",
-            "deps": ["trained"],
-            "outs": ["decoded"],
-        },
-    }
-    number, start = job_of(experiment, stages)
-    slurm, began = Slurm(experiment), experiment.folder / "began"
+    number, start = job_of(experiment, LONG_DECODING)
+    began = experiment.folder / "began"
 
     def reach_the_limit():
         began.unlink(missing_ok=True)
@@ -355,10 +355,8 @@ def test_only_a_start_of_a_job_in_which_a_training_ran_goes_back_into_the_queue_
         time.sleep(0.05)
     first.terminate()  # as Slurm does then
     assert first.wait() != 0
-    assert slurm.ended(number) is None
+    assert Slurm(experiment).ended(number) is None
     assert reach_the_limit().wait() == 1
-    assert {stage: state.word for stage, state in slurm.ended(number).items()} == {
-        "train@x": "done",
-        "decode@x": "failed",
-    }
-    assert "launch.train.hours" in slurm.ended(number)["decode@x"].detail  # the key of the job's limit
+    words, details = ended(experiment, number)
+    assert words == {"train@x": "done", "decode@x": "failed"}
+    assert "launch.train.hours" in details  # the key of the job's limit
