@@ -24,6 +24,7 @@ import typer
 import yaml
 from dvc.cli import parse_args
 from dvc.utils.collections import merge_dicts
+from shell import environment
 
 from context_nmt.code_closure import stages
 from context_nmt.commands import app
@@ -231,18 +232,8 @@ class Reader:
 
     def __init__(self, folder):
         self.folder, self.place = folder / "project", folder
-        self.environment = {
-            **{key: value for key, value in os.environ.items() if not key.startswith(("GIT_", "DVC_"))},
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(self.folder / "src"),
-            "HOME": str(folder),
-            "OMP_NUM_THREADS": "1",
-            "DATA_MIRROR": str(folder / "mirror"),
-            "DVC_SITE_CACHE_DIR": str(folder / "site"),
-            "DVC_GLOBAL_CONFIG_DIR": str(folder / "settings"),
-            "DVC_NO_ANALYTICS": "1",
-            **{f"GIT_{who}_{what}": "a@b.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
-        }
+        own = {"OMP_NUM_THREADS": "1", "DATA_MIRROR": str(folder / "mirror"), "PYTHONPATH": str(self.folder / "src")}
+        self.environment = environment(folder, **own)
 
     def run(self, script, folder="."):
         """Run a script in a folder of the project; return the folder where it ends and what it printed."""

@@ -9,7 +9,8 @@ from itertools import count
 
 import pytest
 import yaml
-from test_repro import PARAMETERS, environment, write_pipeline
+from shell import environment
+from test_repro import PARAMETERS, write_pipeline
 
 from context_nmt.files import UserError
 from context_nmt.pipeline import slurm as slurm_module

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from shell import environment
 
 from context_nmt.code_closure import closure
 
@@ -277,24 +278,11 @@ def project(folder):
 
 def start_project(folder, parameters):
     """The project's code and dvc.yaml with the toy corpus, committed, nothing run."""
-    environment = {
-        **{key: value for key, value in os.environ.items() if not key.startswith(("GIT_", "DVC_"))},
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "HOME": str(folder / "home"),
-        "OMP_NUM_THREADS": "1",
-        "DVC_SITE_CACHE_DIR": str(folder / "site"),
-        "DVC_GLOBAL_CONFIG_DIR": str(folder / "home"),
-        "DVC_NO_ANALYTICS": "1",
-        "GIT_AUTHOR_NAME": "a",
-        "GIT_AUTHOR_EMAIL": "a@example.org",
-        "GIT_COMMITTER_NAME": "a",
-        "GIT_COMMITTER_EMAIL": "a@example.org",
-    }
     (folder / "home").mkdir()
     made, mirror = folder / "project", folder / "mirror/spare"
     mirror.mkdir(parents=True)
     (mirror / "train.xx").write_text("balo\n")
-    environment["DATA_MIRROR"] = str(mirror.parent)
+    own = {"OMP_NUM_THREADS": "1", "PYTHONPATH": "", "DATA_MIRROR": str(mirror.parent)}
     skip = shutil.ignore_patterns("__pycache__", "cache", "tmp", "config.local", "code", "dvc.lock")
     for name in ("src", "stages", ".dvc"):
         shutil.copytree(ROOT / name, made / name, ignore=skip)
@@ -305,7 +293,7 @@ def start_project(folder, parameters):
     (made / "data/params.yaml").write_text(CATALOGUE)
     (made / "params.yaml").write_text(parameters)
     write_corpus(made / "data" / "toy")
-    project = Project(made, environment)
+    project = Project(made, environment(folder / "home", **own))
     project.run("git", "init", "--quiet", "--initial-branch", "main")
     project.commit("start")
     return project

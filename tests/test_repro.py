@@ -5,13 +5,13 @@ import shutil
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
 from dvc.utils.serialize import dump_yaml, modify_yaml
 from made_up_experiment import SPEEDS
 from measured import write_flat
+from shell import environment, processes
 from terminal import Terminal
 
 from context_nmt.command_line import GO_ON
@@ -22,8 +22,6 @@ from context_nmt.pipeline.dvc import modify_quickly
 from context_nmt.pipeline.jobs import Machine
 from context_nmt.progress import INTERVAL, read_line
 from context_nmt.settings.launch import JobSettings, LaunchSettings
-
-ROOT = Path(__file__).parents[1]
 
 pytestmark = pytest.mark.slow
 
@@ -89,18 +87,6 @@ def project(tmp_path):
     return tmp_path
 
 
-def environment(folder, others=os.environ):
-    kept = {key: value for key, value in others.items() if not key.startswith(("DVC_", "OMP_"))}
-    return kept | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}",
-        "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
-        "DVC_NO_ANALYTICS": "1",
-        "DVC_SITE_CACHE_DIR": str(folder / "site"),
-        "HOME": str(folder),
-        "MARK": str(folder),  # by which the test finds its processes
-    }
-
-
 def start(project, train, *options):
     (project / "train").write_text(train)
     return subprocess.Popen(
@@ -146,18 +132,6 @@ def test_on_a_terminal_lines_of_stages_are_above_their_progress(project):
 
 def log(project):
     return (project / "log").read_text().split()
-
-
-def processes(project):
-    """The commands of all processes that this project's test has started and that still run, by their numbers."""
-    mark, found = f"MARK={project}\0".encode(), {}
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark in (path / "environ").read_bytes() and "State:\tZ" not in (path / "status").read_text():
-                found[int(path.name)] = (path / "cmdline").read_text()
-        except OSError:
-            continue  # it ended, or is another user's
-    return found
 
 
 def test_stages_run_side_by_side_in_dvcs_order_and_once(project):

@@ -5,18 +5,16 @@ import re
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
 from loopback_slurm import LoopbackSlurm, missing
+from shell import environment, processes
 from test_pipeline import PARAMETERS as TOY_PARAMETERS
 from test_pipeline import start_project
-from test_repro import PARAMETERS, environment, processes
+from test_repro import PARAMETERS
 
 from context_nmt.progress import INTERVAL
-
-ROOT = Path(__file__).parents[1]
 
 pytestmark = [pytest.mark.heavy, pytest.mark.skipif(missing() is not None, reason=str(missing()))]
 
@@ -68,7 +66,7 @@ class Commands:
 
     def __init__(self, folder, slurm, home):
         self.folder, self.slurm = folder, slurm
-        self.environment = environment(home, slurm.environment) | {"MARK": str(folder), INTERVAL: "1"}
+        self.environment = environment(home, slurm.environment, MARK=str(folder)) | {INTERVAL: "1"}
 
     def start(self, *words):
         return subprocess.Popen(
