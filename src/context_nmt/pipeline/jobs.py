@@ -28,7 +28,7 @@ class Job:
 
     stages: dict[str, list[str]]  # a stage -> those of all jobs that it depends on
     above: set[str]  # the names of all jobs that it must wait for
-    after: set[str]  # the same without those that others of them wait for
+    after: set[str]  # of those that its first stage depends on; these wait for the others
     remake: bool  # missing outputs are made again, even if nothing else has changed
     is_certain: bool = False  # one of its stages must run, whatever the jobs above come to
 
@@ -108,7 +108,7 @@ def jobs_of(
             if same_run and same_needs and remake == job.remake and above <= {job.name, *job.above}:
                 break
         else:
-            job = Job({}, above, direct.difference(*(job_of[other].above for other in upstream)), remake)
+            job = Job({}, above, direct, remake)
             jobs.append(job)
         job.stages[name] = upstream
         job.is_certain |= name in certain
