@@ -12,7 +12,7 @@ from dvc.utils.serialize import dump_yaml
 from test_pipeline import LAST, PARAMETERS, Project, ran, start_project
 
 from context_nmt.files import UserError
-from context_nmt.pipeline.merging import merged, resolve
+from context_nmt.pipeline.dvc import merged, resolve
 
 ROOT = Path(__file__).parents[1]
 PLAIN = yaml.safe_load(PARAMETERS) | {"download": [], "rescored": [], "probing": {"sentences": [], "words": []}}

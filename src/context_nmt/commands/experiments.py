@@ -253,7 +253,7 @@ def merge() -> None:
                  standard output                    what was merged, kept, and left to you
         Example  context-nmt merge
     """
-    from context_nmt.pipeline.merging import resolve
+    from context_nmt.pipeline.dvc import resolve
 
     for line in resolve(Path()):
         typer.echo(line)
