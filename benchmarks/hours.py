@@ -55,7 +55,7 @@ def hours(parameters: Path, units: int | None, jobs: int, tokens_per_second: flo
     jobs = min(jobs, len(settings.variants) * runs)
     sizes, lengths = vocabulary_sizes(experiment, units), _lengths(experiment, units)
     measured: dict[str, tuple[float, float]] = {}  # distinct models only
-    rows = {}
+    rows = dict[str, dict[str, float]]()
     for variant in settings.variants:
         training_plan = plan(settings, variant).training
         training = training_plan.training
@@ -76,9 +76,9 @@ def hours(parameters: Path, units: int | None, jobs: int, tokens_per_second: flo
         if tokens_per_second is not None:
             rows[variant]["gpu_hours"] = batches * tokens / tokens_per_second / SECONDS_PER_HOUR
     frame = pd.DataFrame.from_dict(rows, orient="index")
-    frame.loc[f"in all, {jobs} at a time"] = frame.sum().drop("tokens_per_second")
-    frame.iloc[-1, frame.columns.get_loc("hours")] /= jobs
-    return frame
+    total = frame.drop(columns="tokens_per_second").sum()
+    total["hours"] /= jobs
+    return pd.concat([frame, total.to_frame(f"in all, {jobs} at a time").T])
 
 
 def _lengths(experiment: Layout, units: int | None) -> np.ndarray[Any, Any]:
