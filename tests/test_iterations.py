@@ -16,7 +16,7 @@ from context_nmt.command_line import run
 from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.text_chain import TextChain, write_tokens
 from context_nmt.decoding.decoding_run import decode_run
-from context_nmt.files import read_json, read_lines, write_json, write_lines
+from context_nmt.files import read_lines, write_json, write_lines
 from context_nmt.models.averaging import average_run
 from context_nmt.pipeline.planning import write_plans
 from context_nmt.settings.folder import Experiment
@@ -136,31 +136,17 @@ def test_bleu_is_what_the_pipeline_finds(experiment, values):
     assert values["signature"].startswith("nrefs:1|case:mixed")
 
 
-def test_sentences_come_from_the_whole_test_set():
-    assert iterations.chosen(1003, 4) == [0, 250, 501, 752]
-    assert iterations.chosen(3, 3) == [0, 1, 2]
-
-
-def test_the_picture_and_the_table_are_written_and_the_picture_is_the_same_again(values, tmp_path):
-    machine = values["machine"]
+def test_the_picture_and_the_table_are_written(values, tmp_path):
     iterations.write(values, tmp_path, "iterations-digits")
-    picture = (tmp_path / page.picture(machine, "iterations-digits")).read_bytes()
-    for text in ("one sentence at a time", "batched", "beam 4", "greedy", "1 iteration", "4 iterations", "Teacher"):
-        assert f"<!-- {text} -->".encode() in picture
-    assert b"<!-- CCAN, 10 iterations -->" in picture
-    (path,) = (tmp_path / page.RESULTS).glob("*.json")
-    kept = read_json(path)["iterations"]["iterations-digits"]
-    iterations.write(kept | {"machine": machine | {"processor": "Another"}}, tmp_path, "iterations-digits")
-    pictures = sorted((tmp_path / page.RESULTS).glob("*.svg"))
-    assert [one.read_bytes() for one in pictures] == [picture, picture]
+    path = tmp_path / page.picture(values["machine"], "iterations-digits")
+    texts = {"one sentence at a time", "batched", "beam 4", "greedy", "1 iteration", "Teacher", "CCAN, 10 iterations"}
+    assert all(f"<!-- {text} -->".encode() in path.read_bytes() for text in texts)
     lines = read_lines(tmp_path / "README.md")
-    for one in pictures:
-        assert any(f"]({one.relative_to(tmp_path)})" in line for line in lines)
+    assert any(f"]({path.relative_to(tmp_path)})" in line for line in lines)
     rows = [line for line in lines if line.startswith(("| Teacher, ", "| CMLM, ", "| CCAN, "))]
     assert len(rows) == 3 * len(SEARCHES)  # BLEU, one at a time, in batches
-    bleu = values["searches"][1]["bleu"]
-    assert rows[1] == f"| Teacher, greedy | {bleu:.2f} | {bleu:.2f} |"
-    assert rows[1 + len(SEARCHES)] == "| Teacher, greedy |" + " 22.5 (15 to 30) | 0.50 (0.50 to 0.50) |" * 2
+    assert rows[1] == f"| Teacher, greedy | {values['searches'][1]['bleu']:.2f} |"
+    assert rows[1 + len(SEARCHES)] == "| Teacher, greedy | 22.5 (15 to 30) | 0.50 (0.50 to 0.50) |"
 
 
 def test_systems_are_the_teacher_and_its_first_masked_students(experiment):
