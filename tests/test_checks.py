@@ -1,5 +1,6 @@
 """`make check` finds a copy of dvc.yaml that differs and a params.yaml that cannot run."""
 
+import difflib
 import re
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from dvc.repo import Repo
+from measured import assert_golden
 from ruamel.yaml import YAML
 
 from context_nmt.code_closure import write_code_files
@@ -171,40 +173,30 @@ def test_a_new_experiment_of_a_project_without_git_is_without_git(project):
         assert repo.root_dir == str(folder)
 
 
-def test_a_new_experiment_has_the_corpus_and_languages_given(project):
-    folder = create_experiment(project, "mine-en-cs", StartingPoint(corpus="mine", target="cs"))
-    settings = read_parameters(folder / "params.yaml")
-    corpus = settings.corpus
-    assert (corpus.name, corpus.source, corpus.target) == ("mine", "en", "cs")
-    assert (corpus.train, corpus.validation, corpus.tests) == ("train", "valid", ("test",))
-    assert (folder / "dvc.yaml").read_bytes() == (project / "dvc.yaml").read_bytes()
-    recipe_folder = project / "experiments/multi30k-en-de"
-    recipe = read_parameters(recipe_folder / "params.yaml")
-    assert (settings.variants, settings.model) == (recipe.variants, recipe.model)
-    assert settings.corpus.contrastive == ()
-    assert settings.download == ()
-    behind, original = (
-        (path / "params.yaml").read_text().partition("\n\ntext:")[2] for path in (folder, recipe_folder)
-    )
-    assert behind == original != ""
+NEW = {  # name -> the experiment that it starts from, and options; `mine` is a text of one's own
+    "default": (".", {}),
+    "reversed": (".", {"source": "de", "target": "en"}),
+    "large": (".", {"corpus": "large"}),  # the miniature still has the probing tasks
+    "own": ("multi30k-en-de", {"corpus": "mine", "target": "cs"}),
+    "own-like-default": (".", {"like": ".", "corpus": "mine"}),
+    "own-like-one": ("one", {"like": "one", "corpus": "mine"}),
+    "downloaded": ("multi30k-en-de", {"like": "multi30k-en-de"}),
+}
 
 
-@pytest.mark.parametrize(
-    ("options", "download"),
-    [
-        ({"source": "de", "target": "en"}, ("miniature",)),
-        ({"corpus": "large"}, ("large", "miniature")),  # the latter has the probing tasks
-    ],
-)
-def test_a_new_experiment_on_a_generated_corpus_has_the_default_recipe_splits_and_sets(project, options, download):
+def test_a_new_experiment_has_the_parameters_of_another_one_with_the_given_changes(project):
+    """Layout and comments stay; tests/golden/new-experiments.diff has all lines that do not."""
     edit(project / "data/params.yaml", "generated:\n", "generated:\n  large: {seed: 2}\n")
-    settings = read_parameters(create_experiment(project, "two", StartingPoint(**options)) / "params.yaml")
-    default = read_parameters(project / "params.yaml")
-    corpus = {"name": settings.corpus.name, "source": settings.corpus.source, "target": settings.corpus.target}
-    assert corpus == {"name": options.pop("corpus", "miniature"), "source": "en", "target": "de"} | options
-    assert (settings.corpus.tests, settings.corpus.contrastive) == (default.corpus.tests, default.corpus.contrastive)
-    assert (settings.model, settings.download) == (default.model, download)
-    assert not (project / "experiments/two/data").exists()
+    found = []
+    for name, (origin, options) in NEW.items():
+        folder = create_experiment(project, name, StartingPoint(**options))
+        assert (folder / "dvc.yaml").read_bytes() == (project / "dvc.yaml").read_bytes()
+        like = project if origin == "." else project / "experiments" / origin
+        old, new = ((path / "params.yaml").read_text().splitlines() for path in (like, folder))
+        links = [f"{path.name} -> {path.readlink()}" for path in folder.glob("data/*")]
+        found += [name, *links, *(line for line in difflib.ndiff(old, new) if line[0] in "+-"), ""]
+        read_parameters(folder / "params.yaml")
+    assert_golden("\n".join(found), "new-experiments.diff")
 
 
 def test_a_new_experiment_finds_a_text_of_ones_own_where_all_experiments_do(project):
@@ -214,25 +206,6 @@ def test_a_new_experiment_finds_a_text_of_ones_own_where_all_experiments_do(proj
         check_before_run(project, folder)
     with_documents(project / "data/mine")
     check_before_run(project, folder)
-
-
-def test_a_new_experiment_starts_from_the_one_that_is_named(project):
-    edit(project / "experiments/one/params.yaml", "width: 64", "width: 32")
-    two, three = (
-        read_parameters(create_experiment(project, name, StartingPoint(like=like, corpus=corpus)) / "params.yaml")
-        for name, like, corpus in (("two", "one", "mine"), ("three", "multi30k-en-de", None))
-    )
-    assert (two.corpus.name, two.corpus.tests, two.model.width) == ("mine", ("test",), 32)
-    assert (three.corpus.name, three.corpus.validation) == ("multi30k", "val")
-    assert "# two, started from one.\n" in (project / "experiments/two/params.yaml").read_text()
-
-
-def test_a_new_experiment_keeps_the_layout_and_comments_of_the_default_one(project):
-    original = (project / "params.yaml").read_text().split("\n")
-    copied = (project / "experiments/one/params.yaml").read_text().split("\n")
-    changed = [number for number, (old, new) in enumerate(zip(original, copied, strict=True)) if old != new]
-    assert len(original) == len(copied)
-    assert changed == [0, original.index("root: .")]
 
 
 @pytest.mark.parametrize(
