@@ -1,10 +1,13 @@
 """A variant of params.yaml becomes plans: its recipe and what fills each layer, or an error that names the key."""
 
+import difflib
+import json
 import sys
 
 import pytest
 import yaml
 from contract import experiment
+from measured import assert_golden
 from project_root import make_root
 
 import context_nmt.mechanisms
@@ -13,18 +16,10 @@ from context_nmt.corpus.download import read_data_plan
 from context_nmt.files import UserError, read_json, write_json
 from context_nmt.models import mechanisms
 from context_nmt.models.mechanisms import PLAIN
-from context_nmt.models.plans import VALIDATION, Filling, ModelPlan, TrainingPlan
+from context_nmt.models.plans import Filling, ModelPlan, TrainingPlan
 from context_nmt.pipeline.planning import plan, write_plans
-from context_nmt.settings.checking import read_plan
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.evaluation import (
-    EvaluationPlan,
-    SentenceProbePlan,
-    SignificanceSettings,
-    WordClassifierSettings,
-)
 from context_nmt.settings.folder import Experiment
-from context_nmt.settings.text import UnitPlan
 from context_nmt.settings.training import AveragingSettings, ScheduleSettings
 
 MADE_UP = """
@@ -155,7 +150,7 @@ def test_a_plan_is_read_as_it_was_written(tmp_path):
     assert ModelPlan.from_dict(read_json(tmp_path / "plan.json")["model"]) == written.model
 
 
-def write_experiment(folder, **variant):
+def write_experiment(folder, variant, **settings):
     values = {
         "root": ".",
         "corpus": {"name": "any", "source": "en", "target": "de", "tests": ["test"]},
@@ -166,86 +161,61 @@ def write_experiment(folder, **variant):
         "focus": "one",
     }
     make_root(folder)
-    (folder / "params.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
+    (folder / "params.yaml").write_text(yaml.safe_dump(values | settings, sort_keys=False))
     return Experiment(folder)
 
 
-def test_a_training_plan_has_the_digests_of_what_it_loads_by_name_and_of_nothing_else(tmp_path):
-    mixed = {"encoder_self_attention": {"mechanism": "made_up", "kernel_size": 3, "layers": [1]}}
-    written = write_experiment(tmp_path, slots=mixed, training={"validation_bleu": True})
-    known = tmp_path / "src/code/loaded_by_name.json"
-    with pytest.raises(
-        UserError, match=r"loaded_by_name\.json does not have context_nmt\.mechanisms\.made_up; run `dvc"
-    ):
-        write_plans(written)
-    digests = read_json(known) | {"context_nmt.mechanisms.made_up": "0123"}
-    write_json(known, digests)
-    write_plans(written)
-    names = {
-        "plain": [f"context_nmt.mechanisms.{PLAIN}"],
-        "one": [f"context_nmt.mechanisms.{PLAIN}", "context_nmt.mechanisms.made_up", VALIDATION],
-    }
-    names = {variant: [*found, "context_nmt.models.kinds.autoregressive"] for variant, found in names.items()}
-    for variant, expected in names.items():
-        code = read_json(written.plan(variant, "training"))["code"]
-        assert code == {name: digests[name] for name in expected}
+def plans(experiment):
+    """All plans as text, each with its path; digests of code are left out."""
+    write_plans(experiment)
+    paths = sorted((experiment.metrics / "plans").rglob("*.json"))
+    found = {str(path.relative_to(experiment.metrics)): read_json(path) for path in paths}
+    for values in found.values():
+        values |= {"code": sorted(values["code"])} if "code" in values else {}
+    return "".join(f"{path} {json.dumps(values, indent=1)}\n" for path, values in found.items())
+
+
+MIXED = {
+    "slots": {"encoder_self_attention": {"mechanism": "made_up", "kernel_size": 3, "layers": [1]}},
+    "training": {"validation_bleu": True},
+    "averaging": {"count": 2},
+    "decoding": {"beam": 1},
+}
 
 
 def test_the_plans_of_all_variants_and_stages_are_written(tmp_path):
-    written = write_experiment(tmp_path, decoding={"beam": 1}, averaging={"count": 2})
-    parameters = yaml.safe_load(written.parameters.read_text())
-    parameters["download"] = ["miniature", "multi30k"]
-    written.parameters.write_text(yaml.safe_dump(parameters))
-    write_plans(written)
-    settings = written.settings
-    text = read_plan(EvaluationPlan, written.stage_plan("text"))
-    assert (text.corpus, text.text, text.untokenized, text.code) == (settings.corpus, settings.text, False, {})
-    assert read_plan(UnitPlan, written.stage_plan("units")).units == settings.units
-    assert read_plan(SignificanceSettings, written.stage_plan("significance")) == settings.significance
-    classifier = settings.probing.sentence_classifier
-    assert read_plan(SentenceProbePlan, written.stage_plan("probe_sentences")).classifier == classifier
-    assert read_plan(WordClassifierSettings, written.stage_plan("probe_words")) == settings.probing.word_classifier
-    for variant in ("plain", "one"):
-        expected = plan(settings, variant)
-        assert TrainingPlan.read(written.plan(variant, "training")) == expected.training
-        assert DecodingSettings(**read_json(written.plan(variant, "decoding"))) == expected.decoding
-        assert AveragingSettings(**read_json(written.plan(variant, "averaging"))) == expected.averaging
-    for corpus, module in {"miniature": "miniature.generation", "multi30k": "corpus.formats.text"}.items():
+    written = write_experiment(tmp_path, MIXED, download=["miniature", "multi30k"])
+    known = tmp_path / "src/code/loaded_by_name.json"
+    with pytest.raises(UserError, match=r"by_name\.json does not have context_nmt\.mechanisms\.made_up; run `dvc"):
+        write_plans(written)
+    digests = read_json(known) | {"context_nmt.mechanisms.made_up": "0123"}
+    write_json(known, digests)
+    assert_golden(plans(written), "plans.txt")
+    for variant in written.settings.variants:
+        code = read_json(written.plan(variant, "training"))["code"]
+        assert code == {name: digests[name] for name in code}
+        assert TrainingPlan.read(written.plan(variant, "training")) == plan(written.settings, variant).training
+    for corpus in written.settings.download:
         assert read_data_plan(written.data_plan(corpus)) == read_entry(tmp_path / "data/params.yaml", corpus)
-        assert list(read_json(written.data_plan(corpus))["code"]) == [f"context_nmt.{module}"]
 
 
-def test_the_plan_of_the_text_has_its_script_s_code_and_says_whether_it_is_tokenized(tmp_path):
-    written = write_experiment(tmp_path)
-    parameters = yaml.safe_load(written.parameters.read_text())
-    script = "context_nmt.corpus.chinese"
-    parameters["text"] = {"source": {"script": f"python -m {script}", "truecase": False}, "target": {"truecase": False}}
-    parameters["units"] = {"kind": "sentencepiece", "pieces": 300}
-    written.parameters.write_text(yaml.safe_dump(parameters))
-    write_plans(written)
-    text = read_plan(EvaluationPlan, written.stage_plan("text"))
-    assert (list(text.code), text.untokenized) == ([script], True)
-    assert read_plan(UnitPlan, written.stage_plan("units")).units == written.settings.units
-
-
-def test_the_text_stage_s_plans_change_with_a_ceiling_and_not_with_tests(tmp_path):
-    """And a tokenizer that is not given is in none of the plans, so that those of before this key stay as they were."""
-    written = write_experiment(tmp_path)
-    write_plans(written)
-    text, ceilings, tests = (read_json(written.stage_plan(name)) for name in ("text", "ceilings", "significance"))
-    assert not {"tokenizer", "minimum_ceiling"} & {*text, *tests}
-    assert ceilings == {"metric": "sacrebleu", "minimum_ceiling": 90.0}
-    parameters = yaml.safe_load(written.parameters.read_text())
-    parameters["significance"] = {"tokenizer": "char", "minimum_ceiling": 50.0, "resamples": 7}
-    written.parameters.write_text(yaml.safe_dump(parameters))
-    write_plans(Experiment(tmp_path))
-    assert read_json(written.stage_plan("text")) == text | {"tokenizer": "char"}
-    assert read_json(written.stage_plan("ceilings")) == ceilings | {"minimum_ceiling": 50.0}
-    assert read_json(written.stage_plan("significance")) == tests | {"resamples": 7}
+def test_a_plan_changes_with_its_own_settings_alone(tmp_path):
+    """And a key that is not given is in none of them where plans were written before there was this key."""
+    before = plans(write_experiment(tmp_path / "before", {})).splitlines()
+    side = {"truecase": False}
+    settings = {
+        "text": {"source": side | {"script": "python -m context_nmt.corpus.chinese"}, "target": side},
+        "units": {"kind": "sentencepiece", "pieces": 300},
+        "significance": {"tokenizer": "char", "minimum_ceiling": 50.0, "resamples": 7},
+        "probing": {"sentence_classifier": {"epochs": 3}, "word_classifier": {"epochs": 4}},
+    }
+    after = plans(write_experiment(tmp_path / "after", {}, **settings)).splitlines()
+    changed = [line for line in difflib.ndiff(before, after) if line[0] in "+-" or line.endswith("json {")]
+    assert_golden("\n".join(changed), "plans-changed.txt")
 
 
 def test_where_one_variant_is_wrong_no_plan_is_written(tmp_path):
-    written = write_experiment(tmp_path, decoding={"beam": 0})
+    written = write_experiment(tmp_path, {"decoding": {"beam": 0}})
     with pytest.raises(UserError, match=r"params\.yaml: variants\.one\.decoding\.beam"):
         write_plans(written)
     assert not written.metrics.exists()
