@@ -3,11 +3,14 @@
 import platform
 import re
 import subprocess
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from benchmarks.rounds import CORES, Contender, Work
 
@@ -19,16 +22,14 @@ PACKAGES = ("torch", "numpy", "ctranslate2", "sacremoses", "subword-nmt")
 
 def describe(packages: Iterable[str] = PACKAGES) -> dict[str, Any]:
     """Return the properties of the machine that figures depend on."""
-    information = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    flags = _of_cpu(information, "flags").split()
-    memory = re.search(r"MemTotal: +(\d+)", Path("/proc/meminfo").read_text(encoding="utf-8"))
-    assert memory is not None
+    information = re.findall(r"^(.+?)\s*: (.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
+    cpu = defaultdict(lambda: "unknown", information)  # its last core
     return {
-        "processor": _of_cpu(information, "model name"),
-        "family_and_model": f"{_of_cpu(information, 'cpu family')}/{_of_cpu(information, 'model')}",
+        "processor": cpu["model name"],
+        "family_and_model": f"{cpu['cpu family']}/{cpu['model']}",
         "cores": CORES,
-        "instructions": [name for name in INSTRUCTIONS if name in flags],
-        "memory_gb": round(int(memory[1]) / 1e6),
+        "instructions": [name for name in INSTRUCTIONS if name in cpu["flags"].split()],
+        "memory_gb": round(psutil.virtual_memory().total / 1.024e9),
         "system": f"{platform.system()} {platform.machine()}",
         "commit": _commit(),
         "python": platform.python_version(),
@@ -68,11 +69,6 @@ def _commit() -> str:
     """Return the commit that is checked out, whose code is measured."""
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=8", "HEAD"]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
-
-
-def _of_cpu(information: str, name: str) -> str:
-    match = re.search(rf"^{name}\s*: (.*)$", information, re.MULTILINE)
-    return match[1] if match else "unknown"
 
 
 def products(kind: str) -> Contender:
