@@ -85,7 +85,7 @@ def format_latex(grid: Grid) -> str:
     spans = zip(grid.groups, ends, ends[1:], strict=False)
     rules = [rf"\cmidrule(lr){{{start + 1}-{end}}}" for (group, _), start, end in spans if group]
     table.insert(3, " ".join(rules))
-    notes = (*(note.replace("`", "") for note in grid.fill_notes), *grid.notes)
+    notes = [note.replace("`", "") for note in grid.notes]
     head = [r"\begin{table}", rf"\caption{{{escape_latex(grid.title)}}}", r"\centering\footnotesize", *table]
     return PACKAGES + "\n".join([*head, *(rf"\par {escape_latex(note)}" for note in notes), r"\end{table}", ""])
 

@@ -188,8 +188,8 @@ def _gains(reproduction: Reproduction) -> Iterator[tuple[int, Difference]]:
     measures = [measure for measure in reproduction.measures if measure.test_set and is_score(measure.metric)]
     for place, row in enumerate(reproduction.table.compared):
         for number in (reproduction.number(row, measure) for measure in measures):
-            if number and number.estimate.gain and not number.baseline:
-                yield place, number.estimate.gain
+            if number and number.gain and not reproduction.has_other_baseline(row):
+                yield place, number.gain
 
 
 def _draw_gains(table: PaperTable, found: dict[str, list[tuple[int, Difference]]], path: Path) -> None:
@@ -244,7 +244,7 @@ def _curves(reproduction: Reproduction) -> tuple[Lines, Lines]:
         if at is None:
             continue
         number = reproduction.number(row, measure)
-        value = number and (number.estimate.gain if column.difference else number.estimate)
+        value = number and (number.gain if column.difference else number)
         if value:
             reproduced.setdefault(label, {})[str(at)] = value.mean
         if column.id in row.published and (column.difference or not reproduction.is_replica):

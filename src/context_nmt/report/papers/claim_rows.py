@@ -246,7 +246,6 @@ def _row(name: str, paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -
     if verdict.samples:
         first = verdict.samples[0]
         values |= {"standard_error": round(first.error, 6), "degrees_of_freedom": round(first.freedom, 4)}
-    repro = f"make repro NAME={claim.experiment}" if claim.experiment else "make repro"
     return ClaimRow(
         id=f"{name}/{'-'.join(re.findall(r'[a-z0-9]+', claim.says.lower()))}",
         paper=paper.name,
@@ -265,7 +264,7 @@ def _row(name: str, paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -
         kind=verdict.obstacle.kind if verdict.obstacle else "",
         reason=verdict.obstacle.says if verdict.obstacle else "",
         caveat="; ".join(_caveats(verdict, others)),
-        command="make speed" if claim.is_cost else repro,
+        command=claim.command,
         elsewhere=[_elsewhere(other) for other in others],
         **values,
     )

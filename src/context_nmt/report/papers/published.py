@@ -258,6 +258,11 @@ class Claim(Checked):
         return self.measure is not None and any(metric in COSTS for metric, _, _ in self.measure.members)
 
     @property
+    def command(self) -> str:
+        """What makes its numbers, in the root."""
+        return "make speed" if self.is_cost else f"make repro NAME={self.experiment}".removesuffix(" NAME=")
+
+    @property
     def place(self) -> str:
         """Its place in the paper."""
         return self.where or self.table or ""

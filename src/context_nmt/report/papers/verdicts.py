@@ -187,8 +187,7 @@ def verdicts_of(
 def _verdict(claim: Claim, outcome: Outcome | None, *, shares_variance: bool) -> Verdict:
     """Test a claim; its word is that of an open one until p is corrected."""
     if outcome is None:
-        command = "make speed" if claim.is_cost else f"make repro NAME={claim.experiment}"
-        obstacle = Obstacle("not run", "has not been run", f"has not been run: `{command}`")
+        obstacle = Obstacle("not run", "has not been run", f"has not been run: `{claim.command}`")
         return Verdict(claim, outcome, NOT_TESTABLE, obstacle)
     if found := confound_of(outcome) or fault_of(outcome):
         return Verdict(claim, outcome, OPEN if found.kind == "seeds" else NOT_TESTABLE, found)
