@@ -1,6 +1,6 @@
 """The results of an experiment: rows of runs, their means over seeds, and differences from baselines."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
@@ -266,15 +266,16 @@ class Results:
         return signatures
 
 
-def places(results: Results, test_set: str, metrics: Sequence[str], by: str) -> list[int | str]:
-    """List the layers or, by "tag", the tags that some metrics have.
+def places(results: Results, test_set: str, metrics: Collection[tuple[str, int | None]], by: str) -> list[int | str]:
+    """List the layers or, by "tag", the tags that some metrics have, in the layer that is given with each.
 
-    Measures with both a layer and a tag do not count.
+    Measures with both a layer and a tag are not of a layer as a whole.
     """
-    measures = [measure for measure in results.measures if measure.test_set == test_set and measure.metric in metrics]
+    names = {metric for metric, _ in metrics}
+    measures = [measure for measure in results.measures if measure.test_set == test_set and measure.metric in names]
     if by == "layer":
         return sorted({measure.layer for measure in measures if measure.layer is not None and not measure.tag})
-    tagged = (measure for measure in measures if measure.tag and measure.layer is None)
+    tagged = (measure for measure in measures if measure.tag and (measure.metric, measure.layer) in metrics)
     return list(dict.fromkeys(measure.tag for measure in sorted(tagged, key=lambda measure: in_order(measure)[1:])))
 
 
