@@ -125,24 +125,15 @@ def in_words(measure):
     return metrics + (f" in layer {layers}" if layers else "") + (f" of {tags}" if tags else "")
 
 
-def runs(command):
-    """The experiment and the system that a command runs."""
-    (found,) = re.findall(r"make repro(?: NAME=(\S+))? ONLY=(\w+)", command)
-    return found
-
-
 @cache
 def settings_of(experiment):
     return Experiment(ROOT / "experiments" / experiment if experiment else ROOT).settings
 
 
 def test_every_cell_of_the_papers_can_be_filled():
-    """By an experiment on the column's text with the row's system, or by a command, unless something is in the way."""
+    """By an experiment on the column's text with the row's system, unless something is in the way."""
     experiments = {path.parent.name: settings_of(path.parent.name) for path in ROOT.glob("experiments/*/params.yaml")}
     for table in (table for paper in PAPERS.values() for table in paper.tables):
-        if table.command:
-            assert runs(table.command)[0] in experiments
-            continue
         for column, row in product(table.columns, table.rows):
             if column.metric in COSTS or column.obstacle or row.added or not (row.variant or row.experiment):
                 continue

@@ -99,7 +99,6 @@ class Grid:
     headings: tuple[Heading, ...]
     rows: tuple[GridRow, ...]
     name: str = ""
-    head: str = "System"  # heading of the first column
     notes: tuple[str, ...] = ()
 
     @property
@@ -125,13 +124,8 @@ class Grid:
 
 
 def grid_of(
-    title: str,
-    columns: Iterable[str],
-    rows: Iterable[tuple[str, Sequence[Cell]]],
-    *,
-    head: str = "System",
-    words: Collection[str] = (),
+    title: str, columns: Iterable[str], rows: Iterable[tuple[str, Sequence[Cell]]], *, words: Collection[str] = ()
 ) -> Grid:
     """Build a table without groups from column titles and rows of a label and cells; `words` are columns of text."""
     headings = tuple(Heading("", column, column in words) for column in columns)
-    return Grid(title, headings, tuple(GridRow(label, None, tuple(cells)) for label, cells in rows), head=head)
+    return Grid(title, headings, tuple(GridRow(label, None, tuple(cells)) for label, cells in rows))

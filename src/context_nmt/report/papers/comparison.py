@@ -202,9 +202,9 @@ class Comparison:
     def not_run(self) -> dict[str, list[str]]:
         """The test sets that are still missing some systems, by the command of an experiment that would run them."""
         sets: dict[str, list[str]] = {}
-        rows, columns = self.table.rows, () if self.table.command else self.table.columns
+        rows, columns = self.table.rows, (column for column in self.table.columns if not column.obstacle)
         best = sorted(self.experiments, key=lambda one: -sum(row.variant in one.settings.variants for row in rows))
-        for column, row in product((one for one in columns if not one.obstacle), rows):
+        for column, row in product(columns, rows):
             able = [results for results in best if _can_fill(results, row, column)]
             if able and not any(row.variant in one.scored or (row.experiment and one.scored) for one in able):
                 names = sets.setdefault(able[0].command, [])
@@ -248,9 +248,6 @@ class Comparison:
             yield f"Not run: {'; '.join(missing)}"
         for obstacle in dict.fromkeys(column.obstacle for column in self.table.columns if column.obstacle):
             yield f"Cannot be filled: {obstacle}"
-        if self.table.command:
-            typed, _, condition = self.table.command.partition(" (")
-            yield f"Not in tables: `{typed}` ({condition}"
         if any(reproduction.is_replica for reproduction in self.reproductions):
             yield REPLICA
         signatures_by_name: dict[str, set[str]] = {}

@@ -134,7 +134,6 @@ class PaperTable(Checked):
     rows: tuple[PaperRow, ...]
     checklist: tuple[str, ...] = ()  # its names in the list of all tables and figures in tests/paper_checklist.yaml
     headline: tuple[str, ...] = ()  # variants whose gains are the paper's main result
-    command: str = ""  # shows what no experiment measures, with the name of a row's variant for SYSTEM
 
     def __post_init__(self) -> None:
         members = [member for column in self.columns for member in column.members()]
