@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from context_nmt.files import read_yaml
 from context_nmt.measures.rows import TEXT, Measure
 from context_nmt.report.pages import Page, Section, heading, introduction
-from context_nmt.report.panels import corpus_name, draw_legend, label_axes, panels_of, style
+from context_nmt.report.panels import draw_legend, label_axes, panels_of, style
 from context_nmt.report.tables import Grid, estimate_cell, grid_of
 from context_nmt.results.metrics import is_score
 from context_nmt.results.table import Results, places
@@ -175,7 +175,7 @@ def _draw(results: Results, analysis: Analysis, path: Path) -> bool:
             label_axes(axis, title, analysis.across, analysis.values)
         _share_limits(axes, [str(place) for place in across], upright=not joined)
         test_set_note = f", {test_sets[0]}" if analysis.parts else ""
-        figure.suptitle(f"{analysis.picture}, {corpus_name(settings)}{test_set_note}")
+        figure.suptitle(f"{analysis.picture}, {results.corpus}{test_set_note}")
         draw_legend(figure, legend)
     return True
 

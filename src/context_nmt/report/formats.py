@@ -46,10 +46,6 @@ PACKAGES = "% needs \\usepackage[T1]{fontenc}, \\usepackage{textcomp} and \\usep
 
 def write_page(path: Path, template: str, **values: Any) -> None:
     """Write a page or a picture from a template; the values in one named *.html.j2 or *.svg.j2 are escaped."""
-    _write(path, _render(template, values))
-
-
-def _render(template: str, values: dict[str, Any]) -> str:
     environment = Environment(
         loader=PackageLoader("context_nmt.report"),
         autoescape=select_autoescape(["html.j2", "svg.j2"]),
@@ -59,7 +55,7 @@ def _render(template: str, values: dict[str, Any]) -> str:
         undefined=StrictUndefined,
     )
     environment.filters |= {"row": _row, "code": _code, "data": _data}
-    return environment.get_template(template).render(values)
+    _write(path, environment.get_template(template).render(values))
 
 
 def write_grid(folder: Path, grid: Grid) -> None:

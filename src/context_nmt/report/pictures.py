@@ -16,7 +16,6 @@ from context_nmt.measures.rows import Measure
 from context_nmt.report.panels import (
     COLOURS,
     MARKERS,
-    corpus_name,
     draw_legend,
     interval_bar,
     label_rows,
@@ -114,7 +113,7 @@ def draw_learning_curves(results: Results, path: Path) -> None:
                 panel.yaxis.set_major_formatter("{x:g}")
                 panel.yaxis.set_minor_locator(NullLocator())
         legend(figure, panels[:1])
-        figure.suptitle(f"Learning curves, {corpus_name(settings)}")
+        figure.suptitle(f"Learning curves, {results.corpus}")
 
 
 def draw_claims(claims: dict[str, Sequence[ClaimRow]], path: Path) -> bool:
@@ -326,7 +325,7 @@ def draw_costs(systems: Sequence[System], named: Collection[str], path: Path) ->
         panels[0].set_ylabel(f"{measure.metric}, {measure.test_set}", fontsize=8)
         handles = {paper: Line2D([], [], **style(number, joined=False)) for number, paper in enumerate(papers)}
         draw_legend(figure, handles, columns=3)
-        figure.suptitle(f"What a gain costs, {corpus_name(settings)}", fontsize=10)
+        figure.suptitle(f"What a gain costs, {systems[0].results.corpus}", fontsize=10)
     return True
 
 

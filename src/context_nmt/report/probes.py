@@ -7,7 +7,7 @@ from context_nmt.measures.probes.tasks import GROUPS, TASKS
 from context_nmt.measures.rows import CHANCE, Measure
 from context_nmt.report.analyses import sections_of
 from context_nmt.report.pages import Page, Section, heading, introduction, rows_of
-from context_nmt.report.panels import corpus_name, label_rows, legend, panels_of, style
+from context_nmt.report.panels import label_rows, legend, panels_of, style
 from context_nmt.report.tables import Cell, Grid, grid_of, value_cell
 from context_nmt.results.table import Results
 
@@ -80,6 +80,6 @@ def draw_probes(results: Results, folder: Path) -> list[str]:
             panel.plot([mean for mean, _ in points], [place for _, place in points], **look)
         label_rows(panel, [task.replace("_", " ") for task in tasks], fontsize=9)
         panel.set_xlabel("accuracy, per cent")
-        figure.suptitle(f"Sentence probes, {corpus_name(settings)}")
+        figure.suptitle(f"Sentence probes, {results.corpus}")
         legend(figure, [panel])
     return ["sentence_probes"]

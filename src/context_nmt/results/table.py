@@ -68,6 +68,11 @@ class Results:
         return self.experiment.settings
 
     @property
+    def corpus(self) -> str:
+        """The name of the corpus and its direction."""
+        return f"{self.settings.corpus.name} {self.settings.corpus.direction}"
+
+    @property
     def test_sets(self) -> list[str]:
         """Test sets, then groups of them, in the order of params.yaml."""
         return [*self.settings.corpus.tests, *self.settings.corpus.groups]
@@ -95,10 +100,10 @@ class Results:
     @property
     def title(self) -> str:
         """Corpus, direction, the experiment's name if it differs, seeds, and whether results are of earlier code."""
-        corpus, seeds = self.settings.corpus, ", ".join(map(str, self.settings.seeds))
-        name = f" ({self.name})" if self.name and self.name != f"{corpus.name}-{corpus.direction}" else ""
+        seeds = ", ".join(map(str, self.settings.seeds))
+        name = f" ({self.name})" if self.name and self.name != self.corpus.replace(" ", "-") else ""
         status = ", out of date" if self.out_of_date else f", code of {self.earlier_code}" if self.earlier_code else ""
-        return f"{corpus.name} {corpus.direction}{name}, {'seeds' if ',' in seeds else 'seed'} {seeds}{status}"
+        return f"{self.corpus}{name}, {'seeds' if ',' in seeds else 'seed'} {seeds}{status}"
 
     def label(self, variant: str) -> str:
         """Return the name of a variant in tables, which says if its results are out of date."""

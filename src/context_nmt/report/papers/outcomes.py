@@ -12,6 +12,8 @@ from context_nmt.report.papers.seed_tests import Sample, p_values
 from context_nmt.results.metrics import name_of, signed
 from context_nmt.results.table import Results, with_most_seeds
 
+FEWEST = 3  # seeds for an interval
+
 
 @dataclass(frozen=True)
 class ComparedSystem:
@@ -134,8 +136,8 @@ class Outcome:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Its 95% interval over seeds; None with one seed, or if all seeds have the same difference."""
-        return Sample(self.differences).interval()
+        """Its 95% interval over seeds; None with fewer than three, or if all seeds have the same difference."""
+        return Sample(self.differences).interval() if len(self.differences) >= FEWEST else None
 
     @property
     def agrees(self) -> bool | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from statistics import fmean
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from context_nmt.files import UserError, read_yaml
 from context_nmt.measures.rows import Measure
@@ -352,28 +352,21 @@ def read_papers(folder: Path = PAPERS) -> dict[str, Paper]:
     return dict(sorted(papers.items(), key=lambda named: named[1].place))
 
 
-class PublishedGain(NamedTuple):
-    """A published difference."""
-
-    gain: float
-    decimals: int
-
-
-def published_gains(paper: Paper, claim: Claim) -> list[PublishedGain]:
-    """Return the differences in a claim's table, column by column, or the one that the text gives."""
+def published_gains(paper: Paper, claim: Claim) -> tuple[list[float], int]:
+    """Return the differences in a claim's table, column by column, or the one that the text gives; and the decimals."""
     table, columns = paper.table_of(claim), paper.columns_of(claim)
     if claim.published is not None:
-        return [PublishedGain(claim.published, max([1, *(column.decimals for column in columns)]))]
+        return [claim.published], max([1, *(column.decimals for column in columns)])
     if table is None or claim.against_measure or claim.against_tags or claim.to is not None:
-        return []
-    gains = [gain for column in columns if (gain := _published_gain(table, claim, column))]
+        return [], 2
+    found = {one: gain for one in columns if (gain := _published_gain(table, claim, one)) is not None}
+    gains, decimals = [*found.values()], max([2] if claim.is_cost else [column.decimals for column in found] or [2])
     if claim.measure and (count := len(claim.measure.members)) > 1:  # a mean has a digit more than the numbers
-        mean = fmean(gain.gain for gain in gains) if gains else 0.0
-        return [PublishedGain(mean, gains[0].decimals + 1)] if len(gains) == count else []
-    return gains
+        return ([round(fmean(gains), decimals + 1)], decimals + 1) if len(gains) == count else ([], 2)
+    return gains, decimals
 
 
-def _published_gain(table: PaperTable, claim: Claim, column: PaperColumn) -> PublishedGain | None:
+def _published_gain(table: PaperTable, claim: Claim, column: PaperColumn) -> float | None:
     """Return the difference of two rows in a column; of several other rows, from the best."""
     row = table.row(claim.variant)
     others = claim.against or ((row.baseline,) if row.baseline else ())
@@ -387,7 +380,7 @@ def _published_gain(table: PaperTable, claim: Claim, column: PaperColumn) -> Pub
     if own is None or not references:
         return None
     reference = (min if claim.direction == "lower" else max)(references)
-    return PublishedGain(difference(claim, own, reference), 2 if claim.is_cost else column.decimals)
+    return round(difference(claim, own, reference), 2 if claim.is_cost else column.decimals)
 
 
 def difference(claim: Claim, value: float, reference: float) -> float:
