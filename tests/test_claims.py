@@ -29,7 +29,7 @@ from context_nmt.report.papers.claim_rows import (
     write_claims,
 )
 from context_nmt.report.papers.outcomes import outcomes_of
-from context_nmt.report.papers.published import Claim, PrimaryMeasure, read_papers
+from context_nmt.report.papers.published import Claim, MeasureSpec, read_papers
 from context_nmt.report.papers.seed_tests import Sample, holm, prior_of
 from context_nmt.report.papers.verdicts import (
     WORDS,
@@ -53,7 +53,7 @@ CLEAR, MIXED, TINY = (0.9, 1.0, 1.1, 1.0, 0.9), (0.5, -0.6, 0.9, -0.4, 0.2), (0.
 WEAK, LOW = (0.2, 1.6, 0.9, 1.4, 0.4), (-0.9, -1.0, -1.1, -1.0, -0.9)
 OPENS = Claim(says="it opens", where="here", variant="dual_context_encoder", measure=GATES)
 BLEU = Measure("test", "bleu_made_up")
-SCORES = replace(OPENS, says="it scores", measure=PrimaryMeasure(metric="bleu_made_up"))
+SCORES = replace(OPENS, says="it scores", measure=MeasureSpec(metric="bleu_made_up"))
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +217,7 @@ def test_only_tests_that_were_made_are_counted(first):
     assert judged(results, weak, *untested * 5)[0].adjusted_p == alone
 
 
-TRAINS = replace(OPENS, says="it trains", measure=PrimaryMeasure(metric="training_speed"), direction="lower")
+TRAINS = replace(OPENS, says="it trains", measure=MeasureSpec(metric="training_speed"), direction="lower")
 SPEEDS = (0.80, 0.84, 0.79, 0.81, 0.82, 0.80)  # of the Transformer's, round by round
 
 
@@ -311,7 +311,7 @@ def claim_cases(first):
     tagged, tags = five_seeds(first), {"rare": (6.0, 6.1, 5.9, 6.0, 6.1), "some": (5.0, 5.1, 5.2, 4.9, 5.0)}
     for tag, values in tags.items():
         tagged = opened(tagged, gate=Measure("test", "hits", tag=tag), dual_context_encoder=values)
-    rare = replace(OPENS, measure=PrimaryMeasure(metric="hits", tag="rare"), against_tags=("some", "many"))
+    rare = replace(OPENS, measure=MeasureSpec(metric="hits", tag="rare"), against_tags=("some", "many"))
     yield "a tag has no number", [tagged], [rare], {}
     tagged = opened(tagged, gate=Measure("test", "hits", tag="many"), dual_context_encoder=(5.9, 6.3, 5.8, 6.1, 6.0))
     equal = replace(rare, direction="equal", margin=0.5)
@@ -400,17 +400,17 @@ def outcome_cases(first):
         for tag, value in zip(("A", "B"), values, strict=True):
             gate = Measure("test", "gate", layer, tag)
             tagged = opened(tagged, gate=gate, dual_context_encoder=value, transformer=value - layer)
-    means = PrimaryMeasure(metric="gate", layer=(1, 2), tag=("A", "B", "C"))  # none has C
+    means = MeasureSpec(metric="gate", layer=(1, 2), tag=("A", "B", "C"))  # none has C
     mean = f"{own} 3.25, Transformer 1.75 (+1.50 mean gate in A, layer 1, B, layer 2 on test)"
     yield PAPER, replace(OPENS, measure=means), [tagged], [mean]
-    top, bottom = (PrimaryMeasure(metric="gate", layer=layer, tag=("A", "B")) for layer in (-1, 1))
+    top, bottom = (MeasureSpec(metric="gate", layer=layer, tag=("A", "B")) for layer in (-1, 1))
     two = replace(OPENS, measure=top, against_measure=bottom)
     places = [f"mean gate in {tag}" for tag in ("A, layer 2, B", "A, layer 1, B")]
     yield PAPER, two, [tagged], [f"{own} 1.50, {places[1]} 5.00 (−3.50 {places[0]} on test)"]  # noqa: RUF001
     yield PAPER, replace(two, against_measure=top), [tagged], []  # of one layer only
-    yield PAPER, replace(OPENS, measure=PrimaryMeasure(metric="gate", tag="C")), [tagged], []
+    yield PAPER, replace(OPENS, measure=MeasureSpec(metric="gate", tag="C")), [tagged], []
 
-    better = replace(OPENS, measure=PrimaryMeasure(metric="sacrebleu"), table="Table 1")
+    better = replace(OPENS, measure=MeasureSpec(metric="sacrebleu"), table="Table 1")
     scores = {test: first.estimate("dual_context_encoder", Measure(test, "sacrebleu")) for test in ("dev", "test")}
     plain = {test: first.estimate("transformer", Measure(test, "sacrebleu")) for test in ("dev", "test")}
     score = {

@@ -21,7 +21,7 @@ from context_nmt.report.papers import verdicts
 from context_nmt.report.papers.all_systems import System, all_systems_grid, systems_of_one_recipe
 from context_nmt.report.papers.claim_rows import counts_of
 from context_nmt.report.papers.comparison import comparisons_of
-from context_nmt.report.papers.published import Claim, PrimaryMeasure, read_papers
+from context_nmt.report.papers.published import Claim, MeasureSpec, read_papers
 from context_nmt.report.papers.verdicts import Confound
 from context_nmt.report.pictures import draw_costs
 from context_nmt.report.tables import DASH, Cell, Grid, GridRow, Heading
@@ -85,7 +85,7 @@ def changed(results, **settings):
 
 
 GATE = Measure("test", "gate", 1)
-GATES = PrimaryMeasure(metric="gate", layer=1)
+GATES = MeasureSpec(metric="gate", layer=1)
 
 
 def opened(results, gate=GATE, **values):

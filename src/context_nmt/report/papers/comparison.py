@@ -155,8 +155,7 @@ def _replica_measures(table: PaperTable, results: Results) -> list[Measure]:
     own = dict.fromkeys(MeasureSpec(metric=column.metric, layer=column.layer, tag=column.tag) for column in columns)
     specs = table.replica or tuple(own) or (MeasureSpec(metric=results.settings.significance.metric),)
     by_set = [
-        [measure for spec in specs if spec.test_set in (None, name) and (measure := spec.on(name)) in results.measures]
-        for name in results.sets
+        [measure for spec in specs for measure in spec.on(name) if measure in results.measures] for name in results.sets
     ]
     found = list(filter(None, by_set))
     return [measure for measures in (found[-1:] if table.across else found) for measure in measures]  # curves: one set

@@ -23,16 +23,29 @@ ALIKE = 0.5  # BLEU by which systems may differ and be called alike
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureSpec(Checked):
-    """A measure as in results.csv; it is on any set of an experiment unless it names one."""
+    """A measure, or with lists all combinations, of which a claim is about the mean."""
 
-    metric: str  # as in results.csv, or one of COSTS
-    layer: int | None = None
-    tag: int | str = ""
-    test_set: str | None = None
+    metric: str | tuple[str, ...]  # as in results.csv, or training_speed, decoding_speed
+    layer: int | tuple[int, ...] | None = None  # negative numbers count from the top layer, -1
+    tag: int | str | tuple[int | str, ...] = ""
+    test_set: str | None = None  # any set of an experiment if unset
 
-    def on(self, test_set: str) -> Measure:
-        """Return the measure on one set."""
-        return Measure(test_set, self.metric, self.layer, str(self.tag))
+    def on(self, test_set: str, layers: int = 0) -> list[Measure]:
+        """Return its members on one set, for a model whose top layer has the number `layers`."""
+        if self.test_set not in (None, test_set):
+            return []
+        return [
+            Measure(test_set, metric, layer + layers + 1 if layer is not None and layer < 0 else layer, tag=str(tag))
+            for metric, layer, tag in self.members
+        ]
+
+    @property
+    def members(self) -> list[tuple[str, int | None, int | str]]:
+        """All combinations of its metrics, layers and tags."""
+        metrics = (self.metric,) if isinstance(self.metric, str) else self.metric
+        layers = self.layer if isinstance(self.layer, tuple) else (self.layer,)
+        tags = self.tag if isinstance(self.tag, tuple) else (self.tag,)
+        return list(product(metrics, layers, tags))
 
 
 @dataclass(frozen=True)
@@ -44,11 +57,15 @@ class Each(Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaperColumn(MeasureSpec):
+class PaperColumn(Checked):
     """A column of published numbers, and the measure that an experiment has for it."""
 
     id: str
     label: str
+    metric: str  # as in results.csv, or one of COSTS
+    layer: int | None = None
+    tag: int | str = ""
+    test_set: str | None = None
     languages: str | None = None  # SOURCE-TARGET, or any; the table's if unset
     difference: bool = False  # the published numbers are differences from the row's baseline
     added: bool = False  # the paper does not have it
@@ -79,6 +96,10 @@ class PaperColumn(MeasureSpec):
                 )
             )
         return columns
+
+    def on(self, test_set: str) -> Measure:
+        """Return its measure on one set."""
+        return Measure(test_set, self.metric, self.layer, str(self.tag))
 
     def is_of(self, corpus: CorpusSettings) -> bool:
         """Return whether it is about text in a corpus's languages."""
@@ -196,33 +217,6 @@ class PaperTable(Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrimaryMeasure(Checked):
-    """The measure that a claim is judged by, chosen before any result: with lists, the mean over all combinations."""
-
-    metric: str | tuple[str, ...]  # as in results.csv, or training_speed, decoding_speed
-    layer: int | tuple[int, ...] | None = None  # negative numbers count from the top layer, -1
-    tag: int | str | tuple[int | str, ...] = ""
-    test_set: str | None = None  # any set of an experiment if unset
-
-    def on(self, test_set: str, layers: int) -> list[Measure]:
-        """Return its members on one set, for a model whose top layer has the number `layers`."""
-        if self.test_set not in (None, test_set):
-            return []
-        return [
-            Measure(test_set, metric, layer + layers + 1 if layer is not None and layer < 0 else layer, tag=str(tag))
-            for metric, layer, tag in self.members
-        ]
-
-    @property
-    def members(self) -> list[tuple[str, int | None, int | str]]:
-        """All combinations of its metrics, layers and tags."""
-        metrics = (self.metric,) if isinstance(self.metric, str) else self.metric
-        layers = self.layer if isinstance(self.layer, tuple) else (self.layer,)
-        tags = self.tag if isinstance(self.tag, tuple) else (self.tag,)
-        return list(product(metrics, layers, tags))
-
-
-@dataclass(frozen=True, kw_only=True)
 class Claim(Checked):
     """A claim of a paper: a system has more, less or as much of a measure as another one.
 
@@ -234,11 +228,11 @@ class Claim(Checked):
     table: str | None = None  # the id of the table that shows it
     columns: tuple[str, ...] = ()  # those of the table that the claim is about; if unset, all of its measure
     experiment: str = ""  # that judges it, a folder in experiments/; if unset, the paper's
-    measure: PrimaryMeasure | None = None  # if unset, the metric that an experiment tests
-    replica: PrimaryMeasure | None = None  # for other text than the paper's, if it has another measure
+    measure: MeasureSpec | None = None  # if unset, the metric that an experiment tests
+    replica: MeasureSpec | None = None  # for other text than the paper's, if it has another measure
     variant: str
     against: tuple[str, ...] = ()  # the other variants: it must hold against each; if unset, the variant's baseline
-    against_measure: PrimaryMeasure | None = None  # that of the other system, by default the same system
+    against_measure: MeasureSpec | None = None  # that of the other system, by default the same system
     against_tags: tuple[int | str, ...] = ()  # the same system's measure with these tags: it must hold against each
     to: float | Literal["human"] | None = None  # a number to compare with, or the human translation's
     gains: bool = False  # compare the gains of both systems over their own baselines
