@@ -1,8 +1,8 @@
 """Show the results of one variant to `dvc metrics diff`."""
 
 from context_nmt.command_line import run
-from context_nmt.files import read_json, write_json
-from context_nmt.settings.folder import Experiment
+from context_nmt.files import UserError, read_json, read_yaml, write_json
+from context_nmt.settings.layout import Layout
 
 
 def main() -> None:
@@ -18,11 +18,13 @@ def main() -> None:
 
         metrics/focus.json    {TEST: {METRIC: mean}, "model": {"parameters", "flops_per_target_token"}}
     """
-    experiment = Experiment()
-    results = read_json(experiment.results)[experiment.settings.focus]
-    model = results.pop("model")
-    means = {test: {metric: one["mean"] for metric, one in metrics.items()} for test, metrics in results.items()}
-    write_json(experiment.focus, means | {"model": model})
+    layout = Layout()  # not the whole settings, whose code this stage would then depend on
+    variant, results = read_yaml(layout.parameters)["focus"], read_json(layout.results)
+    if variant not in results:
+        raise UserError(f"{layout.parameters}: focus: no results of {variant!r}; there are {', '.join(results)}")
+    model = results[variant].pop("model")
+    means = {test: {metric: one["mean"] for metric, one in found.items()} for test, found in results[variant].items()}
+    write_json(layout.focus, means | {"model": model})
 
 
 if __name__ == "__main__":

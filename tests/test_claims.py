@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from made_up_experiment import evaluate_all
-from measured import read_claims
+from measured import assert_golden, read_claims
 from scipy import stats
 from shown import texts
 from test_figures import legend_of
-from test_report import GATE, GATES, PAPER, changed, made_up, opened
+from test_report import GATE, GATES, PAPER, changed, changed_columns, made_up, opened
 
 from context_nmt.files import read_json
 from context_nmt.measures.rows import Measure, Row
@@ -28,7 +29,7 @@ from context_nmt.report.papers.claim_rows import (
     write_claims,
 )
 from context_nmt.report.papers.outcomes import outcomes_of
-from context_nmt.report.papers.published import Claim, PrimaryMeasure, read_papers
+from context_nmt.report.papers.published import Claim, MeasureSpec, read_papers
 from context_nmt.report.papers.seed_tests import Sample, holm, prior_of
 from context_nmt.report.papers.verdicts import (
     WORDS,
@@ -52,7 +53,7 @@ CLEAR, MIXED, TINY = (0.9, 1.0, 1.1, 1.0, 0.9), (0.5, -0.6, 0.9, -0.4, 0.2), (0.
 WEAK, LOW = (0.2, 1.6, 0.9, 1.4, 0.4), (-0.9, -1.0, -1.1, -1.0, -0.9)
 OPENS = Claim(says="it opens", where="here", variant="dual_context_encoder", measure=GATES)
 BLEU = Measure("test", "bleu_made_up")
-SCORES = replace(OPENS, says="it scores", measure=PrimaryMeasure(metric="bleu_made_up"))
+SCORES = replace(OPENS, says="it scores", measure=MeasureSpec(metric="bleu_made_up"))
 
 
 @pytest.fixture(scope="module")
@@ -126,16 +127,6 @@ def test_a_claim_is_judged_by_its_differences_over_seeds(first, measure, differe
     own = dict(zip(("dual_context_encoder", *OTHERS), differences, strict=False))
     results = five_seeds(first, BLEU if measure == "bleu" else GATE, **own)
     assert words(results, replace(SCORES if measure == "bleu" else OPENS, **claim)) == [word]
-
-
-def test_a_claim_is_judged_by_its_own_experiment_while_that_is_up_to_date(first):
-    results = five_seeds(first, dual_context_encoder=CLEAR, lexical_shortcuts_fusion=BELOW)
-    (elsewhere,) = judged(results, replace(OPENS, experiment="second"))
-    assert (elsewhere.word, elsewhere.obstacle.kind) == ("cannot be tested here", "not run")
-    (stale,) = judged(replace(results, out_of_date=("dual_context_encoder",)), OPENS)
-    assert (stale.word, stale.obstacle.kind) == ("cannot be tested here", "old")
-    (missing,) = judged(results, replace(OPENS, against=OTHERS))
-    assert missing.obstacle.says == "not compared with han_joint"
 
 
 def test_an_equivalence_is_tested_at_its_own_level(first):
@@ -226,45 +217,7 @@ def test_only_tests_that_were_made_are_counted(first):
     assert judged(results, weak, *untested * 5)[0].adjusted_p == alone
 
 
-def test_a_measure_is_compared_with_its_values_for_other_tags(first):
-    claim = replace(OPENS, measure=PrimaryMeasure(metric="hits", tag="rare"), against_tags=("some", "many"))
-    results = five_seeds(first)
-    tags = {"rare": (6.0, 6.1, 5.9, 6.0, 6.1), "some": (5.0, 5.1, 5.2, 4.9, 5.0)}
-    for tag, values in tags.items():
-        results = opened(results, gate=Measure("test", "hits", tag=tag), dual_context_encoder=values)
-    assert words(results, claim) == ["cannot be tested here"]  # one tag has no number
-    results = opened(results, gate=Measure("test", "hits", tag="many"), dual_context_encoder=(5.9, 6.3, 5.8, 6.1, 6.0))
-    assert words(results, replace(claim, against_tags=("some",)), claim) == ["supported", "open"]
-    (row,) = rows_of_claims([results], claim)
-    assert (row.others, row.system) == (["dual_context_encoder"], "dual_context_encoder")
-    assert "hits_many" in row.numbers  # the hardest
-    equal = replace(claim, direction="equal", margin=0.5)
-    assert words(results, equal, replace(equal, against_tags=("many",))) == ["against", "supported"]
-    with pytest.raises(ValueError, match="against and against_tags exclude each other"):
-        replace(claim, against=("transformer",))
-
-
-def test_a_system_is_compared_with_the_human_translation(first):
-    claim, row = replace(OPENS, direction="lower", to="human"), Row(GATE, 5.5, subject="human")
-    results = five_seeds(first, dual_context_encoder=CLEAR)
-    assert words(results, claim) == ["cannot be tested here"]  # it was not measured
-    run = "transformer", 1
-    results = replace(results, rows=results.rows | {run: [*results.rows[run], row]})
-    assert words(results, claim, replace(claim, direction="higher")) == ["supported", "against"]
-    assert "human translation 5.5" in judged(results, claim)[0].outcome.numbers()
-
-
-@pytest.mark.parametrize("count", range(1, 6))
-def test_five_seeds_decide(first, count):
-    results = changed(five_seeds(first, dual_context_encoder=CLEAR), seeds=tuple(range(1, count + 1)))
-    (row,) = rows_of_claims([results], OPENS)
-    assert row.verdict == ("supported" if count == 5 else "open")
-    assert ("too few seeds" in row.reason) == (count < 5)
-    assert (row.low is not None) == (count > 2)
-    assert len(row.seeds) == count
-
-
-TRAINS = replace(OPENS, says="it trains", measure=PrimaryMeasure(metric="training_speed"), direction="lower")
+TRAINS = replace(OPENS, says="it trains", measure=MeasureSpec(metric="training_speed"), direction="lower")
 SPEEDS = (0.80, 0.84, 0.79, 0.81, 0.82, 0.80)  # of the Transformer's, round by round
 
 
@@ -313,58 +266,208 @@ def test_two_costs_are_paired_by_round_and_differ_by_a_share_of_the_other(first)
     assert words(with_rounds(first, **rounds), *claims) == ["supported", "open"]
 
 
-def test_costs_depend_on_no_training(monkeypatch, first):
-    results = with_rounds(first, dual_context_encoder=SPEEDS)
-    with_confounds(monkeypatch, {})
-    other = replace(changed(results, root="elsewhere"), name="other")
-    (row,) = rows_of_claims([replace(results, out_of_date=("dual_context_encoder",)), other], TRAINS)
-    assert (row.verdict, row.kind, row.elsewhere) == ("supported", "", [])
-    assert "Both" in row.numbers
-
-
-def test_a_cost_without_enough_rounds_has_no_verdict(first):
-    for results, count in ((with_rounds(first, dual_context_encoder=SPEEDS[:4]), 4), (first, 1)):
-        (row,) = rows_of_claims([results], TRAINS)
-        assert (row.verdict, row.kind) == ("cannot be tested here", "cost")
-        assert row.reason == f"too few rounds: {count} of 5"
-    untested = replace(TRAINS, variant="han_joint")
-    (row,) = rows_of_claims([first], untested)
-    assert (row.kind, row.command) == ("not run", "make speed")
-
-
-def test_scores_that_were_computed_differently_have_no_verdict(first):
-    results = five_seeds(first, dual_context_encoder=CLEAR)
-    rows = results.rows | {
-        run: [replace(row, signature="another") for row in results.rows[run]]
-        for run in results.rows
-        if run[0] == "transformer"
+def claim_cases(first):
+    """Yield a name, experiments, claims of one paper about them, and what else the paper has."""
+    system, fusion, joint = "dual_context_encoder", *OTHERS
+    clear = five_seeds(first, dual_context_encoder=CLEAR)
+    mixed = five_seeds(first, dual_context_encoder=CLEAR, lexical_shortcuts_fusion=MIXED, han_joint=LOW)
+    four = [replace(OPENS, says=name, variant=name) for name in (system, fusion, joint, "never")]
+    yield "each verdict", [mixed], four, {"shares_variance": False}
+    for count in range(1, 6):
+        yield f"{count} seeds", [changed(clear, seeds=tuple(range(1, count + 1)))], [OPENS], {}
+    yield "judged by another experiment", [clear], [replace(OPENS, experiment="second")], {}
+    yield "out of date", [replace(clear, out_of_date=(system,))], [OPENS], {}
+    gains = replace(OPENS, against=(fusion,), gains=True)
+    yield "a baseline is out of date", [replace(mixed, out_of_date=("transformer",))], [gains], {}
+    yield "one system of several is missing", [clear], [replace(OPENS, against=(fusion, "transformer"))], {}
+    yield "with a note", [clear], [replace(OPENS, note="by design")], {}
+    other = replace(changed(clear, root="elsewhere"), name="other")
+    yield "another experiment with the recipe", [clear, other], [OPENS], {}
+    yield "it stands in for one that is out of date", [replace(clear, out_of_date=("transformer",)), other], [OPENS], {}
+    chats = five_seeds(first, dual_context_encoder=LOW)
+    chats = changed(chats, corpus=replace(first.settings.corpus, name="chats"), root="elsewhere")
+    yield "another text disagrees", [clear, chats], [OPENS], {}
+    train = {"bitext": ("transformer", fusion), "teachers": ("transformer",), "distilled": (system,)}
+    yield "a teacher", [changed(clear, train=replace(first.settings.train, **train))], [OPENS], {}
+    recipes = [replace(first.settings.training, label_smoothing=number / 9) for number in range(3)]
+    others = [
+        opened(changed(first, training=training, root="elsewhere"), transformer=4.0, han_joint=gate)
+        for training, gate in zip(recipes, (5.0, 6.0, 3.0), strict=True)
+    ]
+    question = replace(OPENS, says="does it open?", where="", variant=joint, direction="lower")
+    yield "our question, of a longer training", [*others, five_seeds(first, han_joint=CLEAR)], [question], {}
+    signed_otherwise = {
+        run: [replace(row, signature="another") if run[0] == "transformer" else row for row in rows]
+        for run, rows in clear.rows.items()
     }
-    (verdict,) = judged(replace(results, rows=rows), OPENS)
-    assert (verdict.word, verdict.obstacle.says) == ("cannot be tested here", "scores computed differently")
+    yield "scored differently", [replace(clear, rows=signed_otherwise)], [OPENS], {}
+    same = {(name, seed): "Xeon" for name in ("transformer", system) for seed in range(1, 6)}
+    second = {("transformer", seed): "EPYC" for seed in range(1, 6)}
+    yield "one processor", [replace(clear, processors=same)], [OPENS], {}
+    yield "one seed on another", [replace(clear, processors=same | {("transformer", 4): "EPYC"})], [OPENS], {}
+    stale = replace(clear, processors=same | second, out_of_date=("transformer",))
+    yield "all seeds on another, out of date", [stale], [OPENS], {}
+
+    tagged, tags = five_seeds(first), {"rare": (6.0, 6.1, 5.9, 6.0, 6.1), "some": (5.0, 5.1, 5.2, 4.9, 5.0)}
+    for tag, values in tags.items():
+        tagged = opened(tagged, gate=Measure("test", "hits", tag=tag), dual_context_encoder=values)
+    rare = replace(OPENS, measure=MeasureSpec(metric="hits", tag="rare"), against_tags=("some", "many"))
+    yield "a tag has no number", [tagged], [rare], {}
+    tagged = opened(tagged, gate=Measure("test", "hits", tag="many"), dual_context_encoder=(5.9, 6.3, 5.8, 6.1, 6.0))
+    equal = replace(rare, direction="equal", margin=0.5)
+    claims = [replace(rare, against_tags=("some",)), rare, equal, replace(equal, against_tags=("many",))]
+    yield "against other tags", [tagged], claims, {}
+
+    human = [replace(OPENS, direction="lower", to="human"), replace(OPENS, direction="higher", to="human")]
+    yield "no human translation", [clear], human[:1], {}
+    measured = {("transformer", 1): [*clear.rows["transformer", 1], Row(GATE, 5.5, subject="human")]}
+    yield "against the human translation", [replace(clear, rows=clear.rows | measured)], human, {}
+
+    # the mean is nearest to the steady system, but only the other one is in doubt
+    doubt = five_seeds(first, dual_context_encoder=(2.0,) * 5, han_joint=(-0.5, 1.9, 0.2, -1.5, 1.4), **{fusion: CLEAR})
+    yield "the system whose p decides comes first", [doubt], [replace(OPENS, against=OTHERS)], {}
+    half = {fusion: [curve[:10] for curve in first.curves[fusion]]}
+    short = replace(five_seeds(first, dual_context_encoder=CLEAR, **{fusion: MIXED}), curves=first.curves | half)
+    against = replace(OPENS, against=("transformer", fusion))  # with as many updates as the system, and with half
+    yield "tokens are those of the system that is shown", [short], [against, replace(against, direction="lower")], {}
+
+    speeds = with_rounds(first, dual_context_encoder=SPEEDS)
+    elsewhere = replace(changed(speeds, root="elsewhere"), name="other")
+    yield "costs depend on no training", [replace(speeds, out_of_date=(system,)), elsewhere], [TRAINS], {}
+    yield "four rounds", [with_rounds(first, dual_context_encoder=SPEEDS[:4])], [TRAINS], {}
+    yield "one round", [first], [TRAINS, replace(TRAINS, variant=joint)], {}
 
 
-def test_the_interval_is_that_of_the_system_whose_p_decides(first):
-    """The mean is nearest to the steady system, but only the other one is in doubt."""
-    others = {"lexical_shortcuts_fusion": CLEAR, "han_joint": (-0.5, 1.9, 0.2, -1.5, 1.4)}
-    results = five_seeds(first, dual_context_encoder=(2.0,) * 5, **others)
-    (outcome,) = outcomes_of(PAPER, replace(OPENS, against=tuple(others)), [results])
-    (verdict,) = judged(results, outcome.claim)
-    assert outcome.others == verdict.outcome.others
-    assert [side.variant for side in verdict.outcome.others] == ["han_joint", "lexical_shortcuts_fusion"]
-    assert verdict.outcome.gain == pytest.approx(1.7)
+def test_claims_of_every_kind_have_the_rows_of_before(first):
+    """The test of each is proven right by others here; this is about who is compared, and what is said of it."""
+    found = {}
+    for name, experiments, claims, paper in claim_cases(first):
+        rows = rows_of_claims(experiments, *claims, **paper)
+        found[name] = [" · ".join(counts_of(rows)), *map(said, rows)]
+    assert_golden(
+        yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None), "claims.yaml"
+    )
 
 
-def test_a_pair_from_two_processors_is_noticed(first):
-    results = five_seeds(first, dual_context_encoder=CLEAR)
-    same = {(name, seed): "Xeon" for name in ("transformer", "dual_context_encoder") for seed in range(1, 6)}
-    (row,) = rows_of_claims([replace(results, processors=same)], OPENS)
-    assert "processors" not in row.caveat
-    (row,) = rows_of_claims([replace(results, processors=same | {("transformer", 4): "EPYC"})], OPENS)
-    assert row.caveat == "seed 4: two processors"
-    all_seeds = {("transformer", seed): "EPYC" for seed in range(1, 6)}
-    stale = replace(results, processors=same | all_seeds, out_of_date=("transformer",))
-    (row,) = rows_of_claims([stale], OPENS)
-    assert row.caveat == "out of date; two processors"
+def said(row):
+    """What a row says, without what is empty or the same in all."""
+    same = {"id", "paper", "says", "place", "family", "alike", "published", "published_decimals", "is_bleu", "decimals"}
+    values = row.model_dump(exclude=same) | {"shown": " | ".join(row.texts)}
+    return {
+        key: round(one, 6) if isinstance(one, float) else one
+        for key, one in values.items()
+        if one not in ("", None, [])
+    }
+
+
+@pytest.mark.parametrize(
+    ("own", "claim", "agrees"),
+    [
+        (3.0, {}, False),
+        (3.0, {"direction": "lower"}, True),
+        (5.0, {}, True),
+        (4.001, {}, None),
+        (3.9, {"direction": "not_lower", "margin": 0.3}, True),
+        (5.0, {"direction": "not_lower", "margin": 0.3}, True),
+        (3.6, {"direction": "not_lower", "margin": 0.3}, False),
+        (3.7, {"direction": "equal", "margin": 0.3}, True),
+        (3.6, {"direction": "equal", "margin": 0.3}, False),
+        (3.6, {"to": 3.5}, True),
+        (3.6, {"to": 3.9, "direction": "equal", "margin": 0.1}, False),
+    ],
+)
+def test_a_claim_goes_one_way_or_the_other(first, own, claim, agrees):
+    results = opened(first, transformer=4.0, dual_context_encoder=own)
+    (outcome,) = outcomes_of(PAPER, replace(OPENS, table="Table 4", **claim), [results])
+    assert outcome.agrees is agrees
+    assert f"Both & <more> {own:.2f}, " in outcome.numbers()
+
+
+def outcome_cases(first):
+    """Yield a paper, a claim, experiments, and what is compared: numbers, and whether it is the table's own text."""
+    own, fusion = "Both & <more>", "lexical_shortcuts_fusion"
+    against = replace(OPENS, against=("transformer", fusion, "never"))
+    three = [opened(first, transformer=4.0, lexical_shortcuts_fusion=4.5, dual_context_encoder=5.0)]
+    yield PAPER, against, three, [f"{own} 5.00, {fusion} 4.50 (+0.50 gate_1 on test)"]  # the hardest
+    yield PAPER, replace(against, direction="lower"), three, [f"{own} 5.00, Transformer 4.00 (+1.00 gate_1 on test)"]
+    equal = replace(against, direction="equal", margin=0.2)
+    yield PAPER, equal, three, [f"{own} 5.00, Transformer 4.00 (+1.00 gate_1 on test)"]
+    gains = replace(OPENS, against=(fusion,), gains=True)
+    yield PAPER, gains, three, [f"gain of {own} 1.00, {fusion} 0.50 (+0.50 gate_1 on test)"]
+
+    tagged = first
+    for layer, values in ((1, (4.0, 6.0)), (2, (1.0, 2.0))):
+        for tag, value in zip(("A", "B"), values, strict=True):
+            gate = Measure("test", "gate", layer, tag)
+            tagged = opened(tagged, gate=gate, dual_context_encoder=value, transformer=value - layer)
+    means = MeasureSpec(metric="gate", layer=(1, 2), tag=("A", "B", "C"))  # none has C
+    mean = f"{own} 3.25, Transformer 1.75 (+1.50 mean gate in A, layer 1, B, layer 2 on test)"
+    yield PAPER, replace(OPENS, measure=means), [tagged], [mean]
+    top, bottom = (MeasureSpec(metric="gate", layer=layer, tag=("A", "B")) for layer in (-1, 1))
+    two = replace(OPENS, measure=top, against_measure=bottom)
+    places = [f"mean gate in {tag}" for tag in ("A, layer 2, B", "A, layer 1, B")]
+    yield PAPER, two, [tagged], [f"{own} 1.50, {places[1]} 5.00 (−3.50 {places[0]} on test)"]  # noqa: RUF001
+    yield PAPER, replace(two, against_measure=top), [tagged], []  # of one layer only
+    yield PAPER, replace(OPENS, measure=MeasureSpec(metric="gate", tag="C")), [tagged], []
+
+    better = replace(OPENS, measure=MeasureSpec(metric="sacrebleu"), table="Table 1")
+    scores = {test: first.estimate("dual_context_encoder", Measure(test, "sacrebleu")) for test in ("dev", "test")}
+    plain = {test: first.estimate("transformer", Measure(test, "sacrebleu")) for test in ("dev", "test")}
+    score = {
+        test: f"{own} {one.mean:.2f}, Transformer {plain[test].mean:.2f} (+{one.gain.mean:.2f} sacrebleu on {test})"
+        for test, one in scores.items()
+    }
+    dev = {languages: _on(PAPER, "Table 1", test_set="dev", languages=languages) for languages in ("en-de", "fr-de")}
+    yield dev["en-de"], better, [first], [f"{score['dev']} own"]
+    yield dev["fr-de"], better, [first], [score["test"]]  # in other languages
+    yield dev["en-de"], replace(better, own_text=True), [first], [f"{score['dev']} own"]
+    yield dev["fr-de"], replace(better, own_text=True), [first], []
+    elsewhere, replica = _on(PAPER, "Table 1", test_set="elsewhere"), replace(better, replica=GATES)
+    yield elsewhere, replica, three, [f"{own} 5.00, Transformer 4.00 (+1.00 gate_1 on test)"]
+    yield _on(PAPER, "Table 1", test_set="test"), replica, three, [f"{score['test']} own"]
+    column = replace(better, table="Table 2", columns=("vi_en",))
+    table_2 = _on(PAPER, "Table 2", test_set="dev", languages="en-de")
+    yield table_2, column, [first], [f"{score['dev']} own"]
+    yield _on(table_2, "Table 2", {"vi_en"}, test_set="elsewhere"), column, [first], []  # not on the text of others
+
+    filling = {"mechanism": "multi_head_attention"}
+    deep = {name: model | {"slots": {"decoder_self_attention": [filling]}} for name, model in first.models.items()}
+    deeper = deep | {"transformer": deep["transformer"] | {"slots": {"decoder_self_attention": [filling] * 2}}}
+    yield (
+        PAPER,
+        OPENS,
+        [replace(one, models=deep) for one in three],
+        [f"{own} 5.00, Transformer 4.00 (+1.00 gate_1 on test)"],
+    )
+    yield PAPER, OPENS, [replace(one, models=deeper) for one in three], []
+    smaller = replace(OPENS, smaller=(fusion, "dual_context_encoder"))
+    yield (
+        PAPER,
+        smaller,
+        [replace(one, models=deeper) for one in three],
+        [
+            f"{fusion} 4.50, {own} 5.00 (−0.50 gate_1 on test)"  # noqa: RUF001
+        ],
+    )
+
+
+def _on(paper, name, columns=(), **changes):
+    """The paper without claims, where some or all columns of scores of a table are about other text."""
+    return replace(changed_columns(paper, name, columns, **changes), claims=())
+
+
+def test_who_is_compared_on_which_measure(first):
+    for paper, claim, experiments, expected in outcome_cases(first):
+        found = outcomes_of(paper, claim, experiments)
+        assert [one.numbers() + (" own" if one.is_own_text else "") for one in found] == expected
+
+
+def test_a_claim_is_counted_once_for_each_recipe(first):
+    again = replace(changed(first, root="elsewhere"), name="again")
+    longer = replace(changed(first, training=replace(first.settings.training, maximum_updates=7)), name="longer")
+    claim = replace(OPENS, measure=None)
+    for experiments, expected in (([again, first], [""]), ([first, longer], ["", "longer"])):
+        assert [outcome.results.name for outcome in outcomes_of(PAPER, claim, experiments)] == expected
 
 
 def with_confounds(monkeypatch, *entries):
@@ -398,7 +501,13 @@ def test_a_confounded_comparison_has_no_verdict_and_its_numbers_are_in_brackets(
     assert row.verdict == ("cannot be tested here" if fits else "supported")
     (document,) = rows_of_claims([five_seeds(first, han_joint=CLEAR)], replace(OPENS, variant="han_joint"))
     assert document.kind != "confounded" or "from_scratch" not in keys  # it continues another system
+    (cost,) = rows_of_claims([with_rounds(first, dual_context_encoder=SPEEDS)], TRAINS)
+    assert cost.verdict == "supported"  # no training changes it
     if fits:
+        (old,) = rows_of_claims(
+            [replace(five_seeds(first, dual_context_encoder=CLEAR), out_of_date=("transformer",))], OPENS
+        )
+        assert old.caveat == "a fault; out of date"
         assert (row.kind, row.caveat, row.reason, row.p) == ("confounded", "a fault", "So.", None)
         assert row.found_text == "(+0.98 [+0.88 … +1.08])"
         assert row.verdict_text == "cannot be tested here: confounded, a fault"
@@ -418,17 +527,6 @@ def test_different_peak_rates_of_a_cosine_are_a_confound(monkeypatch, first, kin
     results = replace(five_seeds(results, dual_context_encoder=CLEAR), curves=curves)
     assert words(results, OPENS) == ["cannot be tested here" if fits else "supported"]
     assert len(confounds_of(results, ["gate"])) == fits
-
-
-def test_another_experiment_with_the_recipe_stands_in_for_one_that_is_out_of_date(first):
-    judge = five_seeds(first, dual_context_encoder=CLEAR)
-    other = replace(changed(judge, root="elsewhere"), name="other")
-    (row,) = rows_of_claims([judge, other], OPENS)
-    assert row.elsewhere == []
-    (row,) = rows_of_claims([replace(judge, out_of_date=("transformer",)), other], OPENS)
-    assert (row.kind, row.difference, row.numbers, row.low, row.seeds) == ("old", None, "", None, [])
-    assert row.system == "dual_context_encoder"
-    assert [(one.experiment, one.difference) for one in row.elsewhere] == [("other", 0.98)]
 
 
 def test_the_project_s_confounds_are_about_systems_and_experiments_that_there_are():
@@ -465,44 +563,6 @@ def test_a_row_has_what_another_library_needs_to_compute_its_p(first):
     assert row.p == pytest.approx(stats.ttest_1samp(WEAK, 0).pvalue, rel=1e-4)
     half = stats.t.ppf(0.975, row.degrees_of_freedom) * row.standard_error
     assert (row.low, row.high) == pytest.approx((row.difference - half, row.difference + half), abs=1e-3)
-
-
-def test_a_question_of_ours_is_named_so_and_other_experiments_are_listed_uncorrected(first):
-    question = replace(OPENS, says="does it open?", where="", variant="han_joint", direction="lower")
-    recipes = [replace(first.settings.training, label_smoothing=number / 9) for number in range(3)]
-    others = [
-        opened(changed(first, training=training, root="elsewhere"), transformer=4.0, han_joint=gate)
-        for training, gate in zip(recipes, (5.0, 6.0, 3.0), strict=True)
-    ]
-    (row,) = rows_of_claims([*others, five_seeds(first, han_joint=CLEAR)], question)
-    assert row.texts[0] == "our question: does it open?"
-    assert (row.verdict, row.caveat) == ("against", "with 2.0 × the training tokens")  # noqa: RUF001
-    assert row.verdict_text.startswith("against (p ")
-    assert "adjusted" in row.verdict_text
-    assert [(one.difference, one.agrees, one.low) for one in row.elsewhere] == [
-        (1.0, False, None),
-        (2.0, False, None),
-        (-1.0, True, None),
-    ]
-
-
-def test_who_disagrees_and_who_shares_a_teacher_is_a_caveat(first):
-    results = five_seeds(first, dual_context_encoder=CLEAR)
-    chats = changed(
-        five_seeds(first, dual_context_encoder=LOW),
-        corpus=replace(first.settings.corpus, name="chats"),
-        root="elsewhere",
-    )
-    (row,) = rows_of_claims([results, chats], OPENS)
-    assert row.caveat == "not on chats"
-    train = replace(
-        first.settings.train,
-        bitext=("transformer", "lexical_shortcuts_fusion"),
-        teachers=("transformer",),
-        distilled=("dual_context_encoder",),
-    )
-    (row,) = rows_of_claims([changed(results, train=train)], OPENS)
-    assert row.caveat == "all seeds: one teacher run"
 
 
 def test_the_report_of_an_experiment_has_only_claims_that_it_judges_or_can_test(first):
@@ -545,28 +605,6 @@ def test_the_picture_is_linear_in_bleu_and_tells_verdicts_apart_without_colour(f
     assert not (tmp_path / "none.svg").exists()
 
 
-def test_counts_are_in_the_order_of_the_vocabulary(first):
-    results = five_seeds(first, dual_context_encoder=CLEAR, lexical_shortcuts_fusion=MIXED, han_joint=LOW)
-    claims = [
-        replace(OPENS, says=name, variant=name)
-        for name in ("han_joint", "lexical_shortcuts_fusion", "dual_context_encoder", "never")
-    ]
-    rows = rows_of_claims([results], *claims, shares_variance=False)
-    assert counts_of(rows) == ["1 supported", "1 against", "1 open", "1 cannot be tested here"]
-
-
-def test_tokens_are_compared_with_the_system_whose_number_is_shown(first):
-    results = five_seeds(first, dual_context_encoder=CLEAR, lexical_shortcuts_fusion=MIXED)
-    curves = {"lexical_shortcuts_fusion": [curve[:10] for curve in first.curves["lexical_shortcuts_fusion"]]}
-    results = replace(results, curves=first.curves | curves)
-    against = ("transformer", "lexical_shortcuts_fusion")  # with as many updates as the system, with half
-    remarks = {}
-    for direction in ("higher", "lower"):  # the hardest other comes first
-        (row,) = rows_of_claims([results], replace(OPENS, against=against, direction=direction))
-        remarks[row.others[0]] = "the training tokens" in row.caveat
-    assert remarks == {"transformer": False, "lexical_shortcuts_fusion": True}
-
-
 def test_a_difference_that_answers_no_claim_has_no_mark(monkeypatch, first):
     measure = Measure("test", "sacrebleu")
     assert unmarked(first, "dual_context_encoder", measure) == first.estimate("dual_context_encoder", measure)
@@ -575,12 +613,3 @@ def test_a_difference_that_answers_no_claim_has_no_mark(monkeypatch, first):
     found = unmarked(first, "dual_context_encoder", measure)
     assert (found.mean, found.gain.p) == (first.estimate("dual_context_encoder", measure).mean, None)
     assert not is_answer(first, "dual_context_encoder", measure)
-
-
-def test_a_note_on_a_claim_and_old_numbers_are_caveats(monkeypatch, first):
-    results = five_seeds(first, dual_context_encoder=CLEAR)
-    (row,) = rows_of_claims([results], replace(OPENS, note="by design"))
-    assert row.caveat == "by design"
-    with_confounds(monkeypatch, {})
-    (row,) = rows_of_claims([replace(results, out_of_date=("transformer",))], OPENS)
-    assert row.caveat == "a fault; out of date"

@@ -123,33 +123,29 @@ def test_a_stage_that_has_run_again_or_was_not_recorded_makes_what_comes_after_o
     assert out_of_date(experiment) == ["gauss"]
 
 
-def test_a_system_that_is_to_be_trained_in_another_way_is_out_of_date_until_it_was(experiment):
-    distilled = {"bitext": ["transformer", "again", "alone"], "teachers": ["transformer"], "distilled": ["gauss"]}
-    plain, stages = experiment.parameters.read_text(encoding="utf-8"), read_lock(experiment)
-    taught = yaml.safe_load(plain) | {"train": distilled}
-    experiment.parameters.write_text(yaml.safe_dump(taught), encoding="utf-8")
-    experiment = Experiment(experiment.folder)
-    assert out_of_date(experiment) == ["gauss"]
-    for run, seed in (("gauss-1", 1), ("gauss-2", 2)):  # DVC keeps the entries of the earlier trainings
-        command = {"cmd": f"python ./stages train gauss {seed} --distilled"}
-        stages[f"train_distilled@{run}"] = stages[f"train@{run}"] | command
-    write_lock(experiment, stages)
-    assert out_of_date(experiment) == []
-    experiment.parameters.write_text(plain, encoding="utf-8")
-    assert out_of_date(Experiment(experiment.folder)) == []
+@pytest.mark.parametrize(
+    ("stage", "option", "train"),
+    [
+        ("train_distilled", "--distilled", {"teachers": ["transformer"], "distilled": ["gauss"]}),
+        ("train_document", "--start transformer", {"document": ["gauss"], "document_start": "transformer"}),
+    ],
+)
+def test_a_system_that_is_to_be_trained_in_another_way_is_out_of_date_until_it_was(experiment, stage, option, train):
+    def out_of_date_with(train):
+        settings = PARAMETERS | {"train": {"bitext": ["transformer", "again", "alone"]} | train}
+        experiment.parameters.write_text(yaml.safe_dump(settings), encoding="utf-8")
+        return out_of_date(Experiment(experiment.folder))
 
-
-def test_a_system_that_is_to_start_from_another_one_is_out_of_date(experiment):
-    stages, path = read_lock(experiment), experiment.parameters
-    train = {"bitext": ["transformer", "again", "alone"], "document": ["gauss"]}
-    for seed in (1, 2):
-        command = {"cmd": f"python ./stages train gauss {seed} --start transformer"}
-        stages[f"train_document@gauss-{seed}"] = stages[f"train@gauss-{seed}"] | command
+    stages = read_lock(experiment)
+    assert out_of_date_with(train) == ["gauss"]
+    for seed in (1, 2):  # DVC keeps the entries of the earlier trainings
+        command = {"cmd": f"python ./stages train gauss {seed} {option}"}
+        stages[f"{stage}@gauss-{seed}"] = stages[f"train@gauss-{seed}"] | command
     write_lock(experiment, stages)
-    for start, expected in (("transformer", []), ("again", ["gauss"])):
-        settings = PARAMETERS | {"train": train | {"document_start": start}}
-        path.write_text(yaml.safe_dump(settings), encoding="utf-8")
-        assert out_of_date(Experiment(experiment.folder)) == expected
+    assert out_of_date_with(train) == []
+    assert out_of_date_with(PARAMETERS["train"]) == []
+    if "document" in train:
+        assert out_of_date_with(train | {"document_start": "again"}) == ["gauss"]
 
 
 def test_other_translations_than_were_compared_are_out_of_date(experiment):

@@ -1,15 +1,14 @@
 """The page and the pictures of probes: what was probed, chance beside it, and nothing that was not."""
 
+from pathlib import Path
+
 import pytest
 from made_up_experiment import evaluate_all, make_experiment
 from measured import assert_golden, write_flat
-from shown import tables, texts
+from shown import texts
 
 from context_nmt.measures.probes.sentences import summary
-from context_nmt.report.probes import probes_page
-from context_nmt.report.tables import DASH
 from context_nmt.report.writing import write_tables
-from context_nmt.results.reading import read_results
 from context_nmt.settings.folder import Experiment
 from context_nmt.settings.run_layout import run_name
 
@@ -44,18 +43,30 @@ def write_probes(experiment: Experiment) -> None:
             write_flat(experiment.word_probes(run), dict.fromkeys(("dev", "test"), found))
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    experiment = make_experiment(tmp_path_factory.mktemp("probed"), probing=PROBING)
-    write_probes(experiment)
+def made(folder: Path, state: str) -> Experiment:
+    """An experiment with all probes, with some, with none of those it asks for, or that asks for none."""
+    experiment = make_experiment(folder, **({} if state == "unasked" else {"probing": PROBING}))
+    if state in ("all", "partly"):
+        write_probes(experiment)
+    if state == "partly":
+        experiment.sentence_probes("gauss-2").unlink()
+        experiment.word_probes("transformer-1").unlink()
     write_tables(evaluate_all(experiment))
     return experiment
 
 
-def test_probes_stand_beside_chance_and_their_baseline_by_layer_frequency_and_tag(written):
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    return made(tmp_path_factory.mktemp("probed"), "all")
+
+
+@pytest.mark.parametrize("state", ["all", "partly", "none", "unasked"])
+def test_probes_stand_beside_chance_and_their_baseline_by_layer_frequency_and_tag(tmp_path, state):
     """Of sentence probes, only the tasks that were there; their classifiers' deviation; chance first."""
-    found = (written.reports / "pages/probes.md").read_text(encoding="utf-8")
-    assert_golden(found, "probes.md")
+    folder = made(tmp_path, state).reports / "pages"
+    pictures = sorted(path.name for path in folder.glob("figures/*.svg") if path.stem.startswith(("lex", "sent")))
+    page = (folder / "probes.md").read_text(encoding="utf-8")
+    assert_golden(f"{page}\nPictures: {', '.join(pictures)}\n", f"probes-{state}.md")
 
 
 def test_probes_are_rows_of_the_table_of_results(written):
@@ -72,32 +83,3 @@ def test_pictures_differ_without_colour(written):
         assert "<dc:date>" not in (figures / f"{name}.svg").read_text(encoding="utf-8")
     assert {"chance", "Transformer", "Gauss | half", "bigram shift"} <= set(texts(figures / "sentence_probes.svg"))
     assert "stroke-dasharray" in (figures / "lexical_probes.svg").read_text(encoding="utf-8")
-
-
-def test_without_probes_the_page_says_what_to_do(tmp_path):
-    experiment = evaluate_all(make_experiment(tmp_path))
-    write_tables(experiment)
-    page = (experiment.reports / "pages/probes.md").read_text(encoding="utf-8")
-    for kind in ("sentences", "words"):
-        assert f"probing.{kind} in params.yaml" in page
-    assert not list((experiment.reports / "pages/figures").glob("*probes.svg"))
-
-
-def test_probes_that_have_not_run_are_dashes(tmp_path):
-    experiment = evaluate_all(make_experiment(tmp_path, probing=PROBING))
-    write_probes(experiment)
-    experiment.sentence_probes("gauss-2").unlink()
-    experiment.word_probes("transformer-1").unlink()
-    page = probes_page(read_results(experiment), [])
-    grid = tables(page, "Sentences")[0]
-    assert (grid["Gauss | half"]["tree_depth"], grid["Transformer"]["tree_depth"]) == (DASH, "61.00 ± 0.71")
-    assert set(tables(page, "Units: test")[0]["Transformer"].values()) == {DASH}
-
-
-def test_where_no_probe_has_run_there_is_no_picture(tmp_path):
-    experiment = evaluate_all(make_experiment(tmp_path, probing=PROBING))
-    page = probes_page(read_results(experiment), [])
-    assert tables(page, "Sentences") == []
-    assert tables(page, "Units: test") == [{"Transformer": {}, "Gauss | half": {}}] * 2
-    write_tables(experiment)
-    assert not list((experiment.reports / "pages/figures").glob("*probes.svg"))

@@ -17,17 +17,8 @@ from context_nmt.settings.parameters import read_parameters
 
 ROOT = Path(__file__).parents[1]
 FACTS = yaml.safe_load((ROOT / "tests/paper_sizes.yaml").read_text(encoding="utf-8"))
-CROSS, LEXICAL, AWARE = (f"wmt14-en-de-{paper}" for paper in ("cross-attention", "lexical-shortcuts", "context-aware"))
+CROSS = "wmt14-en-de-cross-attention"
 DOCUMENTS = [experiment for experiment, facts in FACTS.items() if facts.get("paper") == "hierarchical_attention"]
-WINDOWS = {  # window, what it is centred on, layers
-    **{f"ccan_window_{window}": (window, "alignment", range(6)) for window in (3, 5, 7, 11)},
-    "ccan": (9, "alignment", range(6)),
-    "ccan_layers_1": (9, "alignment", [0]),
-    "ccan_layers_1_3": (9, "alignment", [0, 1, 2]),
-    "ccan_layers_6": (9, "alignment", [5]),
-    "ccan_layers_4_6": (9, "alignment", [3, 4, 5]),
-    "ccan_target": (9, "target", range(6)),
-}
 
 
 def having(key):
@@ -121,7 +112,7 @@ def test_systems_are_marked_by_the_test_of_their_paper(experiment):
 
 
 def test_windows_and_layers_are_those_of_table_3_and_rows_name_them():
-    for variant, (window, center, layers) in WINDOWS.items():
+    for variant, (window, center, layers) in FACTS[CROSS]["windows"].items():
         filled = {
             (slot, number): filling.settings
             for slot, fillings in plans(CROSS)[variant].training.model.slots.items()
@@ -170,22 +161,9 @@ def test_every_system_is_trained_as_its_baseline_is():
                 assert replace(own.training.training, schedule=schedule) == other.training.training
 
 
-# By kind of model: each language with its own table, as the scripts share hardly any unit.
-OWN_TABLES = {kind: {"tying": "decoder"} for kind in ("masked", "autoregressive")}
-
-
-@pytest.mark.parametrize(
-    ("experiment", "original", "changed"),
-    [
-        *((f"{pair}-lexical-shortcuts", LEXICAL, {}) for pair in ("wmt14-de-en", "wmt17-en-ru", "wmt18-en-cs")),
-        ("wmt18-en-fi-lexical-shortcuts", LEXICAL, {}),
-        ("wmt17-zh-en-context-aware", AWARE, {}),
-        ("wmt16-ro-en-cross-attention", CROSS, {"masked": {"dropout": 0.3, "embedding_dropout": 0.3}}),
-        ("wmt17-zh-en-cross-attention", CROSS, OWN_TABLES),
-        ("aspec-ja-en-cross-attention", CROSS, OWN_TABLES),
-    ],
-)
-def test_other_language_pairs_have_the_recipe_of_english_german(experiment, original, changed):
+@pytest.mark.parametrize("experiment", having("like"))
+def test_other_language_pairs_have_the_recipe_of_english_german(experiment):
+    original, changed = FACTS[experiment]["like"], FACTS[experiment].get("but", {})
     read, same = settings(experiment), settings(original)
     assert replace(read.significance, minimum_ceiling=90) == same.significance or original == CROSS
     for variant, chosen in read.variants.items():

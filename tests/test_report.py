@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up_experiment import PARAMETERS, evaluate_all, make_experiment
 from markupsafe import escape as escape_html
-from measured import read_claims, rows_of
+from measured import read_claims
 from shown import texts
 
 from context_nmt.files import read_json, write_json
@@ -20,9 +20,8 @@ from context_nmt.report.pages import about_confounds
 from context_nmt.report.papers import verdicts
 from context_nmt.report.papers.all_systems import System, all_systems_grid, systems_of_one_recipe
 from context_nmt.report.papers.claim_rows import counts_of
-from context_nmt.report.papers.comparison import NO_EXPERIMENT, comparisons_of
-from context_nmt.report.papers.outcomes import outcomes_of
-from context_nmt.report.papers.published import Claim, PrimaryMeasure, published_gains, read_papers
+from context_nmt.report.papers.comparison import comparisons_of
+from context_nmt.report.papers.published import Claim, MeasureSpec, read_papers
 from context_nmt.report.papers.verdicts import Confound
 from context_nmt.report.pictures import draw_costs
 from context_nmt.report.tables import DASH, Cell, Grid, GridRow, Heading
@@ -78,16 +77,6 @@ def root(tmp_path_factory):
     return experiment
 
 
-def test_the_report_of_an_experiment_in_a_folder_names_no_other(root):
-    (alone,) = read_all(Experiment(root.folder / "experiments/more"))
-    assert alone.folder == "more"
-    paper = changed_columns(PAPER, "Table 1", test_set="test")
-    for comparison in comparisons_of("dual_contextual", paper, [alone]):
-        cells = [cell for row in comparison.grid.rows for cell in row.cells]
-        assert NO_EXPERIMENT not in {cell.command for cell in cells}
-        assert all(bool(cell.command) == (cell.text == DASH) for cell in cells)
-
-
 def changed(results, **settings):
     """The same experiment with other settings."""
     experiment = replace(results.experiment)
@@ -96,7 +85,7 @@ def changed(results, **settings):
 
 
 GATE = Measure("test", "gate", 1)
-GATES = PrimaryMeasure(metric="gate", layer=1)
+GATES = MeasureSpec(metric="gate", layer=1)
 
 
 def opened(results, gate=GATE, **values):
@@ -177,37 +166,32 @@ def test_numbers_are_those_of_results_json(root):
             assert float(row.value) == results[row.variant]["model"]["parameters"]
 
 
-def test_a_missing_cell_is_a_dash_with_the_command_that_fills_it(root):
-    def commands(variant, group):
-        found = cells(root, "dual_contextual-table-1", f"variant == '{variant}' and group == '{group}'")
-        return set(zip(found.text, found.command, strict=True))
+def changed_columns(paper, name, ids=(), **changes):
+    """A paper whose table with this name has other columns of scores, or some of them."""
 
-    assert commands("dual_context_both", "birds en-de, seeds 1, 2") == {("", "")}  # this experiment does not have it
-    assert commands("dual_context_encoder", "birds en-de (more), seed 1, out of date") == {("", "")}
-    nowhere = cells(root, "dual_contextual-figure-3", "variant == 'dual_context_kernel_8' and group != 'Published'")
-    assert (DASH, NO_EXPERIMENT) in set(zip(nowhere.text, nowhere.command, strict=True))
-    assert {link.text for link in parsed(root).iter("a") if link.get("title") == NO_EXPERIMENT} == {DASH}
-    (both,) = (results for results in read_all(root) if results.name == "never")
-    ours = changed_columns(PAPER, "Table 1", test_set="test")
-    (comparison,) = (found for found in comparisons_of("dual", ours, [both]) if found.table.id == "Table 1")
-    assert [row.cells[-1].command for row in comparison.grid.rows] == [
-        f"make repro NAME=never ONLY={variant}"
-        for variant in ("transformer", "dual_context_encoder", "dual_context_decoder", "dual_context_both")
-    ]
-    (note,) = comparison.grid.fill_notes
-    assert "`make repro NAME=never ONLY=SYSTEM`" in note
-    assert "Full-DC (dual_context_both)" in note
+    def column(one):
+        return replace(one, **changes) if one.test_set and (not ids or one.id in ids) else one
+
+    tables = {table.id: table for table in paper.tables}
+    tables[name] = replace(tables[name], columns=tuple(map(column, tables[name].columns)))
+    return replace(paper, tables=tuple(tables.values()))
 
 
-def changed_columns(paper, name, **changes):
-    """A paper whose table with this name has other columns of scores."""
-    tables = [
-        replace(table, columns=tuple(replace(one, **changes) if one.test_set else one for one in table.columns))
-        if table.id == name
-        else table
-        for table in paper.tables
-    ]
-    return replace(paper, tables=tuple(tables))
+def test_a_note_has_the_command_of_every_experiment_that_lacks_systems(root):
+    """In the root, of all experiments; in an experiment, of itself. What nothing has run for has no column."""
+    paper = changed_columns(PAPER, "Table 1", test_set="test")
+    first, *others = read_all(root)
+    never = next(one for one in others if one.name == "never")
+    alone = read_all(Experiment(root.folder / "experiments/never"))
+    for experiments, expected in (([first, never], ["make repro NAME=never"]), (alone, ["make repro NAME=never"])):
+        table_1, *_ = comparisons_of("dual_contextual", paper, experiments)
+        assert list(table_1.not_run) == expected
+        assert table_1.grid.notes[0] == "Not run: `make repro NAME=never` (test)"
+    assert comparisons_of("dual_contextual", paper, [first])[0].not_run == {}
+    shown = cells(root, "dual_contextual-table-1", "column == 'test, sacrebleu'")
+    texts_of = {(row.variant, row.group): row.text for row in shown.itertuples()}
+    assert texts_of["dual_context_both", "birds en-de, seeds 1, 2"] == ""  # this experiment does not have it
+    assert texts_of["dual_context_encoder", "birds en-de (more), seed 1, out of date"] == ""
 
 
 def test_an_experiment_s_own_report_has_only_what_it_knows_something_about(root):
@@ -216,8 +200,6 @@ def test_an_experiment_s_own_report_has_only_what_it_knows_something_about(root)
         write_report(experiment)
     assert "No experiment has run yet." in html(never)
     assert not list((never.reports / "figures").iterdir())
-    found = cells(never, "hierarchical_attention-table-1", "variant == 'han_joint' and group != 'Published'")
-    assert set(found.command) <= {""}  # only the report in the root knows whether another experiment has it
     papers = {path.stem.partition("-")[0] for path in (more.reports / "tables").glob("*.csv")}
     assert ("dual_contextual" in papers, "hierarchical_attention" in papers) == (True, False)
 
@@ -226,179 +208,6 @@ def test_the_same_bytes_come_out_again(root):
     before = {path: path.read_bytes() for path in root.reports.rglob("*") if path.is_file()}
     write_report(root)
     assert before == {path: path.read_bytes() for path in root.reports.rglob("*") if path.is_file()}
-
-
-@pytest.mark.parametrize(
-    ("own", "claim", "agrees"),
-    [
-        (3.0, {}, False),
-        (3.0, {"direction": "lower"}, True),
-        (5.0, {}, True),
-        (4.001, {}, None),
-        (3.9, {"direction": "not_lower", "margin": 0.3}, True),
-        (5.0, {"direction": "not_lower", "margin": 0.3}, True),
-        (3.6, {"direction": "not_lower", "margin": 0.3}, False),
-        (3.7, {"direction": "equal", "margin": 0.3}, True),
-        (3.6, {"direction": "equal", "margin": 0.3}, False),
-        (3.6, {"to": 3.5}, True),
-        (3.6, {"to": 3.9, "direction": "equal", "margin": 0.1}, False),
-    ],
-)
-def test_a_claim_goes_one_way_or_the_other(root, own, claim, agrees):
-    first = opened(read_all(root)[0], transformer=4.0, dual_context_encoder=own)
-    claim = Claim(says="it opens", variant="dual_context_encoder", measure=GATES, table="Table 4", **claim)
-    (outcome,) = outcomes_of(PAPER, claim, [first])
-    assert outcome.agrees is agrees
-    assert f"Both & <more> {own:.2f}, " in outcome.numbers()
-
-
-def test_a_claim_may_be_about_the_mean_of_several_measures_and_about_two_of_one_system(root):
-    first = read_all(root)[0]
-    for layer, values in ((1, (4.0, 6.0)), (2, (1.0, 2.0))):
-        for tag, value in zip(("A", "B"), values, strict=True):
-            gate = Measure("test", "gate", layer, tag)
-            first = opened(first, gate=gate, dual_context_encoder=value, transformer=value - layer)
-    means = PrimaryMeasure(metric="gate", layer=(1, 2), tag=("A", "B", "C"))  # none has C
-    claim = Claim(says="it opens", variant="dual_context_encoder", measure=means)
-    (outcome,) = outcomes_of(PAPER, claim, [first])
-    assert (outcome.gain, outcome.agrees) == (1.5, True)
-    top, bottom = (PrimaryMeasure(metric="gate", layer=layer, tag=("A", "B")) for layer in (-1, 1))
-    own = replace(claim, measure=top, against_measure=bottom)
-    assert [outcome.gain for outcome in outcomes_of(PAPER, own, [first])] == [-3.5]
-    assert outcomes_of(PAPER, replace(own, against_measure=top), [first]) == []  # of one layer only
-    assert outcomes_of(PAPER, replace(claim, measure=PrimaryMeasure(metric="gate", tag="C")), [first]) == []
-
-
-def test_a_claim_against_several_systems_is_against_the_hardest_of_them(root):
-    means = {"transformer": 4.0, "lexical_shortcuts_fusion": 4.5, "dual_context_encoder": 5.0}
-    first = opened(read_all(root)[0], **means)
-    others = ("transformer", "lexical_shortcuts_fusion", "never")
-    claim = Claim(says="it opens", variant="dual_context_encoder", against=others, measure=GATES)
-    gains = [
-        outcome.gain
-        for direction, margin in (("higher", None), ("lower", None), ("equal", 0.2))
-        for outcome in outcomes_of(PAPER, replace(claim, direction=direction, margin=margin), [first])
-    ]
-    assert gains == [0.5, 1.0, 1.0]
-
-
-def test_a_claim_about_gains_compares_those_over_their_own_baselines(root):
-    first = opened(read_all(root)[0], transformer=4.0, lexical_shortcuts_fusion=4.5, dual_context_encoder=5.0)
-    others = ("lexical_shortcuts_fusion",)
-    claim = Claim(says="it opens", variant="dual_context_encoder", against=others, measure=GATES, gains=True)
-    (outcome,) = outcomes_of(PAPER, claim, [first])
-    assert (outcome.side.value, outcome.gain) == (1.0, 0.5)
-    assert not outcome.is_out_of_date
-    (stale,) = outcomes_of(PAPER, claim, [replace(first, out_of_date=("transformer",))])
-    assert stale.is_out_of_date
-
-
-def test_what_is_published_of_a_claim():
-    papers = read_papers()
-
-    def published(name, says):
-        paper = papers[name]
-        found = (one for one in paper.claims if one.says == says)
-        return [round(gain.gain, gain.decimals) for gain in published_gains(paper, next(found))]
-
-    assert published("dual_contextual", "better in the encoder than in the decoder") == [0.4]
-    assert published("dual_contextual", "better with filter size 2 than with 8") == [0.79]
-    assert published("context_aware_self_attention", "worse without gates") == [-5.23]
-    assert published("context_aware_cross_attention", "cross-attention is more local") == [-0.04, -0.14]
-    assert published("context_aware_cross_attention", "better in layers 4-6 than in layers 1-3") == [0.1]
-    assert published("context_aware_cross_attention", "better in the top layer than in the first") == [0.2]
-    syntax = PrimaryMeasure(metric="probe", tag=("tree_depth", "top_constituents", "bigram_shift"))
-    claim = Claim(says="mean", variant="ccan", against=("cmlm",), measure=syntax, table="Table 5")
-    (gain,) = published_gains(papers["context_aware_cross_attention"], claim)
-    assert (round(gain.gain, 2), gain.decimals) == (0.53, 2)  # the mean of three has a digit more
-    assert published("lexical_shortcuts", "word senses are disambiguated better") == [0.7]
-    assert published("lexical_shortcuts", "the big model gains less than the base one")[-1] == -0.9
-    assert published(DOCUMENTS, "does the encoder help beyond equal further training?") == []
-    assert published(DOCUMENTS, "nouns are most accurate with HAN in both stacks") == []
-
-
-def test_a_claim_is_counted_once_for_each_recipe(root):
-    first, *others = read_all(root)
-    claim = Claim(says="better", variant="dual_context_encoder")
-    assert [outcome.results.name for outcome in outcomes_of(PAPER, claim, [*others, first])] == [""]
-    longer = changed(first, training=replace(first.settings.training, maximum_updates=7))
-    found = outcomes_of(PAPER, claim, [first, replace(longer, name="longer")])
-    assert [outcome.results.name for outcome in found] == ["", "longer"]
-
-
-def test_the_table_s_own_test_set_comes_first(root):
-    first = read_all(root)[0]
-    claim = Claim(says="better", variant="dual_context_encoder", table="Table 1")
-    for languages, expected in (("en-de", "dev"), ("fr-de", "test")):
-        paper = replace(changed_columns(PAPER, "Table 1", test_set="dev", languages=languages), claims=())
-        (outcome,) = outcomes_of(paper, claim, [first])
-        assert (outcome.side.measures[0].test_set, outcome.is_own_text) == (expected, languages == "en-de")
-        own = outcomes_of(paper, replace(claim, own_text=True), [first])
-        assert len(own) == (languages == "en-de")
-
-
-def test_a_claim_about_some_columns_is_not_judged_on_the_text_of_others(root):
-    first = read_all(root)[0]
-    paper = changed_columns(PAPER, "Table 2", test_set="dev", languages="en-de")
-    claim = Claim(says="better", variant="dual_context_encoder", table="Table 2", columns=("vi_en",))
-    assert len(outcomes_of(paper, claim, [first])) == 1
-    (table,) = (table for table in paper.tables if table.id == "Table 2")
-    columns = tuple(replace(one, test_set="elsewhere") if one.id == "vi_en" else one for one in table.columns)
-    paper = replace(paper, tables=(replace(table, columns=columns),), claims=())
-    assert outcomes_of(paper, claim, [first]) == []
-
-
-def test_other_text_may_have_another_measure(root):
-    first = opened(read_all(root)[0], transformer=4.0, dual_context_encoder=5.0)
-    score = PrimaryMeasure(metric="sacrebleu")
-    claim = Claim(says="better", variant="dual_context_encoder", table="Table 1", measure=score, replica=GATES)
-    own = changed_columns(PAPER, "Table 1", test_set="test")
-    found = [
-        outcome.side.measures[0].metric for paper in (own, PAPER) for outcome in outcomes_of(paper, claim, [first])
-    ]
-    assert found == ["sacrebleu", "gate"]
-
-
-def test_systems_of_different_depth_are_not_compared(root):
-    first = read_all(root)[0]
-    claim = Claim(says="better", variant="dual_context_encoder")
-    filling = {"mechanism": "multi_head_attention"}
-    deep = {name: model | {"slots": {"decoder_self_attention": [filling]}} for name, model in first.models.items()}
-    assert len(outcomes_of(PAPER, claim, [replace(first, models=deep)])) == 1
-    deep["transformer"]["slots"]["decoder_self_attention"] = [filling, filling]
-    assert outcomes_of(PAPER, claim, [replace(first, models=deep)]) == []
-    smaller = replace(claim, smaller=("han_joint", "dual_context_encoder"))
-    (outcome,) = outcomes_of(PAPER, smaller, [replace(first, models=deep)])
-    assert (outcome.side.variant, outcome.other.variant) == smaller.smaller
-
-
-def test_commands_name_where_to_probe_and_who_has_the_paper_s_tasks(root):
-    def table_4(*experiments):
-        comparisons = comparisons_of("dual_contextual", PAPER, experiments)
-        grid = next(comparison.grid for comparison in comparisons if comparison.table.id == "Table 4")
-        return {row.variant: [cell for cell in row.cells if cell.command or cell.text] for row in grid.rows}, grid.fills
-
-    condition = "(after adding it to probing.sentences in params.yaml)"
-    first, *others = read_all(root)
-    never = next(other for other in others if other.name == "never")
-    asked = replace(never.settings.probing, tasks="senteval", sentences=("transformer",))
-    cells, fills = table_4(first, changed(never, probing=asked))
-    assert [[cell.command for cell in row] for row in cells.values()] == [
-        ["make repro NAME=never ONLY=transformer"],
-        [f"make repro NAME=never ONLY=dual_context_encoder {condition}"],
-    ]
-    assert fills == {
-        "make repro NAME=never ONLY=SYSTEM": ["Transformer (transformer)"],
-        f"make repro NAME=never ONLY=SYSTEM {condition}": ["Enc-DC (dual_context_encoder)"],
-    }
-    probing = replace(first.settings.probing, tasks="miniature/probing", sentences=("transformer",))
-    first = changed(first, probing=probing)
-    for seed in (1, 2):
-        first.rows["transformer", seed].extend(rows_of({"miniature/probing": {"probe_surface": 90}}))
-    cells, fills = table_4(first)
-    assert cells["transformer"][0].text == "90.00 ± 0.00"
-    assert cells["dual_context_encoder"][0].command == f"make repro ONLY=dual_context_encoder {condition}"
-    assert fills[f"make repro ONLY=SYSTEM {condition}"] == ["Enc-DC (dual_context_encoder)"]
 
 
 @pytest.mark.parametrize(("batches", "accumulation"), [(100, 1), (83, 1), (83, 3), (250, 4), (5000, 1)])

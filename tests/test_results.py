@@ -27,9 +27,9 @@ from context_nmt.measures.rows import TESTS, TEXT, Measure
 from context_nmt.measures.scored_text import text_of_tokens
 from context_nmt.measures.scores import read_test, score_rows
 from context_nmt.report import overview
+from context_nmt.report.formats import write_page
 from context_nmt.report.overview import print_results
 from context_nmt.report.pages import results_page
-from context_nmt.report.tables import DASH
 from context_nmt.report.writing import write_tables
 from context_nmt.results.evaluation import evaluate_variant
 from context_nmt.results.metrics import p_text, signed
@@ -79,7 +79,37 @@ def rich(tmp_path_factory):
     for name, curve in {"gauss-1": (1, 5, 4, 8, 8.5), "gauss-2": (1, 5, 7, 8, 8.5)}.items():
         lines = [f"{update},{bleu}" for update, bleu in enumerate(curve, start=1)]
         write_lines(experiment.curve(name), ["update,valid_bleu", *lines])
+    low = {"score": 68.81, "reason": "for example, 'l' comes back as 'm'"}
+    write_json(experiment.metrics / "ceilings.json", {"dev": {"score": 100.0}, "test": low})
     write_tables(evaluate_all(experiment))
+    return experiment
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory):
+    """One whose p says little: of `again`, better than its baseline with a seed, and worse with another.
+
+    A p of `gauss` is larger with one seed, a score has another signature, and a test was against another system.
+    """
+    experiment = make_experiment(tmp_path_factory.mktemp("odd"))
+    for seed, lines in ((1, REFERENCE), (2, output(1, 1))):
+        write_output(experiment, f"again-{seed}", lines)
+    path = evaluate_all(experiment).scores("gauss-2")
+    change(path, Measure("dev", "p_sign", tag="sacrebleu"), value=0.03)  # one mark, not two
+    change(path, Measure("test", "chrf"), signature="another|version")  # no difference
+    change(path, Measure("test", "p_sign", tag="sacrebleu"), signature="alone|better:9")  # a difference without p
+    write_tables(experiment)
+    return experiment
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory):
+    """One with a seed, of which nothing is known over seeds, and a bootstrap that never loses: its p is 2 / 50."""
+    variants = {"transformer": {}, "gauss": {"baseline": "transformer"}}
+    settings = {"metric": "sacrebleu", "resamples": 50, "seed": 1}
+    changes = {"variants": variants, "train": {"bitext": list(variants)}, "significance": settings, "seeds": [1]}
+    experiment = evaluate_all(make_experiment(tmp_path_factory.mktemp("once"), **changes))
+    write_tables(experiment)
     return experiment
 
 
@@ -108,12 +138,34 @@ def partly(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ["results.csv", "results.json", "results.md", "analyses.md"])
-@pytest.mark.parametrize("state", ["experiment", "rich", "partly"])
+@pytest.mark.parametrize("state", ["experiment", "rich", "partly", "odd", "once"])
 def test_tables_and_pages_are_as_before(request, state, name):
     """Means and deviations over seeds, gains from baselines, intervals, p-values and marks, and a dash for the rest."""
     experiment = request.getfixturevalue(state)
     folder = experiment.reports / "pages" if name == "analyses.md" else experiment.metrics
     assert_golden((folder / name).read_text(encoding="utf-8"), f"{state}-{name}")
+
+
+@pytest.mark.parametrize("state", ["experiment", "rich", "partly"])
+def test_pictures_are_as_before(request, state):
+    """Their titles, systems, axes and legends."""
+    paths = sorted((request.getfixturevalue(state).reports / "pages/figures").iterdir())
+    assert_golden("".join(f"{path.stem}: {', '.join(texts(path))}\n" for path in paths), f"{state}-pictures.txt")
+
+
+@pytest.mark.parametrize("old", [("gauss",), ("transformer",), ("transformer", "gauss", "again", "alone")])
+def test_systems_that_are_out_of_date_are_marked(experiment, old):
+    """They have no costs, and no difference from those that are not; those of one run of the pipeline stay."""
+    write_page(experiment.folder / "page.md", "page.md.j2", page=results_page(read_results(experiment, old=old)))
+    assert_golden((experiment.folder / "page.md").read_text(encoding="utf-8"), f"old-{old[0]}-{len(old)}.md")
+
+
+@pytest.mark.parametrize("width", [60, 200])
+def test_the_main_results_are_printed_with_their_signature(experiment, capsys, monkeypatch, width):
+    """Where there is no room for all columns, the others are whole."""
+    monkeypatch.setattr(overview, "WIDE", width)
+    print_results(experiment)
+    assert_golden(capsys.readouterr().out.replace(str(experiment.folder), "FOLDER"), f"main-{width}.txt")
 
 
 @pytest.mark.parametrize("run", ["transformer-1", "transformer-2", "gauss-2"])
@@ -142,49 +194,6 @@ def scores_of(experiment, run):
 
 def scores_table(results, test_set="test"):
     return tables(results_page(results), test_set)[0]
-
-
-@pytest.mark.parametrize(("old", "without"), [("gauss", {"gauss"}), ("transformer", {"gauss", "again"})])
-def test_a_system_that_is_out_of_date_is_marked_and_has_no_difference_from_those_that_are_not(experiment, old, without):
-    results, before = read_results(experiment, old=[old]), read_results(experiment)
-    gains = {name: results.estimate(name, BLEU).gain for name in ("gauss", "again")}
-    assert {name for name, gain in gains.items() if gain is None} == without
-    assert all(results.estimate(name, BLEU).mean == before.estimate(name, BLEU).mean for name in before.models)
-    shown, label = scores_table(results), before.settings.label(old)
-    assert label not in shown
-    (marked,) = (cells for name, cells in shown.items() if name.startswith(label))
-    assert (marked["Parameters"], marked["FLOPs / baseline"]) == (DASH, DASH)
-    assert results_page(results).introduction != results_page(before).introduction
-
-
-def test_a_low_ceiling_is_told(experiment, results):
-    before = results_page(results).notes
-    found = {"dev": {"score": 100.0}, "test": {"score": 68.81, "reason": "for example, 'l' comes back as 'm'"}}
-    write_json(experiment.metrics / "ceilings.json", found)
-    told = results_page(results).notes.removeprefix(before)
-    (experiment.metrics / "ceilings.json").unlink()
-    assert told.strip() == "A perfect system would have only 68.81 on test (for example, 'l' comes back as 'm')."
-
-
-def test_differences_between_systems_that_are_all_out_of_date_stay(experiment):
-    """They are of one run of the pipeline."""
-    old, now = read_results(experiment, old=experiment.settings.variants), read_results(experiment)
-    assert old.estimates == now.estimates
-    assert "All systems are out of date" in results_page(old).introduction
-    assert "out of date" not in results_page(now).introduction
-
-
-@pytest.mark.parametrize("width", [60, 200])
-def test_the_main_results_are_printed_with_their_signature(experiment, results, capsys, monkeypatch, width):
-    """Where there is no room for all columns, the others are whole."""
-    monkeypatch.setattr(overview, "WIDE", width)
-    print_results(experiment)
-    printed = " ".join(capsys.readouterr().out.split())
-    for system, row in scores_table(results, "test").items():
-        assert system in printed
-        assert row["sacrebleu"] in printed
-    assert "nrefs:1|" in printed
-    assert str(experiment.results_page) in printed
 
 
 RAW_SCORES = ("sacrebleu", "chrf", "chrf_plus_plus", "ter")
@@ -268,24 +277,6 @@ def test_t_interval_of_known_values():
     assert t_interval([1.0]) is None
 
 
-def test_marks_need_significance_with_every_seed(results, tmp_path):
-    assert results.estimate("gauss", Measure("dev", "sacrebleu")).gain.p == pytest.approx(2 * 0.5**9)
-    other = evaluate_all(make_experiment(tmp_path))
-    change(other.scores("gauss-2"), Measure("dev", "p_sign", tag="sacrebleu"), value=0.03)
-    marked = {test: scores_table(read_results(other), test)["Gauss | half"]["sacrebleu"] for test in ("dev", "test")}
-    assert (marked["dev"][-3:], marked["test"][-3:]) == (" †)", " ‡)")
-
-
-def test_a_difference_needs_equal_signatures_and_its_p_a_test_with_every_seed(tmp_path):
-    experiment = evaluate_all(make_experiment(tmp_path))
-    change(experiment.scores("gauss-2"), Measure("test", "chrf"), signature="another|version")
-    change(experiment.scores("gauss-2"), Measure("test", "p_sign", tag="sacrebleu"), signature="alone|better:9")
-    results = read_results(experiment)
-    assert results.estimate("gauss", Measure("test", "chrf")).gain is None
-    gain = results.estimate("gauss", BLEU).gain
-    assert (gain.mean > 5, gain.p) == (True, None)
-
-
 @pytest.mark.parametrize("metric", ["sacrebleu", *(f"bleu_{name}" for name in TOKENS)])
 def test_the_tested_metric_has_the_mark_and_no_other(tmp_path, metric):
     settings = {"metric": metric, "resamples": 50, "seed": 1}
@@ -308,50 +299,14 @@ def test_the_tested_metric_has_the_mark_and_no_other(tmp_path, metric):
     }
 
 
-def test_seeds_that_disagree_on_who_is_better_get_no_mark(tmp_path):
-    """Both seeds differ significantly from the baseline, one up and one down."""
-    experiment = make_experiment(tmp_path)
-    for seed, lines in ((1, REFERENCE), (2, output(1, 1))):
-        write_output(experiment, f"again-{seed}", lines)
-    results, measured = read_results(evaluate_all(experiment)), Measure("dev", "sacrebleu")
-    p_values = results.p_values("again", measured)["bootstrap"]
-    assert len(p_values) == 2
-    assert max(p_values) < 0.05
-    assert results.estimate("again", measured).gain.p == 1.0
-
-
-def test_a_bootstrap_that_never_loses_is_as_small_as_its_resamples_allow(tmp_path):
-    variants = PARAMETERS["variants"] | {"gauss": {"baseline": "transformer"}}
-    settings = {"metric": "sacrebleu", "resamples": 50, "seed": 1}
-    experiment = evaluate_all(make_experiment(tmp_path, variants=variants, significance=settings, seeds=[1]))
-    results = read_results(experiment)
-    gain = results.estimate("gauss", Measure("dev", "sacrebleu")).gain
-    assert (gain.p, gain.interval) == (2 / 50, None)
-    scores, tested = tables(results_page(results), "dev")
-    assert scores["gauss"]["sacrebleu"].endswith(" †)")
-    assert "±" not in scores["gauss"]["sacrebleu"]
-    assert (tested["gauss"]["95% interval over seeds"], tested["gauss"]["p, compare-mt"]) == (DASH, "**0.04**")
-
-
-def test_tests_against_another_baseline_do_not_count(tmp_path):
+def test_a_test_against_another_baseline_does_not_count(tmp_path, experiment):
     """The difference is that to the new one, of which nobody knows yet whether it is significant."""
-    evaluate_all(make_experiment(tmp_path))
     variants = PARAMETERS["variants"] | {"gauss": {"baseline": "alone", "test": "sign"}}
+    evaluate_all(make_experiment(tmp_path))
     results = read_results(make_experiment(tmp_path, variants=variants))
+    means = [results.estimate(name, BLEU).mean for name in ("gauss", "alone")]
     gain = results.estimate("gauss", BLEU).gain
-    assert gain.mean == pytest.approx(
-        results.estimate("gauss", BLEU).mean - results.estimate("alone", BLEU).mean, abs=1e-3
-    )
-    assert gain.p is None
-    assert results.p_values("gauss", BLEU) == {"bootstrap": [], "sacrebleu": [], "sign": []}
-
-
-def test_gates_are_drawn_in_the_order_of_layers(rich):
-    figures = rich.reports / "pages/figures"
-    assert {"gates", "gates_by_tag", "bleu_of_units"} <= {path.stem for path in figures.iterdir()}
-    found = texts(figures / "gates.svg")
-    assert {"encoder, keys", "encoder, values", "Gates before attention, birds en-de, dev", "10"} <= set(found)
-    assert found.index("1") < found.index("2") < found.index("10")
+    assert (round(gain.mean, 2), gain.p) == (round(means[0] - means[1], 2), None)
 
 
 def test_what_no_system_has_is_said(tmp_path):
@@ -380,6 +335,10 @@ def test_focus_is_flat(experiment, monkeypatch):
     assert set(shown) == {"dev", "test", "both", "model"}
     assert shown["test"]["chrf"] == results["gauss"]["test"]["chrf"]["mean"]
     assert shown["model"] == results["gauss"]["model"]
+    write_json(experiment.metrics / "results.json", {"other": {}})
+    with pytest.raises(UserError, match=r"params\.yaml: focus: no results of 'gauss'; there are other"):
+        focus.main()
+    write_json(experiment.metrics / "results.json", results)
 
 
 def test_same_bytes_on_a_second_run(experiment):

@@ -1,6 +1,6 @@
 """What happens inside the systems: analyses.yaml names the analyses, each with a table per test set and a picture."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from context_nmt.files import read_yaml
 from context_nmt.measures.rows import TEXT, Measure
 from context_nmt.report.pages import Page, Section, heading, introduction
-from context_nmt.report.panels import corpus_name, draw_legend, label_axes, panels_of, style
+from context_nmt.report.panels import draw_legend, label_axes, panels_of, style
 from context_nmt.report.tables import Grid, estimate_cell, grid_of
 from context_nmt.results.metrics import is_score
 from context_nmt.results.table import Results, places
@@ -37,17 +37,33 @@ class Analysis(Checked):
     values: str  # label of the picture's values
     parts: dict[str, str] = field(default_factory=dict)  # metrics with labels: each has a row per system, and a line
     by: Literal["layer", "tag"] = "layer"
+    per_layer: bool = False  # by tag: a row and a line for each layer
     column: str = "layer {}"
     wholes: dict[str, str] = field(default_factory=dict)  # column titles by metric without a layer; "": the row's
     counts: dict[Literal["metric", "unit"], str] = field(default_factory=dict)  # of the text, shown in column titles
     only_measured: bool = False  # leave out systems without a value
     gains: bool = False  # the picture shows differences from the system's baseline
     decimals: int = 3
+    page: Literal["analyses", "probes"] = "analyses"
 
     @property
     def metrics(self) -> dict[str, str]:
         """Its metrics with their labels."""
         return self.parts or {self.name: ""}
+
+    def test_sets(self, results: Results) -> list[str]:
+        """Return the test sets that it is about: a validation set has selected the classifiers of probes."""
+        return list(results.settings.corpus.held_out) if self.page == "probes" else results.test_sets
+
+    def series(self, results: Results, test_set: str) -> dict[str, tuple[str, int | None]]:
+        """Return the metrics, and layers if each has its own row and line, by label."""
+        if not self.per_layer:
+            return {label: (metric, None) for metric, label in self.metrics.items()}
+        found = sorted(
+            {one.layer or 0 for one in results.measures if one.test_set == test_set and one.metric in self.metrics}
+        )
+        parts = product(self.metrics.items(), found)
+        return {f"{part}, layer {layer}": (metric, layer) for (metric, part), layer in parts}
 
 
 @cache
@@ -57,21 +73,26 @@ def read_analyses() -> list[Analysis]:
     return [check(Analysis, entry, where=f"{path.name}, entry {n}") for n, entry in enumerate(read_yaml(path))]
 
 
-def _measure(test_set: str, metric: str, layer_or_tag: int | str = "") -> Measure:
+def _measure(test_set: str, metric: str, layer_or_tag: int | str = "", layer: int | None = None) -> Measure:
     if isinstance(layer_or_tag, int):
         return Measure(test_set, metric, layer_or_tag)
-    return Measure(test_set, metric, tag=layer_or_tag)
+    return Measure(test_set, metric, layer, layer_or_tag)
 
 
 def analyses_page(results: Results, pictures: Collection[str]) -> Page:
     """Build the tables of all analyses; `pictures` are the names of those in figures/."""
-    sections = []
-    for analysis in read_analyses():
-        grids = tuple(grid for test_set in results.test_sets if (grid := _grid(results, analysis, test_set)).headings)
-        picture = analysis.name if analysis.name in pictures else ""
-        sections.append(Section(analysis.title, analysis.text if grids else analysis.absent, picture, grids))
     metrics = {one.metric for one in results.measures if not is_score(one.metric)}
-    return Page(heading(results, "Inside the systems"), introduction(results, "", metrics), tuple(sections))
+    sections = tuple(sections_of(results, "analyses", pictures))
+    return Page(heading(results, "Inside the systems"), introduction(results, "", metrics), sections)
+
+
+def sections_of(results: Results, page: str, pictures: Collection[str]) -> Iterator[Section]:
+    """Yield the analyses of a page."""
+    for analysis in (one for one in read_analyses() if one.page == page):
+        found = (_grid(results, analysis, test_set) for test_set in analysis.test_sets(results))
+        grids = tuple(grid for grid in found if grid.headings)
+        picture = analysis.name if analysis.name in pictures else ""
+        yield Section(analysis.title, analysis.text if grids else analysis.absent, picture, grids)
 
 
 def _grid(results: Results, analysis: Analysis, test_set: str) -> Grid:
@@ -80,15 +101,16 @@ def _grid(results: Results, analysis: Analysis, test_set: str) -> Grid:
         for whole, title in analysis.wholes.items()
         if any(_measure(test_set, whole or metric) in results.measures for metric in analysis.metrics)
     }
-    for layer_or_tag in places(results, test_set, list(analysis.metrics), analysis.by):
+    series = analysis.series(results, test_set)
+    for layer_or_tag in places(results, test_set, [*series.values()], analysis.by):
         title, counts = analysis.column.format(layer_or_tag), analysis.counts
         if counts:
             count = results.reference_value(TEXT, _measure(test_set, counts["metric"], layer_or_tag))
             title += "" if count is None else f", {count:,g} {counts['unit']}"
         columns[title] = ("", layer_or_tag)
     rows = []
-    for variant, (metric, part) in product(results.models, analysis.metrics.items()):
-        measures = [_measure(test_set, whole or metric, place) for whole, place in columns.values()]
+    for variant, (part, (metric, layer)) in product(results.models, series.items()):
+        measures = [_measure(test_set, whole or metric, place, layer) for whole, place in columns.values()]
         estimates = [results.estimate(variant, measure) for measure in measures]
         if any(estimates) or not analysis.only_measured:
             label = results.label(variant) + (f": {part}" if part else "")
@@ -101,10 +123,12 @@ def draw_analyses(results: Results, folder: Path) -> list[str]:
     return [one.name for one in read_analyses() if _draw(results, one, folder / f"{one.name}.svg")]
 
 
-def _points(results: Results, analysis: Analysis, variant: str, test_set: str, metric: str) -> Points:
+def _points(
+    results: Results, analysis: Analysis, variant: str, test_set: str, metric: str, layer: int | None
+) -> Points:
     points = {}
-    for layer_or_tag in places(results, test_set, [metric], analysis.by):
-        estimate = results.estimate(variant, _measure(test_set, metric, layer_or_tag))
+    for layer_or_tag in places(results, test_set, [(metric, layer)], analysis.by):
+        estimate = results.estimate(variant, _measure(test_set, metric, layer_or_tag, layer))
         if estimate and not analysis.gains:
             points[layer_or_tag] = (estimate.mean, estimate.deviation)
         elif estimate and estimate.gain:
@@ -114,10 +138,11 @@ def _points(results: Results, analysis: Analysis, variant: str, test_set: str, m
 
 def _draw(results: Results, analysis: Analysis, path: Path) -> bool:
     """Draw a panel per system, with a line per test set or, for the first one, per metric, if there are any."""
-    settings = results.settings
-    lines = {test_set: (test_set, analysis.name) for test_set in results.test_sets}
+    settings, test_sets = results.settings, analysis.test_sets(results)
+    lines: dict[str, tuple[str, str, int | None]] = {one: (one, analysis.name, None) for one in test_sets}
     if analysis.parts:
-        lines = {label: (results.test_sets[0], metric) for metric, label in analysis.parts.items()}
+        series = analysis.series(results, test_sets[0])
+        lines = {label: (test_sets[0], metric, layer) for label, (metric, layer) in series.items()}
     panels = {}
     for variant in settings.variants:
         found = {label: _points(results, analysis, variant, *line) for label, line in lines.items()}
@@ -125,8 +150,8 @@ def _draw(results: Results, analysis: Analysis, path: Path) -> bool:
             panels[variant] = {label: line for label, line in found.items() if line}
     if not panels:
         return False
-    metrics = [metric for _, metric in lines.values()]
-    tests = dict.fromkeys(test_set for test_set, _ in lines.values())
+    metrics = [(metric, layer) for _, metric, layer in lines.values()]
+    tests = dict.fromkeys(test_set for test_set, _, _ in lines.values())
     shown = {place for points in panels.values() for line in points.values() for place in line}
     order = dict.fromkeys(place for test in tests for place in places(results, test, metrics, analysis.by))
     across = {place: number for number, place in enumerate(place for place in order if place in shown)}
@@ -149,8 +174,8 @@ def _draw(results: Results, analysis: Analysis, path: Path) -> bool:
                 axis.errorbar([across[place] for place in line], means, yerr=bars, capsize=3, **styles[label])
             label_axes(axis, title, analysis.across, analysis.values)
         _share_limits(axes, [str(place) for place in across], upright=not joined)
-        test_set_note = f", {results.test_sets[0]}" if analysis.parts else ""
-        figure.suptitle(f"{analysis.picture}, {corpus_name(settings)}{test_set_note}")
+        test_set_note = f", {test_sets[0]}" if analysis.parts else ""
+        figure.suptitle(f"{analysis.picture}, {results.corpus}{test_set_note}")
         draw_legend(figure, legend)
     return True
 

@@ -46,10 +46,6 @@ PACKAGES = "% needs \\usepackage[T1]{fontenc}, \\usepackage{textcomp} and \\usep
 
 def write_page(path: Path, template: str, **values: Any) -> None:
     """Write a page or a picture from a template; the values in one named *.html.j2 or *.svg.j2 are escaped."""
-    _write(path, _render(template, values))
-
-
-def _render(template: str, values: dict[str, Any]) -> str:
     environment = Environment(
         loader=PackageLoader("context_nmt.report"),
         autoescape=select_autoescape(["html.j2", "svg.j2"]),
@@ -59,7 +55,7 @@ def _render(template: str, values: dict[str, Any]) -> str:
         undefined=StrictUndefined,
     )
     environment.filters |= {"row": _row, "code": _code, "data": _data}
-    return environment.get_template(template).render(values)
+    _write(path, environment.get_template(template).render(values))
 
 
 def write_grid(folder: Path, grid: Grid) -> None:
@@ -85,7 +81,7 @@ def format_latex(grid: Grid) -> str:
     spans = zip(grid.groups, ends, ends[1:], strict=False)
     rules = [rf"\cmidrule(lr){{{start + 1}-{end}}}" for (group, _), start, end in spans if group]
     table.insert(3, " ".join(rules))
-    notes = (*(note.replace("`", "") for note in grid.fill_notes), *grid.notes)
+    notes = [note.replace("`", "") for note in grid.notes]
     head = [r"\begin{table}", rf"\caption{{{escape_latex(grid.title)}}}", r"\centering\footnotesize", *table]
     return PACKAGES + "\n".join([*head, *(rf"\par {escape_latex(note)}" for note in notes), r"\end{table}", ""])
 

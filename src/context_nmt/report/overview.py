@@ -29,7 +29,7 @@ def print_results(experiment: Experiment, old: Collection[str] = ()) -> None:
         shown = [place for place in range(len(grid.titles)) if place not in costs]
         for places in (range(len(grid.titles)), *(shown[:count] for count in range(len(shown), 0, -1))):
             table = Table(box=box.SIMPLE_HEAD, show_edge=False)
-            table.add_column(grid.head, no_wrap=True)
+            table.add_column("System", no_wrap=True)
             for place in places:
                 table.add_column(grid.titles[place], justify="right", no_wrap=True)
             for row in grid.rows:

@@ -90,8 +90,7 @@ class Page:
 
 def heading(results: Results, what: str) -> str:
     """Return the title of a page about `what`."""
-    corpus = results.settings.corpus
-    return f"{what}: {corpus.name}, {corpus.direction}"
+    return f"{what}: {results.settings.corpus.name}, {results.settings.corpus.direction}"
 
 
 def introduction(results: Results, text: str, metrics: Collection[str]) -> str:

@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from context_nmt.files import replacing
-from context_nmt.settings.parameters import ExperimentSettings
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito, for colour-blind readers
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -61,11 +60,6 @@ def label_rows(panel: Axes, labels: Sequence[str], top: float = -0.5, **changes:
 def interval_bar(mean: float, interval: Sequence[float] | None) -> list[list[float]] | None:
     """Return the lengths of the error bar of one point, down and up; None without an interval."""
     return [[mean - interval[0]], [interval[1] - mean]] if interval else None
-
-
-def corpus_name(settings: ExperimentSettings) -> str:
-    """Return the corpus and its direction, for titles."""
-    return f"{settings.corpus.name} {settings.corpus.direction}"
 
 
 @contextmanager

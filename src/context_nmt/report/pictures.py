@@ -16,7 +16,6 @@ from context_nmt.measures.rows import Measure
 from context_nmt.report.panels import (
     COLOURS,
     MARKERS,
-    corpus_name,
     draw_legend,
     interval_bar,
     label_rows,
@@ -114,7 +113,7 @@ def draw_learning_curves(results: Results, path: Path) -> None:
                 panel.yaxis.set_major_formatter("{x:g}")
                 panel.yaxis.set_minor_locator(NullLocator())
         legend(figure, panels[:1])
-        figure.suptitle(f"Learning curves, {corpus_name(settings)}")
+        figure.suptitle(f"Learning curves, {results.corpus}")
 
 
 def draw_claims(claims: dict[str, Sequence[ClaimRow]], path: Path) -> bool:
@@ -188,8 +187,8 @@ def _gains(reproduction: Reproduction) -> Iterator[tuple[int, Difference]]:
     measures = [measure for measure in reproduction.measures if measure.test_set and is_score(measure.metric)]
     for place, row in enumerate(reproduction.table.compared):
         for number in (reproduction.number(row, measure) for measure in measures):
-            if number and number.estimate.gain and not number.baseline:
-                yield place, number.estimate.gain
+            if number and number.gain and not reproduction.has_other_baseline(row):
+                yield place, number.gain
 
 
 def _draw_gains(table: PaperTable, found: dict[str, list[tuple[int, Difference]]], path: Path) -> None:
@@ -244,7 +243,7 @@ def _curves(reproduction: Reproduction) -> tuple[Lines, Lines]:
         if at is None:
             continue
         number = reproduction.number(row, measure)
-        value = number and (number.estimate.gain if column.difference else number.estimate)
+        value = number and (number.gain if column.difference else number)
         if value:
             reproduced.setdefault(label, {})[str(at)] = value.mean
         if column.id in row.published and (column.difference or not reproduction.is_replica):
@@ -326,7 +325,7 @@ def draw_costs(systems: Sequence[System], named: Collection[str], path: Path) ->
         panels[0].set_ylabel(f"{measure.metric}, {measure.test_set}", fontsize=8)
         handles = {paper: Line2D([], [], **style(number, joined=False)) for number, paper in enumerate(papers)}
         draw_legend(figure, handles, columns=3)
-        figure.suptitle(f"What a gain costs, {corpus_name(settings)}", fontsize=10)
+        figure.suptitle(f"What a gain costs, {systems[0].results.corpus}", fontsize=10)
     return True
 
 

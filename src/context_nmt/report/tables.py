@@ -1,7 +1,7 @@
 """A table of a page, the same in every format; its numbers as they are printed, and as plain numbers for the CSV."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import groupby
 
 import pandas as pd
@@ -15,13 +15,13 @@ TIMES = "×"  # noqa: RUF001
 
 COLUMNS = (  # of the CSV file
     *("system", "variant", "group", "column", "text", "value", "deviation", "seeds"),
-    *("difference", "interval_low", "interval_high", "p", "command"),
+    *("difference", "interval_low", "interval_high", "p"),
 )
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A number as text and as plain numbers; running `command` would fill a cell that is empty."""
+    """A number as text and as plain numbers."""
 
     text: str
     value: float | None = None
@@ -30,10 +30,9 @@ class Cell:
     difference: float | None = None
     interval: tuple[float, float] | None = None
     p: float | None = None
-    command: str = ""
 
 
-NOTHING = Cell(DASH)  # for a cell that can have no number
+NOTHING = Cell(DASH)
 
 
 def estimate_cell(number: Estimate | None, decimals: int = 2, *, against: str = "", with_gain: bool = True) -> Cell:
@@ -62,10 +61,10 @@ def gain_cells(gain: Difference | None) -> tuple[Cell, Cell]:
     return cell, Cell(interval_text(gain.interval), interval=gain.interval) if gain.interval else NOTHING
 
 
-def value_cell(value: float | None, form: str, *, command: str = "") -> Cell:
-    """Format a number, with a form such as "{:,.1f}"; return a dash if it is missing, which `command` would fill."""
+def value_cell(value: float | None, form: str) -> Cell:
+    """Format a number, with a form such as "{:,.1f}"; return a dash if it is missing."""
     if value is None:
-        return Cell(DASH, command=command)
+        return NOTHING
     return Cell(form.format(value).replace("-", "−"), value=round(value, 4))  # noqa: RUF001
 
 
@@ -100,17 +99,7 @@ class Grid:
     headings: tuple[Heading, ...]
     rows: tuple[GridRow, ...]
     name: str = ""
-    head: str = "System"  # heading of the first column
-    fills: dict[str, list[str]] = field(default_factory=dict)  # by command, the systems whose empty cells it would fill
     notes: tuple[str, ...] = ()
-
-    @property
-    def fill_notes(self) -> list[str]:
-        """The systems with empty cells, a note for those with the same commands, which would fill them."""
-        commands: dict[str, list[str]] = {}
-        for command, systems in self.fills.items():
-            commands.setdefault("; ".join(systems), []).append(_marked(command))
-        return [f"Still empty: {systems}. To fill: {', '.join(filling)}" for systems, filling in commands.items()]
 
     @property
     def groups(self) -> list[tuple[str, int]]:
@@ -134,29 +123,9 @@ class Grid:
         return pd.DataFrame(cells, columns=list(COLUMNS)).convert_dtypes()
 
 
-def _marked(command: str) -> str:
-    """Return a command in backticks; a condition in brackets after it, or an instruction in words, stays as it is."""
-    typed, bracket, condition = command.partition(" (")
-    return f"`{typed}`{bracket}{condition}" if typed.startswith(("make ", "context-nmt ", "cd ")) else command
-
-
-def systems_by_command(rows: Iterable[tuple[str, Sequence[Cell]]]) -> dict[str, list[str]]:
-    """Return, by command, the labels of the rows with cells that it would fill."""
-    systems: dict[str, list[str]] = {}
-    for label, cells in rows:
-        for command in dict.fromkeys(cell.command for cell in cells if cell.command):
-            systems.setdefault(command, []).append(label)
-    return systems
-
-
 def grid_of(
-    title: str,
-    columns: Iterable[str],
-    rows: Iterable[tuple[str, Sequence[Cell]]],
-    *,
-    head: str = "System",
-    words: Collection[str] = (),
+    title: str, columns: Iterable[str], rows: Iterable[tuple[str, Sequence[Cell]]], *, words: Collection[str] = ()
 ) -> Grid:
     """Build a table without groups from column titles and rows of a label and cells; `words` are columns of text."""
     headings = tuple(Heading("", column, column in words) for column in columns)
-    return Grid(title, headings, tuple(GridRow(label, None, tuple(cells)) for label, cells in rows), head=head)
+    return Grid(title, headings, tuple(GridRow(label, None, tuple(cells)) for label, cells in rows))

@@ -1,6 +1,6 @@
 """The results of an experiment: rows of runs, their means over seeds, and differences from baselines."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
@@ -68,6 +68,11 @@ class Results:
         return self.experiment.settings
 
     @property
+    def corpus(self) -> str:
+        """The name of the corpus and its direction."""
+        return f"{self.settings.corpus.name} {self.settings.corpus.direction}"
+
+    @property
     def test_sets(self) -> list[str]:
         """Test sets, then groups of them, in the order of params.yaml."""
         return [*self.settings.corpus.tests, *self.settings.corpus.groups]
@@ -95,10 +100,10 @@ class Results:
     @property
     def title(self) -> str:
         """Corpus, direction, the experiment's name if it differs, seeds, and whether results are of earlier code."""
-        corpus, seeds = self.settings.corpus, ", ".join(map(str, self.settings.seeds))
-        name = f" ({self.name})" if self.name and self.name != f"{corpus.name}-{corpus.direction}" else ""
+        seeds = ", ".join(map(str, self.settings.seeds))
+        name = f" ({self.name})" if self.name and self.name != self.corpus.replace(" ", "-") else ""
         status = ", out of date" if self.out_of_date else f", code of {self.earlier_code}" if self.earlier_code else ""
-        return f"{corpus.name} {corpus.direction}{name}, {'seeds' if ',' in seeds else 'seed'} {seeds}{status}"
+        return f"{self.corpus}{name}, {'seeds' if ',' in seeds else 'seed'} {seeds}{status}"
 
     def label(self, variant: str) -> str:
         """Return the name of a variant in tables, which says if its results are out of date."""
@@ -266,15 +271,16 @@ class Results:
         return signatures
 
 
-def places(results: Results, test_set: str, metrics: Sequence[str], by: str) -> list[int | str]:
-    """List the layers or, by "tag", the tags that some metrics have.
+def places(results: Results, test_set: str, metrics: Collection[tuple[str, int | None]], by: str) -> list[int | str]:
+    """List the layers or, by "tag", the tags that some metrics have, in the layer that is given with each.
 
-    Measures with both a layer and a tag do not count.
+    Measures with both a layer and a tag are not of a layer as a whole.
     """
-    measures = [measure for measure in results.measures if measure.test_set == test_set and measure.metric in metrics]
+    names = {metric for metric, _ in metrics}
+    measures = [measure for measure in results.measures if measure.test_set == test_set and measure.metric in names]
     if by == "layer":
         return sorted({measure.layer for measure in measures if measure.layer is not None and not measure.tag})
-    tagged = (measure for measure in measures if measure.tag and measure.layer is None)
+    tagged = (measure for measure in measures if measure.tag and (measure.metric, measure.layer) in metrics)
     return list(dict.fromkeys(measure.tag for measure in sorted(tagged, key=lambda measure: in_order(measure)[1:])))
 
 

@@ -1,7 +1,7 @@
 """All systems that have run on one corpus with one recipe, and what their training costs."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from statistics import fmean
 from typing import Any
@@ -21,13 +21,11 @@ from context_nmt.report.tables import (
     Heading,
     estimate_cell,
     gain_cells,
-    systems_by_command,
     value_cell,
 )
 from context_nmt.results.table import Estimate, Results, with_most_seeds
 from context_nmt.settings.lineage import training_of
 
-SPEED = "make speed (after adding it to benchmarks/params.yaml)"
 ERROR = 0.1  # of the costs that are given
 NOTES = (
     "Each system is from the experiment with the most seeds among those with this corpus, text, units and recipe.",
@@ -174,12 +172,8 @@ def all_systems_grid(systems: Sequence[System], first: Results) -> Grid | None:
     groups |= {"Model": ("parameters",), "Training costs": ("FLOPs", "seconds", "tokens")}
     groups |= {"Cost of a point of gain": ("FLOPs", "seconds")}
     rows = [
-        GridRow(
-            f"{number}. {system.results.label(system.variant)}",
-            system.variant,
-            tuple(cell if cell.command or cell.text != DASH else replace(cell, text="") for cell in cells),
-        )
-        for number, (system, cells) in enumerate(((system, _cells(system, measures)) for system in systems), start=1)
+        GridRow(f"{number}. {system.results.label(system.variant)}", system.variant, tuple(_cells(system, measures)))
+        for number, system in enumerate(systems, start=1)
     ]
     signatures = sorted({signature for system in systems for signature in system.results.signatures(measures[0])})
     test = measures[0].test_set
@@ -189,7 +183,6 @@ def all_systems_grid(systems: Sequence[System], first: Results) -> Grid | None:
         title=f"All systems, {corpus.name} {corpus.direction}",
         headings=tuple(Heading(group, title) for group, titles in groups.items() for title in titles),
         rows=tuple(rows),
-        fills=systems_by_command((row.label, row.cells) for row in rows),
         notes=tuple(note.format(**fields) for note in NOTES),
     )
 
@@ -200,16 +193,12 @@ def _cells(system: System, measures: Sequence[Measure]) -> Iterator[Cell]:
     yield value_cell(len(system.results.settings.seeds), "{}")
     for measure in measures:
         estimate = unmarked(system.results, system.variant, measure)
-        yield estimate_cell(estimate, with_gain=False) if estimate else Cell(DASH, command=system.results.command)
+        yield estimate_cell(estimate, with_gain=False)
         yield from gain_cells(estimate and estimate.gain)
     yield value_cell(system.model["parameters"], "{:,}")
-    for cost, reference_cost, command in (
-        (system.flops, plain.flops, ""),
-        (system.seconds, plain.seconds, SPEED if system.flops else ""),
-        (system.tokens, plain.tokens, ""),
-    ):
-        ratio = cost / reference_cost if cost and reference_cost else None
-        yield value_cell(ratio, f"{TIMES} {{:.2f}}", command=command)
+    for name in ("flops", "seconds", "tokens"):
+        own, reference = getattr(system, name), getattr(plain, name)
+        yield value_cell(own / reference if own and reference else None, f"{TIMES} {{:.2f}}")
     estimate = system.estimate(measures[0])
     gain = estimate and estimate.gain
     is_gain = gain is not None and gain.interval is not None and gain.interval[0] > 0
@@ -218,4 +207,4 @@ def _cells(system: System, measures: Sequence[Measure]) -> Iterator[Cell]:
         return
     for cost, reference_cost in ((system.flops, baseline.flops), (system.seconds, baseline.seconds)):
         price = 100 * (cost / reference_cost - 1) / gain.mean if cost and reference_cost else None
-        yield value_cell(price, "{:+.1f}%", command=SPEED)
+        yield value_cell(price, "{:+.1f}%")

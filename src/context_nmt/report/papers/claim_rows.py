@@ -14,7 +14,6 @@ from context_nmt.report.papers.all_systems import System
 from context_nmt.report.papers.outcomes import Outcome, outcomes_of
 from context_nmt.report.papers.published import ALIKE, Paper, published_gains
 from context_nmt.report.papers.verdicts import (
-    FEWEST,
     OPEN,
     SEEDS,
     WORDS,
@@ -226,13 +225,14 @@ def counts_of(rows: Sequence[ClaimRow]) -> list[str]:
 
 
 def _row(name: str, paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -> ClaimRow:
-    claim, outcome, gains = verdict.claim, verdict.outcome, published_gains(paper, verdict.claim)
+    claim, outcome = verdict.claim, verdict.outcome
+    published, published_decimals = published_gains(paper, claim)
     empty: dict[str, Any] = dict.fromkeys(("corpus", "system", "measure", "test_set", "numbers"), "")
     empty |= dict.fromkeys(("difference", "low", "high", "standard_error", "degrees_of_freedom"))
     values = empty | {"others": [], "seeds": [], "decimals": 2}
     if outcome:
         values |= {
-            "corpus": _corpus(outcome),
+            "corpus": outcome.results.corpus,
             "system": outcome.side.variant,
             "others": list(dict.fromkeys(other.variant for other in outcome.others)),
             "measure": outcome.side.name,
@@ -246,7 +246,6 @@ def _row(name: str, paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -
     if verdict.samples:
         first = verdict.samples[0]
         values |= {"standard_error": round(first.error, 6), "degrees_of_freedom": round(first.freedom, 4)}
-    repro = f"make repro NAME={claim.experiment}" if claim.experiment else "make repro"
     return ClaimRow(
         id=f"{name}/{'-'.join(re.findall(r'[a-z0-9]+', claim.says.lower()))}",
         paper=paper.name,
@@ -255,8 +254,8 @@ def _row(name: str, paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -
         family="primary" if claim.primary else "secondary",
         direction=claim.direction,
         alike=claim.alike,
-        published=[round(one.gain, one.decimals) for one in gains],
-        published_decimals=max((one.decimals for one in gains), default=2),
+        published=published,
+        published_decimals=published_decimals,
         experiment=claim.experiment,
         is_bleu=claim.is_bleu,
         p=verdict.p,
@@ -265,17 +264,17 @@ def _row(name: str, paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -
         kind=verdict.obstacle.kind if verdict.obstacle else "",
         reason=verdict.obstacle.says if verdict.obstacle else "",
         caveat="; ".join(_caveats(verdict, others)),
-        command="make speed" if claim.is_cost else repro,
+        command=claim.command,
         elsewhere=[_elsewhere(other) for other in others],
         **values,
     )
 
 
 def _elsewhere(outcome: Outcome) -> Elsewhere:
-    low, high = _interval(outcome) or (None, None)
+    low, high = outcome.interval or (None, None)
     return Elsewhere(
         experiment=outcome.results.name,
-        corpus=_corpus(outcome),
+        corpus=outcome.results.corpus,
         seeds=len(outcome.differences),
         difference=outcome.gain,
         low=low,
@@ -283,15 +282,6 @@ def _elsewhere(outcome: Outcome) -> Elsewhere:
         agrees=outcome.agrees,
         caveat="; ".join(_doubts(outcome)),
     )
-
-
-def _interval(outcome: Outcome) -> tuple[float, float] | None:
-    return outcome.interval if len(outcome.differences) >= FEWEST else None
-
-
-def _corpus(outcome: Outcome) -> str:
-    corpus = outcome.results.settings.corpus
-    return f"{corpus.name} {corpus.direction}"
 
 
 def _doubts(outcome: Outcome) -> Iterator[str]:
@@ -331,7 +321,7 @@ def _caveats(verdict: Verdict, others: Sequence[Outcome]) -> Iterator[str]:
     if any(name in outcome.results.settings.train.distilled for name in outcome.systems):
         yield "all seeds: one teacher run"
     for elsewhere in others:
-        interval = _interval(elsewhere)
+        interval = elsewhere.interval
         differs = interval and (interval[0] > 0 or interval[1] < 0) and elsewhere.agrees is not outcome.agrees
         if verdict.word != OPEN and differs and not any(_doubts(elsewhere)):
             yield f"not on {elsewhere.results.settings.corpus.name}"

@@ -4,12 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 
-from context_nmt.measures.probes.tasks import UNIT_METRICS
 from context_nmt.measures.rows import TEXT, Measure
-from context_nmt.report.papers.all_systems import SPEED
 from context_nmt.report.papers.published import (
-    ANY,
     COSTS,
     ITERATIONS,
     MeasureSpec,
@@ -19,27 +17,17 @@ from context_nmt.report.papers.published import (
     PaperTable,
 )
 from context_nmt.report.papers.verdicts import unmarked
-from context_nmt.report.tables import DASH, TIMES, Cell, Grid, GridRow, Heading, estimate_cell, value_cell
+from context_nmt.report.tables import NOTHING, TIMES, Cell, Grid, GridRow, Heading, estimate_cell, value_cell
 from context_nmt.results.metrics import is_score, name_of, signed
 from context_nmt.results.table import Difference, Estimate, Results
 
-NO_EXPERIMENT = "make experiment (none has this text and this system)"
-BLANK = Cell("")  # not published, or nothing that a command could fill
+BLANK = Cell("")  # not published, or not measured for this system
 CITED = Cell("cited")
-WITH_ANY = Cell("with any system")
 REPLICA = (
     "In an experiment on other test sets than the paper's, text and model size differ from the paper's, too. Its scores"
     " and sizes cannot be compared with the published ones; a system's gains, losses and costs relative to its baseline"
     " can."
 )
-
-
-@dataclass(frozen=True)
-class ReproducedNumber:
-    """A number of an experiment; its gain is missing where the paper's table has no baseline."""
-
-    estimate: Estimate  # parameters as they are, speeds relative to the Transformer
-    baseline: str | None = None  # of the variant, where it is not the paper's
 
 
 @dataclass(frozen=True)
@@ -84,36 +72,41 @@ class Reproduction:
         ]
         return f"{row.label} (here: {'; '.join(differing)})" if differing else row.label
 
-    def number(self, row: PaperRow, measure: Measure) -> ReproducedNumber | None:
-        """Return the number of a row's system; None if the experiment has no such variant or number."""
-        results, variant, metric = self.results, row.variant, measure.metric
+    def baseline(self, row: PaperRow) -> str | None:
+        """Return the baseline that the row's system has in the experiment, if the paper compares it with one."""
+        variant = self.results.settings.variants.get(row.variant or "")
+        baseline = variant.baseline if variant and row.baseline else None
+        return baseline if baseline in self.results.models else None
+
+    def has_other_baseline(self, row: PaperRow) -> bool:
+        """Return whether this baseline is not the paper's."""
+        return self.baseline(row) not in (None, row.baseline)
+
+    def number(self, row: PaperRow, measure: Measure) -> Estimate | None:
+        """Return the number of a row's system; None if the experiment has no such variant or number.
+
+        A speed is relative to the Transformer's. The gain is missing where the paper's table has no baseline.
+        """
+        results, variant, metric = self.results, row.variant or "", measure.metric
         if row.subject:
             is_other_text = row.experiment not in (None, results.folder)
             value = None if is_other_text else results.reference_value(row.subject, measure)
-            return None if value is None else ReproducedNumber(Estimate(value))
-        if variant is None or variant not in results.models:
+            return None if value is None else Estimate(value)
+        if variant not in results.models:
             return None
-        model = results.models[variant]
+        model, baseline = results.models[variant], self.baseline(row)
         if metric == ITERATIONS:
             iterations = results.settings.recipe(variant).decoding.iterations
-            return ReproducedNumber(Estimate(iterations)) if model["kind"] == "masked" else None
-        own_baseline = results.settings.variants[variant].baseline if row.baseline else None
-        own_baseline = own_baseline if own_baseline in results.models else None
+            return Estimate(iterations) if model["kind"] == "masked" else None
         if metric == "parameters":
-            parameters, estimate = model["parameters"], Estimate(model["parameters"])
-            if own_baseline:
-                gain = Difference(parameters - results.models[own_baseline]["parameters"], None, None)
-                estimate = Estimate(parameters, gain=gain)
-        elif metric in COSTS:
+            parameters = model["parameters"]
+            added = parameters - results.models[baseline]["parameters"] if baseline else None
+            return Estimate(parameters, gain=None if added is None else Difference(added, None, None))
+        if metric in COSTS:
             speed = results.speeds.ratio(model, metric.removesuffix("_speed"))
-            return None if speed is None else ReproducedNumber(Estimate(speed))
-        elif (found := unmarked(results, variant, measure)) is None:
-            return None
-        else:
-            estimate = found
-        if own_baseline is None or estimate.gain is None:
-            return ReproducedNumber(replace(estimate, gain=None))
-        return ReproducedNumber(estimate, baseline=own_baseline if own_baseline != row.baseline else None)
+            return None if speed is None else Estimate(speed)
+        estimate = unmarked(results, variant, measure)
+        return estimate and (estimate if baseline else replace(estimate, gain=None))
 
 
 def reproduce_paper(paper: Paper, results: Results) -> list[Reproduction]:
@@ -162,39 +155,10 @@ def _replica_measures(table: PaperTable, results: Results) -> list[Measure]:
     own = dict.fromkeys(MeasureSpec(metric=column.metric, layer=column.layer, tag=column.tag) for column in columns)
     specs = table.replica or tuple(own) or (MeasureSpec(metric=results.settings.significance.metric),)
     by_set = [
-        [measure for spec in specs if spec.test_set in (None, name) and (measure := spec.on(name)) in results.measures]
-        for name in results.sets
+        [measure for spec in specs for measure in spec.on(name) if measure in results.measures] for name in results.sets
     ]
     found = list(filter(None, by_set))
     return [measure for measures in (found[-1:] if table.across else found) for measure in measures]  # curves: one set
-
-
-@dataclass(frozen=True)
-class Gap:
-    """The columns of a table on one text, and the experiments that have this text, those with most systems first."""
-
-    columns: tuple[PaperColumn, ...]
-    able: tuple[Results, ...]
-
-    @property
-    def experiment(self) -> str:
-        """The name of the experiment that can fill most of it."""
-        if self.obstacle:
-            return "cannot be filled"
-        if self.columns[0].languages == ANY:
-            return "the text of each"
-        return (self.able[0].name or self.able[0].title) if self.able else "no experiment"
-
-    @property
-    def obstacle(self) -> str:
-        """Why no command can fill it."""
-        return self.columns[0].obstacle
-
-    @property
-    def test_sets(self) -> list[str]:
-        """The test sets of its columns; the languages, too, if no experiment has this text."""
-        names = dict.fromkeys(str(column.test_set) for column in self.columns if column.test_set)
-        return [*names] if self.able else [f"{self.columns[0].languages} {name}" for name in names]
 
 
 @dataclass(frozen=True)
@@ -214,13 +178,11 @@ class Comparison:
     @cached_property
     def grid(self) -> Grid:
         """The published columns, then a group of columns per experiment."""
-        rows = tuple(self._row(row) for row in self.table.rows)
         return Grid(
             name=self.name,
             title=f"{self.table.id}: {self.table.title}",
             headings=tuple(self._headings()),
-            rows=rows,
-            fills=self._fills(rows),
+            rows=tuple(self._row(row) for row in self.table.rows),
             notes=tuple(self._notes()),
         )
 
@@ -228,65 +190,25 @@ class Comparison:
     def _published(self) -> list[PaperColumn]:
         """The published columns with a number; all columns if there is nothing else to show."""
         known = {name for row in self.table.rows for name in row.published}
-        is_shown = bool(known or self._reproduced or self.gaps or self.table.command)
+        is_shown = bool(known or self._reproduced)
         return [column for column in self.table.columns if column.id in known or not is_shown]
 
     @cached_property
     def _reproduced(self) -> list[tuple[Reproduction, Measure]]:
         return [(reproduction, measure) for reproduction in self.reproductions for measure in reproduction.shown]
 
-    @cached_property
-    def gaps(self) -> list[Gap]:
-        """The columns that no experiment has measured yet, by the experiment that can fill most of them."""
-        columns: dict[tuple[str, ...], list[PaperColumn]] = {}
-        found: dict[tuple[str, ...], tuple[Results, ...]] = {}
-        for column in self.table.columns if not self.table.command else ():
-            if column.metric in COSTS and (self.table.has_scores or column.metric != "parameters"):
-                continue  # the systems that have scores have them, too; `make speed` measures speeds
-            able = () if column.obstacle else tuple(self._able(column))
-            key = (able[0].name,) if able else ("", str(column.languages), str(column.test_set))
-            found.setdefault(key, able)
-            columns.setdefault(key, []).append(column)
-        gaps = [Gap(tuple(columns[key]), able) for key, able in found.items()]
-        return [gap for gap in gaps if gap.obstacle or any(self.command(gap, row) for row in self.table.rows)]
-
-    def _able(self, column: PaperColumn) -> Iterator[Results]:
-        """Yield the experiments that can fill a column, those with most systems of the table first."""
-        rows = self.table.compared or self.table.rows
-        counts = [
-            (sum(row.variant in one.settings.variants or row.experiment == one.folder for row in rows), one)
-            for one in self.experiments
-            if column.is_of(one.settings.corpus)
-            and (column.metric in COSTS or column.test_set in (*one.sets, one.settings.corpus.train))
-        ]
-        yield from (results for count, results in sorted(counts, key=lambda counted: -counted[0]) if count)
-
     @property
-    def _is_of_all(self) -> bool:
-        """Whether its experiments are all of the project: only the report in the root reads the others."""
-        return not self.experiments[0].folder
-
-    def command(self, gap: Gap, row: PaperRow) -> str:
-        """Return the command that fills a row's gap; empty if nothing does, if its numbers are elsewhere in the table.
-
-        It is empty, too, if only an experiment that was not read may have such a number.
-        """
-        if gap.obstacle:
-            return ""
-        nowhere = NO_EXPERIMENT if self._is_of_all else ""
-        if row.experiment:
-            holders = [results for results in gap.able if results.folder == row.experiment]
-            if not holders:
-                return nowhere
-            return "" if holders[0].scored else filling(holders[0], next(iter(holders[0].settings.variants)), ())
-        holders = [results for results in gap.able if row.variant in results.settings.variants]
-        is_empty = all(column.id in row.empty for column in gap.columns)
-        if row.variant is None or is_empty or any(row.variant in results.scored for results in holders):
-            return ""
-        shown = {one.results.name for one in self.reproductions if not one.is_replica}  # with commands of their own
-        if holders:
-            return "" if holders[0].name in shown else filling(holders[0], row.variant, gap.columns)
-        return "" if gap.able and (row.added or gap.able[0].name in shown) else nowhere
+    def not_run(self) -> dict[str, list[str]]:
+        """The test sets that are still missing some systems, by the command of an experiment that would run them."""
+        sets: dict[str, list[str]] = {}
+        rows, columns = self.table.rows, (column for column in self.table.columns if not column.obstacle)
+        best = sorted(self.experiments, key=lambda one: -sum(row.variant in one.settings.variants for row in rows))
+        for column, row in product(columns, rows):
+            able = [results for results in best if _can_fill(results, row, column)]
+            if able and not any(row.variant in one.scored or (row.experiment and one.scored) for one in able):
+                names = sets.setdefault(able[0].command, [])
+                names += [str(column.test_set)] if str(column.test_set) not in names else []
+        return sets
 
     def _headings(self) -> Iterator[Heading]:
         for column in self._published:
@@ -296,67 +218,35 @@ class Comparison:
             cost = f"{name} / Transformer" if name.endswith("speed") else name
             title = f"{measure.test_set}, {name_of(measure)}" if measure.test_set else cost
             yield Heading(reproduction.results.title, title)
-        for gap in self.gaps:
-            yield Heading(f"Not run: {gap.experiment}", ", ".join(gap.test_sets) or "costs")
-        if self.table.command:
-            yield Heading("Not in tables", "see below")
 
     def _row(self, row: PaperRow) -> GridRow:
         cells = [_published_cell(self.table, row, column) for column in self._published]
         cells += [self._reproduced_cell(row, reproduction, measure) for reproduction, measure in self._reproduced]
-        for gap in self.gaps:
-            command = self.command(gap, row)
-            if row.variant is None and not row.experiment:
-                cells.append(WITH_ANY if row.subject else CITED)
-            else:
-                cells.append(Cell(DASH, command=command) if command else Cell(gap.obstacle))
-        if self.table.command:
-            cells.append(Cell(DASH, command=self.table.command.replace("SYSTEM", str(row.variant))))
         labels = dict.fromkeys(reproduction.label(row) for reproduction in self.reproductions)
         return GridRow("; ".join(labels) or row.label, row.variant, tuple(cells))
 
     def _reproduced_cell(self, row: PaperRow, reproduction: Reproduction, measure: Measure) -> Cell:
-        """Return an experiment's number, naming its baseline if that is not the paper's, or a dash."""
-        number = reproduction.number(row, measure)
-        if number is None:
-            return self._missing_cell(row, reproduction.results, measure)
-        estimate, gain = number.estimate, number.estimate.gain
-        baseline = reproduction.results.settings.label(number.baseline) if number.baseline else ""
+        """Return an experiment's number, naming its baseline if that is not the paper's; a dash if it has not run."""
+        results, estimate = reproduction.results, reproduction.number(row, measure)
+        if estimate is None:
+            is_left = row.variant in results.settings.variants and row.variant not in results.scored
+            return NOTHING if is_left else BLANK if row.variant or row.subject else CITED
         if row.subject == "text" or measure.metric == ITERATIONS:
             return value_cell(estimate.mean, "{:,.0f}")
+        is_other = reproduction.has_other_baseline(row)
+        baseline = results.settings.label(str(reproduction.baseline(row))) if is_other else ""
         if measure.metric != "parameters":
             return estimate_cell(estimate, self.table.decimals_of(measure.metric), against=baseline)
-        against = f" to {baseline}" if baseline else ""
+        gain, against = estimate.gain, f" to {baseline}" if baseline else ""
         ratio = f" ({TIMES} {estimate.mean / (estimate.mean - gain.mean):.2f}{against})" if gain else ""
         return replace(estimate_cell(estimate), text=f"{estimate.mean:,.0f}{ratio}")
 
-    def _missing_cell(self, row: PaperRow, results: Results, measure: Measure) -> Cell:
-        """Return a dash with the command that fills it; a blank if the experiment does not have such a number."""
-        if row.variant is None:
-            return BLANK if row.subject else CITED
-        if row.variant not in results.settings.variants:
-            is_elsewhere = any(row.variant in found.settings.variants for found in self.experiments)
-            is_blank = is_elsewhere or not self._is_of_all or row.added
-            return BLANK if is_blank else Cell(DASH, command=NO_EXPERIMENT)
-        if row.variant not in results.scored:
-            return Cell(DASH, command=filling(results, row.variant, self.table.columns))
-        if measure.metric.endswith("_speed"):
-            return Cell(DASH, command=SPEED)
-        needed = _unprobed(results, row.variant, measure.test_set, measure.metric)
-        return Cell(DASH, command=f"{results.command} ONLY={row.variant}{needed}") if needed else BLANK
-
-    def _fills(self, rows: Sequence[GridRow]) -> dict[str, list[str]]:
-        """Return the systems with empty cells by the command that would fill them."""
-        systems: dict[str, list[str]] = {}
-        for row, grid_row in zip(self.table.rows, rows, strict=True):
-            for command in dict.fromkeys(cell.command for cell in grid_row.cells if cell.command):
-                any_system = re.sub(r" ONLY=\S+", " ONLY=SYSTEM", command)
-                general = (self.table.command or any_system) if row.variant else command
-                label = row.label if general == command else f"{row.label} ({row.variant})"
-                systems.setdefault(general, []).append(label)
-        return systems
-
     def _notes(self) -> Iterator[str]:
+        missing = [f"`{command}` ({', '.join(names)})" for command, names in self.not_run.items()]
+        if missing:
+            yield f"Not run: {'; '.join(missing)}"
+        for obstacle in dict.fromkeys(column.obstacle for column in self.table.columns if column.obstacle):
+            yield f"Cannot be filled: {obstacle}"
         if any(reproduction.is_replica for reproduction in self.reproductions):
             yield REPLICA
         signatures_by_name: dict[str, set[str]] = {}
@@ -396,17 +286,9 @@ def _published_cell(table: PaperTable, row: PaperRow, column: PaperColumn) -> Ce
     return Cell(text, value=None if column.difference else value, difference=gain)
 
 
-def filling(results: Results, variant: str, columns: Sequence[PaperColumn]) -> str:
-    """Return the command that runs one system of an experiment, with what all of its columns need before."""
-    needed = {_unprobed(results, variant, str(column.test_set), column.metric) for column in columns}
-    return f"{results.command} ONLY={variant}{needed.pop() if len(needed) == 1 else ''}"
-
-
-def _unprobed(results: Results, variant: str, test_set: str, metric: str) -> str:
-    """Return the list of params.yaml that a variant must be added to, in brackets, before a probe measures it."""
-    probing = results.settings.probing
-    if test_set in results.probing_sets and variant not in probing.sentences:
-        return " (after adding it to probing.sentences in params.yaml)"
-    if metric in UNIT_METRICS and variant not in probing.words:
-        return " (after adding it to probing.words in params.yaml)"
-    return ""
+def _can_fill(results: Results, row: PaperRow, column: PaperColumn) -> bool:
+    """Return whether an experiment has a row's system, or its text, and a column's test set, if it has one."""
+    corpus = results.settings.corpus
+    is_of_row = row.experiment == results.folder if row.experiment else row.variant in results.settings.variants
+    is_of_column = column.is_of(corpus) and column.test_set in (*results.sets, corpus.train)
+    return is_of_row and is_of_column and column.id not in row.empty

@@ -7,10 +7,12 @@ from itertools import combinations, product
 from statistics import fmean
 
 from context_nmt.measures.rows import HUMAN, Measure
-from context_nmt.report.papers.published import COSTS, Claim, Paper, PaperColumn, PaperTable, PrimaryMeasure, difference
+from context_nmt.report.papers.published import COSTS, Claim, MeasureSpec, Paper, PaperColumn, PaperTable, difference
 from context_nmt.report.papers.seed_tests import Sample, p_values
 from context_nmt.results.metrics import name_of, signed
 from context_nmt.results.table import Results, with_most_seeds
+
+FEWEST = 3  # seeds for an interval
 
 
 @dataclass(frozen=True)
@@ -134,8 +136,8 @@ class Outcome:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Its 95% interval over seeds; None with one seed, or if all seeds have the same difference."""
-        return Sample(self.differences).interval()
+        """Its 95% interval over seeds; None with fewer than three, or if all seeds have the same difference."""
+        return Sample(self.differences).interval() if len(self.differences) >= FEWEST else None
 
     @property
     def agrees(self) -> bool | None:
@@ -188,7 +190,7 @@ def _outcome(
     if is_of_another_column or (claim.own_text and not own_sets):
         return None
     other_sets = [name for name in results.sets if name != corpus.validation]
-    tested = PrimaryMeasure(metric=results.settings.significance.metric)
+    tested = MeasureSpec(metric=results.settings.significance.metric)
     for variant, wanted, others in _comparable(claim, results):
         for name in (*own_sets, *other_sets, corpus.validation):
             measure = (claim.measure if name in own_sets else claim.replica or claim.measure) or tested
@@ -225,7 +227,7 @@ def _comparable(claim: Claim, results: Results) -> Iterator[tuple[str, list[str]
 
 
 def _sides(
-    claim: Claim, results: Results, test_set: str, measure: PrimaryMeasure, variant: str, others: Sequence[str]
+    claim: Claim, results: Results, test_set: str, measure: MeasureSpec, variant: str, others: Sequence[str]
 ) -> tuple[ComparedSystem, tuple[ComparedSystem, ...]] | None:
     """Return the system and the others, the hardest for the claim first; None if the experiment lacks their numbers."""
     references = [replace(measure, tag=tag) for tag in claim.against_tags] or [claim.against_measure or measure]
@@ -262,7 +264,7 @@ def _differences(claim: Claim, side: ComparedSystem, other: ComparedSystem) -> t
     return tuple(difference(claim, *pair) for pair in zip(side.by_seed, other.by_seed, strict=True))
 
 
-def _measured(claim: Claim, results: Results, variant: str, measure: PrimaryMeasure, test_set: str) -> list[Measure]:
+def _measured(claim: Claim, results: Results, variant: str, measure: MeasureSpec, test_set: str) -> list[Measure]:
     """Return the members of a measure that a system has, with gains only if its baseline has them."""
     metrics = {metric for metric, _, _ in measure.members}
     if metrics & set(COSTS):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from statistics import fmean
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from context_nmt.files import UserError, read_yaml
 from context_nmt.measures.rows import Measure
@@ -23,16 +23,29 @@ ALIKE = 0.5  # BLEU by which systems may differ and be called alike
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureSpec(Checked):
-    """A measure as in results.csv; it is on any set of an experiment unless it names one."""
+    """A measure, or with lists all combinations, of which a claim is about the mean."""
 
-    metric: str  # as in results.csv, or one of COSTS
-    layer: int | None = None
-    tag: int | str = ""
-    test_set: str | None = None
+    metric: str | tuple[str, ...]  # as in results.csv, or training_speed, decoding_speed
+    layer: int | tuple[int, ...] | None = None  # negative numbers count from the top layer, -1
+    tag: int | str | tuple[int | str, ...] = ""
+    test_set: str | None = None  # any set of an experiment if unset
 
-    def on(self, test_set: str) -> Measure:
-        """Return the measure on one set."""
-        return Measure(test_set, self.metric, self.layer, str(self.tag))
+    def on(self, test_set: str, layers: int = 0) -> list[Measure]:
+        """Return its members on one set, for a model whose top layer has the number `layers`."""
+        if self.test_set not in (None, test_set):
+            return []
+        return [
+            Measure(test_set, metric, layer + layers + 1 if layer is not None and layer < 0 else layer, tag=str(tag))
+            for metric, layer, tag in self.members
+        ]
+
+    @property
+    def members(self) -> list[tuple[str, int | None, int | str]]:
+        """All combinations of its metrics, layers and tags."""
+        metrics = (self.metric,) if isinstance(self.metric, str) else self.metric
+        layers = self.layer if isinstance(self.layer, tuple) else (self.layer,)
+        tags = self.tag if isinstance(self.tag, tuple) else (self.tag,)
+        return list(product(metrics, layers, tags))
 
 
 @dataclass(frozen=True)
@@ -44,11 +57,15 @@ class Each(Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaperColumn(MeasureSpec):
+class PaperColumn(Checked):
     """A column of published numbers, and the measure that an experiment has for it."""
 
     id: str
     label: str
+    metric: str  # as in results.csv, or one of COSTS
+    layer: int | None = None
+    tag: int | str = ""
+    test_set: str | None = None
     languages: str | None = None  # SOURCE-TARGET, or any; the table's if unset
     difference: bool = False  # the published numbers are differences from the row's baseline
     added: bool = False  # the paper does not have it
@@ -79,6 +96,10 @@ class PaperColumn(MeasureSpec):
                 )
             )
         return columns
+
+    def on(self, test_set: str) -> Measure:
+        """Return its measure on one set."""
+        return Measure(test_set, self.metric, self.layer, str(self.tag))
 
     def is_of(self, corpus: CorpusSettings) -> bool:
         """Return whether it is about text in a corpus's languages."""
@@ -134,7 +155,6 @@ class PaperTable(Checked):
     rows: tuple[PaperRow, ...]
     checklist: tuple[str, ...] = ()  # its names in the list of all tables and figures in tests/paper_checklist.yaml
     headline: tuple[str, ...] = ()  # variants whose gains are the paper's main result
-    command: str = ""  # shows what no experiment measures, with the name of a row's variant for SYSTEM
 
     def __post_init__(self) -> None:
         members = [member for column in self.columns for member in column.members()]
@@ -197,33 +217,6 @@ class PaperTable(Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrimaryMeasure(Checked):
-    """The measure that a claim is judged by, chosen before any result: with lists, the mean over all combinations."""
-
-    metric: str | tuple[str, ...]  # as in results.csv, or training_speed, decoding_speed
-    layer: int | tuple[int, ...] | None = None  # negative numbers count from the top layer, -1
-    tag: int | str | tuple[int | str, ...] = ""
-    test_set: str | None = None  # any set of an experiment if unset
-
-    def on(self, test_set: str, layers: int) -> list[Measure]:
-        """Return its members on one set, for a model whose top layer has the number `layers`."""
-        if self.test_set not in (None, test_set):
-            return []
-        return [
-            Measure(test_set, metric, layer + layers + 1 if layer is not None and layer < 0 else layer, tag=str(tag))
-            for metric, layer, tag in self.members
-        ]
-
-    @property
-    def members(self) -> list[tuple[str, int | None, int | str]]:
-        """All combinations of its metrics, layers and tags."""
-        metrics = (self.metric,) if isinstance(self.metric, str) else self.metric
-        layers = self.layer if isinstance(self.layer, tuple) else (self.layer,)
-        tags = self.tag if isinstance(self.tag, tuple) else (self.tag,)
-        return list(product(metrics, layers, tags))
-
-
-@dataclass(frozen=True, kw_only=True)
 class Claim(Checked):
     """A claim of a paper: a system has more, less or as much of a measure as another one.
 
@@ -235,11 +228,11 @@ class Claim(Checked):
     table: str | None = None  # the id of the table that shows it
     columns: tuple[str, ...] = ()  # those of the table that the claim is about; if unset, all of its measure
     experiment: str = ""  # that judges it, a folder in experiments/; if unset, the paper's
-    measure: PrimaryMeasure | None = None  # if unset, the metric that an experiment tests
-    replica: PrimaryMeasure | None = None  # for other text than the paper's, if it has another measure
+    measure: MeasureSpec | None = None  # if unset, the metric that an experiment tests
+    replica: MeasureSpec | None = None  # for other text than the paper's, if it has another measure
     variant: str
     against: tuple[str, ...] = ()  # the other variants: it must hold against each; if unset, the variant's baseline
-    against_measure: PrimaryMeasure | None = None  # that of the other system, by default the same system
+    against_measure: MeasureSpec | None = None  # that of the other system, by default the same system
     against_tags: tuple[int | str, ...] = ()  # the same system's measure with these tags: it must hold against each
     to: float | Literal["human"] | None = None  # a number to compare with, or the human translation's
     gains: bool = False  # compare the gains of both systems over their own baselines
@@ -256,6 +249,11 @@ class Claim(Checked):
     def is_cost(self) -> bool:
         """Whether it is about a cost of a system, which does not depend on test set and seed."""
         return self.measure is not None and any(metric in COSTS for metric, _, _ in self.measure.members)
+
+    @property
+    def command(self) -> str:
+        """What makes its numbers, in the root."""
+        return "make speed" if self.is_cost else f"make repro NAME={self.experiment}".removesuffix(" NAME=")
 
     @property
     def place(self) -> str:
@@ -348,28 +346,21 @@ def read_papers(folder: Path = PAPERS) -> dict[str, Paper]:
     return dict(sorted(papers.items(), key=lambda named: named[1].place))
 
 
-class PublishedGain(NamedTuple):
-    """A published difference."""
-
-    gain: float
-    decimals: int
-
-
-def published_gains(paper: Paper, claim: Claim) -> list[PublishedGain]:
-    """Return the differences in a claim's table, column by column, or the one that the text gives."""
+def published_gains(paper: Paper, claim: Claim) -> tuple[list[float], int]:
+    """Return the differences in a claim's table, column by column, or the one that the text gives; and the decimals."""
     table, columns = paper.table_of(claim), paper.columns_of(claim)
     if claim.published is not None:
-        return [PublishedGain(claim.published, max([1, *(column.decimals for column in columns)]))]
+        return [claim.published], max([1, *(column.decimals for column in columns)])
     if table is None or claim.against_measure or claim.against_tags or claim.to is not None:
-        return []
-    gains = [gain for column in columns if (gain := _published_gain(table, claim, column))]
+        return [], 2
+    found = {one: gain for one in columns if (gain := _published_gain(table, claim, one)) is not None}
+    gains, decimals = [*found.values()], max([2] if claim.is_cost else [column.decimals for column in found] or [2])
     if claim.measure and (count := len(claim.measure.members)) > 1:  # a mean has a digit more than the numbers
-        mean = fmean(gain.gain for gain in gains) if gains else 0.0
-        return [PublishedGain(mean, gains[0].decimals + 1)] if len(gains) == count else []
-    return gains
+        return ([round(fmean(gains), decimals + 1)], decimals + 1) if len(gains) == count else ([], 2)
+    return gains, decimals
 
 
-def _published_gain(table: PaperTable, claim: Claim, column: PaperColumn) -> PublishedGain | None:
+def _published_gain(table: PaperTable, claim: Claim, column: PaperColumn) -> float | None:
     """Return the difference of two rows in a column; of several other rows, from the best."""
     row = table.row(claim.variant)
     others = claim.against or ((row.baseline,) if row.baseline else ())
@@ -383,7 +374,7 @@ def _published_gain(table: PaperTable, claim: Claim, column: PaperColumn) -> Pub
     if own is None or not references:
         return None
     reference = (min if claim.direction == "lower" else max)(references)
-    return PublishedGain(difference(claim, own, reference), 2 if claim.is_cost else column.decimals)
+    return round(difference(claim, own, reference), 2 if claim.is_cost else column.decimals)
 
 
 def difference(claim: Claim, value: float, reference: float) -> float:

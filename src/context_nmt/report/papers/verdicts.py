@@ -28,7 +28,6 @@ from context_nmt.settings.checking import check
 PATH = Path(__file__).parents[1] / "confounds.yaml"
 SAME_RATE = 0.9  # the smallest ratio of peak rates that counts as the same; curves have the rates of some updates
 SEEDS = 5  # for a verdict; of costs, rounds
-FEWEST = 3  # seeds for an interval
 SUPPORTED, LEANING, ALIKE_SYSTEMS, LEANING_AGAINST, AGAINST, OPEN, NOT_TESTABLE = WORDS = (
     "supported",
     "leaning",
@@ -157,9 +156,9 @@ class Verdict:
     @property
     def interval(self) -> tuple[float, float] | None:
         """The 95% interval of the difference from the hardest of the others."""
-        if self.samples:
-            return self.samples[0].interval()
-        return self.outcome.interval if self.outcome and len(self.outcome.differences) >= FEWEST else None
+        if self.samples or self.outcome is None:
+            return self.samples[0].interval() if self.samples else None
+        return self.outcome.interval
 
 
 def verdicts_of(
@@ -187,8 +186,7 @@ def verdicts_of(
 def _verdict(claim: Claim, outcome: Outcome | None, *, shares_variance: bool) -> Verdict:
     """Test a claim; its word is that of an open one until p is corrected."""
     if outcome is None:
-        command = "make speed" if claim.is_cost else f"make repro NAME={claim.experiment}"
-        obstacle = Obstacle("not run", "has not been run", f"has not been run: `{command}`")
+        obstacle = Obstacle("not run", "has not been run", f"has not been run: `{claim.command}`")
         return Verdict(claim, outcome, NOT_TESTABLE, obstacle)
     if found := confound_of(outcome) or fault_of(outcome):
         return Verdict(claim, outcome, OPEN if found.kind == "seeds" else NOT_TESTABLE, found)
