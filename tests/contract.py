@@ -71,13 +71,13 @@ def check_shape(mechanism: Mechanism, slot: str, facts: Facts) -> None:
     assert all(queries == output for queries, output in shapes), shapes
 
 
-def check_padding(mechanism: Mechanism, slot: str, facts: Facts) -> None:
+def check_padding(mechanism: Mechanism, slot: str, facts: Facts, **model: object) -> None:
     """Longer padding changes nothing."""
-    model = model_with(mechanism, slot, facts)
+    built = model_with(mechanism, slot, facts, **model)
     targets = sentences(5, 2, 4, seed=3)
     longer = [functional.pad(ids, (0, 3), value=PADDING) for ids in (SOURCE, targets)]
     real = targets != PADDING
-    assert_close(model(*longer)[:, : targets.size(1)][real], model(SOURCE, targets)[real], **EXACT)
+    assert_close(built(*longer)[:, : targets.size(1)][real], built(SOURCE, targets)[real], **EXACT)
 
 
 def check_future(mechanism: Mechanism, slot: str, facts: Facts) -> None:
@@ -132,13 +132,13 @@ def assert_hypotheses(model: TranslationModel | InADocument) -> None:
     assert_close(torch.stack(logits, dim=1), expected, **EXACT)
 
 
-def check_alone(mechanism: Mechanism, slot: str, facts: Facts) -> None:
+def check_alone(mechanism: Mechanism, slot: str, facts: Facts, **model: object) -> None:
     """A sentence alone is what it is in a batch."""
-    model = model_with(mechanism, slot, facts)
+    built = model_with(mechanism, slot, facts, **model)
     source = sentences(5, 5, 5, seed=1)
-    states = model(source, TARGETS)
+    states = built(source, TARGETS)
     for row in range(len(source)):
-        assert_close(model(source[[row]], TARGETS[[row]]), states[[row]], **EXACT)
+        assert_close(built(source[[row]], TARGETS[[row]]), states[[row]], **EXACT)
 
 
 def check_gradient(mechanism: Mechanism, slot: str, facts: Facts) -> None:
