@@ -69,7 +69,7 @@ def test_killed_twenty_times_it_ends_in_the_same_bytes(tmp_path):
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(
         ["context_nmt.training.training_run", "torch._dynamo"]
-    )  # the latter comes with the optimiser
+    )  # the optimiser has the latter
     inside = 0
     for kill in range(20):
         process = processes.Process(target=train_in, args=(experiment.folder,))
@@ -90,11 +90,22 @@ def test_killed_twenty_times_it_ends_in_the_same_bytes(tmp_path):
     assert digests(experiment) == undisturbed
 
 
-def test_what_comes_after_a_kill_is_not_trained_twice(tmp_path, monkeypatch):
+KINDS = {
+    "autoregressive": {},
+    "masked": {"model": {"kind": "masked", "positions": "learned", "maximum_positions": 16}},
+    "concatenation": {
+        "task": "previous",
+        "variants": {"plain": {"model": {"kind": "concatenation", "previous_sources": 1, "previous_targets": 1}}},
+    },
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_comes_after_a_kill_is_not_trained_twice(kind, tmp_path, monkeypatch):
     """The state is also saved between validations, and a finished training that DVC did not record is not repeated."""
-    settings = {"maximum_updates": 6, "validate_every": 6}
-    whole = digests(train(tmp_path / "whole", training=settings))
-    experiment = make_experiment(tmp_path / "stopped", training=settings)
+    training = {"maximum_updates": 6, "validate_every": 6, "maximum_sentence_length": 14, "accumulation": 2}
+    whole = digests(train(tmp_path / "whole", training=training, **KINDS[kind]))
+    experiment = make_experiment(tmp_path / "stopped", training=training, **KINDS[kind])
     monkeypatch.setattr(trainer, "SAVE_SECONDS", 0.0)
     updates = counted_updates(monkeypatch, stop_at=5)
     with pytest.raises(KeyboardInterrupt):
@@ -174,7 +185,7 @@ def test_sigterm_saves_the_state(tmp_path, monkeypatch):
 
 def test_tensorboard_shows_each_point_of_a_resumed_training_once(tmp_path, monkeypatch):
     events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    experiment = make_experiment(tmp_path, training={"maximum_updates": 6, "validate_every": 1})
+    experiment = make_experiment(tmp_path, training={"validate_every": 1})
     counted_updates(monkeypatch, stop_at=5)
     monkeypatch.setattr(trainer.Trainer, "_save_state", lambda self: self.progress.update < 4 and save_state(self))
     with pytest.raises(KeyboardInterrupt):
@@ -229,25 +240,20 @@ def test_early_stopping_goes_on_with_what_it_knew(tmp_path, monkeypatch):
 
 
 def test_another_processor_goes_on_in_the_precision_of_the_first(tmp_path, monkeypatch):
-    settings = {"training": {"precision": "auto", "maximum_updates": 6, "validate_every": 2}}
     monkeypatch.setattr(devices, "has_fast_bf16", lambda _: True)
-    experiment, _ = stopped(tmp_path, monkeypatch, **settings)
+    experiment, _ = stopped(tmp_path, monkeypatch, training={"precision": "auto"})
     monkeypatch.setattr(devices, "has_fast_bf16", lambda _: False)
     run(experiment)
     assert column(experiment, "precision") == ["bf16"] * 3
 
 
 def test_a_run_is_not_trained_twice_at_once(tmp_path):
+    """And what it resumes from goes when the checkpoints are averaged."""
     experiment = make_experiment(tmp_path)
     with locked(experiment.training_lock(RUN)), pytest.raises(UserError, match=r"in use by process \d+"):
         run(experiment)
     assert not experiment.checkpoints(RUN).exists()
     run(experiment)
-    assert experiment.checkpoints(RUN).exists()
-
-
-def test_what_it_resumes_from_goes_when_the_checkpoints_are_averaged(tmp_path):
-    experiment = train(tmp_path)
     assert list(experiment.scratch(RUN).glob("*/state.safetensors"))
     average_run(experiment, "plain", 1)
     assert not experiment.scratch(RUN).exists()
