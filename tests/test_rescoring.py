@@ -18,8 +18,8 @@ from context_nmt.corpus.binarized import binarize
 from context_nmt.corpus.hypotheses import digests, read_hypotheses
 from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.corpus.tokenizing import tokenize_corpus
-from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding.decoding_run import decode_run, write_text
+from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.rescoring import rescore_ids
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError, write_lines
@@ -62,13 +62,6 @@ def settings(**changes):
     return DecodingSettings(**({"iterations": 3, "length_beam": 5} | changes))
 
 
-@torch.no_grad()
-def log_probability(teacher, source, tokens):
-    ids, inputs = torch.tensor([[*source, END]]), torch.tensor([[BEGIN, *tokens]])
-    predicted = teacher.output(teacher(ids, inputs))[0].log_softmax(-1)
-    return sum(float(predicted[place, unit]) for place, unit in enumerate([*tokens, END]))
-
-
 def test_the_choice_is_that_of_a_slow_loop(model, teacher):
     """By the mean: the sum, and the model itself, would choose others."""
     sentences = made_up_sentences(40)
@@ -80,14 +73,14 @@ def test_the_choice_is_that_of_a_slow_loop(model, teacher):
     by_sum, own = [], []
     for sentence, one in zip(sentences, found, strict=True):
         (candidates,) = translate_ids(model, [sentence], settings(n_best=5), device=CPU)
-        sums = [log_probability(teacher, sentence, candidate.tokens) for candidate in candidates]
-        means = [total / (len(candidate.tokens) + 1) for total, candidate in zip(sums, candidates, strict=True)]
+        tokens = [candidate.tokens for candidate in candidates]
+        sums = score_pairs(teacher, [sentence] * 5, [np.array(one, dtype=int) for one in tokens], device=CPU)
+        means = [total / (len(one) + 1) for total, one in zip(sums, tokens, strict=True)]
         best = int(np.argmax(np.round(means, 9)))
-        assert one.tokens == candidates[best].tokens
-        assert one.log_probability == pytest.approx(sums[best], abs=1e-9)
-        assert one.score == pytest.approx(means[best], abs=1e-9)
-        by_sum.append(candidates[int(np.argmax(sums))].tokens)
-        own.append(candidates[0].tokens)
+        assert one.tokens == tokens[best]
+        assert (one.log_probability, one.score) == pytest.approx((sums[best], means[best]), abs=1e-9)
+        by_sum.append(tokens[int(np.argmax(sums))])
+        own.append(tokens[0])
     chosen = [one.tokens for one in found]
     assert chosen != by_sum
     assert chosen != own
@@ -102,13 +95,11 @@ def test_models_of_the_wrong_kind_are_refused(model, teacher):
 
 
 def test_as_many_are_given_as_the_search_has(model, teacher):
-    sentences = made_up_sentences(3)
     for one, most in ((model, 3), (teacher, 2)):
-        narrow = settings(beam=2, length_beam=5)
-        found = translate_ids(one, sentences, dataclasses.replace(narrow, n_best=most), device=CPU)
+        found = translate_ids(one, made_up_sentences(3), settings(beam=2, n_best=most), device=CPU)
         assert [len(hypotheses) for hypotheses in found] == [most] * 3
     with pytest.raises(UserError, match=r"decoding\.n_best is 3; .* decoding\.beam 2"):
-        translate_ids(teacher, sentences, dataclasses.replace(narrow, n_best=3), device=CPU)
+        translate_ids(teacher, made_up_sentences(3), settings(beam=2, n_best=3), device=CPU)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from tiny_training import REVERSING, RUN, column, make_experiment, rows, summary, train
+from tiny_training import REVERSING, RUN, column, make_experiment, rows, summary, train, weights_after
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import PADDING, SPECIALS, Vocabulary
@@ -26,10 +26,6 @@ CPU = torch.device("cpu")
 def content(experiment, run=RUN):
     files = {path.name: path.read_bytes() for path in experiment.checkpoints(run).iterdir()}
     return files | {"curve": experiment.curve(run).read_bytes()}
-
-
-def weights_after(experiment, update):
-    return checkpoints.load(experiment.checkpoints(RUN) / f"checkpoint-{update:08d}.safetensors")[0]
 
 
 @pytest.fixture(scope="module")
