@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from small_models import shake, small_model, small_plan
+from small_models import small_model, small_plan
 from test_document_model import CONCATENATION, DOCUMENTS, texts
-from tiny_training import make_experiment
+from tiny_training import make_experiment, save_run
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.previous import BREAK, sentences_before
@@ -19,7 +19,7 @@ from context_nmt.files import UserError
 from context_nmt.measures.attention.gates import gates
 from context_nmt.measures.attention.recording import Analysed, recorded
 from context_nmt.models.building import build
-from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, start_from, weights_of
+from context_nmt.models.checkpoints import RUN_WEIGHTS, start_from
 from context_nmt.models.counting import describe
 from context_nmt.models.plans import Filling, ModelPlan
 from context_nmt.results.speeds import Speeds, architecture
@@ -191,9 +191,7 @@ def test_batches_hold_each_sentence_once_and_the_bound_counts_joined_sentences(c
 
 def test_it_starts_from_the_transformer_without_remainder(corpus, tmp_path):
     plan, size = small_plan(), len(corpus.source_vocabulary)
-    torch.manual_seed(2)
-    plain = shake(build(plan, source_vocabulary=size, target_vocabulary=size))
-    save(tmp_path / RUN_WEIGHTS, weights_of(plain), model_metadata(plan, size, size))
+    plain = save_run(tmp_path, plan, corpus)
     assert "previous_sources" not in plan.to_dict()["model"]  # no plan of another kind has the key
     joining = small_plan(**KINDS["2-to-2"])
     assert ModelPlan.from_dict(joining.to_dict()) == joining
