@@ -1,7 +1,5 @@
 """Concatenation: sentences joined with those before them, in training, decoding and scoring."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
@@ -61,22 +59,13 @@ def test_without_documents_it_is_the_transformer():
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("kind", ["2-to-1", "4-to-1"])
-def test_a_source_is_read_as_if_it_had_been_joined_by_hand(kind):
-    settings = dataclasses.replace(SETTINGS, maximum_length_ratio=0.0)
-    joining = small_model(**KINDS[kind])
-    found = translate_ids(joining, texts(1), settings, documents=DOCUMENTS, device=CPU)
-    sources = [by_hand([texts(1)[m] for m in window(n, joining.previous_sources)]) for n in range(13)]
-    assert found == translate_ids(small_model(), sources, settings, device=CPU)
-
-
-def slow_search(model, source, longest):
+def slow_search(model, source, longest, forbidden):
     """Greedy search that runs the whole model for each unit: the hypothesis and its log-probability."""
     units, total = [BEGIN], 0.0
     while True:
         states = model(torch.tensor([[*source.tolist(), END]]), torch.tensor([units]))
         scores = model.output(states[0, -1]).log_softmax(-1)
-        scores[PADDING] = -torch.inf
+        scores[forbidden] = -torch.inf
         unit = END if len(units) > longest else int(scores.argmax())
         total += float(scores[unit])
         if unit == END:
@@ -85,39 +74,31 @@ def slow_search(model, source, longest):
 
 
 @torch.no_grad()
-def test_what_follows_the_expected_breaks_is_kept():
-    """With fewer, what follows the last one; the log-probability is that of the whole hypothesis."""
-    model, settings = small_model(**KINDS["2-to-2"]), DecodingSettings(beam=1, maximum_length_offset=6)
+@pytest.mark.parametrize("kind", ["2-to-1", "4-to-1", "2-to-2", "3-to-2"])
+def test_what_follows_the_expected_breaks_is_kept(kind):
+    """Of what a slow search finds for a source that is joined by hand.
+
+    With fewer breaks, what follows the last one; the log-probability is that of the whole hypothesis.
+    """
+    model, settings = small_model(**KINDS[kind]), DecodingSettings(beam=1, maximum_length_offset=6)
     sentences = [sentence for seed in range(1, 5) for sentence in texts(seed)]
     documents = [range(start, min(start + 4, len(sentences))) for start in range(0, len(sentences), 4)]
     found = translate_ids(model, sentences, settings, documents=documents, device=CPU)
-    before, seen = sentences_before(documents, len(sentences)), set()
-    for number, (hypothesis,) in enumerate(found):
-        previous = min(1, int(before[number]))
-        source = by_hand(sentences[number - previous : number + 1])
-        expected, log_probability = slow_search(model, source, int(1.5 * len(source)) + 6)
-        breaks = expected.count(BREAK)
-        seen.add((previous, min(2, breaks)))
-        first = expected.index(BREAK) + 1 if previous and breaks else 0
-        assert list(hypothesis.tokens) == [unit for unit in expected[first:] if unit != BREAK]
-        assert hypothesis.log_probability == pytest.approx(log_probability, abs=1e-10)
-    assert seen == {(previous, breaks) for previous in (0, 1) for breaks in (0, 1, 2)}
-
-
-def test_a_sentence_depends_on_those_before_it_in_the_window_and_on_no_other(model):
-    """On which, is seen in its log-probability: translations of random weights may be equal by chance."""
-
-    def found(sources):
-        hypotheses = translate_ids(model, sources, SETTINGS, documents=DOCUMENTS, device=CPU)
-        return [[(one.tokens, pytest.approx(one.log_probability, abs=1e-10)) for one in best] for best in hypotheses]
-
-    usual = found(texts(1))
-    for changed in range(13):
-        others = texts(1)
-        others[changed] = others[changed] % 6 + 5  # as long: the longest translation stays
-        assert others[changed].tolist() != texts(1)[changed].tolist()
-        differ = [number for number, (one, two) in enumerate(zip(usual, found(others), strict=True)) if one != two]
-        assert differ == [number for number in range(13) if changed in window(number, model.previous_sources)]
+    seen = set()
+    for number, before in enumerate(sentences_before(documents, len(sentences)).tolist()):
+        source, again = (
+            by_hand(sentences[number - min(most, before) : number + 1])
+            for most in (model.previous_sources, model.previous_targets)
+        )
+        forbidden = [PADDING] if model.previous_targets else [PADDING, BREAK]
+        units, log_probability = slow_search(model, source, int(1.5 * len(again)) + 6, forbidden)
+        breaks = [place for place, unit in enumerate(units) if unit == BREAK]
+        expected = breaks[: min(model.previous_targets, before)]
+        seen.add((before > 0, min(2, len(breaks))))
+        own = units[expected[-1] + 1 :] if expected else units
+        assert list(found[number][0].tokens) == [unit for unit in own if unit != BREAK]
+        assert found[number][0].log_probability == pytest.approx(log_probability, abs=1e-10)
+    assert len(seen) >= 4 or not model.previous_targets  # with breaks and without, and more than expected
 
 
 @torch.no_grad()

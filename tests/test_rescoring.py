@@ -140,22 +140,20 @@ def experiment(tmp_path_factory):
     return experiment
 
 
-def test_a_run_s_choices_lie_where_those_of_runs_do(experiment):
+def test_a_run_s_choices_lie_where_those_of_runs_do(experiment, tmp_path):
+    """With the scores that any run with these translations gets."""
     name = rescored_name("student-1")
     own, chosen = experiment.hypotheses("student-1"), experiment.hypotheses(name)
     assert digests(own).keys() == digests(chosen).keys() == {"valid.txt", "test.txt"}
     lines = [read_hypotheses(path, "test") for path in (own, chosen)]
     assert len(lines[0]) == len(lines[1]) == 30
     assert lines[0] != lines[1]
-    assert read_flat(experiment.scores(name)).keys() == {"valid", "test"}
-
-
-def test_the_scores_are_those_that_any_run_with_these_translations_gets(experiment, tmp_path):
     again = EvaluationFolder(tmp_path / "again")
     shutil.copytree(experiment.folder, again.folder)
-    written = read_flat(again.scores(rescored_name("student-1")))
-    again.hypotheses(rescored_name("student-1")).rename(again.hypotheses("student-1"))
+    again.hypotheses(name).rename(again.hypotheses("student-1"))
+    written = read_flat(experiment.scores(name))
     assert by_name(score_rows(again, "student-1")) == written
+    assert written.keys() == {"valid", "test"}
 
 
 def test_a_teacher_with_other_units_is_refused(experiment, tmp_path):
@@ -163,8 +161,13 @@ def test_a_teacher_with_other_units_is_refused(experiment, tmp_path):
     shutil.copytree(experiment.folder, other.folder)
     vocabulary = other.model("teacher-1") / "text" / "vocabulary.yy.txt"
     vocabulary.write_text(vocabulary.read_text().replace("7", "seven"))
-    with pytest.raises(UserError, match=r"vocabulary\.yy\.txt: differs from the vocabulary that .*teacher-1"):
-        rescore_run(other, "student", 1, "teacher-1", device="cpu")
+    for variant, teacher, message in (
+        ("student", "teacher-1", r"vocabulary\.yy\.txt: differs from the vocabulary that .*teacher-1"),
+        ("cmlm", "teacher-1", r"plans/cmlm/decoding\.json: no such file"),
+        ("student", "big-1", "runs/models/big-1: no trained run"),
+    ):
+        with pytest.raises(UserError, match=message):
+            rescore_run(other, variant, 1, teacher, device="cpu")
 
 
 @pytest.mark.parametrize(
@@ -188,14 +191,6 @@ def test_a_wrong_key_is_one_clear_error(experiment, tmp_path, changes, named):
     with pytest.raises(UserError, match=rf"params\.yaml: .*{named}") as error:
         write_plans(other)
     assert "\n" not in str(error.value)
-
-
-def test_a_variant_or_teacher_that_is_not_there_is_named(experiment):
-    run = EvaluationFolder(experiment.folder)
-    with pytest.raises(UserError, match=r"plans/cmlm/decoding\.json: no such file"):
-        rescore_run(run, "cmlm", 1, "teacher-1", device="cpu")
-    with pytest.raises(UserError, match="runs/models/big-1: no trained run"):
-        rescore_run(run, "student", 1, "big-1", device="cpu")
 
 
 def test_the_page_shows_the_choice_beside_the_model_s_own(tmp_path):
