@@ -159,14 +159,6 @@ def test_a_sentence_longer_than_the_learned_positions_is_refused():
         step_by_step(model, SOURCE[:, :4], sentences(5, 5, 5, seed=3))
 
 
-@NORMS
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-def test_step_by_step_equals_the_whole_sentence(norm, positions):
-    model = small_model(norm=norm, positions=positions, attention_bias=True)
-    targets = sentences(6, 6, 6, seed=2)
-    assert_close(step_by_step(model, SOURCE, targets), model.output(model(SOURCE, targets)), **EXACT)
-
-
 def test_hooks_read_attention_weights_without_changing_the_output():
     model, seen = small_model(), {}
     fused = model(SOURCE, TARGETS)
