@@ -173,15 +173,9 @@ def test_a_teacher_with_other_units_is_refused(experiment, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"rescored": ["teacher"]}, "rescored: 'teacher' is autoregressive; it must be a masked variant"),
         ({"rescored": ["studnet"]}, r"rescored: no variant 'studnet'; there are teacher, student"),
         ({"rescored": ["student", "student"]}, r"rescored is \['student', 'student'\]; each may be listed only once"),
-        ({"rescored": "student"}, "rescored: input should be a valid array, not 'student'"),
-        (
-            {"train": {"bitext": ["teacher", "student"]}},
-            r"rescored is \['student'\], but train\.teachers is empty",
-        ),
-        ({"decoding": {"n_best": 6}}, r"n_best is 6; .*decoding\.beam \(4\)"),
+        ({"train": {"bitext": ["teacher", "student"]}}, r"rescored is \['student'\], but train\.teachers is empty"),
     ],
 )
 def test_a_wrong_key_is_one_clear_error(experiment, tmp_path, changes, named):
