@@ -124,3 +124,20 @@ def output_mechanism(build):
         Settings=multi_head_attention.Settings,
         build=lambda _, place: build(place),
     )
+
+
+# The clause that finds each, and the slots in which it can.
+BROKEN = {
+    "shape": (mechanism(TwoPositionsInAStep), ["decoder_self_attention", "cross_attention"]),
+    "padding": (mechanism(PaddingAsText), ["encoder_self_attention", "cross_attention"]),
+    "future": (mechanism(LargeNumberForMinusInfinity), ["decoder_self_attention"]),
+    "steps": (mechanism(NoMemoryOfEarlierSteps), ["decoder_self_attention"]),
+    "reorder": (mechanism(StateInTheModule), ["decoder_self_attention", "cross_attention"]),
+    "hypotheses": (mechanism(MixedHypotheses), ["cross_attention"]),
+    "alone": (mechanism(BatchMean), SLOTS),
+    "gradient": (mechanism(DetachedValues), SLOTS),
+    "precision": (mechanism(CancellationInTheValues), SLOTS),
+    "settings": (mechanism(MultiHeadAttention, AnyValue), SLOTS),
+    "parameters": (mechanism(OneBiasMore), SLOTS),
+    "neutral": (mechanism(ScaledByTheWholeWidth), SLOTS),
+}

@@ -5,7 +5,7 @@ and raises AssertionError, or whatever the mechanism raises, where the clause is
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -23,7 +23,7 @@ from small_models import (
     small_model,
     step_by_step,
 )
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 from torch.testing import assert_close
 
@@ -39,7 +39,7 @@ from context_nmt.models.plans import Filling
 from context_nmt.pipeline.planning import plan
 from context_nmt.settings.checking import check
 from context_nmt.settings.parameters import ExperimentSettings
-from context_nmt.transformer.attention import Place
+from context_nmt.transformer.attention import LayerContext, Place
 
 NAME = "under_test"
 EXACT = {"rtol": 0, "atol": 1e-10}
@@ -71,13 +71,13 @@ def check_shape(mechanism: Mechanism, slot: str, facts: Facts) -> None:
     assert all(queries == output for queries, output in shapes), shapes
 
 
-def check_padding(mechanism: Mechanism, slot: str, facts: Facts) -> None:
+def check_padding(mechanism: Mechanism, slot: str, facts: Facts, **model: object) -> None:
     """Longer padding changes nothing."""
-    model = model_with(mechanism, slot, facts)
+    built = model_with(mechanism, slot, facts, **model)
     targets = sentences(5, 2, 4, seed=3)
     longer = [functional.pad(ids, (0, 3), value=PADDING) for ids in (SOURCE, targets)]
     real = targets != PADDING
-    assert_close(model(*longer)[:, : targets.size(1)][real], model(SOURCE, targets)[real], **EXACT)
+    assert_close(built(*longer)[:, : targets.size(1)][real], built(SOURCE, targets)[real], **EXACT)
 
 
 def check_future(mechanism: Mechanism, slot: str, facts: Facts) -> None:
@@ -91,13 +91,19 @@ def check_future(mechanism: Mechanism, slot: str, facts: Facts) -> None:
 
 def check_steps(mechanism: Mechanism, slot: str, facts: Facts) -> None:
     """Step by step is what the whole sentence is."""
-    model = model_with(mechanism, slot, facts)
+    assert_steps(model_with(mechanism, slot, facts))
+
+
+def assert_steps(model: TranslationModel | InADocument) -> None:
     assert_close(step_by_step(model, SOURCE, TARGETS), model.output(model(SOURCE, TARGETS)), **EXACT)
 
 
 def check_reorder(mechanism: Mechanism, slot: str, facts: Facts) -> None:
     """When hypotheses change places in mid-sentence, all that decoding keeps about them goes along."""
-    model = model_with(mechanism, slot, facts)
+    assert_reorder(model_with(mechanism, slot, facts))
+
+
+def assert_reorder(model: TranslationModel | InADocument) -> None:
     rows = torch.tensor([2, 0, 1])
     state = model.start(model.encode(SOURCE))
     for tokens in TARGETS[:, :3].T:
@@ -112,7 +118,10 @@ def check_reorder(mechanism: Mechanism, slot: str, facts: Facts) -> None:
 
 def check_hypotheses(mechanism: Mechanism, slot: str, facts: Facts) -> None:
     """The hypotheses of a sentence, which share its memory, are what they are with a memory for each."""
-    model = model_with(mechanism, slot, facts)
+    assert_hypotheses(model_with(mechanism, slot, facts))
+
+
+def assert_hypotheses(model: TranslationModel | InADocument) -> None:
     targets = sentences(*[5] * 9, seed=3)  # three for each sentence
     state, logits = model.start(model.encode(SOURCE)), []
     state["hypotheses"] = reorder(state["hypotheses"], torch.arange(3).repeat_interleave(3))
@@ -123,13 +132,13 @@ def check_hypotheses(mechanism: Mechanism, slot: str, facts: Facts) -> None:
     assert_close(torch.stack(logits, dim=1), expected, **EXACT)
 
 
-def check_alone(mechanism: Mechanism, slot: str, facts: Facts) -> None:
+def check_alone(mechanism: Mechanism, slot: str, facts: Facts, **model: object) -> None:
     """A sentence alone is what it is in a batch."""
-    model = model_with(mechanism, slot, facts)
+    built = model_with(mechanism, slot, facts, **model)
     source = sentences(5, 5, 5, seed=1)
-    states = model(source, TARGETS)
+    states = built(source, TARGETS)
     for row in range(len(source)):
-        assert_close(model(source[[row]], TARGETS[[row]]), states[[row]], **EXACT)
+        assert_close(built(source[[row]], TARGETS[[row]]), states[[row]], **EXACT)
 
 
 def check_gradient(mechanism: Mechanism, slot: str, facts: Facts) -> None:
@@ -201,6 +210,15 @@ def installed(mechanism: Mechanism) -> Iterator[None]:
     load = mechanisms.load
     with patch.object(mechanisms, "load", lambda name: mechanism if name == NAME else load(name)):
         yield
+
+
+def layer_context(states: Sequence[Tensor], inputs: Sequence[Tensor], *, causal: bool, **more: Any) -> LayerContext:
+    """What one sentence without padding gives a layer: the stack's states and inputs, [T, D] each."""
+    length = len(states[-1])
+    mask = torch.ones(1, 1, length, length, dtype=torch.bool)
+    given = {"mask": mask.tril() if causal else mask, "padding": torch.ones(1, length, dtype=torch.bool)}
+    stack = {name: tuple(one[None] for one in of) for name, of in (("stack_states", states), ("stack_inputs", inputs))}
+    return LayerContext(**(stack | given | more), causal=causal)
 
 
 def model_with(mechanism: Mechanism, slot: str, facts: Facts, **model: object) -> TranslationModel | InADocument:

@@ -1,18 +1,14 @@
 """Concatenation: sentences joined with those before them, in training, decoding and scoring."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
-from small_models import shake, small_model, small_plan
-from test_document_model import DOCUMENTS, texts
-from test_resuming import counted_updates, digests, run
-from tiny_training import make_experiment, train
+from small_models import small_model, small_plan
+from test_document_model import CONCATENATION, DOCUMENTS, texts
+from tiny_training import make_experiment, save_run
 
-from context_nmt.corpus.batching import pad
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.previous import BREAK, joined, sentences_before
+from context_nmt.corpus.previous import BREAK, sentences_before
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding.decoding_run import paragraphs
 from context_nmt.decoding.forced_scoring import score_pairs
@@ -20,26 +16,17 @@ from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError
 from context_nmt.measures.attention.gates import gates
 from context_nmt.measures.attention.recording import Analysed, recorded
-from context_nmt.models.averaging import average_run
 from context_nmt.models.building import build
-from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run, model_metadata, save, start_from, weights_of
+from context_nmt.models.checkpoints import RUN_WEIGHTS, start_from
 from context_nmt.models.counting import describe
 from context_nmt.models.plans import Filling, ModelPlan
 from context_nmt.results.speeds import Speeds, architecture
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.training.batches import Pairs, pairs_for
-from context_nmt.training.training_run import train_run
+from context_nmt.training.batches import pairs_for
 
 CPU = torch.device("cpu")
-KIND = {"kind": "concatenation"}
-KINDS = {
-    "2-to-1": KIND | {"previous_sources": 1},
-    "4-to-1": KIND | {"previous_sources": 3},
-    "2-to-2": KIND | {"previous_sources": 1, "previous_targets": 1},
-    "3-to-2": KIND | {"previous_sources": 2, "previous_targets": 1},
-    "learned positions": KIND
-    | {"previous_sources": 2, "previous_targets": 2, "positions": "learned", "maximum_positions": 24},
-}
+KINDS = {name: {"kind": "concatenation", **kind} for name, kind in CONCATENATION.items()}
+SIZES = {"source_vocabulary": 50, "target_vocabulary": 50}
 SETTINGS = DecodingSettings(beam=3, n_best=2, maximum_length_ratio=1.0, maximum_length_offset=3)
 BEFORE = sentences_before(DOCUMENTS, DOCUMENTS[-1].stop)
 
@@ -72,22 +59,13 @@ def test_without_documents_it_is_the_transformer():
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("kind", ["2-to-1", "4-to-1"])
-def test_a_source_is_read_as_if_it_had_been_joined_by_hand(kind):
-    settings = dataclasses.replace(SETTINGS, maximum_length_ratio=0.0)
-    joining = small_model(**KINDS[kind])
-    found = translate_ids(joining, texts(1), settings, documents=DOCUMENTS, device=CPU)
-    sources = [by_hand([texts(1)[m] for m in window(n, joining.previous_sources)]) for n in range(13)]
-    assert found == translate_ids(small_model(), sources, settings, device=CPU)
-
-
-def slow_search(model, source, longest):
+def slow_search(model, source, longest, forbidden):
     """Greedy search that runs the whole model for each unit: the hypothesis and its log-probability."""
     units, total = [BEGIN], 0.0
     while True:
         states = model(torch.tensor([[*source.tolist(), END]]), torch.tensor([units]))
         scores = model.output(states[0, -1]).log_softmax(-1)
-        scores[PADDING] = -torch.inf
+        scores[forbidden] = -torch.inf
         unit = END if len(units) > longest else int(scores.argmax())
         total += float(scores[unit])
         if unit == END:
@@ -96,52 +74,31 @@ def slow_search(model, source, longest):
 
 
 @torch.no_grad()
-def test_what_follows_the_expected_breaks_is_kept():
-    """With fewer, what follows the last one; the log-probability is that of the whole hypothesis."""
-    model, settings = small_model(**KINDS["2-to-2"]), DecodingSettings(beam=1, maximum_length_offset=6)
-    sentences = [sentence for seed in range(1, 9) for sentence in texts(seed)]
+@pytest.mark.parametrize("kind", ["2-to-1", "4-to-1", "2-to-2", "3-to-2"])
+def test_what_follows_the_expected_breaks_is_kept(kind):
+    """Of what a slow search finds for a source that is joined by hand.
+
+    With fewer breaks, what follows the last one; the log-probability is that of the whole hypothesis.
+    """
+    model, settings = small_model(**KINDS[kind]), DecodingSettings(beam=1, maximum_length_offset=6)
+    sentences = [sentence for seed in range(1, 5) for sentence in texts(seed)]
     documents = [range(start, min(start + 4, len(sentences))) for start in range(0, len(sentences), 4)]
     found = translate_ids(model, sentences, settings, documents=documents, device=CPU)
-    before, seen = sentences_before(documents, len(sentences)), set()
-    for number, (hypothesis,) in enumerate(found):
-        previous = min(1, int(before[number]))
-        source = by_hand(sentences[number - previous : number + 1])
-        expected, log_probability = slow_search(model, source, int(1.5 * len(source)) + 6)
-        breaks = expected.count(BREAK)
-        seen.add((previous, min(2, breaks)))
-        first = expected.index(BREAK) + 1 if previous and breaks else 0
-        assert list(hypothesis.tokens) == [unit for unit in expected[first:] if unit != BREAK]
-        assert hypothesis.log_probability == pytest.approx(log_probability, abs=1e-10)
-    assert seen == {(previous, breaks) for previous in (0, 1) for breaks in (0, 1, 2)}
-
-
-def test_a_sentence_depends_on_those_before_it_in_the_window_and_on_no_other(model):
-    """On which, is seen in its log-probability: translations of random weights may be equal by chance."""
-
-    def found(sources):
-        hypotheses = translate_ids(model, sources, SETTINGS, documents=DOCUMENTS, device=CPU)
-        return [[(one.tokens, pytest.approx(one.log_probability, abs=1e-10)) for one in best] for best in hypotheses]
-
-    usual = found(texts(1))
-    for changed in range(13):
-        others = texts(1)
-        others[changed] = others[changed] % 6 + 5  # as long: the longest translation stays
-        assert others[changed].tolist() != texts(1)[changed].tolist()
-        differ = [number for number, (one, two) in enumerate(zip(usual, found(others), strict=True)) if one != two]
-        assert differ == [number for number in range(13) if changed in window(number, model.previous_sources)]
-
-
-def test_batches_and_processes_do_not_matter(model):
-    together = translate_ids(model, texts(1), SETTINGS, documents=DOCUMENTS, device=CPU)
-    settings = dataclasses.replace(SETTINGS, batch_tokens=30)
-    shared, own = (
-        translate_ids(model, texts(1), settings, documents=DOCUMENTS, device=CPU, workers=workers) for workers in (2, 1)
-    )
-    assert shared == own
-    for one, two in zip(together, own, strict=True):
-        assert [hypothesis.tokens for hypothesis in one] == [hypothesis.tokens for hypothesis in two]
-        scores = ([hypothesis.score for hypothesis in best] for best in (one, two))
-        assert next(scores) == pytest.approx(next(scores), abs=1e-10)
+    seen = set()
+    for number, before in enumerate(sentences_before(documents, len(sentences)).tolist()):
+        source, again = (
+            by_hand(sentences[number - min(most, before) : number + 1])
+            for most in (model.previous_sources, model.previous_targets)
+        )
+        forbidden = [PADDING] if model.previous_targets else [PADDING, BREAK]
+        units, log_probability = slow_search(model, source, int(1.5 * len(again)) + 6, forbidden)
+        breaks = [place for place, unit in enumerate(units) if unit == BREAK]
+        expected = breaks[: min(model.previous_targets, before)]
+        seen.add((before > 0, min(2, len(breaks))))
+        own = units[expected[-1] + 1 :] if expected else units
+        assert list(found[number][0].tokens) == [unit for unit in own if unit != BREAK]
+        assert found[number][0].log_probability == pytest.approx(log_probability, abs=1e-10)
+    assert len(seen) >= 4 or not model.previous_targets  # with breaks and without, and more than expected
 
 
 @torch.no_grad()
@@ -157,15 +114,15 @@ def test_a_score_is_that_of_the_last_sentence_alone(model):
         own = range(len(target) - len(targets[number]), len(units))
         expected = sum(float(model.output(states[0, place]).log_softmax(-1)[units[place]]) for place in own)
         assert score == pytest.approx(expected, abs=1e-10)
-    longer = [[(texts(3)[0], texts(3)[1])] * 3 + context for context in contexts]
-    assert [
-        one == pytest.approx(two, abs=1e-10)
-        for one, two in zip(found, score_pairs(model, sources, targets, contexts=longer, device=CPU), strict=True)
-    ] == [before >= model.previous_sources for before in BEFORE]
+    longer = score_pairs(
+        model, sources, targets, contexts=[[(texts(3)[0], texts(3)[1])] * 3 + of for of in contexts], device=CPU
+    )
+    equal = [one == pytest.approx(two, abs=1e-10) for one, two in zip(found, longer, strict=True)]
+    assert equal == [before >= model.previous_sources for before in BEFORE]
 
 
 def test_what_is_longer_than_learned_positions_is_named():
-    model = small_model(**KINDS["learned positions"])
+    model = small_model(**KINDS["3-to-3"])
     long = [*texts(2)[:5], np.full(18, 5), *texts(2)[6:]]
     translate_ids(model, long, SETTINGS, device=CPU)
     with pytest.raises(UserError, match=r"model\.maximum_positions 24"):
@@ -213,22 +170,9 @@ def test_batches_hold_each_sentence_once_and_the_bound_counts_joined_sentences(c
     assert max(batch.source.numel() for batch in loaded) > 80
 
 
-def test_joining_changes_nothing_where_nothing_is_joined(corpus):
-    plain = Pairs(*corpus.parallel("train"), maximum_length=7)
-    nothing = Pairs(*corpus.parallel("train"), maximum_length=7, previous_sources=2, previous_targets=1)
-    for one, two in zip(plain.batches(tokens=60), nothing.batches(tokens=60), strict=True):
-        assert one.tolist() == two.tolist()
-        assert plain.load(one).source.tolist() == nothing.load(two).source.tolist()
-    sentence = np.array([5, 6], dtype=np.uint16)
-    assert joined([sentence]) is sentence
-    assert pad([joined([sentence, sentence[:0], sentence])]).tolist() == [[5, 6, BREAK, BREAK, 5, 6]]
-
-
 def test_it_starts_from_the_transformer_without_remainder(corpus, tmp_path):
     plan, size = small_plan(), len(corpus.source_vocabulary)
-    torch.manual_seed(2)
-    plain = shake(build(plan, source_vocabulary=size, target_vocabulary=size))
-    save(tmp_path / RUN_WEIGHTS, weights_of(plain), model_metadata(plan, size, size))
+    plain = save_run(tmp_path, plan, corpus)
     assert "previous_sources" not in plan.to_dict()["model"]  # no plan of another kind has the key
     joining = small_plan(**KINDS["2-to-2"])
     assert ModelPlan.from_dict(joining.to_dict()) == joining
@@ -242,21 +186,17 @@ def test_it_starts_from_the_transformer_without_remainder(corpus, tmp_path):
 
 
 def test_its_parameters_are_those_of_the_transformer_and_its_sentences_cost_more():
-    described = {
-        name: describe(small_plan(**settings), source_vocabulary=50, target_vocabulary=50)
-        for name, settings in {"1-to-1": {}, **KINDS}.items()
-    }
-    learned = described.pop("learned positions")
+    described = {name: describe(small_plan(**kind), **SIZES) for name, kind in {"1-to-1": {}, **KINDS}.items()}
+    flops = {name: one["flops_per_target_token"] for name, one in described.items()}
+    assert flops["1-to-1"] < flops["2-to-1"] < flops["4-to-1"]
+    assert 2 * flops["1-to-1"] < min(flops["2-to-2"], flops["3-to-3"])
+    del described["3-to-3"]
     assert len({str(one["parameters_by_part"]) for one in described.values()}) == 1
-    flops = [described[name]["flops_per_target_token"] for name in ("1-to-1", "2-to-1", "4-to-1", "2-to-2")]
-    assert flops[0] < flops[1] < flops[2]
-    assert 2 * flops[0] < flops[3]
-    assert learned["flops_per_target_token"] > 2 * flops[0]
     assert described["2-to-1"]["kind"] == "concatenation"
 
 
 def test_a_measured_speed_is_that_of_the_same_number_of_joined_sentences():
-    models = {name: describe(small_plan(**KINDS[name]), source_vocabulary=50, target_vocabulary=50) for name in KINDS}
+    models = {name: describe(small_plan(**kind), **SIZES) for name, kind in KINDS.items()}
     measured = architecture(models["2-to-1"]) | {"training": {"median": 0.5}}
     speeds = Speeds(hardware="", size="", variants={"measured": measured})
     assert {name for name, model in models.items() if speeds.ratio(model, "training")} == {"2-to-1"}
@@ -280,44 +220,3 @@ def test_empty_lines_separate_documents():
     for part in (slice(3), slice(4, 7)):
         alone = translate_ids(model, sentences[part], SETTINGS, documents=[range(3)], device=CPU)
         assert [one[0].tokens for one in found[part]] == [one[0].tokens for one in alone]
-
-
-PREVIOUS = {"task": "previous", "variants": {"plain": {"model": KINDS["2-to-2"]}}}
-
-
-def test_killed_it_goes_on_in_the_same_bytes(tmp_path, monkeypatch):
-    whole = digests(train(tmp_path / "whole", **PREVIOUS))
-    experiment = make_experiment(tmp_path / "stopped", **PREVIOUS)
-    updates = counted_updates(monkeypatch, stop_at=5)
-    with pytest.raises(KeyboardInterrupt):
-        run(experiment)
-    run(experiment)
-    assert updates == [1, 2, 3, 4, 5, 5, 6]
-    assert digests(experiment) == whole
-
-
-def test_without_documents_training_says_what_is_missing(tmp_path):
-    corpus = BinarizedCorpus(make_experiment(tmp_path).binarized)
-    with pytest.raises(UserError, match=r"train\.documents is missing"):
-        pairs_for(small_model(**KINDS["2-to-1"]), corpus, "train", None)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["2-to-1", "2-to-2"])
-def test_it_learns_what_only_the_sentence_before_says(kind, tmp_path):
-    """A target is the digit of its source and that of the sentence before."""
-    recipe = {"maximum_updates": 200, "validate_every": 200, "validation_bleu": True}
-    recipe["schedule"] = {"kind": "inverse_square_root", "warmup": 30, "peak_rate": 0.01}
-    variants = {"plain": {"model": {"dropout": 0.0, **KINDS[kind]}}}
-    experiment = make_experiment(tmp_path, task="previous", pairs=1500, training=recipe, variants=variants)
-    train_run(experiment, "plain", 1, device="cpu")
-    average_run(experiment, "plain", 1)
-    corpus = BinarizedCorpus(experiment.binarized)
-    source, target = corpus.parallel("valid")
-    model = load_run(experiment.model("plain-1"), CPU, corpus)
-    settings = DecodingSettings(beam=1, maximum_length_offset=3)
-    found = translate_ids(model, source, settings, documents=corpus.documents("valid"), device=CPU)
-    right = sum(found[n][0].tokens == tuple(target[n].tolist()) for n in range(len(source))) / len(source)
-    assert right > 0.9
-    blind = translate_ids(model, source, settings, device=CPU)  # as if each sentence were a document
-    assert sum(blind[n][0].tokens == tuple(target[n].tolist()) for n in range(len(source))) / len(source) < 0.6

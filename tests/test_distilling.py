@@ -50,35 +50,25 @@ def test_every_line_has_its_translation_in_its_place(taught, calls):
     assert not taught.scratch(f"distilled-{RUN}").exists()
 
 
-def stopped(experiment, calls, monkeypatch, after, shard):
-    """Press Ctrl-C after so many shards."""
-    translate = distilling.translate_ids
+@pytest.mark.parametrize(("changes", "made"), [({}, 5), ({"beam": 1}, 8)])
+def test_a_stopped_distillation_resumes_after_the_finished_shards(taught, calls, monkeypatch, changes, made):
+    """Under another search, it starts from the beginning."""
+    path, counted = taught.plan("plain", "decoding"), distilling.translate_ids
+    settings = read_json(path)
 
     def stop(*given, **more):
-        if len(calls) == after:
+        if len(calls) == 3:
             raise KeyboardInterrupt
-        return translate(*given, **more)
+        return counted(*given, **more)
 
     with monkeypatch.context() as patch:
         patch.setattr(distilling, "translate_ids", stop)
         with pytest.raises(KeyboardInterrupt):
-            distill_run(experiment, "plain", 1, device="cpu", shard=shard)
-
-
-def test_a_stopped_distillation_resumes_after_the_finished_shards(taught, calls, monkeypatch):
-    stopped(taught, calls, monkeypatch, 3, shard=10)
+            distill_run(taught, "plain", 1, device="cpu", shard=10)
+    write_json(path, settings | changes)
     distill_run(taught, "plain", 1, device="cpu", shard=10)
-    assert calls == [10] * 5
-
-
-def test_with_another_search_a_stopped_distillation_starts_from_the_beginning(taught, calls, monkeypatch):
-    path = taught.plan("plain", "decoding")
-    settings = read_json(path)
-    stopped(taught, calls, monkeypatch, 1, shard=25)
-    write_json(path, settings | {"beam": 1})
-    distill_run(taught, "plain", 1, device="cpu", shard=25)
     write_json(path, settings)
-    assert calls == [25] * 3
+    assert calls == [10] * made
 
 
 def test_a_student_learns_what_the_teacher_says(tmp_path):

@@ -5,9 +5,8 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 import torch
-from small_models import shake, small_model
-from test_document_model import CONFIGURATIONS, DOCUMENTS, texts
-from tiny_training import make_experiment
+from test_document_model import DOCUMENTS, made, texts
+from tiny_training import make_experiment, save_run
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.decoding.decoding_run import decode_run
@@ -15,8 +14,7 @@ from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError, read_lines, write_json
 from context_nmt.measures.attention import recording
-from context_nmt.models.building import build
-from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run, model_metadata, save, start_from, weights_of
+from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run, start_from
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.settings.decoding import DecodingSettings
@@ -34,13 +32,9 @@ VARIANTS = {
 def experiment(tmp_path):
     """Runs with shaken weights, which never look the same way twice; 14 documents, of three sentences but the last."""
     experiment = make_experiment(tmp_path, task="previous", pairs=30, variants=VARIANTS)
-    size = len(BinarizedCorpus(experiment.binarized).source_vocabulary)
     for variant in VARIANTS:
-        plan = plan_of(experiment, variant)
         torch.manual_seed(2)
-        model = shake(build(plan, source_vocabulary=size, target_vocabulary=size))
-        path = experiment.model(f"{variant}-1") / RUN_WEIGHTS
-        save(path, weights_of(model), model_metadata(plan, size, size))
+        save_run(experiment.model(f"{variant}-1"), plan_of(experiment, variant), BinarizedCorpus(experiment.binarized))
     return experiment
 
 
@@ -76,7 +70,7 @@ def test_what_looks_at_sources_alone_does_not_read_its_translations_again(experi
 
 
 def test_what_is_longer_than_learned_positions_is_named():
-    model, settings = small_model(CONFIGURATIONS["joint"], positions="learned", maximum_positions=9), DecodingSettings()
+    model, settings = made("learned positions"), DecodingSettings()
     long = [*texts(2)[:4], np.full(9, 5), *texts(2)[5:]]
     empty = [()] * (len(long) - 3)
     with pytest.raises(UserError, match=r"^sentence 5 has 9 units.*model\.maximum_positions 9"):
@@ -142,9 +136,8 @@ def test_a_start_with_more_parts_or_other_layers_is_refused(experiment):
         start_from(model, heads, path, corpus)
 
 
-def test_without_documents_training_says_what_is_missing(experiment):
-    corpus = BinarizedCorpus(experiment.binarized)
-    model = load_run(experiment.model("encoder-1"), CPU, corpus)
+@pytest.mark.parametrize("name", ["encoder", "2-to-1"])
+def test_without_documents_training_says_what_is_missing(experiment, name):
     (experiment.binarized / "training/train.documents").unlink()
     with pytest.raises(UserError, match=r"train\.documents is missing"):
-        pairs_for(model, corpus, "train", None)
+        pairs_for(made(name), BinarizedCorpus(experiment.binarized), "train", None)

@@ -5,15 +5,14 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from small_models import shake, small_plan
-from tiny_training import make_experiment
+from small_models import small_plan
+from tiny_training import make_experiment, save_run
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, PADDING, SPECIALS
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError, read_json, write_json
-from context_nmt.models.building import build
-from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run, model_metadata, save, weights_of
+from context_nmt.models.checkpoints import load_run
 from context_nmt.models.exporting import export
 from context_nmt.models.plans import Filling
 from context_nmt.settings.decoding import DecodingSettings
@@ -39,14 +38,9 @@ def text(tmp_path_factory):
 
 
 def make_run(folder, text, slots=None, **settings):
-    plan, size = (
-        small_plan(slots, width=16, feed_forward_width=32, **settings),
-        len(BinarizedCorpus(text).source_vocabulary),
-    )
     torch.manual_seed(3)
-    model = shake(build(plan, source_vocabulary=size, target_vocabulary=size))
+    save_run(folder, small_plan(slots, **settings), BinarizedCorpus(text))
     shutil.copytree(text, folder / "text")
-    save(folder / RUN_WEIGHTS, weights_of(model), model_metadata(plan, size, size))
     return folder
 
 

@@ -51,12 +51,6 @@ def test_it_equals_cross_entropy_of_pytorch(tokens, smoothing):
         close(gradient, other)
 
 
-def test_padding_gets_no_gradient_at_all():
-    states, weight, targets = problem(40, padding=20)
-    (gradient,) = torch.autograd.grad(cross_entropy(states, weight, targets, smoothing=0.1).smoothed, states)
-    assert torch.equal(gradient.abs().sum(-1) != 0, targets != PADDING)
-
-
 def test_a_batch_of_padding_alone_is_worth_nothing():
     states, weight, targets = problem(0, padding=4)
     loss = cross_entropy(states, weight, targets, smoothing=0.1)
@@ -92,22 +86,16 @@ def test_without_gradients_only_the_logits_are_computed():
     assert products.count == 2 * 3  # with the gradients of states and weight
 
 
-def test_bf16_is_close_to_fp32():
-    states, weight, targets = problem(CHUNK + 9, dtype=torch.float32)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_bf16_is_close_to_fp32(dtype):
+    """And summed in fp32, also of states in bf16."""
+    states, weight, targets = problem(2 * CHUNK, dtype=dtype)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss = cross_entropy(states, weight, targets, smoothing=0.1)
-    expected = reference(states, weight, targets, 0.1)
+    expected = reference(states.float(), weight.float(), targets, 0.1)
     assert loss.smoothed.dtype == torch.float32
     assert loss.smoothed.item() == pytest.approx(expected.item(), rel=3e-3)
     found = torch.autograd.grad(loss.smoothed, (states, weight))
     for gradient, other in zip(found, torch.autograd.grad(expected, (states, weight)), strict=True):
-        assert gradient.dtype == torch.float32
+        assert gradient.dtype == dtype
         assert float((gradient - other).norm() / other.norm()) < 0.02
-
-
-def test_states_in_bf16_are_summed_in_fp32():
-    states, weight, targets = problem(2 * CHUNK, dtype=torch.bfloat16)
-    loss = cross_entropy(states, weight, targets, smoothing=0.1)
-    expected = reference(states.float(), weight.float(), targets, 0.1)
-    assert loss.smoothed.dtype == torch.float32
-    assert loss.smoothed.item() == pytest.approx(expected.item(), rel=3e-3)

@@ -1,21 +1,22 @@
 """The conditional masked language model: what it sees, what it is trained on, how it translates and scores."""
 
-import dataclasses
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
+from contract import CHECKS, EXACT, model_with
 from small_models import LAYERS, SLOTS, WIDTH, sentences, small_model, small_plan
-from tiny_training import RUN, column, make_experiment, train
+from test_mechanisms import FACTS, TENANTS
+from tiny_training import RUN, column, train
 from torch.testing import assert_close
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.vocabulary import BEGIN, END, MASK, PADDING
-from context_nmt.decoding import validation
+from context_nmt.corpus.vocabulary import END, MASK, PADDING
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.translating import translate_ids
+from context_nmt.models import mechanisms
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.plans import Filling, TrainingPlan
@@ -23,35 +24,18 @@ from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.training import TrainingSettings
 from context_nmt.training.batches import EXAMPLES, Batch
 from context_nmt.training.losses import Objective
-from context_nmt.training.training_run import train_run
 
-EXACT = {"rtol": 0, "atol": 1e-10}
 CPU = torch.device("cpu")
 SOURCE = sentences(5, 3, 4, seed=1)
 TARGETS = sentences(4, 6, 2, seed=2)
 KIND = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 16, "attention_bias": True}
 
 
-def filled(mechanism, *slots, **settings):
-    return dict.fromkeys(slots, Filling(mechanism=mechanism, settings=settings))
-
-
-MECHANISMS = {
-    "plain": {},
-    "cross": filled("context_aware_cross_attention", "cross_attention", window=1),
-    "target": filled("context_aware_cross_attention", "cross_attention", window=1, center="target"),
-    "dual": filled("dual_context", "encoder_self_attention"),
-    "dual decoder": filled("dual_context", "decoder_self_attention", kernel_size=3),
-    "shortcuts": filled("lexical_shortcuts", *SLOTS, feature_fusion=True),
-    "aware": filled("context_aware_self_attention", "encoder_self_attention"),
-    "aware decoder": filled("context_aware_self_attention", "decoder_self_attention"),
-}
-EVERY = pytest.mark.parametrize("name", MECHANISMS)
-
-
-def masked_model(name="plain", **settings):
-    slots = {slot: (filling,) * LAYERS for slot, filling in MECHANISMS[name].items()}
+def masked_model(slots=None, **settings):
     return small_model(slots, **(KIND | settings))
+
+
+CROSS = {"cross_attention": (Filling(mechanism="context_aware_cross_attention", settings={"window": 1}),) * LAYERS}
 
 
 def test_every_position_sees_all_others():
@@ -64,29 +48,14 @@ def test_every_position_sees_all_others():
         assert differs[:4].all()
 
 
-@EVERY
-def test_longer_padding_changes_nothing(name):
-    model = masked_model(name)
-    longer = [torch.nn.functional.pad(ids, (0, 3), value=PADDING) for ids in (SOURCE, TARGETS)]
-    real = TARGETS != PADDING
-    assert_close(model(*longer)[:, : TARGETS.size(1)][real], model(SOURCE, TARGETS)[real], **EXACT)
-    assert_close(model.encode_with_length(longer[0])[1], model.encode_with_length(SOURCE)[1], **EXACT)
-
-
-@EVERY
-def test_a_sentence_alone_is_what_it_is_in_a_batch(name):
-    model = masked_model(name)
-    source, targets = sentences(5, 5, seed=1), sentences(4, 4, seed=2)
-    for row in range(2):
-        assert_close(model(source[[row]], targets[[row]])[0], model(source, targets)[row], **EXACT)
-
-
-@EVERY
-def test_candidates_of_a_sentence_share_its_memory(name):
-    model = masked_model(name)
+@pytest.mark.parametrize(("name", "slot"), [(name, slot) for name, slot in TENANTS if slot in SLOTS])
+def test_every_mechanism_keeps_the_contract_and_candidates_of_a_sentence_share_its_memory(name, slot):
+    mechanism, facts = mechanisms.load(name), FACTS[name]
+    CHECKS["padding"](mechanism, slot, facts, **KIND)
+    CHECKS["alone"](mechanism, slot, facts, **KIND)
+    model = model_with(mechanism, slot, facts, **KIND)
     targets = sentences(4, 3, 5, 2, 2, 4, seed=3)
-    memory = model.encode(SOURCE[:2])
-    together = model.decode(targets, memory)
+    together = model.decode(targets, model.encode(SOURCE[:2]))
     for row in range(6):
         alone = model.decode(targets[[row]], model.encode(SOURCE[[row // 3]]))[0]
         real = targets[row] != PADDING
@@ -106,6 +75,8 @@ def test_the_length_is_read_off_the_first_state():
     _, before = model.encode_with_length(SOURCE)
     assert before.shape == (3, 16)
     assert (before[:, 0] == -torch.inf).all()
+    longer = torch.nn.functional.pad(SOURCE, (0, 3), value=PADDING)
+    assert_close(model.encode_with_length(longer)[1], before, **EXACT)
     with torch.no_grad():
         model.length_embedding.weight[5] *= 2
         _, after = model.encode_with_length(SOURCE)
@@ -146,38 +117,20 @@ def test_masked_units_are_predicted_and_the_others_seen():
 
 @pytest.mark.parametrize(("whole", "most"), [(True, 4), (False, 3)])
 def test_as_many_are_masked_as_drawn_evenly(whole, most):
+    """And every position as often as any other."""
     batch = batch_of(*[4] * 200)
-    counts = torch.cat(
-        [(examples(batch, seed, mask_whole_targets=whole).target_inputs == MASK).sum(1) for seed in range(20)]
-    )
-    shares = torch.bincount(counts, minlength=5) / len(counts)
+    made = [examples(batch, seed, mask_whole_targets=whole).target_inputs == MASK for seed in range(20)]
+    masked = torch.cat(made)
+    shares = torch.bincount(masked.sum(1), minlength=5) / len(masked)
     assert shares.tolist() == pytest.approx([0, *[1 / most] * most, *[0] * (4 - most)], abs=0.03)
-
-
-def test_every_position_is_masked_as_often_as_any_other():
-    batch = batch_of(*[5] * 200)
-    hidden = torch.stack([examples(batch, seed).target_inputs == MASK for seed in range(20)]).double().mean((0, 1))
-    assert hidden.tolist() == pytest.approx([0.6] * 5, abs=0.04)
-
-
-def test_a_target_of_one_unit_is_masked():
-    assert (examples(batch_of(1), 1, mask_whole_targets=False).target_inputs == MASK).all()
-
-
-def test_validation_masks_everything():
-    batch = batch_of(4, 2)
-    made = examples(batch, None)
-    assert torch.equal(made.target_inputs == MASK, batch.targets != PADDING)
-    assert torch.equal(made.targets, batch.targets)
-    assert made.tokens == 6
-
-
-TASK = {"width": 32, "kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 16}
+    assert masked.double().mean(0).tolist() == pytest.approx([(most + 1) / 8] * 4, abs=0.04)
+    assert (examples(batch_of(1), 1, mask_whole_targets=whole).target_inputs == MASK).all()
 
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
-    """A model that has learned to reverse up to four digits."""
+    """A model that has learned to reverse up to four digits; its sources and targets of validation."""
+    model = {"width": 32, "kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 16}
     recipe = {
         "batch_tokens": 512,
         "maximum_updates": 450,
@@ -185,53 +138,34 @@ def learned(tmp_path_factory):
         "maximum_sentence_length": 14,
         "schedule": {"kind": "cosine", "warmup": 50, "factor": 0.25},
     }
-    experiment = make_experiment(
-        tmp_path_factory.mktemp("masked"), task="reverse", pairs=2000, longest=4, model=TASK, training=recipe
-    )
-    train_run(experiment, "plain", 1, device="cpu")
+    folder = tmp_path_factory.mktemp("masked")
+    experiment = train(folder, task="reverse", pairs=2000, longest=4, model=model, training=recipe)
     average_run(experiment, "plain", 1)
-    return experiment
+    return experiment, load_run(experiment.model(RUN), CPU), *BinarizedCorpus(experiment.binarized).parallel("valid")
 
 
 @pytest.mark.slow
-def test_it_learns_to_reverse(learned, reverser, valid):
+def test_it_learns_to_reverse(learned):
     # Of several lengths the surest one is often wrong: digits that are drawn evenly do not say how many they are.
-    found = translate_ids(reverser, valid[0], DecodingSettings(iterations=4, length_beam=1), device=CPU)
-    right = [list(one[0].tokens) == valid[1][number].tolist() for number, one in enumerate(found)]
+    experiment, reverser, source, target = learned
+    found = translate_ids(reverser, source, DecodingSettings(iterations=4, length_beam=1), device=CPU)
+    right = [list(one[0].tokens) == target[number].tolist() for number, one in enumerate(found)]
     assert np.mean(right) >= 0.9  # 1 with five seeds, with AVX2 and without
-    assert column(learned, "valid_loss")[-1] < column(learned, "valid_loss")[0]
-
-
-@pytest.fixture(scope="module")
-def valid(learned):
-    """The validation set: sources and targets."""
-    return BinarizedCorpus(learned.binarized).parallel("valid")
-
-
-@pytest.fixture(scope="module")
-def reverser(learned):
-    return load_run(learned.model(RUN), CPU)
+    assert column(experiment, "valid_loss")[-1] < column(experiment, "valid_loss")[0]
 
 
 @pytest.mark.slow
-def test_hypotheses_have_the_lengths_that_are_tried(reverser, valid):
-    source = valid[0][0]
-    settings = DecodingSettings(iterations=2, length_beam=4, n_best=4)
-    (found,) = translate_ids(reverser, [source], settings, device=CPU)
-    _, logits = reverser.encode_with_length(torch.tensor([[*source.tolist(), END]]))
-    assert len(found) == 4
-    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
-    lengths = {round(one.log_probability / one.score) for one in found}
-    assert lengths == {max(2, length) for length in logits.topk(4).indices[0].tolist()}
-    assert all({BEGIN, END, PADDING}.isdisjoint(one.tokens) for one in found)
-
-
-@pytest.mark.slow
-def test_it_does_not_matter_which_sentences_share_a_batch(reverser, valid):
-    settings = DecodingSettings(iterations=3, length_beam=2)
-    together = translate_ids(reverser, valid[0], settings, device=CPU)
-    alone = translate_ids(reverser, valid[0], dataclasses.replace(settings, batch_tokens=1), device=CPU)
-    assert [one[0].tokens for one in together] == [one[0].tokens for one in alone]
+@torch.no_grad()
+def test_the_validation_loss_is_that_of_fully_masked_targets(learned):
+    """Nothing of the target is seen, END not either."""
+    experiment, reverser, *sides = learned
+    total = units = 0.0
+    for source, target in zip(*sides, strict=True):
+        labels = torch.tensor([*target.tolist(), END])
+        states = reverser(torch.tensor([[*source.tolist(), END]]), torch.full((1, len(labels)), MASK))
+        total += float(torch.nn.functional.cross_entropy(reverser.output(states)[0], labels, reduction="sum"))
+        units += len(labels)
+    assert column(experiment, "valid_nll")[-1] == pytest.approx(total / units, rel=1e-4)
 
 
 def slowly(model, source, length, iterations):
@@ -251,10 +185,11 @@ def slowly(model, source, length, iterations):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("iterations", [1, 4])
-@pytest.mark.parametrize("name", ["plain", "cross"])
-def test_mask_predict_is_what_a_slow_one_finds_for_each_sentence_and_length_alone(name, iterations):
-    model = masked_model(name)
+@pytest.mark.parametrize("iterations", [1, 2, 3, 4, 10])
+@pytest.mark.parametrize("slots", [{}, CROSS])
+def test_mask_predict_is_what_a_slow_one_finds_for_each_sentence_and_length_alone(slots, iterations):
+    """Four units in four iterations: 4, then 3, 2 and 1 are masked, the least certain; the others stay as they were."""
+    model = masked_model(slots)
     sources = [np.array([5, 6, 7, 4]), np.array([8]), np.array([4, 9, 9, 10, 5, 6, 7])]
     settings = DecodingSettings(iterations=iterations, length_beam=4, n_best=4)
     found = translate_ids(model, sources, settings, device=CPU)
@@ -299,23 +234,9 @@ def test_the_loss_is_of_masked_units_and_of_the_length(smoothing):
     assert float(loss.smoothed) == pytest.approx((1 - smoothing) * units + smoothing * smoothed + lengths, abs=1e-6)
 
 
-@pytest.mark.slow
-@torch.no_grad()
-def test_the_validation_loss_is_that_of_fully_masked_targets(learned, reverser, valid):
-    """Nothing of the target is seen, END not either."""
-    total = units = 0.0
-    for number in range(len(valid[0])):
-        source, target = (side[number].tolist() for side in valid)
-        labels = torch.tensor([*target, END])
-        states = reverser(torch.tensor([[*source, END]]), torch.full((1, len(labels)), MASK))
-        total += float(torch.nn.functional.cross_entropy(reverser.output(states)[0], labels, reduction="sum"))
-        units += len(labels)
-    assert column(learned, "valid_nll")[-1] == pytest.approx(total / units, rel=1e-4)
-
-
 @torch.no_grad()
 def test_the_pseudo_log_likelihood_masks_one_unit_at_a_time():
-    model = masked_model(maximum_positions=16)
+    model = masked_model()
     sources = [np.array([5, 6, 7]), np.array([8, 4])]
     targets = [np.array([9, 5]), np.array([4, 6, 8, 10])]
     found = score_pairs(model, sources, targets, device=CPU)
@@ -330,22 +251,3 @@ def test_the_pseudo_log_likelihood_masks_one_unit_at_a_time():
             logits = model.output(model(ids, masked))[0, position]
             expected = expected + logits.log_softmax(-1)[labels[0, position]]
         assert score == pytest.approx(expected.item(), abs=1e-9)
-
-
-def test_a_killed_training_ends_in_the_same_numbers(tmp_path, monkeypatch):
-    """Which units are masked depends on the seed and the update alone."""
-    recipe = {"maximum_updates": 6, "validate_every": 2, "maximum_sentence_length": 14, "accumulation": 2}
-    straight = train(tmp_path / "straight", model=TASK, training=recipe)
-    stopped = make_experiment(tmp_path / "stopped", model=TASK, training=recipe | {"validation_bleu": True})
-    calls = iter([0.0, KeyboardInterrupt(), 0.0, 0.0])
-
-    def bleu(model, corpus):
-        if isinstance(found := next(calls), KeyboardInterrupt):
-            raise found
-        return found
-
-    monkeypatch.setattr(validation, "validation_bleu", bleu)
-    with pytest.raises(KeyboardInterrupt):
-        train_run(stopped, "plain", 1, device="cpu")
-    train_run(stopped, "plain", 1, device="cpu")
-    assert column(stopped, "train_loss") == column(straight, "train_loss")

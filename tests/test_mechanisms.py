@@ -4,23 +4,8 @@ import dataclasses
 
 import pytest
 import torch
-from broken_attentions import (
-    AnyValue,
-    BatchMean,
-    CancellationInTheValues,
-    DetachedValues,
-    LargeNumberForMinusInfinity,
-    MixedHypotheses,
-    NoMemoryOfEarlierSteps,
-    OneBiasMore,
-    PaddingAsText,
-    ScaledByTheWholeWidth,
-    StateInTheModule,
-    TwoPositionsInAStep,
-    mechanism,
-    output_mechanism,
-)
-from contract import CHECKS, NAME, SOURCE, TARGETS, Facts, experiment, installed, small_place, sublayers
+from broken_attentions import BROKEN, mechanism, output_mechanism
+from contract import CHECKS, NAME, SOURCE, TARGETS, Facts, installed, layer_context, small_place, sublayers
 from small_models import (
     HEADS,
     LAYERS,
@@ -41,8 +26,7 @@ from context_nmt.mechanisms.hierarchical_attention import Norm
 from context_nmt.models import mechanisms
 from context_nmt.models.mechanisms import PLAIN
 from context_nmt.models.plans import Filling
-from context_nmt.pipeline.planning import plan
-from context_nmt.transformer.attention import LayerContext, MultiHeadAttention, merge_heads, split_heads
+from context_nmt.transformer.attention import MultiHeadAttention, merge_heads, split_heads
 
 
 def plain_parameters(place):
@@ -198,31 +182,37 @@ def test_the_contract(name, slot, clause):
     CHECKS[clause](mechanisms.load(name), slot, FACTS.get(name, Facts()))
 
 
-def test_every_slot_can_be_filled():
-    assert {slot for _, slot in TENANTS} == {*SLOTS, *OUTPUT_SLOTS}
-    assert set(FACTS) <= set(mechanisms.names())
-
-
-# The clause that finds each, and the slots in which it can.
-BROKEN = {
-    "shape": (mechanism(TwoPositionsInAStep), ["decoder_self_attention", "cross_attention"]),
-    "padding": (mechanism(PaddingAsText), ["encoder_self_attention", "cross_attention"]),
-    "future": (mechanism(LargeNumberForMinusInfinity), ["decoder_self_attention"]),
-    "steps": (mechanism(NoMemoryOfEarlierSteps), ["decoder_self_attention"]),
-    "reorder": (mechanism(StateInTheModule), ["decoder_self_attention", "cross_attention"]),
-    "hypotheses": (mechanism(MixedHypotheses), ["cross_attention"]),
-    "alone": (mechanism(BatchMean), SLOTS),
-    "gradient": (mechanism(DetachedValues), SLOTS),
-    "precision": (mechanism(CancellationInTheValues), SLOTS),
-    "settings": (mechanism(MultiHeadAttention, AnyValue), SLOTS),
-    "parameters": (mechanism(OneBiasMore), SLOTS),
-    "neutral": (mechanism(ScaledByTheWholeWidth), SLOTS),
+# More settings, under which it keeps the clauses that say nothing of parameters or of refused settings.
+OTHER_SETTINGS = {
+    "dual_context": [{"kernel_size": size} for size in (1, 2, 4, 5, 8)],
+    "lexical_shortcuts": [{}, {"lexical": False}, {"lexical": False, "feature_fusion": True}, {"gates": False}],
+    "context_aware_cross_attention": [
+        {"window": window, "center": center} for window in (0, 2) for center in ("alignment", "target")
+    ],
+    "context_aware_self_attention": [
+        {"context": context, **more}
+        for context in ("global", "deep", "deep_global", "deep_global_and_deep")
+        for more in ({}, {"mixed_into": "queries"}, {"mixed_into": "keys"}, {"gate": "head"}, {"gate": "none"})
+    ],
 }
+
+
+@pytest.mark.parametrize("clause", ["padding", "future", "steps", "reorder", "hypotheses", "alone"])
+@pytest.mark.parametrize(
+    ("name", "settings"), [(name, settings) for name, kinds in OTHER_SETTINGS.items() for settings in kinds]
+)
+def test_every_kind_keeps_the_contract(name, settings, clause):
+    for slot in mechanisms.load(name).SLOTS:
+        CHECKS[clause](mechanisms.load(name), slot, Facts(settings=settings))
+
+
 # What the clauses are told about the broken ones; only the last claims to be the plain attention.
 BROKEN_FACTS = {clause: Facts(parameters=plain_parameters) for clause in BROKEN} | {"neutral": FACTS[PLAIN]}
 
 
-def test_every_clause_has_a_mechanism_that_breaks_it():
+def test_every_slot_can_be_filled_and_every_clause_broken():
+    assert {slot for _, slot in TENANTS} == {*SLOTS, *OUTPUT_SLOTS}
+    assert set(FACTS) <= set(mechanisms.names())
     assert list(BROKEN) == list(CHECKS)
 
 
@@ -244,18 +234,6 @@ def test_a_broken_mechanism_fails_its_clause_and_no_other(broken, slot, clause):
 def test_a_mechanism_without_facts_is_told_what_is_missing():
     with pytest.raises(AssertionError, match="FACTS needs an entry"):
         CHECKS["parameters"](multi_head_attention, "cross_attention", Facts())
-
-
-@pytest.mark.parametrize("slot", SLOTS)
-def test_a_mechanism_in_some_layers_leaves_the_others_plain(slot):
-    with installed(mechanism(ScaledByTheWholeWidth)):
-        slots = plan(experiment(slots={slot: {"mechanism": NAME, "layers": [1]}}), "one").training.model.slots
-        model = small_model(slots)
-    assert slots[slot] == (Filling(mechanism=NAME), Filling(mechanism=PLAIN))
-    assert [type(sublayer) for sublayer in sublayers(model, slot)] == [ScaledByTheWholeWidth, MultiHeadAttention]
-    for other in set(SLOTS) - {slot}:
-        assert [type(sublayer) for sublayer in sublayers(model, other)] == [MultiHeadAttention] * LAYERS
-    assert not torch.equal(model(SOURCE, TARGETS), small_model()(SOURCE, TARGETS))
 
 
 class Recorder(MultiHeadAttention):
@@ -286,29 +264,20 @@ def test_what_an_attention_is_given(recorded, slot):
     states = (embedding(ids), *outputs[stack])
     layers = getattr(model, stack).layers
     inputs = tuple(layer.residual.enter(state) for layer, state in zip(layers, states, strict=False))
-    masks = {
-        "encoder_self_attention": (SOURCE != PADDING)[:, None, None],
-        "decoder_self_attention": torch.ones(5, 5, dtype=torch.bool).tril()[None, None],
-        "cross_attention": (SOURCE != PADDING)[:, None, None],
-    }
+    memory = model.source_embedding(SOURCE), *outputs["encoder"][:-1], model.encoder.final_norm(outputs["encoder"][-1])
+    mask = (
+        torch.ones(5, 5, dtype=torch.bool).tril() if slot == "decoder_self_attention" else (SOURCE != PADDING)[:, None]
+    )
     for depth, sublayer in enumerate(sublayers(model, slot)):
         queries, context = sublayer.seen
         assert_close(context.stack_states, states[: depth + 1])
         assert_close(context.stack_inputs, inputs[: depth + 1])
         assert slot == "cross_attention" or queries is context.stack_inputs[-1]
-        assert torch.equal(context.mask, masks[slot])
+        assert torch.equal(context.mask, mask.view(-1, 1, *mask.shape[-2:]))
         assert context.causal == (slot == "decoder_self_attention")
         assert torch.equal(context.padding, ids != PADDING)
         assert context.state is None
-        memory = model.encode(SOURCE).states if slot == "cross_attention" else ()
-        assert_close(context.memory_states, memory)
-
-
-def test_the_memory_is_all_states_of_the_encoder(recorded):
-    model, outputs = recorded
-    states = model.encode(SOURCE).states
-    assert_close(states[:-1], (model.source_embedding(SOURCE), *outputs["encoder"][:-1]))
-    assert_close(states[-1], model.encoder.final_norm(outputs["encoder"][-1]))
+        assert_close(context.memory_states, memory if slot == "cross_attention" else ())
 
 
 def test_all_layers_see_the_embeddings_as_dropout_left_them(recorded):
@@ -340,17 +309,16 @@ def test_dropout_inside_a_mechanism(name, slot, setting):
     mechanism = mechanisms.load(name)
     place = small_place(slot, bias=False, layer=2, **{setting: 0.5})
     layer = shake(mechanism.build(mechanism.Settings(), place))
-    states = tuple(torch.randn(1, 5, WIDTH) for _ in range(2))
-    seen = states if slot == "cross_attention" else ()
-    mask, padding = torch.ones(1, 1, 1, 5, dtype=torch.bool), torch.ones(1, 5, dtype=torch.bool)
-    context = LayerContext(states, states, mask, causal=False, padding=padding, memory_states=seen)
+    states = torch.randn(2, 5, WIDTH)
+    seen = states[:, None] if slot == "cross_attention" else ()
+    context = layer_context(states, states, causal=False, memory_states=tuple(seen))
     if slot in OUTPUT_SLOTS:
         context = InADocument(small_model({slot: (Filling(mechanism=name),)}).float()).context(1)
-        context = dataclasses.replace(context, own_crossed=states[-1])
+        context = dataclasses.replace(context, own_crossed=states[-1:])
     drops = setting in DROPPING.get(name, {"attention_dropout"})
-    assert torch.equal(layer(states[-1], context), layer(states[-1], context)) != drops
+    assert torch.equal(layer(states[-1:], context), layer(states[-1:], context)) != drops
     layer.eval()
-    assert torch.equal(layer(states[-1], context), layer(states[-1], context))
+    assert torch.equal(layer(states[-1:], context), layer(states[-1:], context))
 
 
 def test_in_a_step_every_sublayer_has_a_state_of_its_own(recorded):

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_training import RUN, column, make_experiment, train
+from test_resuming import counted_updates
+from tiny_training import RUN, column, make_experiment, train, weights_after
 
-from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import UserError
-from context_nmt.models import checkpoints, processes
+from context_nmt.models import processes
 from context_nmt.models.building import build
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.progress import INTERVAL
-from context_nmt.training.batches import Pairs
+from context_nmt.training.batches import Batch
 from context_nmt.training.training_run import train_run
 from context_nmt.training.updating import Updater
 
@@ -47,10 +47,10 @@ def environment():
     return {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1", INTERVAL: "0"}
 
 
-def two_nodes():
-    """The options of torchrun on each of two nodes of one process, which meet on this machine."""
+def train_on_two_nodes(one, two):
+    """With a process each, which meet on this machine."""
     endpoint = ("--rdzv-backend", "c10d", "--rdzv-endpoint", f"localhost:{free_port()}")
-    return ("--nnodes", "2", "--nproc-per-node", "1", *endpoint)
+    return train_by([one, two], "--nnodes", "2", "--nproc-per-node", "1", *endpoint)
 
 
 def free_port():
@@ -80,7 +80,10 @@ JOINED = {
     ids=["autoregressive", "masked", "documents", "concatenation"],
 )
 def test_two_processes_train_as_one(tmp_path, kind):
-    """Dropout, clipping, accumulation, validation and masks included; sums are rounded in another order."""
+    """Dropout, clipping, accumulation, validation and masks included; sums are rounded in another order.
+
+    Two nodes, on which the first kind is trained, are two processes.
+    """
     training = {"accumulation": 4, "clip_norm": 1.0, "maximum_sentence_length": 30}
     changes = {
         **kind,
@@ -89,19 +92,16 @@ def test_two_processes_train_as_one(tmp_path, kind):
     }
     one = train(tmp_path / "one", **changes)
     two = make_experiment(tmp_path / "two", **changes)
-    ((errors, status),) = train_by([two], "--nproc-per-node", "2")
-    assert status == 0, errors
+    results = train_by([two], "--nproc-per-node", "2") if kind else train_on_two_nodes(two, two)
+    errors = "".join(said for said, _ in results)
+    assert all(status == 0 for _, status in results), errors
     assert errors.count("update       6") == errors.count("1/6 updates") == 1  # only the first one speaks
     for name in ("epoch", "learning_rate", "train_loss", "train_nll", "valid_loss", "valid_nll"):
         assert column(two, name) == pytest.approx(column(one, name), rel=2e-5)
-    weights = [
-        checkpoints.load(experiment.checkpoints(RUN) / "checkpoint-00000006.safetensors")[0]
-        for experiment in (one, two)
-    ]
-    for name, expected in weights[0].items():
-        if name.endswith("attention.key.bias"):
-            continue  # changes no softmax: its gradient is rounding, which Adam makes steps of
-        torch.testing.assert_close(weights[1][name], expected, rtol=0, atol=1e-3)  # Adam's steps are of 0.01
+    expected, found = (weights_after(experiment, 6) for experiment in (one, two))
+    for name in expected:
+        if not name.endswith("attention.key.bias"):  # its gradient is rounding, of which Adam makes steps
+            torch.testing.assert_close(found[name], expected[name], rtol=0, atol=1e-3)  # Adam's steps are of 0.01
 
 
 def test_processes_that_cannot_share_the_batches_are_refused(tmp_path):
@@ -112,27 +112,12 @@ def test_processes_that_cannot_share_the_batches_are_refused(tmp_path):
     assert not experiment.checkpoints(RUN).exists()
 
 
-def test_two_nodes_train_as_two_processes_of_one(tmp_path):
-    one, two = (make_experiment(tmp_path / name, training={"accumulation": 2}) for name in ("one", "two"))
-    ((errors, status),) = train_by([one], "--nproc-per-node", "2")
-    assert status == 0, errors
-    for errors, status in train_by([two, two], *two_nodes()):
-        assert status == 0, errors
-    assert two.curve(RUN).read_bytes() == one.curve(RUN).read_bytes()
-    for path in one.checkpoints(RUN).iterdir():
-        assert (two.checkpoints(RUN) / path.name).read_bytes() == path.read_bytes()
-
-
 def test_nodes_that_do_not_share_their_folders_cannot_resume(tmp_path, monkeypatch):
     one, two = (make_experiment(tmp_path / name, training={"accumulation": 2}) for name in ("one", "two"))
-    update = Updater.update
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            Updater, "update", lambda self, number, batches: update(self, number, batches if number < 5 else 0)
-        )
-        with pytest.raises(TypeError):
-            train_run(one, "plain", 1, device="cpu")
-    results = train_by([one, two], *two_nodes())
+    counted_updates(monkeypatch, stop_at=5)
+    with pytest.raises(KeyboardInterrupt):
+        train_run(one, "plain", 1, device="cpu")
+    results = train_on_two_nodes(one, two)
     assert all(status != 0 for _, status in results)
     assert any("resume after different updates" in errors for errors, _ in results)
     assert not any(experiment.checkpoints(RUN).exists() for experiment in (one, two))
@@ -143,9 +128,9 @@ import time
 from datetime import timedelta
 import torch
 from context_nmt.models import processes
-processes.REACH = timedelta(seconds=8)
+processes.REACH = timedelta(seconds=5)
 with processes.processes(torch.device("cpu")) as group:
-    time.sleep(10 * group.rank)
+    time.sleep(6 * group.rank)
     group.sharing_gradients(torch.nn.Linear(1, 1))
     assert group.sum([1.0]) == group.sum_on_device(torch.ones(1)).tolist() == [2]
 """
@@ -177,12 +162,9 @@ def test_tasks_of_srun_that_do_not_know_of_each_other_are_refused(tmp_path, monk
 def test_each_batch_of_an_update_has_a_dropout_of_its_own(tmp_path):
     experiment = make_experiment(tmp_path, model={"dropout": 0.5})
     plan = TrainingPlan.read(experiment.plan("plain", "training"))
-    corpus = BinarizedCorpus(experiment.binarized)
-    vocabulary = len(corpus.source_vocabulary)
-    model = build(plan.model, source_vocabulary=vocabulary, target_vocabulary=vocabulary)
-    pairs = Pairs(*corpus.parallel("train"), maximum_length=None)
-    batch = pairs.load(pairs.kept[:20])
-    seen = []
+    model, seen = build(plan.model, source_vocabulary=20, target_vocabulary=20), []
     model.decoder.register_forward_hook(lambda module, given, states: seen.append(states.states.detach().clone()))
+    ids = torch.full((3, 5), 5)
+    batch = Batch(ids, ids, ids, torch.arange(15))
     Updater(plan, model, seed=1).update(1, [batch, batch])
     assert not torch.equal(seen[0], seen[1])

@@ -18,8 +18,8 @@ from context_nmt.corpus.binarized import binarize
 from context_nmt.corpus.hypotheses import digests, read_hypotheses
 from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.corpus.tokenizing import tokenize_corpus
-from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding.decoding_run import decode_run, write_text
+from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.rescoring import rescore_ids
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError, write_lines
@@ -62,13 +62,6 @@ def settings(**changes):
     return DecodingSettings(**({"iterations": 3, "length_beam": 5} | changes))
 
 
-@torch.no_grad()
-def log_probability(teacher, source, tokens):
-    ids, inputs = torch.tensor([[*source, END]]), torch.tensor([[BEGIN, *tokens]])
-    predicted = teacher.output(teacher(ids, inputs))[0].log_softmax(-1)
-    return sum(float(predicted[place, unit]) for place, unit in enumerate([*tokens, END]))
-
-
 def test_the_choice_is_that_of_a_slow_loop(model, teacher):
     """By the mean: the sum, and the model itself, would choose others."""
     sentences = made_up_sentences(40)
@@ -80,14 +73,14 @@ def test_the_choice_is_that_of_a_slow_loop(model, teacher):
     by_sum, own = [], []
     for sentence, one in zip(sentences, found, strict=True):
         (candidates,) = translate_ids(model, [sentence], settings(n_best=5), device=CPU)
-        sums = [log_probability(teacher, sentence, candidate.tokens) for candidate in candidates]
-        means = [total / (len(candidate.tokens) + 1) for total, candidate in zip(sums, candidates, strict=True)]
+        tokens = [candidate.tokens for candidate in candidates]
+        sums = score_pairs(teacher, [sentence] * 5, [np.array(one, dtype=int) for one in tokens], device=CPU)
+        means = [total / (len(one) + 1) for total, one in zip(sums, tokens, strict=True)]
         best = int(np.argmax(np.round(means, 9)))
-        assert one.tokens == candidates[best].tokens
-        assert one.log_probability == pytest.approx(sums[best], abs=1e-9)
-        assert one.score == pytest.approx(means[best], abs=1e-9)
-        by_sum.append(candidates[int(np.argmax(sums))].tokens)
-        own.append(candidates[0].tokens)
+        assert one.tokens == tokens[best]
+        assert (one.log_probability, one.score) == pytest.approx((sums[best], means[best]), abs=1e-9)
+        by_sum.append(tokens[int(np.argmax(sums))])
+        own.append(tokens[0])
     chosen = [one.tokens for one in found]
     assert chosen != by_sum
     assert chosen != own
@@ -102,13 +95,11 @@ def test_models_of_the_wrong_kind_are_refused(model, teacher):
 
 
 def test_as_many_are_given_as_the_search_has(model, teacher):
-    sentences = made_up_sentences(3)
     for one, most in ((model, 3), (teacher, 2)):
-        narrow = settings(beam=2, length_beam=5)
-        found = translate_ids(one, sentences, dataclasses.replace(narrow, n_best=most), device=CPU)
+        found = translate_ids(one, made_up_sentences(3), settings(beam=2, n_best=most), device=CPU)
         assert [len(hypotheses) for hypotheses in found] == [most] * 3
     with pytest.raises(UserError, match=r"decoding\.n_best is 3; .* decoding\.beam 2"):
-        translate_ids(teacher, sentences, dataclasses.replace(narrow, n_best=3), device=CPU)
+        translate_ids(teacher, made_up_sentences(3), settings(beam=2, n_best=3), device=CPU)
 
 
 @pytest.fixture(scope="module")
@@ -149,22 +140,20 @@ def experiment(tmp_path_factory):
     return experiment
 
 
-def test_a_run_s_choices_lie_where_those_of_runs_do(experiment):
+def test_a_run_s_choices_lie_where_those_of_runs_do(experiment, tmp_path):
+    """With the scores that any run with these translations gets."""
     name = rescored_name("student-1")
     own, chosen = experiment.hypotheses("student-1"), experiment.hypotheses(name)
     assert digests(own).keys() == digests(chosen).keys() == {"valid.txt", "test.txt"}
     lines = [read_hypotheses(path, "test") for path in (own, chosen)]
     assert len(lines[0]) == len(lines[1]) == 30
     assert lines[0] != lines[1]
-    assert read_flat(experiment.scores(name)).keys() == {"valid", "test"}
-
-
-def test_the_scores_are_those_that_any_run_with_these_translations_gets(experiment, tmp_path):
     again = EvaluationFolder(tmp_path / "again")
     shutil.copytree(experiment.folder, again.folder)
-    written = read_flat(again.scores(rescored_name("student-1")))
-    again.hypotheses(rescored_name("student-1")).rename(again.hypotheses("student-1"))
+    again.hypotheses(name).rename(again.hypotheses("student-1"))
+    written = read_flat(experiment.scores(name))
     assert by_name(score_rows(again, "student-1")) == written
+    assert written.keys() == {"valid", "test"}
 
 
 def test_a_teacher_with_other_units_is_refused(experiment, tmp_path):
@@ -172,22 +161,21 @@ def test_a_teacher_with_other_units_is_refused(experiment, tmp_path):
     shutil.copytree(experiment.folder, other.folder)
     vocabulary = other.model("teacher-1") / "text" / "vocabulary.yy.txt"
     vocabulary.write_text(vocabulary.read_text().replace("7", "seven"))
-    with pytest.raises(UserError, match=r"vocabulary\.yy\.txt: differs from the vocabulary that .*teacher-1"):
-        rescore_run(other, "student", 1, "teacher-1", device="cpu")
+    for variant, teacher, message in (
+        ("student", "teacher-1", r"vocabulary\.yy\.txt: differs from the vocabulary that .*teacher-1"),
+        ("cmlm", "teacher-1", r"plans/cmlm/decoding\.json: no such file"),
+        ("student", "big-1", "runs/models/big-1: no trained run"),
+    ):
+        with pytest.raises(UserError, match=message):
+            rescore_run(other, variant, 1, teacher, device="cpu")
 
 
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"rescored": ["teacher"]}, "rescored: 'teacher' is autoregressive; it must be a masked variant"),
         ({"rescored": ["studnet"]}, r"rescored: no variant 'studnet'; there are teacher, student"),
         ({"rescored": ["student", "student"]}, r"rescored is \['student', 'student'\]; each may be listed only once"),
-        ({"rescored": "student"}, "rescored: input should be a valid array, not 'student'"),
-        (
-            {"train": {"bitext": ["teacher", "student"]}},
-            r"rescored is \['student'\], but train\.teachers is empty",
-        ),
-        ({"decoding": {"n_best": 6}}, r"n_best is 6; .*decoding\.beam \(4\)"),
+        ({"train": {"bitext": ["teacher", "student"]}}, r"rescored is \['student'\], but train\.teachers is empty"),
     ],
 )
 def test_a_wrong_key_is_one_clear_error(experiment, tmp_path, changes, named):
@@ -197,14 +185,6 @@ def test_a_wrong_key_is_one_clear_error(experiment, tmp_path, changes, named):
     with pytest.raises(UserError, match=rf"params\.yaml: .*{named}") as error:
         write_plans(other)
     assert "\n" not in str(error.value)
-
-
-def test_a_variant_or_teacher_that_is_not_there_is_named(experiment):
-    run = EvaluationFolder(experiment.folder)
-    with pytest.raises(UserError, match=r"plans/cmlm/decoding\.json: no such file"):
-        rescore_run(run, "cmlm", 1, "teacher-1", device="cpu")
-    with pytest.raises(UserError, match="runs/models/big-1: no trained run"):
-        rescore_run(run, "student", 1, "big-1", device="cpu")
 
 
 def test_the_page_shows_the_choice_beside_the_model_s_own(tmp_path):

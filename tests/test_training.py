@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from tiny_training import REVERSING, RUN, column, make_experiment, rows, summary, train
+from tiny_training import REVERSING, RUN, column, make_experiment, rows, summary, train, weights_after
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import PADDING, SPECIALS, Vocabulary
@@ -26,10 +26,6 @@ CPU = torch.device("cpu")
 def content(experiment, run=RUN):
     files = {path.name: path.read_bytes() for path in experiment.checkpoints(run).iterdir()}
     return files | {"curve": experiment.curve(run).read_bytes()}
-
-
-def weights_after(experiment, update):
-    return checkpoints.load(experiment.checkpoints(RUN) / f"checkpoint-{update:08d}.safetensors")[0]
 
 
 @pytest.fixture(scope="module")
@@ -67,26 +63,23 @@ def test_the_curve_shows_how_it_learns(learned):
 
 
 def test_validation_bleu_is_that_of_words(tmp_path, monkeypatch):
-    """Units are joined to words, and the best hypotheses stand in the order of the references."""
-    vocabulary = Vocabulary((*SPECIALS, "a@@", "b", "c", "d", "e", "f."))
+    """Units are joined to words, and the best hypotheses of greedy search stand in the order of the references."""
     target = [np.array(sentence) for sentence in ([4, 5, 6, 7, 8, 9], [6, 5, 4, 5, 7])]
     corpus = SimpleNamespace(
         documents=lambda split: None,
         validation="valid",
         parallel=lambda split: {"valid": ("sources", target)}[split],
-        target_vocabulary=vocabulary,
+        target_vocabulary=Vocabulary((*SPECIALS, "a@@", "b", "c", "d", "e", "f.")),
     )
-    outputs = [(4, 5, 6, 7, 8, 9), (6, 5, 4, 5, 8)]  # ab c d e f. | c b ab e, one word of nine wrong
-    greedy = []
 
     def translated(model, source, settings, *, documents, device):
-        greedy.append((source, settings.beam))
+        assert (source, settings.beam) == ("sources", 1)
+        outputs = [(4, 5, 6, 7, 8, 9), (6, 5, 4, 5, 8)]  # ab c d e f. | c b ab e, one word of nine wrong
         return [[SimpleNamespace(tokens=tokens), SimpleNamespace(tokens=(6,))] for tokens in outputs]
 
     monkeypatch.setattr(validation, "translate_ids", translated)
     found = validation.validation_bleu(torch.nn.Linear(1, 1), corpus)
     assert found == pytest.approx(100 * (8 / 9 * 6 / 7 * 4 / 5 * 2 / 3) ** 0.25)
-    assert greedy == [("sources", 1)]
 
 
 def test_the_first_loss_of_validation_is_that_of_the_saved_model(tmp_path):
@@ -141,21 +134,14 @@ def test_two_halves_are_worth_one_whole(tmp_path, monkeypatch):
         torch.testing.assert_close(one[name], two[name], rtol=0, atol=2e-4)  # the rate is 7.5e-3 by now
 
 
-def test_the_last_update_is_validated_even_if_it_is_not_its_turn(tmp_path):
-    experiment = train(tmp_path, training={"maximum_updates": 5, "validate_every": 2, "keep_last": 9})
-    assert column(experiment, "update") == [2, 4, 5]
-
-
 def test_sentences_that_are_too_long_are_left_out_and_counted(tmp_path):
-    experiment = train(tmp_path, longest=6, training={"maximum_sentence_length": 4})
-    lengths = BinarizedCorpus(experiment.binarized).side("train", "xx").lengths
-    assert summary(experiment) == {
-        "updates": 6,
-        "best_update": summary(experiment)["best_update"],
-        "training_pairs": int((lengths <= 4).sum()),
-        "left_out_as_too_long": int((lengths > 4).sum()),
-    }
-    assert 0 < summary(experiment)["left_out_as_too_long"] < 200
+    """And the last update is validated even if it is not its turn."""
+    settings = {"maximum_sentence_length": 4, "maximum_updates": 5, "validate_every": 2, "keep_last": 9}
+    experiment = train(tmp_path, longest=6, training=settings)
+    assert column(experiment, "update") == [2, 4, 5]
+    lengths, found = BinarizedCorpus(experiment.binarized).side("train", "xx").lengths, summary(experiment)
+    assert (found["updates"], found["training_pairs"]) == (5, int((lengths <= 4).sum()))
+    assert found["left_out_as_too_long"] == int((lengths > 4).sum()) > 0
 
 
 def test_bf16_trains_weights_in_fp32_nearly_as_fp32_does(tmp_path):
@@ -209,16 +195,12 @@ def test_clipping_bounds_the_gradient(tmp_path, monkeypatch):
     assert min(norms) > 0.3
 
 
-@pytest.mark.parametrize("device", ["gpu", "cpu:x", "mps"])
-def test_a_device_that_is_not_there_is_a_one_line_error(tmp_path, device):
-    with pytest.raises(UserError, match=rf"^--device {device}: not available here \([^\n]*\)$"):
-        train_run(make_experiment(tmp_path, pairs=20), "plain", 1, device=device)
-
-
-def test_each_process_of_torchrun_takes_the_gpu_of_its_number(monkeypatch):
+@pytest.mark.parametrize("device", ["gpu", "cpu:x", "mps", "cuda:7"])
+def test_a_device_that_is_not_there_is_a_one_line_error(tmp_path, device, monkeypatch):
+    """Each process of torchrun takes the GPU of its number."""
     monkeypatch.setenv("LOCAL_RANK", "7")
-    with pytest.raises(UserError, match=r"^--device cuda:7: "):
-        devices.device_named("cuda")
+    with pytest.raises(UserError, match=rf"^--device {device}: not available here \([^\n]*\)$"):
+        train_run(make_experiment(tmp_path, pairs=20), "plain", 1, device=device.removesuffix(":7"))
 
 
 def test_a_training_that_diverges_stops_with_one_line(tmp_path):

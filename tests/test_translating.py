@@ -84,18 +84,9 @@ def test_learned_positions_end_a_translation_and_refuse_a_source() -> None:
         translate_ids(model, [np.array([4]), np.array([4] * 9)], DecodingSettings(), device=CPU)
 
 
-def test_batches_hold_every_sentence_once_within_the_limit() -> None:
-    lengths = np.array([3, 0, 50, 7, 7, 1, 0, 12])
-    cut = batches(lengths, np.zeros(8, dtype=np.int64), 48, 2)
-    assert sorted(np.concatenate(cut).tolist()) == list(range(8))
-    assert cut[0].tolist() == [2]  # too long for any batch
-    for batch in cut[1:]:
-        assert (lengths[batch].max() + 1) * len(batch) * 2 <= 48
-    assert len(cut) == 4
-
-
 @given(st.lists(st.lists(st.integers(0, 20), min_size=1), max_size=20), st.integers(1, 200), st.integers(1, 5))
 def test_batches_are_of_whole_documents_the_largest_first(sizes: list[list[int]], tokens: int, width: int) -> None:
+    """A sentence without a document is one; what is too long for any batch has its own."""
     lengths = np.array([length for document in sizes for length in document], dtype=np.int64)
     before = np.array([number for document in sizes for number in range(len(document))], dtype=np.int64)
     largest_first = sorted(
@@ -104,10 +95,8 @@ def test_batches_are_of_whole_documents_the_largest_first(sizes: list[list[int]]
     expected: list[list[NDArray[np.int64]]] = []
     for document in largest_first:
         together = [*expected[-1], document] if expected else []
-        if together and (max(lengths[np.concatenate(together)]) + 1) * len(together) * width <= tokens:
-            expected[-1] = together
-        else:
-            expected.append([document])
+        fits = expected and (max(lengths[np.concatenate(together)]) + 1) * len(together) * width <= tokens
+        expected[-1:] = [together] if fits else [*expected[-1:], [document]]
     found = batches(lengths, before, tokens, width)
     assert [batch.tolist() for batch in found] == [np.concatenate(batch).tolist() for batch in expected]
 
@@ -118,15 +107,6 @@ def test_training_goes_on_as_before() -> None:
     assert first == second  # no dropout
     assert model.training
     model(torch.tensor([[4, END]]), torch.tensor([[BEGIN]])).sum().backward()
-
-
-def test_progress_is_on_standard_error(model: TranslationModel, capsys: pytest.CaptureFixture[str]) -> None:
-    translate_ids(model, random_sentences(3), DecodingSettings(), device=CPU)
-    assert capsys.readouterr() == ("", "")
-    translate_ids(model, random_sentences(3), DecodingSettings(), device=CPU, progress="run-1 [test]")
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert "run-1 [test]: 3 sentences" in printed.err
 
 
 @pytest.fixture
@@ -195,6 +175,7 @@ def test_two_processes_of_torchrun_write_what_one_writes(experiment: Experiment)
     # Only the first one speaks, of its own part.
     counts = re.findall(r"small-1 (\w+): (\d) sentences", result.stderr)
     assert [name for name, _ in counts] == ["first", "second"]
+    assert result.stdout == ""
     assert all(0 < int(count) < whole for (_, count), whole in zip(counts, (5, 3), strict=True))
 
 

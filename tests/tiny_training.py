@@ -9,10 +9,16 @@ from typing import Any
 import pytest
 import yaml
 from project_root import make_root
+from small_models import shake
+from torch import Tensor
 
-from context_nmt.corpus.binarized import binarize
+from context_nmt.corpus.binarized import BinarizedCorpus, binarize
 from context_nmt.decoding import validation
 from context_nmt.files import read_json, write_json, write_lines
+from context_nmt.models import checkpoints
+from context_nmt.models.building import build
+from context_nmt.models.model import Model
+from context_nmt.models.plans import ModelPlan
 from context_nmt.pipeline.planning import write_plans
 from context_nmt.settings.folder import Experiment
 from context_nmt.training.trainer import MACHINE
@@ -138,6 +144,20 @@ def column(experiment: Experiment, name: str) -> list[Any]:
 def summary(experiment: Experiment) -> dict[str, Any]:
     """What the run says at its end."""
     return read_json(experiment.checkpoints(RUN) / "summary.json")
+
+
+def weights_after(experiment: Experiment, update: int) -> dict[str, Tensor]:
+    """The weights of a checkpoint."""
+    return checkpoints.load(experiment.checkpoints(RUN) / f"checkpoint-{update:08d}.safetensors")[0]
+
+
+def save_run(folder: Path, plan: ModelPlan, corpus: BinarizedCorpus) -> Model:
+    """Save a model with shaken weights as that of a run."""
+    sizes = len(corpus.source_vocabulary), len(corpus.target_vocabulary)
+    model = shake(build(plan, source_vocabulary=sizes[0], target_vocabulary=sizes[1]))
+    metadata = checkpoints.model_metadata(plan, *sizes)
+    checkpoints.save(folder / checkpoints.RUN_WEIGHTS, checkpoints.weights_of(model), metadata)
+    return model
 
 
 def scripted(values: Iterable[float]) -> Bleu:
