@@ -9,6 +9,7 @@ import stat
 import tarfile
 import threading
 import zipfile
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -21,7 +22,8 @@ import sacrebleu.utils
 import urllib3
 import yaml
 from made_up_mirror import FORMATS as MADE_UP
-from made_up_mirror import sentence, tarred, write_catalogue, write_mirror, zipped
+from made_up_mirror import lines, sentence, tarred, write_catalogue, write_mirror, zipped
+from measured import assert_golden
 from sacrebleu.dataset.fake_sgml import FakeSGMLDataset
 from test_bad_input import files_of_at_most
 
@@ -257,18 +259,6 @@ def test_a_file_that_is_wrong_is_named_and_can_be_replaced(mirror, served, is_fo
     assert read_json(corpus.parent / "checksums.json") == {file["url"]: hashlib.sha256(good).hexdigest()}
 
 
-@pytest.mark.parametrize(("name", "content"), [("a.de", b"x\ny\n"), ("a.en", b"a\n")])
-def test_either_of_two_files_with_unequal_lines_can_be_replaced(mirror, name, content):
-    english = {"to": "train.en"} | unknown(mirror, "a.en", b"a\nb\n")
-    german = {"to": "train.de"} | unknown(mirror, "a.de", b"x\n")
-    with pytest.raises(UserError, match=r"train\.de 1, train\.en 2 \(from .*toy/a\.en, .*toy/a\.de\)"):
-        download(mirror, [english, german])
-    assert not (mirror.parent / "data/checksums.json").exists()
-    put(mirror, name, content)
-    corpus = download(mirror, [english, german])
-    assert len(read_lines(corpus / "train.de")) == len(read_lines(corpus / "train.en")) == len(content.splitlines())
-
-
 @pytest.mark.parametrize("is_known", [True, False])
 def test_a_right_file_that_does_not_fit_its_entry_is_kept(mirror, served, is_known):
     file = {"to": "_ ||| train.en", **(put if is_known else unknown)(mirror, "a.txt", b"a\n")}
@@ -467,29 +457,13 @@ def test_corpora_that_are_made_at_once_do_not_disturb_each_other_and_record_thei
         files = [{"url": f"{ORIGIN}/{name}/a.en", "sha256": None, "to": "train.en"}]
         entries[name] = {"format": "text", "licence": "none", "homepage": "none", "files": files}
     (data / "params.yaml").write_text(yaml.safe_dump({"corpora": entries}))
-    at_once([partial(make, data, name, str(mirror)) for name in [*entries, *entries]])
+    with ProcessPoolExecutor(24, mp_context=multiprocessing.get_context("fork")) as pool:
+        list(pool.map(partial(make, data, mirror=str(mirror)), [*entries, *entries]))
     assert read_json(data / "checksums.json") == known
     assert {name: read_lines(data / name / "train.en") for name in entries} == {
         name: [name] * 20_000 for name in entries
     }
     assert [path.name for path in data.iterdir() if path.suffix in (".partial", ".earlier")] == []
-
-
-def at_once(calls):
-    """Make each call in a process of its own; all must succeed."""
-    context = multiprocessing.get_context("fork")
-    barrier = context.Barrier(len(calls))
-    processes = [context.Process(target=_after, args=(barrier, call)) for call in calls]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0] * len(calls)
-
-
-def _after(barrier, call):
-    barrier.wait()
-    call()
 
 
 def test_a_download_waits_for_another_process_with_the_same_file(mirror, breaking, capsys):
@@ -617,7 +591,7 @@ def test_each_text_has_as_many_lines_as_its_translation_not_only_all_together(mi
         assert len(read_lines(corpus / "train.de")) == len(read_lines(corpus / "train.en")) == 5
         files[3] |= {"to": "test.de"}
         files[2] |= {"to": "test.en"}
-        with pytest.raises(UserError, match=r"different numbers of lines: test\.de 3, test\.en 2"):
+        with pytest.raises(UserError, match=r"lines: test\.de 3, test\.en 2 \(from .*toy/b\.en, .*toy/b\.de\)"):
             download(mirror, files)
 
 
@@ -663,17 +637,6 @@ def test_lines_that_are_not_utf8_are_left_out_in_all_languages_and_some_are_name
     assert read_lines(corpus / "train.de") == [f"x{n}" for n in kept]
     places = "; ".join(f"train.de, line {number} (not UTF-8)" for number in range(8, 8 + min(count, 5)))
     assert f" left out: {count} of 700: {places}{more}\n" in capsys.readouterr().out
-
-
-def test_a_file_may_have_another_format_than_its_entry(mirror):
-    item = {"source": "Ton", "reference": "clay", "errors": [{"contrastive": "sound"}], "ambig word": "Ton"}
-    files = [
-        {"to": "train.en", **put(mirror, "a.en", b"a\n")},
-        {"to": "senses", "format": "contrawsd", **put(mirror, "de-en.json", json.dumps([item]).encode())},
-    ]
-    corpus = download(mirror, files)
-    assert sorted(path.name for path in corpus.iterdir()) == ["senses.de-en.jsonl", "train.en"]
-    assert read_contrastive_set(corpus / "senses.de-en.jsonl")[0] == [("Ton", "clay"), ("Ton", "sound")]
 
 
 def links():
@@ -772,16 +735,6 @@ def test_several_sets_of_sacrebleu_are_one_split_with_the_documents_of_all(mirro
     assert read_documents(corpus, "partly", 4) is None
 
 
-def test_the_sets_of_another_format_than_text_are_text(mirror):
-    for name, content in (("newstest.en", b"one\n"), ("newstest.de", b"eins\n"), ("newstest.documents", b"0\n")):
-        put(mirror, name, content)
-    chats = {"to": "train", **put(mirror, "chats.json", CHAT)}
-    wanted = [{"name": "wmt14/full", "pair": "en-de", "split": "newstest"}]
-    corpus = download(mirror, [chats], format="bcontrast", sacrebleu=wanted)
-    assert read_lines(corpus / "newstest.de") == ["eins"]
-    assert read_documents(corpus, "newstest", 1) == [range(1)]
-
-
 def test_sacrebleu_without_network_is_one_line(mirror, monkeypatch):
     def leave(*_):
         raise SystemExit(1)
@@ -796,6 +749,8 @@ DEV = {"name": "wmt13", "pair": "en-de", "split": "dev"}
 
 WITH_SUM = {"to": "a.en", "sha256": "0" * 64}
 WRONG = [  # (keys of the entry, its file, message)
+    ({"files": [{"url": "http://x/a", "to": "a.en", "sha256": None}] * 2}, None, "two files have the same name"),
+    ({"files": [{"url": "http://x/a", "to": "a.en"}]}, None, r"files\.0: a: give one of .*; `sha256: null` if"),
     ({}, None, "an entry needs files or sacrebleu"),
     ({}, {}, "a: format text needs `to` or, for an archive, `members`"),
     ({}, {"to": "a.en", "members": {"b": "c.en"}}, "a: format text needs `to` or"),
@@ -855,14 +810,15 @@ WRONG = [  # (keys of the entry, its file, message)
 def test_wrong_entries_are_refused(mirror, entry, file, message):
     files = [] if file is None else [{"url": "http://x/a", "sha256": None, **file}]
     with pytest.raises(UserError, match=rf"params\.yaml: corpora\.toy: {message}"):
-        download(mirror, files, **entry)
+        download(mirror, **{"files": files} | entry)
 
 
-def test_files_have_distinct_names_and_a_checksum(mirror):
-    with pytest.raises(UserError, match="two files have the same name"):
-        download(mirror, [{"url": "http://x/a", "to": "a.en", "sha256": None}] * 2)
-    with pytest.raises(UserError, match=r"files\.0: a: give one of sha256, md5, git_blob; `sha256: null` if"):
-        download(mirror, [{"url": "http://x/a", "to": "train.en"}])
+def digests(corpus):
+    """Lines of a golden file: the files of a corpus, with the number of their lines and the hash of their bytes."""
+    return [
+        f"{corpus.name}/{path.name} {len(read_lines(path))} {hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+        for path in sorted(corpus.iterdir())
+    ]
 
 
 def test_every_corpus_can_be_made_of_made_up_files(tmp_path):
@@ -870,23 +826,22 @@ def test_every_corpus_can_be_made_of_made_up_files(tmp_path):
     assert set(MADE_UP) == set(FORMATS)
     write_catalogue(ENTRIES, tmp_path / "params.yaml")
     write_mirror(tmp_path / "mirror", tmp_path / "params.yaml")
+    made = []
     for corpus in read_catalogue(ENTRIES)["corpora"]:
-        entry = read_entry(tmp_path / "params.yaml", corpus)
-        checksums = tmp_path / f"{corpus}.json"  # corpora share addresses, but not made-up files
-        make_corpus(entry, tmp_path / corpus, checksums=checksums, mirror=str(tmp_path / "mirror"))
-        made = {path.name: read_lines(path) for path in (tmp_path / corpus).iterdir()}
-        assert {name.partition(".")[0] for name in made if name.endswith(".jsonl")} == set(entry.contrastive_sets)
-        texts = {name: lines for name, lines in made.items() if not name.endswith(".jsonl")}
-        assert entry.texts in (None, set(texts))
-        for name, lines in texts.items():
-            split, _, ending = name.partition(".")
-            if ending == "documents":
-                (count, *_) = (
-                    len(text) for other, text in texts.items() if other.startswith(f"{split}.") and other != name
-                )
-                assert len(read_documents(tmp_path / corpus, split, count)) == len(lines) > 0
-            elif entry.format in ("text", "opus_moses", "iwslt") and ending != "txt":
-                assert set(lines) <= {sentence(ending, number) for number in range(200)}
+        entry, folder = read_entry(tmp_path / "params.yaml", corpus), tmp_path / corpus
+        # corpora share addresses, but not made-up files
+        make_corpus(entry, folder, checksums=tmp_path / f"{corpus}.json", mirror=str(tmp_path / "mirror"))
+        made += digests(folder)
+        names = {path.name for path in folder.iterdir()}
+        texts = {name for name in names if not name.endswith(".jsonl")}
+        assert {name.partition(".")[0] for name in names - texts} == set(entry.contrastive_sets)
+        assert entry.texts in (None, texts)
+        outputs = [output for file in entry.of_format("text") for output in file.outputs]
+        for output in {output for output in outputs if not output.endswith(".txt")}:
+            parts = outputs.count(output)
+            part = [sentence(output.partition(".")[2], n) for n in range(len(lines(output, "en")) // parts)]
+            assert read_lines(folder / output) == part * parts
+    assert_golden("".join(made), "made-up-corpora.txt")
 
 
 def test_every_entry_is_right_one_address_has_one_checksum_and_what_needs_a_form_says_so():
@@ -925,66 +880,29 @@ def test_the_stage_makes_what_its_plan_says(mirror, monkeypatch):
         stage.main("tow", Path("checksums.json"))
 
 
-# Lines of the corpora as they were published; for documents, their number.
-SIDES = ("en", "de")
-CHATS = {"train": (13845, 550), "train_agent": (7629, 550), "train_customer": (6216, 548)}
-CHATS |= {"dev": (1902, 78), "dev_agent": (1040, 78), "dev_customer": (862, 78)}
-CHATS |= {"test": (2100, 78), "test_agent": (1133, 78), "test_customer": (967, 78)}
-EPISODES = {"train": (2_150_945, 2_959), "dev": (1_086, 2), "test": (1_154, 2)}
-SENTENCES = {"ar": (1158, 1460), "de": (1133, 1138), "fr": (1159, 1455)}  # of the sources of tst2016 and tst2017, which
-SENTENCES |= {"ja": (1146, 1452), "ko": (1143, 1429), "zh": (1156, 1459)}  # are the same from and into English
-PAIRS = {pair: counts for other, counts in SENTENCES.items() for pair in (f"{other}-en", f"en-{other}")}
-SETS = [
-    (year, pair, pair.partition("-")[0], PAIRS[pair][year - 2016], 13 if year == 2016 else 10 if "de" in pair else 12)
-    for pair in PAIRS
-    for year in (2016, 2017)
-]
-
-
-def counts_of(splits, languages):
-    return {
-        f"{split}.{ending}": documents if ending == "documents" else sentences
-        for split, (sentences, documents) in splits.items()
-        for ending in (*languages, "documents")
-    }
-
-
-REAL = {
-    "multi30k": {
-        f"{split}.{side}": count
-        for split, count in {"train": 29000, "val": 1014, "test_2016_flickr": 1000}.items()
-        for side in (*SIDES, "fr")
-    },
-    "bcontrast": counts_of(CHATS, SIDES),
-    "discourse_mt": {"anaphora.en-fr.jsonl": 200, "lexical_choice.en-fr.jsonl": 200},
-    "tvsub": counts_of(EPISODES, ("zh", "en")) | {"test.en.1": 1_154, "test.en.2": 1_154},
-    "wit3": {f"tst{year}-{pair}.{side}": count for year, pair, side, count, _ in SETS}
-    | {f"tst{year}-{pair}.documents": talks for year, pair, _, _, talks in SETS},
-}
-
-
-def wit3():
-    """An entry of archives that no experiment has, each with the sources of two sets."""
+def wit3(folder):
+    """An entry of all archives of a mirror, each with the sources of two sets."""
     files = []
-    for pair in PAIRS:
-        members = {
-            f"{pair}/IWSLT17.TED.tst{y}.{pair}.{s}.xml": f"tst{y}-{pair}.{s}" for y, p, s, *_ in SETS if p == pair
-        }
-        name = f"archive_2017-01-ted-test_texts_{pair.replace('-', '_')}_{pair}.tgz"
-        files.append({"url": f"{ORIGIN}/{name}", "sha256": None, "members": members})
+    for path in sorted(folder.glob("*.tgz")):
+        pair = path.stem.rpartition("_")[2]
+        name = rf"{pair}/IWSLT17\.TED\.(tst201[67])\.{pair}\.({pair[:2]})\.xml"
+        with tarfile.open(path) as archive:
+            found = filter(None, (re.fullmatch(name, member) for member in archive.getnames()))
+            members = {match[0]: f"{match[1]}-{pair}.{match[2]}" for match in found}
+        files.append({"url": f"{ORIGIN}/{path.name}", "sha256": None, "members": members})
     return {"format": "iwslt", "licence": "none", "homepage": "none", "files": files}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("corpus", REAL)
+@pytest.mark.parametrize("corpus", ["multi30k", "bcontrast", "discourse_mt", "tvsub", "wit3"])
 def test_a_corpus_is_read_whole(tmp_path, corpus):
     real = Path(os.environ.get("DATA_MIRROR", "/nonexistent")) / corpus
     if not real.is_dir():
         pytest.skip(f"DATA_MIRROR has no {corpus}")
-    catalogue = read_yaml(ENTRIES)["corpora"] | {"wit3": wit3()}
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump({"corpora": {corpus: catalogue[corpus]}}))
+    entry = wit3(real) if corpus == "wit3" else read_yaml(ENTRIES)["corpora"][corpus]
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump({"corpora": {corpus: entry}}))
     make(tmp_path, corpus, str(real.parent))
-    assert {path.name: len(read_lines(path)) for path in (tmp_path / corpus).iterdir()} == REAL[corpus]
+    assert_golden("".join(digests(tmp_path / corpus)), f"real-{corpus}.txt")
     for path in (tmp_path / corpus).glob("*.jsonl"):
         pairs, index = read_contrastive_set(path)
         assert all(len(item["context"]) == 1 for item in index["items"])
