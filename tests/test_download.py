@@ -395,19 +395,15 @@ def test_without_a_checksum_a_server_must_say_that_the_rest_is_of_the_same_file(
     assert (download(mirror, [from_server(breaking, None)]) / "train.en").read_bytes() == breaking.content
 
 
-@pytest.mark.parametrize("changed", [{"ETag": '"two"'}, {}], ids=["another file", "another length"])
-def test_a_part_of_another_file_is_not_joined(mirror, breaking, changed):
+def test_a_part_of_another_file_is_not_joined(mirror, breaking):
     breaking.said = {"ETag": '"one"'}
     breaking.knows_ranges = False
     with pytest.raises(UserError, match="cannot be downloaded"):
         download(mirror, [from_server(breaking, None)])
     assert sorted(parts(mirror)) == ["a.en.part", "a.en.part.json"]
-    breaking.said |= changed
+    breaking.said = {"ETag": '"two"'}
     breaking.knows_ranges, breaking.patience = True, 10**9
     breaking.content = b"other " * 80_000
-    if not changed:
-        with pytest.raises(UserError, match="not the rest of the file"):
-            download(mirror, [from_server(breaking, None)])
     assert (download(mirror, [from_server(breaking, None)]) / "train.en").read_bytes() == breaking.content + b"\n"
     assert parts(mirror) == ["a.en"]
 
