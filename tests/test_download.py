@@ -743,66 +743,7 @@ def test_sacrebleu_without_network_is_one_line(mirror, monkeypatch):
 DEV = {"name": "wmt13", "pair": "en-de", "split": "dev"}
 
 
-WITH_SUM = {"to": "a.en", "sha256": "0" * 64}
-WRONG = [  # (keys of the entry, its file, message)
-    ({"files": [{"url": "http://x/a", "to": "a.en", "sha256": None}] * 2}, None, "two files have the same name"),
-    ({"files": [{"url": "http://x/a", "to": "a.en"}]}, None, r"files\.0: a: give one of .*; `sha256: null` if"),
-    ({}, None, "an entry needs files or sacrebleu"),
-    ({}, {}, "a: format text needs `to` or, for an archive, `members`"),
-    ({}, {"to": "a.en", "members": {"b": "c.en"}}, "a: format text needs `to` or"),
-    ({}, {"to": "train"}, "a: 'train' is not SPLIT.LANGUAGE"),
-    ({}, {"to": "a.en", "url": "http://x/"}, ".*does not end in a file name"),
-    ({}, {"to": "a.en", "by_hand": " "}, r"files\.0: a: by_hand is empty"),
-    ({}, {"to": "a.en", "sha": None}, r"files\.0\.sha: unknown key; did you mean 'sha256'"),
-    ({}, {"to": "a.en", "md5": "0" * 32, "sha256": "0" * 64}, r"files\.0: a: give one of sha256, md5, git_blob"),
-    ({}, {"to": "a.en", "sha256": ""}, r"files\.0"),
-    *(
-        ({}, {"to": "a.en", "sha256": None} | {kind: value}, rf"files\.0\.{kind}: .*{value}")
-        for kind, digits in (("sha256", 64), ("md5", 32), ("git_blob", 40))
-        for value in ("0" * (digits - 1), "0" * (digits + 1), "g" * digits)
-    ),
-    ({}, {"to": "a.en", "mirrors": ["http://y/a"]}, r"files\.0: a: mirrors need a checksum"),
-    ({}, WITH_SUM | {"mirrors": ["http://x/a"]}, r"files\.0: a: mirrors is \['http://x/a'\]; each must be another"),
-    ({}, WITH_SUM | {"mirrors": ["y/a"]}, r"files\.0\.mirrors\.0: .*'y/a'"),
-    ({}, WITH_SUM | {"mirrors": ["http://y/a"], "by_hand": "Ask."}, r"files\.0: a: mirrors are for programs"),
-    ({}, {"to": "_ ||| _"}, r"files\.0: '_ \|\|\| _' names no field"),
-    ({}, {"to": "_ ||| train"}, "a: 'train' is not SPLIT.LANGUAGE"),
-    ({}, {"to": "train.en ||| ../b.en"}, r"files\.0.*'\.\./b\.en' is not SPLIT.LANGUAGE"),
-    ({}, {"members": {"a": "../evil.en"}}, r"files\.0.*'\.\./evil\.en' is not SPLIT.LANGUAGE"),
-    ({}, {"to": "a.en", "format": "contrawsd"}, "a: 'a.en' is not SET"),
-    ({}, {"to": "a.en", "format": "chats"}, "format: 'chats' is no format; there are text, "),
-    ({"format": "chats"}, {"to": "a.en"}, "format: 'chats' is no format; there are text, "),
-    ({"format": "bcontrast"}, {}, "a: format bcontrast needs `to`"),
-    ({"format": "bcontrast"}, {"to": "a.en"}, "a: 'a.en' is not SPLIT"),
-    ({"format": "bcontrast"}, {"to": "a", "members": {"b": "c"}}, "a: format bcontrast needs `to`"),
-    (
-        {"format": "bcontrast", "documents": 1},
-        {"to": "a"},
-        "documents is for the formats tvsub and opus_moses, not bco",
-    ),
-    ({"format": "tvsub"}, {"to": "train"}, "a: format tvsub needs neither"),
-    ({"format": "tvsub", "documents": 0}, {}, "documents: .*1, not 0"),
-    ({"format": "tvsub", "seed": 1}, {}, "seed is for the formats opus_moses, not tvsub"),
-    ({"format": "opus_moses", "held_out_documents": {"dev": 2}}, {}, "seed: format opus_moses needs it"),
-    ({"format": "opus_moses", "seed": 2}, {}, "held_out_documents: format opus_moses needs it"),
-    ({"format": "iwslt"}, {"to": "train.en"}, "a: format iwslt needs `members`"),
-    ({"format": "iwslt"}, {"members": {"a": "train"}}, "a: 'train' is not SPLIT.LANGUAGE"),
-    ({"held_out_every": 5}, {"to": "a.en"}, "held_out_every is for the formats iwslt"),
-    ({"format": "iwslt", "held_out_every": 1}, {"members": {"a": "train.en"}}, "held_out_every: .*2, not 1"),
-    ({"sacrebleu": [DEV]}, {"to": "dev.en"}, "sacrebleu: 'dev' is a split of files, too"),
-    ({"sacrebleu": [DEV | {"split": "a"}] * 2}, None, "two files have the same"),
-    ({"format": "bcontrast", "sacrebleu": [DEV]}, {"to": "dev"}, "sacrebleu: 'dev' is a split of files"),
-    (
-        {"format": "iwslt", "held_out_every": 5, "sacrebleu": [DEV | {"split": "valid"}]},
-        {"members": {"a": "train.en"}},
-        "sacrebleu: 'valid' is a split of files",
-    ),
-    ({"sacrebleu": [DEV | {"pair": "en"}]}, None, r"sacrebleu\.0\.pair: .*'en'"),
-    ({"sacrebleu": [DEV | {"split": "a.b"}]}, None, r"sacrebleu\.0\.split: .*'a\.b'"),
-]
-
-
-@pytest.mark.parametrize(("entry", "file", "message"), WRONG)
+@pytest.mark.parametrize(("entry", "file", "message"), read_yaml(Path(__file__).with_name("wrong_corpora.yaml")))
 def test_wrong_entries_are_refused(mirror, entry, file, message):
     files = [] if file is None else [{"url": "http://x/a", "sha256": None, **file}]
     with pytest.raises(UserError, match=rf"params\.yaml: corpora\.toy: {message}"):
