@@ -478,74 +478,16 @@ def test_a_large_download_says_its_size(mirror, breaking, monkeypatch, capsys):
     assert said[-1].startswith("toy: its downloads, 2 MB, stay in ")
 
 
-MARK = b"\xef\xbb\xbf"
-BY_SIDE = {f"{name}.{side}": f"train.{side}" for name in ("a", "b", "c", "x/a") for side in ("en", "de")}
-
-
-def packed(name, content, members):
-    return {name: (content, {"members": {member: members[member] for member in sorted(members, reverse=True)}})}
-
-
-def some(*members):
-    return {member: BY_SIDE[member] for member in members}
-
-
-def in_files(**contents):
-    return {name: (content, {"to": BY_SIDE[name]}) for name, content in contents.items()}
-
-
-@pytest.mark.parametrize(
-    ("files", "texts"),
-    [
-        (in_files(**{"a.en": "a\u2028b\r\nc".encode()}), {"train.en": "a\u2028b\r\nc\n".encode()}),
-        ({"a.de.gz": (gzip.compress(b"x\ny\n"), {"to": "train.de"})}, {"train.de": b"x\ny\n"}),
-        (in_files(**{"a.en": b"a\n\n"}), {"train.en": b"a\n\n"}),
-        *(
-            (
-                packed("1", pack({"x/a.en": b"a", "x/a.de": b"A\n", "../../evil": b"evil"}), some("x/a.en", "x/a.de"))
-                | packed("2", pack({"b.en": b"b\n", "b.de": b"B\n"}), some("b.en", "b.de")),
-                {"train.en": b"a\nb\n", "train.de": b"A\nB\n"},
-            )
-            for pack in (tarred, zipped)
-        ),
-        *(
-            (packed("1", pack({"../../evil": b"evil\n"}), {"../../evil": "train.en"}), {"train.en": b"evil\n"})
-            for pack in (tarred, zipped)
-        ),
-        (  # in any order
-            packed(
-                "1.tgz",
-                tarred({"b.en": b"b\n", "x/a.de": b"A\n", "x/a.en": b"a\n", "b.de": b"B\n", "c.en": b"", "c.de": b""}),
-                some("b.en", "b.de", "x/a.en", "x/a.de"),
-            ),
-            {"train.en": b"b\na\n", "train.de": b"B\nA\n"},
-        ),
-        (
-            packed(
-                "1.zip",
-                zipped({f"{name}.{side}": MARK + name.encode() for name in "ab" for side in ("en", "de")}),
-                some("a.en", "a.de", "b.en", "b.de"),
-            )
-            | {"2.txt": (MARK + b"c\tC\n", {"to": "train.en\ttrain.de"})}
-            | {f"empty.{side}": (MARK, {"to": f"train.{side}"}) for side in ("en", "de")},
-            {"train.en": b"a\nb\nc\n", "train.de": b"a\nb\nC\n"},
-        ),
-        (
-            {
-                "a.txt": (
-                    b"0.9 ||| x-1 |||  ja\t1 |||en 1 \r\n\n0.8 ||| x-2 ||| | ||| en 2",
-                    {"to": "_ ||| _ ||| train.ja ||| train.en"},
-                ),
-                "b.gz": (gzip.compress(b"x-3\tja ||| 3\ten 3\nx-4\t ja 4\t\n"), {"to": "_\ttrain.ja\ttrain.en"}),
-                "c.tgz": (tarred({"ja-en": b"ja 5|||en 5\n"}), {"members": {"ja-en": "train.ja|||train.en"}}),
-            },
-            {"train.ja": b"ja\t1\n|\nja ||| 3\nja 4\nja 5\n", "train.en": b"en 1\nen 2\nen 3\n\nen 5\n"},
-        ),
-    ],
-)
-def test_texts_are_joined_in_the_order_of_files_and_of_the_names_of_members(mirror, files, texts):
-    corpus = download(mirror, [keys | put(mirror, name, content) for name, (content, keys) in files.items()])
-    assert {path.name: path.read_bytes() for path in corpus.iterdir()} == texts
+@pytest.mark.parametrize("case", read_yaml(Path(__file__).with_name("texts.yaml")))
+def test_texts_are_joined_in_the_order_of_files_and_of_the_names_of_members(mirror, case):
+    files = []
+    for name, values in case["files"].items():
+        keys = dict(values)
+        content, pack = keys.pop("content"), zipped if keys.pop("zip", False) else tarred
+        data = pack(content) if isinstance(content, dict) else content.encode()
+        files.append(keys | put(mirror, name, gzip.compress(data) if name.endswith(".gz") else data))
+    corpus = download(mirror, files)
+    assert {path.name: path.read_bytes().decode() for path in corpus.iterdir()} == case["texts"]
     assert not list(mirror.parent.rglob("evil"))
     assert not (corpus.parent / ".downloads").exists()  # a folder's files are used where they are
     assert not (corpus.parent / "checksums.json").exists()
