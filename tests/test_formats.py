@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from made_up_mirror import (
@@ -29,7 +30,7 @@ from measured import assert_golden
 from context_nmt.corpus.catalogue import CorpusEntry
 from context_nmt.corpus.contrastive import read_contrastive_set
 from context_nmt.corpus.download import make_corpus
-from context_nmt.files import UserError, read_lines
+from context_nmt.files import UserError, read_lines, read_yaml
 from context_nmt.settings.checking import check
 
 
@@ -63,25 +64,10 @@ def one_set(name, content):
     return {name: (content, {"to": "set"})}
 
 
-CHATS = {
-    "one": [said("agent", "Hello.", "Hallo."), said("customer", "Eine Pizza.", "A pizza.")],
-    "two": [said("agent", "Bye.", "Tschüss.")],
-}
-
-
-HE, SHE = "Il est rouge.", "Elle est rouge."
-FRUIT, APPLE = "Le fruit est là.", "La pomme est là."
-ANAPHORA = {
-    "inspired by": [],
-    "src": ["The apple is there.", "It is red."],
-    "trg": [
-        {"type": "m.sg", "correct": [FRUIT, HE], "incorrect": [FRUIT, SHE]},
-        {"type": "f.sg", "semi-correct": [APPLE, SHE], "incorrect": [APPLE, HE]},
-        {"type": "f.sg", "correct": [APPLE, SHE], "incorrect": [APPLE, HE]},
-    ],
-}
-CHOICE = {"src": ["One.", "Two."], "trg": {"correct": ["Un.", "Deux."], "incorrect": ["Un.", "Trois."]}}
-CHOICES = {"inspired by": [], "type": "repet, disambig", "examples": [CHOICE]}
+DATA = read_yaml(Path(__file__).with_name("formats.yaml"))
+CHATS, ANAPHORA, CHOICES = DATA["chats"], DATA["anaphora"], DATA["choices"]
+(CHOICE,) = CHOICES["examples"]
+TRAIN, FIRST, SECOND = DATA["talks"].values()
 
 
 def contrapro(items, archive=None, **others):
@@ -129,11 +115,6 @@ DRAWN = {"documents": 4, "held_out_documents": {"dev": 1, "test": 2}, "seed": 1}
 
 def moses(names, **changes):
     return {"a.zip": (moses_archive(("en", "es"), names, **changes), {})}
-
-
-TRAIN = {"de": {1: ["Hallo", "Tschüss & Ende"], 7: ["Ja"]}, "en": {1: ["Hello", "Bye & end"], 7: ["Yes"]}}
-FIRST = {"de": {20: ["a", "b & b"], 21: ["c"]}, "en": {20: ["A", "B"], 21: ["C"]}}
-SECOND = {"de": {30: ["d"]}, "en": {30: ["D"]}}
 
 
 def iwslt(**changes):
