@@ -25,7 +25,7 @@ from typing import IO
 
 from context_nmt.corpus.catalogue import SKIPPED, TRAIN, CorpusEntry, DownloadFile, names_in
 from context_nmt.corpus.documents import write_sizes
-from context_nmt.corpus.formats import Skipping
+from context_nmt.corpus.formats import skipping
 from context_nmt.files import UserError
 
 BARS = (b" ||| ", b"|||")  # the second for a line that has no spaces around them
@@ -70,7 +70,7 @@ def _plain_file(archive: zipfile.ZipFile | tarfile.TarFile, name: str) -> IO[byt
 def _append(text: IO[bytes] | gzip.GzipFile, folder: Path, layout: str, source: str) -> list[Text]:
     """Append each field of every line to the file of its name; without fields, lines stay as they are, blank or not."""
     names = names_in(layout)
-    with ExitStack() as opened, Skipping(source, "lines") as lines:
+    with ExitStack() as opened, skipping(source, "lines") as lines:
         files = [None if name == SKIPPED else opened.enter_context((folder / name).open("ab")) for name in names]
         for number, line in enumerate(text, start=1):
             content = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
@@ -130,7 +130,7 @@ def _episodes(ids: Iterable[bytes], source: str) -> tuple[list[Episode], int]:
     """Return the lines of each episode's first subtitle, and the number of all lines."""
     episodes, known, start = list[Episode](), set(), 0
     current: list[bytes] | None = None  # the names of the last subtitle, if it is used
-    with Skipping(source, "lines") as counted:
+    with skipping(source, "lines") as counted:
         for names, lines in groupby(ids, lambda line: line.split(b"\t")[:2]):
             stop = start + sum(1 for _ in lines)
             counted.total += stop - start
