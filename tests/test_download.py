@@ -9,6 +9,7 @@ import stat
 import tarfile
 import threading
 import zipfile
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -21,7 +22,8 @@ import sacrebleu.utils
 import urllib3
 import yaml
 from made_up_mirror import FORMATS as MADE_UP
-from made_up_mirror import sentence, tarred, write_catalogue, write_mirror, zipped
+from made_up_mirror import lines, sentence, tarred, write_catalogue, write_mirror, zipped
+from measured import assert_golden
 from sacrebleu.dataset.fake_sgml import FakeSGMLDataset
 from test_bad_input import files_of_at_most
 
@@ -246,7 +248,11 @@ def test_a_file_that_is_wrong_is_named_and_can_be_replaced(mirror, served, is_fo
     with pytest.raises(UserError, match=re.escape(f"{place}/toy/{name}")) as error:
         download(mirror, [file], place=place)
     assert not re.search(r"\.partial|\n", str(error.value))
-    for path in (mirror.parent / "data/.downloads").glob(f"*{name}"):  # it is kept, as the entry may be wrong
+    if not is_folder:  # it is kept, as the entry may be wrong, and used again if the mirror lacks the file
+        (mirror / "toy" / name).unlink()
+        with pytest.raises(UserError, match=rf"(^|from )\S*/data/\.downloads/\w+-{re.escape(name)}"):
+            download(mirror, [file], place="")
+    for path in (mirror.parent / "data/.downloads").glob(f"*{name}"):
         assert str(path) in str(error.value)
         path.unlink()
     assert not (mirror.parent / "data/toy").exists()
@@ -255,18 +261,6 @@ def test_a_file_that_is_wrong_is_named_and_can_be_replaced(mirror, served, is_fo
     corpus = download(mirror, [file], place=place)
     assert read_lines(corpus / "train.en")
     assert read_json(corpus.parent / "checksums.json") == {file["url"]: hashlib.sha256(good).hexdigest()}
-
-
-@pytest.mark.parametrize(("name", "content"), [("a.de", b"x\ny\n"), ("a.en", b"a\n")])
-def test_either_of_two_files_with_unequal_lines_can_be_replaced(mirror, name, content):
-    english = {"to": "train.en"} | unknown(mirror, "a.en", b"a\nb\n")
-    german = {"to": "train.de"} | unknown(mirror, "a.de", b"x\n")
-    with pytest.raises(UserError, match=r"train\.de 1, train\.en 2 \(from .*toy/a\.en, .*toy/a\.de\)"):
-        download(mirror, [english, german])
-    assert not (mirror.parent / "data/checksums.json").exists()
-    put(mirror, name, content)
-    corpus = download(mirror, [english, german])
-    assert len(read_lines(corpus / "train.de")) == len(read_lines(corpus / "train.en")) == len(content.splitlines())
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -294,21 +288,6 @@ def test_a_download_without_a_checksum_is_used_again_unless_the_mirror_has_the_f
     assert f"{served}/elsewhere/toy/a.en: 404" in capsys.readouterr().err
     assert read_lines(download(mirror, files, place=served) / "train.en") == ["changed"]
     assert read_lines(download(mirror, [files[0] | {"url": f"{ORIGIN}/b/a.en"}]) / "train.en") == ["changed"]
-
-
-def test_the_right_mirror_replaces_a_page_that_was_downloaded_before(mirror, served):
-    (mirror / "away").mkdir()
-    (mirror / "away/a.tgz").write_bytes(LOGIN)
-    file = unknown(mirror, "a.tgz", PACKED) | {"url": f"{served}/away/a.tgz", "members": {"a.en": "train.en"}}
-    with pytest.raises(UserError, match=f"^{served}/away/a.tgz: cannot be unpacked"):
-        download(mirror, [file], place="")
-    with pytest.raises(UserError, match=r"^\S+/data/\.downloads/\w+-a\.tgz: cannot be unpacked"):  # as kept
-        download(mirror, [file], place="")
-    put(mirror, "a.tgz", PACKED[:-40])
-    with pytest.raises(UserError, match=f"^{served}/toy/a.tgz: cannot be unpacked"):
-        download(mirror, [file], place=served)
-    put(mirror, "a.tgz", PACKED)
-    assert read_lines(download(mirror, [file], place=served) / "train.en") == ["a"] * 9
 
 
 def test_a_mirror_that_is_neither_a_folder_nor_an_address_is_refused(mirror, monkeypatch):
@@ -405,29 +384,17 @@ def test_without_a_checksum_a_server_must_say_that_the_rest_is_of_the_same_file(
     assert (download(mirror, [from_server(breaking, None)]) / "train.en").read_bytes() == breaking.content
 
 
-@pytest.mark.parametrize("changed", [{"ETag": '"two"'}, {}], ids=["another file", "another length"])
-def test_a_part_of_another_file_is_not_joined(mirror, breaking, changed):
+def test_a_part_of_another_file_is_not_joined(mirror, breaking):
     breaking.said = {"ETag": '"one"'}
     breaking.knows_ranges = False
     with pytest.raises(UserError, match="cannot be downloaded"):
         download(mirror, [from_server(breaking, None)])
     assert sorted(parts(mirror)) == ["a.en.part", "a.en.part.json"]
-    breaking.said |= changed
+    breaking.said = {"ETag": '"two"'}
     breaking.knows_ranges, breaking.patience = True, 10**9
     breaking.content = b"other " * 80_000
-    if not changed:
-        with pytest.raises(UserError, match="not the rest of the file"):
-            download(mirror, [from_server(breaking, None)])
     assert (download(mirror, [from_server(breaking, None)]) / "train.en").read_bytes() == breaking.content + b"\n"
     assert parts(mirror) == ["a.en"]
-
-
-def test_a_file_with_a_wrong_checksum_is_not_kept(mirror, breaking):
-    breaking.patience = 10**9
-    with pytest.raises(UserError, match=rf"{breaking.address}/a\.en: its sha256 is \w+; it must be 0000"):
-        download(mirror, [from_server(breaking, "0" * 64)])
-    assert parts(mirror) == []
-    assert not (mirror.parent / "data/toy").exists()
 
 
 GIT_EMPTY, GIT_A = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391", "78981922613b2afb6025042ff6bd878ac1994e85"
@@ -455,6 +422,7 @@ def test_another_address_follows_one_that_fails(mirror, served, breaking):
     assert (corpus / "train.en").read_bytes() == breaking.content
     with pytest.raises(UserError, match=r"none\.en: 404.*; http://.*wrong\.en: its sha256 is .*; http://.*a\.en: its"):
         download(mirror, [file | {"sha256": "0" * 64}], place="")
+    assert parts(mirror) == ["none.en"]  # the right one, by the name of the first address
 
 
 def test_corpora_that_are_made_at_once_do_not_disturb_each_other_and_record_their_checksums(mirror):
@@ -467,29 +435,13 @@ def test_corpora_that_are_made_at_once_do_not_disturb_each_other_and_record_thei
         files = [{"url": f"{ORIGIN}/{name}/a.en", "sha256": None, "to": "train.en"}]
         entries[name] = {"format": "text", "licence": "none", "homepage": "none", "files": files}
     (data / "params.yaml").write_text(yaml.safe_dump({"corpora": entries}))
-    at_once([partial(make, data, name, str(mirror)) for name in [*entries, *entries]])
+    with ProcessPoolExecutor(24, mp_context=multiprocessing.get_context("fork")) as pool:
+        list(pool.map(partial(make, data, mirror=str(mirror)), [*entries, *entries]))
     assert read_json(data / "checksums.json") == known
     assert {name: read_lines(data / name / "train.en") for name in entries} == {
         name: [name] * 20_000 for name in entries
     }
     assert [path.name for path in data.iterdir() if path.suffix in (".partial", ".earlier")] == []
-
-
-def at_once(calls):
-    """Make each call in a process of its own; all must succeed."""
-    context = multiprocessing.get_context("fork")
-    barrier = context.Barrier(len(calls))
-    processes = [context.Process(target=_after, args=(barrier, call)) for call in calls]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0] * len(calls)
-
-
-def _after(barrier, call):
-    barrier.wait()
-    call()
 
 
 def test_a_download_waits_for_another_process_with_the_same_file(mirror, breaking, capsys):
@@ -526,74 +478,16 @@ def test_a_large_download_says_its_size(mirror, breaking, monkeypatch, capsys):
     assert said[-1].startswith("toy: its downloads, 2 MB, stay in ")
 
 
-MARK = b"\xef\xbb\xbf"
-BY_SIDE = {f"{name}.{side}": f"train.{side}" for name in ("a", "b", "c", "x/a") for side in ("en", "de")}
-
-
-def packed(name, content, members):
-    return {name: (content, {"members": {member: members[member] for member in sorted(members, reverse=True)}})}
-
-
-def some(*members):
-    return {member: BY_SIDE[member] for member in members}
-
-
-def in_files(**contents):
-    return {name: (content, {"to": BY_SIDE[name]}) for name, content in contents.items()}
-
-
-@pytest.mark.parametrize(
-    ("files", "texts"),
-    [
-        (in_files(**{"a.en": "a\u2028b\r\nc".encode()}), {"train.en": "a\u2028b\r\nc\n".encode()}),
-        ({"a.de.gz": (gzip.compress(b"x\ny\n"), {"to": "train.de"})}, {"train.de": b"x\ny\n"}),
-        (in_files(**{"a.en": b"a\n\n"}), {"train.en": b"a\n\n"}),
-        *(
-            (
-                packed("1", pack({"x/a.en": b"a", "x/a.de": b"A\n", "../../evil": b"evil"}), some("x/a.en", "x/a.de"))
-                | packed("2", pack({"b.en": b"b\n", "b.de": b"B\n"}), some("b.en", "b.de")),
-                {"train.en": b"a\nb\n", "train.de": b"A\nB\n"},
-            )
-            for pack in (tarred, zipped)
-        ),
-        *(
-            (packed("1", pack({"../../evil": b"evil\n"}), {"../../evil": "train.en"}), {"train.en": b"evil\n"})
-            for pack in (tarred, zipped)
-        ),
-        (  # in any order
-            packed(
-                "1.tgz",
-                tarred({"b.en": b"b\n", "x/a.de": b"A\n", "x/a.en": b"a\n", "b.de": b"B\n", "c.en": b"", "c.de": b""}),
-                some("b.en", "b.de", "x/a.en", "x/a.de"),
-            ),
-            {"train.en": b"b\na\n", "train.de": b"B\nA\n"},
-        ),
-        (
-            packed(
-                "1.zip",
-                zipped({f"{name}.{side}": MARK + name.encode() for name in "ab" for side in ("en", "de")}),
-                some("a.en", "a.de", "b.en", "b.de"),
-            )
-            | {"2.txt": (MARK + b"c\tC\n", {"to": "train.en\ttrain.de"})}
-            | {f"empty.{side}": (MARK, {"to": f"train.{side}"}) for side in ("en", "de")},
-            {"train.en": b"a\nb\nc\n", "train.de": b"a\nb\nC\n"},
-        ),
-        (
-            {
-                "a.txt": (
-                    b"0.9 ||| x-1 |||  ja\t1 |||en 1 \r\n\n0.8 ||| x-2 ||| | ||| en 2",
-                    {"to": "_ ||| _ ||| train.ja ||| train.en"},
-                ),
-                "b.gz": (gzip.compress(b"x-3\tja ||| 3\ten 3\nx-4\t ja 4\t\n"), {"to": "_\ttrain.ja\ttrain.en"}),
-                "c.tgz": (tarred({"ja-en": b"ja 5|||en 5\n"}), {"members": {"ja-en": "train.ja|||train.en"}}),
-            },
-            {"train.ja": b"ja\t1\n|\nja ||| 3\nja 4\nja 5\n", "train.en": b"en 1\nen 2\nen 3\n\nen 5\n"},
-        ),
-    ],
-)
-def test_texts_are_joined_in_the_order_of_files_and_of_the_names_of_members(mirror, files, texts):
-    corpus = download(mirror, [keys | put(mirror, name, content) for name, (content, keys) in files.items()])
-    assert {path.name: path.read_bytes() for path in corpus.iterdir()} == texts
+@pytest.mark.parametrize("case", read_yaml(Path(__file__).with_name("texts.yaml")))
+def test_texts_are_joined_in_the_order_of_files_and_of_the_names_of_members(mirror, case):
+    files = []
+    for name, values in case["files"].items():
+        keys = dict(values)
+        content, pack = keys.pop("content"), zipped if keys.pop("zip", False) else tarred
+        data = pack(content) if isinstance(content, dict) else content.encode()
+        files.append(keys | put(mirror, name, gzip.compress(data) if name.endswith(".gz") else data))
+    corpus = download(mirror, files)
+    assert {path.name: path.read_bytes().decode() for path in corpus.iterdir()} == case["texts"]
     assert not list(mirror.parent.rglob("evil"))
     assert not (corpus.parent / ".downloads").exists()  # a folder's files are used where they are
     assert not (corpus.parent / "checksums.json").exists()
@@ -617,7 +511,7 @@ def test_each_text_has_as_many_lines_as_its_translation_not_only_all_together(mi
         assert len(read_lines(corpus / "train.de")) == len(read_lines(corpus / "train.en")) == 5
         files[3] |= {"to": "test.de"}
         files[2] |= {"to": "test.en"}
-        with pytest.raises(UserError, match=r"different numbers of lines: test\.de 3, test\.en 2"):
+        with pytest.raises(UserError, match=r"lines: test\.de 3, test\.en 2 \(from .*toy/b\.en, .*toy/b\.de\)"):
             download(mirror, files)
 
 
@@ -665,17 +559,6 @@ def test_lines_that_are_not_utf8_are_left_out_in_all_languages_and_some_are_name
     assert f" left out: {count} of 700: {places}{more}\n" in capsys.readouterr().out
 
 
-def test_a_file_may_have_another_format_than_its_entry(mirror):
-    item = {"source": "Ton", "reference": "clay", "errors": [{"contrastive": "sound"}], "ambig word": "Ton"}
-    files = [
-        {"to": "train.en", **put(mirror, "a.en", b"a\n")},
-        {"to": "senses", "format": "contrawsd", **put(mirror, "de-en.json", json.dumps([item]).encode())},
-    ]
-    corpus = download(mirror, files)
-    assert sorted(path.name for path in corpus.iterdir()) == ["senses.de-en.jsonl", "train.en"]
-    assert read_contrastive_set(corpus / "senses.de-en.jsonl")[0] == [("Ton", "clay"), ("Ton", "sound")]
-
-
 def links():
     """Archives whose member a.en is a symbolic link, a hard link, and a link in a zip."""
     for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE):
@@ -703,7 +586,7 @@ MEMBER = {"members": {"a.en": "train.en"}}
         ("a.en.gz", gzip.compress(b"a\n" * 99, mtime=0)[:-9], {"to": "train.en"}, "a.en.gz: cannot be unpacked"),
         ("a.tgz", b"not an archive", MEMBER, "a.tgz: cannot be unpacked"),
         ("a.tgz", tarred({"b.en": b"b\n"}), MEMBER, "a.tgz: 'a.en' is not in the archive"),
-        ("a.zip", zipped({"b.en": b"b\n"}), MEMBER, "'a.en' in the archive"),
+        ("a.zip", zipped({"b.en": b"b\n"}), MEMBER, "'a.en' is not in the archive"),
     ],
 )
 def test_what_cannot_be_unpacked_is_an_error(mirror, name, content, keys, message):
@@ -772,16 +655,6 @@ def test_several_sets_of_sacrebleu_are_one_split_with_the_documents_of_all(mirro
     assert read_documents(corpus, "partly", 4) is None
 
 
-def test_the_sets_of_another_format_than_text_are_text(mirror):
-    for name, content in (("newstest.en", b"one\n"), ("newstest.de", b"eins\n"), ("newstest.documents", b"0\n")):
-        put(mirror, name, content)
-    chats = {"to": "train", **put(mirror, "chats.json", CHAT)}
-    wanted = [{"name": "wmt14/full", "pair": "en-de", "split": "newstest"}]
-    corpus = download(mirror, [chats], format="bcontrast", sacrebleu=wanted)
-    assert read_lines(corpus / "newstest.de") == ["eins"]
-    assert read_documents(corpus, "newstest", 1) == [range(1)]
-
-
 def test_sacrebleu_without_network_is_one_line(mirror, monkeypatch):
     def leave(*_):
         raise SystemExit(1)
@@ -794,75 +667,19 @@ def test_sacrebleu_without_network_is_one_line(mirror, monkeypatch):
 DEV = {"name": "wmt13", "pair": "en-de", "split": "dev"}
 
 
-WITH_SUM = {"to": "a.en", "sha256": "0" * 64}
-WRONG = [  # (keys of the entry, its file, message)
-    ({}, None, "an entry needs files or sacrebleu"),
-    ({}, {}, "a: format text needs `to` or, for an archive, `members`"),
-    ({}, {"to": "a.en", "members": {"b": "c.en"}}, "a: format text needs `to` or"),
-    ({}, {"to": "train"}, "a: 'train' is not SPLIT.LANGUAGE"),
-    ({}, {"to": "a.en", "url": "http://x/"}, ".*does not end in a file name"),
-    ({}, {"to": "a.en", "by_hand": " "}, r"files\.0: a: by_hand is empty"),
-    ({}, {"to": "a.en", "sha": None}, r"files\.0\.sha: unknown key; did you mean 'sha256'"),
-    ({}, {"to": "a.en", "md5": "0" * 32, "sha256": "0" * 64}, r"files\.0: a: give one of sha256, md5, git_blob"),
-    ({}, {"to": "a.en", "sha256": ""}, r"files\.0"),
-    *(
-        ({}, {"to": "a.en", "sha256": None} | {kind: value}, rf"files\.0\.{kind}: .*{value}")
-        for kind, digits in (("sha256", 64), ("md5", 32), ("git_blob", 40))
-        for value in ("0" * (digits - 1), "0" * (digits + 1), "g" * digits)
-    ),
-    ({}, {"to": "a.en", "mirrors": ["http://y/a"]}, r"files\.0: a: mirrors need a checksum"),
-    ({}, WITH_SUM | {"mirrors": ["http://x/a"]}, r"files\.0: a: mirrors is \['http://x/a'\]; each must be another"),
-    ({}, WITH_SUM | {"mirrors": ["y/a"]}, r"files\.0\.mirrors\.0: .*'y/a'"),
-    ({}, WITH_SUM | {"mirrors": ["http://y/a"], "by_hand": "Ask."}, r"files\.0: a: mirrors are for programs"),
-    ({}, {"to": "_ ||| _"}, r"files\.0: '_ \|\|\| _' names no field"),
-    ({}, {"to": "_ ||| train"}, "a: 'train' is not SPLIT.LANGUAGE"),
-    ({}, {"to": "train.en ||| ../b.en"}, r"files\.0.*'\.\./b\.en' is not SPLIT.LANGUAGE"),
-    ({}, {"members": {"a": "../evil.en"}}, r"files\.0.*'\.\./evil\.en' is not SPLIT.LANGUAGE"),
-    ({}, {"to": "a.en", "format": "contrawsd"}, "a: 'a.en' is not SET"),
-    ({}, {"to": "a.en", "format": "chats"}, "format: 'chats' is no format; there are text, "),
-    ({"format": "chats"}, {"to": "a.en"}, "format: 'chats' is no format; there are text, "),
-    ({"format": "bcontrast"}, {}, "a: format bcontrast needs `to`"),
-    ({"format": "bcontrast"}, {"to": "a.en"}, "a: 'a.en' is not SPLIT"),
-    ({"format": "bcontrast"}, {"to": "a", "members": {"b": "c"}}, "a: format bcontrast needs `to`"),
-    (
-        {"format": "bcontrast", "documents": 1},
-        {"to": "a"},
-        "documents is for the formats tvsub and opus_moses, not bco",
-    ),
-    ({"format": "tvsub"}, {"to": "train"}, "a: format tvsub needs neither"),
-    ({"format": "tvsub", "documents": 0}, {}, "documents: .*1, not 0"),
-    ({"format": "tvsub", "seed": 1}, {}, "seed is for the formats opus_moses, not tvsub"),
-    ({"format": "opus_moses", "held_out_documents": {"dev": 2}}, {}, "seed: format opus_moses needs it"),
-    ({"format": "opus_moses", "seed": 2}, {}, "held_out_documents: format opus_moses needs it"),
-    ({"format": "iwslt"}, {"to": "train.en"}, "a: format iwslt needs `members`"),
-    ({"format": "iwslt"}, {"members": {"a": "train"}}, "a: 'train' is not SPLIT.LANGUAGE"),
-    ({"held_out_every": 5}, {"to": "a.en"}, "held_out_every is for the formats iwslt"),
-    ({"format": "iwslt", "held_out_every": 1}, {"members": {"a": "train.en"}}, "held_out_every: .*2, not 1"),
-    ({"sacrebleu": [DEV]}, {"to": "dev.en"}, "sacrebleu: 'dev' is a split of files, too"),
-    ({"sacrebleu": [DEV | {"split": "a"}] * 2}, None, "two files have the same"),
-    ({"format": "bcontrast", "sacrebleu": [DEV]}, {"to": "dev"}, "sacrebleu: 'dev' is a split of files"),
-    (
-        {"format": "iwslt", "held_out_every": 5, "sacrebleu": [DEV | {"split": "valid"}]},
-        {"members": {"a": "train.en"}},
-        "sacrebleu: 'valid' is a split of files",
-    ),
-    ({"sacrebleu": [DEV | {"pair": "en"}]}, None, r"sacrebleu\.0\.pair: .*'en'"),
-    ({"sacrebleu": [DEV | {"split": "a.b"}]}, None, r"sacrebleu\.0\.split: .*'a\.b'"),
-]
-
-
-@pytest.mark.parametrize(("entry", "file", "message"), WRONG)
+@pytest.mark.parametrize(("entry", "file", "message"), read_yaml(Path(__file__).with_name("wrong_corpora.yaml")))
 def test_wrong_entries_are_refused(mirror, entry, file, message):
     files = [] if file is None else [{"url": "http://x/a", "sha256": None, **file}]
     with pytest.raises(UserError, match=rf"params\.yaml: corpora\.toy: {message}"):
-        download(mirror, files, **entry)
+        download(mirror, **{"files": files} | entry)
 
 
-def test_files_have_distinct_names_and_a_checksum(mirror):
-    with pytest.raises(UserError, match="two files have the same name"):
-        download(mirror, [{"url": "http://x/a", "to": "a.en", "sha256": None}] * 2)
-    with pytest.raises(UserError, match=r"files\.0: a: give one of sha256, md5, git_blob; `sha256: null` if"):
-        download(mirror, [{"url": "http://x/a", "to": "train.en"}])
+def digests(corpus):
+    """Lines of a golden file: the files of a corpus, with the number of their lines and the hash of their bytes."""
+    return [
+        f"{corpus.name}/{path.name} {len(read_lines(path))} {hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+        for path in sorted(corpus.iterdir())
+    ]
 
 
 def test_every_corpus_can_be_made_of_made_up_files(tmp_path):
@@ -870,23 +687,22 @@ def test_every_corpus_can_be_made_of_made_up_files(tmp_path):
     assert set(MADE_UP) == set(FORMATS)
     write_catalogue(ENTRIES, tmp_path / "params.yaml")
     write_mirror(tmp_path / "mirror", tmp_path / "params.yaml")
+    made = []
     for corpus in read_catalogue(ENTRIES)["corpora"]:
-        entry = read_entry(tmp_path / "params.yaml", corpus)
-        checksums = tmp_path / f"{corpus}.json"  # corpora share addresses, but not made-up files
-        make_corpus(entry, tmp_path / corpus, checksums=checksums, mirror=str(tmp_path / "mirror"))
-        made = {path.name: read_lines(path) for path in (tmp_path / corpus).iterdir()}
-        assert {name.partition(".")[0] for name in made if name.endswith(".jsonl")} == set(entry.contrastive_sets)
-        texts = {name: lines for name, lines in made.items() if not name.endswith(".jsonl")}
-        assert entry.texts in (None, set(texts))
-        for name, lines in texts.items():
-            split, _, ending = name.partition(".")
-            if ending == "documents":
-                (count, *_) = (
-                    len(text) for other, text in texts.items() if other.startswith(f"{split}.") and other != name
-                )
-                assert len(read_documents(tmp_path / corpus, split, count)) == len(lines) > 0
-            elif entry.format in ("text", "opus_moses", "iwslt") and ending != "txt":
-                assert set(lines) <= {sentence(ending, number) for number in range(200)}
+        entry, folder = read_entry(tmp_path / "params.yaml", corpus), tmp_path / corpus
+        # corpora share addresses, but not made-up files
+        make_corpus(entry, folder, checksums=tmp_path / f"{corpus}.json", mirror=str(tmp_path / "mirror"))
+        made += digests(folder)
+        names = {path.name for path in folder.iterdir()}
+        texts = {name for name in names if not name.endswith(".jsonl")}
+        assert {name.partition(".")[0] for name in names - texts} == set(entry.contrastive_sets)
+        assert entry.texts in (None, texts)
+        outputs = [output for file in entry.of_format("text") for output in file.outputs]
+        for output in {output for output in outputs if not output.endswith(".txt")}:
+            parts = outputs.count(output)
+            part = [sentence(output.partition(".")[2], n) for n in range(len(lines(output, "en")) // parts)]
+            assert read_lines(folder / output) == part * parts
+    assert_golden("".join(made), "made-up-corpora.txt")
 
 
 def test_every_entry_is_right_one_address_has_one_checksum_and_what_needs_a_form_says_so():
@@ -925,66 +741,29 @@ def test_the_stage_makes_what_its_plan_says(mirror, monkeypatch):
         stage.main("tow", Path("checksums.json"))
 
 
-# Lines of the corpora as they were published; for documents, their number.
-SIDES = ("en", "de")
-CHATS = {"train": (13845, 550), "train_agent": (7629, 550), "train_customer": (6216, 548)}
-CHATS |= {"dev": (1902, 78), "dev_agent": (1040, 78), "dev_customer": (862, 78)}
-CHATS |= {"test": (2100, 78), "test_agent": (1133, 78), "test_customer": (967, 78)}
-EPISODES = {"train": (2_150_945, 2_959), "dev": (1_086, 2), "test": (1_154, 2)}
-SENTENCES = {"ar": (1158, 1460), "de": (1133, 1138), "fr": (1159, 1455)}  # of the sources of tst2016 and tst2017, which
-SENTENCES |= {"ja": (1146, 1452), "ko": (1143, 1429), "zh": (1156, 1459)}  # are the same from and into English
-PAIRS = {pair: counts for other, counts in SENTENCES.items() for pair in (f"{other}-en", f"en-{other}")}
-SETS = [
-    (year, pair, pair.partition("-")[0], PAIRS[pair][year - 2016], 13 if year == 2016 else 10 if "de" in pair else 12)
-    for pair in PAIRS
-    for year in (2016, 2017)
-]
-
-
-def counts_of(splits, languages):
-    return {
-        f"{split}.{ending}": documents if ending == "documents" else sentences
-        for split, (sentences, documents) in splits.items()
-        for ending in (*languages, "documents")
-    }
-
-
-REAL = {
-    "multi30k": {
-        f"{split}.{side}": count
-        for split, count in {"train": 29000, "val": 1014, "test_2016_flickr": 1000}.items()
-        for side in (*SIDES, "fr")
-    },
-    "bcontrast": counts_of(CHATS, SIDES),
-    "discourse_mt": {"anaphora.en-fr.jsonl": 200, "lexical_choice.en-fr.jsonl": 200},
-    "tvsub": counts_of(EPISODES, ("zh", "en")) | {"test.en.1": 1_154, "test.en.2": 1_154},
-    "wit3": {f"tst{year}-{pair}.{side}": count for year, pair, side, count, _ in SETS}
-    | {f"tst{year}-{pair}.documents": talks for year, pair, _, _, talks in SETS},
-}
-
-
-def wit3():
-    """An entry of archives that no experiment has, each with the sources of two sets."""
+def wit3(folder):
+    """An entry of all archives of a mirror, each with the sources of two sets."""
     files = []
-    for pair in PAIRS:
-        members = {
-            f"{pair}/IWSLT17.TED.tst{y}.{pair}.{s}.xml": f"tst{y}-{pair}.{s}" for y, p, s, *_ in SETS if p == pair
-        }
-        name = f"archive_2017-01-ted-test_texts_{pair.replace('-', '_')}_{pair}.tgz"
-        files.append({"url": f"{ORIGIN}/{name}", "sha256": None, "members": members})
+    for path in sorted(folder.glob("*.tgz")):
+        pair = path.stem.rpartition("_")[2]
+        name = rf"{pair}/IWSLT17\.TED\.(tst201[67])\.{pair}\.({pair[:2]})\.xml"
+        with tarfile.open(path) as archive:
+            found = filter(None, (re.fullmatch(name, member) for member in archive.getnames()))
+            members = {match[0]: f"{match[1]}-{pair}.{match[2]}" for match in found}
+        files.append({"url": f"{ORIGIN}/{path.name}", "sha256": None, "members": members})
     return {"format": "iwslt", "licence": "none", "homepage": "none", "files": files}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("corpus", REAL)
+@pytest.mark.parametrize("corpus", ["multi30k", "bcontrast", "discourse_mt", "tvsub", "wit3"])
 def test_a_corpus_is_read_whole(tmp_path, corpus):
     real = Path(os.environ.get("DATA_MIRROR", "/nonexistent")) / corpus
     if not real.is_dir():
         pytest.skip(f"DATA_MIRROR has no {corpus}")
-    catalogue = read_yaml(ENTRIES)["corpora"] | {"wit3": wit3()}
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump({"corpora": {corpus: catalogue[corpus]}}))
+    entry = wit3(real) if corpus == "wit3" else read_yaml(ENTRIES)["corpora"][corpus]
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump({"corpora": {corpus: entry}}))
     make(tmp_path, corpus, str(real.parent))
-    assert {path.name: len(read_lines(path)) for path in (tmp_path / corpus).iterdir()} == REAL[corpus]
+    assert_golden("".join(digests(tmp_path / corpus)), f"real-{corpus}.txt")
     for path in (tmp_path / corpus).glob("*.jsonl"):
         pairs, index = read_contrastive_set(path)
         assert all(len(item["context"]) == 1 for item in index["items"])

@@ -1,7 +1,6 @@
 """Files and folders that appear whole or not at all, and lines that end at a line feed only."""
 
 import errno
-import hashlib
 import os
 import shutil
 import subprocess
@@ -19,7 +18,6 @@ from context_nmt.files import (
     read_parallel,
     replacing,
     replacing_folder,
-    sha256,
     write_json,
     write_lines,
 )
@@ -39,10 +37,9 @@ def half_written(kind, path):
 def test_a_file_appears_when_it_is_whole(tmp_path):
     path = tmp_path / "new" / "file"
     with replacing(path) as temporary:
-        temporary.write_text("half ")
+        temporary.write_text("whole")
         assert not path.exists()
         assert temporary.parent == path.parent  # else the replacement could be a copy
-        temporary.write_text("whole")
     assert path.read_text() == "whole"
     assert names(path.parent) == ["file"]
 
@@ -72,15 +69,6 @@ def test_what_fails_leaves_nothing_but_what_was_there(tmp_path, kind):
     assert earlier.read_text() == "earlier"
     assert names(tmp_path) == ["it"]
     assert kind is replacing or names(path) == ["earlier"]
-
-
-def test_a_folder_replaces_a_file(tmp_path):
-    path = tmp_path / "it"
-    path.write_text("earlier")
-    with replacing_folder(path) as temporary:
-        (temporary / "file").touch()
-    assert names(path) == ["file"]
-    assert names(tmp_path) == ["it"]
 
 
 def test_a_folder_that_vanishes_while_it_is_made_leaves_the_earlier_one(tmp_path):
@@ -184,17 +172,11 @@ def test_lines_come_back_as_they_were_but_for_a_byte_order_mark(tmp_path_factory
     )
 
 
-def test_the_last_line_may_lack_its_line_feed(tmp_path):
-    (tmp_path / "lines").write_bytes(b"one\ntwo")
-    assert read_lines(tmp_path / "lines") == ["one", "two"]
-
-
 @pytest.mark.parametrize(
     ("reader", "content", "message"),
     [
         (read_lines, "gut\r\nschön\n".encode() + "schön\n".encode("latin-1"), "line 3 is not UTF-8"),
-        (read_lines, None, "no such file"),
-        (read_json, None, "no such file"),
+        *((reader, None, "no such file") for reader in (read_lines, read_json)),
         *((read_json, content, "not JSON") for content in (b"{", b"", b'"\xff"')),
         (lambda path: list(read_json_lines(path)), b"{}\n{", "line 2 is not JSON"),
         (lambda path: list(read_json_lines(path)), b"[]", "line 1 is not a JSON object"),
@@ -209,8 +191,8 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, reader, content, message)
 
 
 def test_parallel_files_have_equal_lengths(tmp_path):
-    for name, lines in (("a", ["1", "2"]), ("b", ["x", "y"]), ("c", ["one"])):
-        write_lines(tmp_path / name, lines)
+    for name, content in (("a", b"\xef\xbb\xbf1\n2"), ("b", b"x\ny\n"), ("c", b"one\n")):
+        (tmp_path / name).write_bytes(content)
     assert read_parallel(tmp_path / "a", tmp_path / "b") == [["1", "2"], ["x", "y"]]
     with pytest.raises(UserError, match=r"c has 1 lines, .*a has 2"):
         read_parallel(tmp_path / "a", tmp_path / "c")
@@ -241,12 +223,6 @@ def test_json_comes_back_and_has_one_form(tmp_path):
     assert (tmp_path / "one").read_bytes().endswith(b"}\n")
 
 
-def test_the_hash_is_of_the_bytes(tmp_path):
-    path = tmp_path / "file"
-    path.write_bytes(b"\r\n" * 100_000)
-    assert sha256(path) == hashlib.sha256(b"\r\n" * 100_000).hexdigest()
-
-
 def test_what_is_no_regular_file_is_not_replaced_and_a_link_stays_one(tmp_path):
     pipe, link, target = tmp_path / "pipe", tmp_path / "link", tmp_path / "target"
     os.mkfifo(pipe)
@@ -269,20 +245,16 @@ def test_a_link_into_the_cache_of_dvc_is_replaced_and_the_cache_stays_as_it_is(t
         assert not cached.with_name("1" * 30).exists()
 
 
-@pytest.mark.parametrize("exists", [True, False])
-def test_a_folder_takes_the_place_of_a_link_whose_folder_stays_as_it_is(tmp_path, exists):
-    target, link = tmp_path / "elsewhere/folder", tmp_path / "here/folder"
-    link.parent.mkdir()
-    link.symlink_to(target)
-    if exists:
+@pytest.mark.parametrize("earlier", ["a file", "a link to a folder", "a link to nothing"])
+def test_a_folder_takes_the_place_of_a_file_or_link_whose_folder_stays_as_it_is(tmp_path, earlier):
+    target, path = tmp_path / "elsewhere/folder", tmp_path / "here/folder"
+    write_lines(path, ["old"])
+    if earlier != "a file":
+        path.unlink()
+        path.symlink_to(target)
+    if earlier == "a link to a folder":
         write_lines(target / "old", ["old"])
-    with replacing_folder(link) as temporary:
+    with replacing_folder(path) as temporary:
         (temporary / "new").touch()
-    assert (link.is_symlink(), names(link), names(link.parent)) == (False, ["new"], ["folder"])
-    assert not exists or read_lines(target / "old") == ["old"]
-
-
-def test_a_byte_order_mark_is_no_part_of_files_that_are_compared(tmp_path):
-    (tmp_path / "marked").write_bytes(b"\xef\xbb\xbf{}\n")
-    assert read_parallel(tmp_path / "marked") == [["{}"]]
-    assert read_json_lines(tmp_path / "marked") == [{}]
+    assert (path.is_symlink(), names(path), names(path.parent)) == (False, ["new"], ["folder"])
+    assert earlier != "a link to a folder" or read_lines(target / "old") == ["old"]

@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from made_up_mirror import (
@@ -24,11 +25,12 @@ from made_up_mirror import (
     xml,
     zipped,
 )
+from measured import assert_golden
 
 from context_nmt.corpus.catalogue import CorpusEntry
 from context_nmt.corpus.contrastive import read_contrastive_set
 from context_nmt.corpus.download import make_corpus
-from context_nmt.files import UserError, read_lines
+from context_nmt.files import UserError, read_lines, read_yaml
 from context_nmt.settings.checking import check
 
 
@@ -58,65 +60,14 @@ def refused(root, *arguments, **options):
     return str(error.value)
 
 
-def notes(capsys):
-    return [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
-
-
 def one_set(name, content):
     return {name: (content, {"to": "set"})}
 
 
-CHATS = {
-    "one": [said("agent", "Hello.", "Hallo."), said("customer", "Eine Pizza.", "A pizza.")],
-    "two": [said("agent", "Bye.", "Tschüss.")],
-}
-
-
-def test_a_side_of_a_chat_has_one_language_whoever_speaks(tmp_path):
-    assert make(tmp_path, "bcontrast", {"a.json": (CHATS, {"to": "dev"})}) == {
-        "dev.en": ["Hello.", "A pizza.", "Bye."],
-        "dev.de": ["Hallo.", "Eine Pizza.", "Tschüss."],
-        "dev.documents": ["0", "2"],
-        "dev_agent.en": ["Hello.", "Bye."],
-        "dev_agent.de": ["Hallo.", "Tschüss."],
-        "dev_agent.documents": ["0", "1"],
-        "dev_customer.en": ["A pizza."],
-        "dev_customer.de": ["Eine Pizza."],
-        "dev_customer.documents": ["0"],
-    }
-
-
-HE, SHE = "Il est rouge.", "Elle est rouge."
-FRUIT, APPLE = "Le fruit est là.", "La pomme est là."
-ANAPHORA = {
-    "inspired by": [],
-    "src": ["The apple is there.", "It is red."],
-    "trg": [
-        {"type": "m.sg", "correct": [FRUIT, HE], "incorrect": [FRUIT, SHE]},
-        {"type": "f.sg", "semi-correct": [APPLE, SHE], "incorrect": [APPLE, HE]},
-        {"type": "f.sg", "correct": [APPLE, SHE], "incorrect": [APPLE, HE]},
-    ],
-}
-CHOICE = {"src": ["One.", "Two."], "trg": {"correct": ["Un.", "Deux."], "incorrect": ["Un.", "Trois."]}}
-CHOICES = {"inspired by": [], "type": "repet, disambig", "examples": [CHOICE]}
-
-
-def test_blocks_of_discourse_become_mirrored_items_with_context_and_categories(tmp_path):
-    made = make(tmp_path, "discourse_mt", one_set("a.json", {"1": ANAPHORA, "2": CHOICES}))
-    fruit, apple = ({"source": ["The apple is there."], "target": [text]} for text in (FRUIT, APPLE))
-    he, she = ({"source": "It is red.", "right": one, "wrong": [two]} for one, two in ((HE, SHE), (SHE, HE)))
-    assert made["set.en-fr.jsonl"] == [
-        he | {"categories": ["m.sg", "correct"], "context": fruit, "mirror": 1},
-        she | {"categories": ["f.sg", "semi-correct"], "context": apple, "mirror": 0},
-        she | {"categories": ["f.sg", "correct"], "context": apple},
-        {
-            "source": "Two.",
-            "right": "Deux.",
-            "wrong": ["Trois."],
-            "categories": ["repet", "disambig"],
-            "context": {"source": ["One."], "target": ["Un."]},
-        },
-    ]
+DATA = read_yaml(Path(__file__).with_name("formats.yaml"))
+CHATS, ANAPHORA, CHOICES = DATA["chats"], DATA["anaphora"], DATA["choices"]
+(CHOICE,) = CHOICES["examples"]
+TRAIN, FIRST, SECOND = DATA["talks"].values()
 
 
 def contrapro(items, archive=None, **others):
@@ -124,85 +75,19 @@ def contrapro(items, archive=None, **others):
     return files | one_set("contrapro.json", items) | others
 
 
-def test_contrapro_takes_contexts_from_documents(tmp_path):
-    items = [
-        pronoun_item(3, 2, right="Er"),
-        pronoun_item(2, 0, document="2016_5_77.de"),
-        pronoun_item(3, 3, right="Sie", source="It was old!"),
-        pronoun_item(3, 4, right="Sie", source="It was old!"),
-    ]
-    table = {"source": ["Look, a table.", "I see."], "target": ["Schau, ein Tisch.", "Ich sehe\x85 ihn."]}
-    night = {"source": ["Good night."], "target": ["Gute Nacht."]}
-    er, es, sie = "Er war alt.", "Es war alt.", "Sie war alt."
-    of_her = {"source": "It was old!", "right": sie, "wrong": [er, es], "context": table}
-    assert make(tmp_path, "contrapro", contrapro(items, films(*FILMS))) == {
-        "set.en-de.jsonl": [
-            {"source": "It was old.", "right": er, "wrong": [sie, es], "categories": ["er", "distance_2"]}
-            | {"context": table},
-            {"source": "It was old.", "right": es, "wrong": [er, sie], "categories": ["es", "within"]}
-            | {"context": night},
-            of_her | {"categories": ["sie", "distance_3"]},
-            of_her | {"categories": ["sie", "distance_over_3"]},
-        ]
-    }
-
-
-def test_contrapro_reads_only_files_of_its_format_and_without_documents_no_context(tmp_path):
-    text = (zipped({"a": "a\n"}), {"format": "text", "members": {"a": "train.en"}})
-    made = make(tmp_path, "contrapro", contrapro([pronoun_item(3, 1)], **{"other.zip": text}))
-    assert made["train.en"] == ["a"]
-    (item,) = made["set.en-de.jsonl"]
-    assert "context" not in item
-    assert item["categories"] == ["es", "distance_1"]
-
-
-def test_contrapro_reads_no_more_than_the_nearest_sentences(tmp_path):
-    rows = [(FILM, f"Number {number}.", f"Nummer {number}.") for number in range(1, 15)]
-    rows.append((FILM, "It was old.", "Es war alt."))
-    items = [pronoun_item(15, 1), pronoun_item(15, 3, right="Er")]
-    first, second = make(tmp_path, "contrapro", contrapro(items, films(*rows)))["set.en-de.jsonl"]
-    assert first["context"] == second["context"]
-    assert first["context"]["target"] == [f"Nummer {number}." for number in range(5, 15)]
-
-
-def test_some_items_may_differ_from_their_documents(tmp_path, capsys):
-    items = [pronoun_item(3, 1)] * 198 + [pronoun_item(2, 1)] * 2
-    made = make(tmp_path, "contrapro", contrapro(items, films(*FILMS)))["set.en-de.jsonl"]
-    assert ["context" in item for item in made] == [True] * 198 + [False] * 2
-    assert any("2 of 200 items are not in the documents" in note for note in notes(capsys))
-
-
-def test_senses_have_the_languages_of_the_file_and_the_class_of_their_frequency(tmp_path):
-    wrong = ("It is the sound.", "It is the tone.", "It is the sound.")
-    ends = (-1, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
-    classes = {n: f"{low + 1}_{high}" for low, high in pairwise(ends) for n in (low + 1, high)} | {10001: "10001"}
-    item = {"source": "Am Ton liegt es.", "right": "It is the clay.", "wrong": [*wrong[:2]]}
-    assert make(tmp_path, "contrawsd", one_set("de-en.final.json", [sense(count, *wrong) for count in classes])) == {
-        "set.de-en.jsonl": [item | {"categories": [f"seen_{frequency}"]} for frequency in classes.values()]
-    }
+NUMBERED = [(FILM, f"Number {number}.", f"Nummer {number}.") for number in range(1, 15)]
+PRONOUNS = [
+    pronoun_item(3, 2, right="Er"),
+    pronoun_item(2, 0, document="2016_5_77.de"),
+    pronoun_item(3, 3, right="Sie", source="It was old!"),
+    pronoun_item(3, 4, right="Sie", source="It was old!"),
+]
+ENDS = (0, 20, 21, 50, 51, 100, 101, 200, 201, 500, 501, 1000, 1001, 2000, 2001, 5000, 5001, 10000, 10001)
+WRONG_SENSES = ("It is the sound.", "It is the tone.", "It is the sound.")
 
 
 def tvsub(**changes):
     return {"0123.tar.gz": (subtitles(**changes), {})}
-
-
-def test_episodes_are_documents_in_the_order_of_their_numbers(tmp_path):
-    expected = {
-        "train.zh": ["二", "两", "十"],
-        "train.en": ["Two.", "A couple.", "Ten."],
-        "train.documents": ["0", "2"],
-        "dev.zh": ["好"],
-        "dev.en": ["Good'un ."],
-        "dev.documents": ["0"],
-        "test.zh": ["一", "二", "三"],
-        "test.en": ["One , Anna .", "two-three", "I don't ."],
-        "test.en.1": ["1 . - one", "2-3", "no"],
-        "test.documents": ["0", "2"],
-    }
-    assert make(tmp_path, "tvsub", tvsub()) == expected
-    first = {"train.zh": ["二", "两"], "train.en": ["Two.", "A couple."], "train.documents": ["0"]}
-    assert make(tmp_path, "tvsub", tvsub(), documents=1) == expected | first
-    assert make(tmp_path, "tvsub", tvsub(), documents=2) == expected
 
 
 ENGLISH = {"two": document("One", "<i>and</i>\n two.", "Three."), "empty": document("Left", "out")}
@@ -224,49 +109,77 @@ def opus(english=ENGLISH, spanish=SPANISH, aligned=None):
     return files | {"en-es.xml.gz": (aligned or alignment(ALIGNED), {})}
 
 
-def test_aligned_documents_of_opus_become_lines(tmp_path):
-    assert make(tmp_path, "opus_xml", opus()) == {
-        "train.en": ["One and two.", "Three.", "Q&A"],
-        "train.es": ["Uno y dos.", "Tres.", "Q&A"],
-        "train.documents": ["0", "2"],
-    }
-
-
-@pytest.mark.parametrize(
-    ("content", "reason", "lost"),
-    [
-        (document("a\x1e", "b"), "News/raw/es/d3.xml.gz is not XML: not well-formed", 2),
-        (document("Q & A", "b"), "News/raw/es/d3.xml.gz is not XML: not well-formed", 2),
-        (None, "lacks 'es/d3.xml'", 2),
-        (document("a"), "d3.xml, 2;2 (lacks '2')", 1),
-    ],
-    ids=["control character", "bare &", "missing document", "missing sentence"],
-)
-def test_a_bad_document_of_opus_is_left_out(tmp_path, capsys, content, reason, lost):
-    english = {f"d{number}": document("a", "b") for number in range(150)}
-    aligned = alignment({name: ["1;1", "2;2"] for name in english})
-    made = make(tmp_path, "opus_xml", opus(english, english | {"d3": content}, aligned))
-    assert made["train.en"] == made["train.es"]
-    assert len(made["train.en"]) == 300 - lost
-    assert len(made["train.documents"]) == (149 if lost == 2 else 150)
-    (note,) = notes(capsys)
-    assert "en/d3.xml" in note
-    assert reason in note
-
-
-def test_many_bad_documents_of_opus_are_refused(tmp_path):
-    english = {f"d{number}": document("a", "b") for number in range(150)}
-    aligned = alignment({name: ["1;1", "2;2"] for name in english})
-    message = refused(tmp_path, "opus_xml", opus(english, english | {"d3": None, "d9": b"<text>"}, aligned))
-    assert re.search(r"en-es\.xml\.gz: bad documents: 2 of 150; .* The first: en/d3\.xml \(", message)
-
-
 EPISODES = [f"2000/{number}/1.xml.gz" for number in range(1, 8) for _ in range(number)]
 DRAWN = {"documents": 4, "held_out_documents": {"dev": 1, "test": 2}, "seed": 1}
 
 
 def moses(names, **changes):
     return {"a.zip": (moses_archive(("en", "es"), names, **changes), {})}
+
+
+def iwslt(**changes):
+    """A training text with one set in the first archive, and another set of the same split in the second."""
+    texts = {"de-en.tgz": {}, "en-de.tgz": {}}
+    for name, split, member, talks, form in (
+        ("de-en.tgz", "train", "de-en/train.tags.de-en.{}", TRAIN, training_text),
+        ("de-en.tgz", "test", "de-en/IWSLT14.TED.dev2010.de-en.{}.xml", FIRST, xml),
+        ("en-de.tgz", "test", "en-de/IWSLT14.TED.tst2014.en-de.{}.xml", SECOND, xml),
+    ):
+        texts[name] |= {member.format(side): (form(talks[side]), f"{split}.{side}") for side in ("de", "en")}
+    files = {}
+    for name, members in texts.items():
+        content = {member: text for member, (text, _) in members.items()}
+        content |= {m: text for m in members for ending, text in changes.items() if m.endswith(ending)}
+        outputs = {member: output for member, (_, output) in members.items()}
+        files[name] = (tarred({m: text for m, text in content.items() if text is not None}), {"members": outputs})
+    return files
+
+
+SPOKEN = training_text({1: ["<applause>", "<b>a</b> b", "<url >"]}).replace("&lt;", "<").replace("&gt;", ">")
+FORMATS = {  # (format, files, options)
+    "chats": ("bcontrast", {"a.json": (CHATS, {"to": "dev"})}, {}),
+    "discourse: mirrored items": ("discourse_mt", one_set("a.json", {"1": ANAPHORA, "2": CHOICES}), {}),
+    "pronouns: contexts from documents": ("contrapro", contrapro(PRONOUNS, films(*FILMS)), {}),
+    "pronouns: the nearest 10 sentences": (
+        "contrapro",
+        contrapro(
+            [pronoun_item(15, 1), pronoun_item(15, 3, right="Er")],
+            films(*NUMBERED, (FILM, "It was old.", "Es war alt.")),
+        ),
+        {},
+    ),
+    "pronouns: no documents, and a zip of another format": (
+        "contrapro",
+        contrapro(
+            [pronoun_item(3, 1)],
+            **{"other.zip": (zipped({"a": "a\n"}), {"format": "text", "members": {"a": "train.en"}})},
+        ),
+        {},
+    ),
+    "senses": ("contrawsd", one_set("de-en.final.json", [sense(count, *WRONG_SENSES) for count in ENDS]), {}),
+    "episodes": ("tvsub", tvsub(), {}),
+    "episodes: the first": ("tvsub", tvsub(), {"documents": 1}),
+    "episodes: as many as there are": ("tvsub", tvsub(), {"documents": 2}),
+    "aligned documents": ("opus_xml", opus(), {}),
+    "talks": ("iwslt", iwslt(), {}),
+    "talks: only the tags of WIT3 are no text": (
+        "iwslt",
+        iwslt(**{f"train.tags.de-en.{side}": SPOKEN for side in ("de", "en")}),
+        {},
+    ),
+    "talks: every 3rd pair is held out": ("iwslt", iwslt(), {"held_out_every": 3}),
+    "talks: every 2nd pair is held out": ("iwslt", iwslt(), {"held_out_every": 2}),
+}
+
+
+def test_every_format_becomes_texts_documents_and_items(tmp_path):
+    written = ""
+    for number, (name, (form, files, options)) in enumerate(FORMATS.items()):
+        make(tmp_path / str(number), form, files, **options)
+        written += f"{name}\n"
+        for path in sorted((tmp_path / str(number) / "toy").iterdir()):
+            written += "".join([f"    {path.name}\n", *(f"        {line}\n" for line in read_lines(path))])
+    assert_golden(written, "formats.txt")
 
 
 def documents_of(made, split):
@@ -301,57 +214,6 @@ def test_a_subtitle_goes_on_after_a_line_without_names(tmp_path, capsys, number)
     assert f"Subs.en-es.ids: bad lines left out: 1 of 228: line {number} (" in capsys.readouterr().out
 
 
-TRAIN = {"de": {1: ["Hallo", "Tschüss & Ende"], 7: ["Ja"]}, "en": {1: ["Hello", "Bye & end"], 7: ["Yes"]}}
-FIRST = {"de": {20: ["a", "b & b"], 21: ["c"]}, "en": {20: ["A", "B"], 21: ["C"]}}
-SECOND = {"de": {30: ["d"]}, "en": {30: ["D"]}}
-TALKS = {
-    "train.de": ["Hallo", "Tschüss & Ende", "Ja"],
-    "train.en": ["Hello", "Bye & end", "Yes"],
-    "train.documents": ["0", "2"],
-    "test.de": ["a", "b & b", "c", "d"],
-    "test.en": ["A", "B", "C", "D"],
-    "test.documents": ["0", "2", "3"],
-}
-
-
-def iwslt(**changes):
-    """A training text with one set in the first archive, and another set of the same split in the second."""
-    texts = {"de-en.tgz": {}, "en-de.tgz": {}}
-    for name, split, member, talks, form in (
-        ("de-en.tgz", "train", "de-en/train.tags.de-en.{}", TRAIN, training_text),
-        ("de-en.tgz", "test", "de-en/IWSLT14.TED.dev2010.de-en.{}.xml", FIRST, xml),
-        ("en-de.tgz", "test", "en-de/IWSLT14.TED.tst2014.en-de.{}.xml", SECOND, xml),
-    ):
-        texts[name] |= {member.format(side): (form(talks[side]), f"{split}.{side}") for side in ("de", "en")}
-    files = {}
-    for name, members in texts.items():
-        content = {member: text for member, (text, _) in members.items()}
-        content |= {m: text for m in members for ending, text in changes.items() if m.endswith(ending)}
-        outputs = {member: output for member, (_, output) in members.items()}
-        files[name] = (tarred({m: text for m, text in content.items() if text is not None}), {"members": outputs})
-    return files
-
-
-def test_talks_are_documents_the_sets_of_a_split_are_joined_and_titles_are_no_text(tmp_path):
-    assert make(tmp_path, "iwslt", iwslt()) == TALKS
-
-
-def test_only_the_tags_of_wit3_are_no_text(tmp_path):
-    spoken = {1: ["<applause>", "<b>a</b> b", "<url >"]}
-    text = training_text(spoken).replace("&lt;", "<").replace("&gt;", ">")
-    files = iwslt(**{f"train.tags.de-en.{side}": text for side in ("de", "en")})
-    assert make(tmp_path, "iwslt", files)["train.de"] == ["<applause>", "<b>a</b> b"]
-
-
-def test_every_so_many_th_pair_is_held_out(tmp_path):
-    held_out = {"valid.de": ["Ja"], "valid.en": ["Yes"], "valid.documents": ["0"]}
-    kept = {"train.de": TALKS["train.de"][:2], "train.en": TALKS["train.en"][:2], "train.documents": ["0"]}
-    assert make(tmp_path, "iwslt", iwslt(), held_out_every=3) == TALKS | kept | held_out
-    held_out = {"valid.de": ["Tschüss & Ende"], "valid.en": ["Bye & end"], "valid.documents": ["0"]}
-    kept = {"train.de": ["Hallo", "Ja"], "train.en": ["Hello", "Yes"], "train.documents": ["0", "1"]}
-    assert make(tmp_path, "iwslt", iwslt(), held_out_every=2) == TALKS | kept | held_out
-
-
 HEAD = "<title>Wren: title 1</title>"
 GERMAN, SET = training_text(TRAIN["de"]), xml(FIRST["de"])
 
@@ -378,71 +240,98 @@ GERMAN, SET = training_text(TRAIN["de"]), xml(FIRST["de"])
 )
 def test_a_text_of_talks_may_be_written_unusually(tmp_path, ending, text):
     assert text not in (GERMAN, SET)
-    assert make(tmp_path, "iwslt", iwslt(**{ending: text})) == TALKS
+    usual = make(tmp_path / "usual", "iwslt", iwslt())
+    assert make(tmp_path / "unusual", "iwslt", iwslt(**{ending: text})) == usual
 
 
-@pytest.mark.parametrize(
-    ("changed", "reason"),
-    [
-        (xml({5: ["x"]}).replace('docid="5"', 'docid="5b"'), "not in de"),
-        (xml({5: ["x", "y"]}), "2 lines in "),
-        (xml({5: ["x"]}).replace("</seg>", ""), "is no whole segment"),
-        (xml({5: ["x"]}).replace("x", "x&#10;y"), "is no whole segment"),
-        (xml({5: ["x"]}).replace("</seg>", '</seg> <seg id="2"> y </seg>'), "is no whole segment"),
-        (xml({5: ["sch\udcf6n"]}), "is not UTF-8"),
-    ],
-    ids=["number", "lines", "segment", "line break", "two segments", "bytes"],
-)
-def test_a_bad_talk_is_left_out_in_both_languages(tmp_path, capsys, changed, reason):
+def talks(changed):
+    """250 talks of one line in both languages, of which the German talk 5 is another."""
     english = xml({number: ["x"] for number in range(250)})
     one = re.search(r'<doc docid="5".*?</doc>', english, re.DOTALL)[0]
     german = english.replace(one, re.search("<doc .*</doc>", changed, re.DOTALL)[0])
     members = {"a.de.xml": "test.de", "a.en.xml": "test.en"}
-    files = {"a.tgz": (tarred({"a.de.xml": german, "a.en.xml": english}), {"members": members})}
-    made = make(tmp_path, "iwslt", files)
-    assert made["test.de"] == made["test.en"] == ["x"] * 249
-    assert len(made["test.documents"]) == 249
-    (note,) = notes(capsys)
-    assert note.startswith("note: test: bad talks left out: ")
-    assert "talk 5" in note
-    assert reason in note
+    return {"a.tgz": (tarred({"a.de.xml": german, "a.en.xml": english}), {"members": members})}
 
 
-PRONOUNS = [pronoun_item(3, 1)] * 150
-SENSES = [sense(1, "It is the sound.")] * 150
+def pages(**changed):
+    """150 documents of OPUS of two lines, of which some Spanish ones are others."""
+    english = {f"d{number}": document("a", "b") for number in range(150)}
+    return opus(english, english | changed, alignment({name: ["1;1", "2;2"] for name in english}))
+
+
+SOUNDS = [sense(1, "It is the sound.")] * 150
+ITEMS = [pronoun_item(3, 1)] * 150
 SECOND_EPISODE, DEV_CHINESE = "orignal/train/separated/2.en", "orignal/dev/dev.orignal.zh"
 DEV_SGM, TEST_SGM = "processed/dev/dev_trg.sgm", "processed/test/test_trg.sgm"
 EPISODES_151 = {f"orignal/train/separated/{n}.{side}": "a\n" for n in range(100, 250) for side in ("zh", "en")}
 CHATS_151 = {str(n): CHATS["one"] for n in range(150)} | {"x": [said("agent", "a\nb", "c")]}
 BLOCKS_151 = {str(n): {"type": "a", "examples": [CHOICE]} for n in range(150)} | {"x": {"type": "a"}}
 NO_LINES = ((None, "None is no text"), (5, "5 is no text"), ("two\nlines", "a line break"))
+ONE_TALK = xml({5: ["x"]})
 
 
 @pytest.mark.parametrize(
-    ("form", "files", "text", "count", "place"),
+    ("form", "files", "texts", "reasons"),
     [
-        ("tvsub", tvsub(**EPISODES_151, **{SECOND_EPISODE: "a\n"}), "train.zh", 151, "episode 2 (2 Chinese lines"),
-        ("bcontrast", one_set("a.json", CHATS_151), "set_agent.de", 150, "chat x (a line break"),
-        ("discourse_mt", one_set("a.json", BLOCKS_151), "set.en-fr.jsonl", 150, "block x (lacks 'trg')"),
-        ("contrawsd", one_set("de-en.json", [*SENSES, {"source": "Ton"}]), "set.de-en.jsonl", 150, "item 151 (lacks"),
-        ("contrapro", contrapro([*PRONOUNS, {"src segment": "It."}]), "set.en-de.jsonl", 150, "item 151 (lacks"),
         *(
-            ("contrapro", contrapro([*PRONOUNS, PRONOUNS[0] | {key: value}]), "set.en-de.jsonl", 150, reason)
-            for value, reason in NO_LINES
-            for key in ("src segment", "ref segment")
+            ("opus_xml", pages(d3=content), {"train.en": 300 - lost, "train.documents": documents}, ["en/d3.xml", why])
+            for content, why, lost, documents in (
+                (document("a\x1e", "b"), "News/raw/es/d3.xml.gz is not XML: not well-formed", 2, 149),
+                (document("Q & A", "b"), "News/raw/es/d3.xml.gz is not XML: not well-formed", 2, 149),
+                (None, "lacks 'es/d3.xml'", 2, 149),
+                (document("a"), "d3.xml, 2;2 (lacks '2')", 1, 150),
+            )
         ),
         *(
-            ("contrawsd", one_set("de-en.json", [*SENSES, SENSES[0] | bad]), "set.de-en.jsonl", 150, reason)
-            for value, reason in NO_LINES
-            for bad in ({"source": value}, {"reference": value}, {"errors": [{"contrastive": value}]})
+            ("iwslt", talks(changed), {"test.de": 249, "test.documents": 249}, ["note: test: bad talks", "talk 5", why])
+            for changed, why in (
+                (ONE_TALK.replace('docid="5"', 'docid="5b"'), "not in de"),
+                (xml({5: ["x", "y"]}), "2 lines in "),
+                (ONE_TALK.replace("</seg>", ""), "is no whole segment"),
+                (ONE_TALK.replace("x", "x&#10;y"), "is no whole segment"),
+                (ONE_TALK.replace("</seg>", '</seg> <seg id="2"> y </seg>'), "is no whole segment"),
+                (xml({5: ["sch\udcf6n"]}), "is not UTF-8"),
+            )
+        ),
+        ("tvsub", tvsub(**EPISODES_151, **{SECOND_EPISODE: "a\n"}), {"train.zh": 151}, ["episode 2 (2 Chinese lines"]),
+        ("bcontrast", one_set("a.json", CHATS_151), {"set_agent.de": 150}, ["chat x (a line break"]),
+        ("discourse_mt", one_set("a.json", BLOCKS_151), {"set.en-fr.jsonl": 150}, ["block x (lacks 'trg')"]),
+        *(
+            ("contrapro", contrapro([*ITEMS, item]), {"set.en-de.jsonl": 150}, [reason])
+            for item, reason in (
+                ({"src segment": "It."}, "item 151 (lacks"),
+                *((ITEMS[0] | {key: value}, why) for value, why in NO_LINES for key in ("src segment", "ref segment")),
+            )
+        ),
+        *(
+            ("contrawsd", one_set("de-en.json", [*SOUNDS, item]), {"set.de-en.jsonl": 150}, [reason])
+            for item, reason in (
+                ({"source": "Ton"}, "item 151 (lacks"),
+                *(
+                    (SOUNDS[0] | bad, why)
+                    for value, why in NO_LINES
+                    for bad in ({"source": value}, {"reference": value}, {"errors": [{"contrastive": value}]})
+                ),
+            )
         ),
     ],
 )
-def test_a_bad_episode_chat_block_or_item_is_left_out(tmp_path, capsys, form, files, text, count, place):
-    assert len(make(tmp_path, form, files)[text]) == count
-    (note,) = notes(capsys)
-    assert "left out: 1 of 15" in note
-    assert place in note
+def test_a_bad_document_talk_chat_block_or_item_is_left_out(tmp_path, capsys, form, files, texts, reasons):
+    made = make(tmp_path, form, files)
+    assert {name: len(made[name]) for name in texts} == texts
+    if form in ("opus_xml", "iwslt"):
+        assert len({tuple(lines) for name, lines in made.items() if not name.endswith(".documents")}) == 1
+    (note,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
+    for reason in reasons:
+        assert reason in note
+    assert "left out: 1 of 15" in note or form in ("opus_xml", "iwslt")
+
+
+def test_some_items_may_differ_from_their_documents(tmp_path, capsys):
+    items = [pronoun_item(3, 1)] * 198 + [pronoun_item(2, 1)] * 2
+    made = make(tmp_path, "contrapro", contrapro(items, films(*FILMS)))["set.en-de.jsonl"]
+    assert ["context" in item for item in made] == [True] * 198 + [False] * 2
+    assert "note: 2 of 200 items are not in the documents" in capsys.readouterr().out
 
 
 NO_CHATS = [[], 5, {"one": "text"}, {"one": [{"speaker": "agent", "source": "Hello."}]}]
@@ -495,8 +384,13 @@ NO_SUBTITLES = [
             one_set("a.json", {"1": {"type": "a", "examples": [TWO_CONTEXTS]}}),
             r"a\.json: bad blocks: 1 of 1; .*block 1 \(two contexts for one item",
         ),
+        (
+            "opus_xml",
+            pages(d3=None, d9=b"<text>"),
+            r"en-es\.xml\.gz: bad documents: 2 of 150; .* The first: en/d3\.xml \(",
+        ),
         *(("contrapro", contrapro(*no_pronouns), r"contrapro\.json: ") for no_pronouns in NO_PRONOUNS),
-        ("contrawsd", one_set("final.json", SENSES), "must start with the languages, like de-en.final.json"),
+        ("contrawsd", one_set("final.json", SOUNDS), "must start with the languages, like de-en.final.json"),
         ("contrawsd", one_set("de-en.json", {"source": "Ton"}), "bad items: 1 of 1"),
         ("contrawsd", one_set("de-en.json", 5), "not of format contrawsd"),
         ("contrawsd", one_set("de-en.json", [sense("many", "x")]), r"bad items: 1 of 1; .*item 1 \(.*'many'"),

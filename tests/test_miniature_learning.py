@@ -1,6 +1,7 @@
 """What the miniature is for: one sentence alone says nothing of an antecedent before it, and HAN finds it there."""
 
 from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from context_nmt.corpus import workers
 from context_nmt.corpus.binarized import BinarizedCorpus, binarize
 from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.corpus.tokenizing import tokenize_corpus
-from context_nmt.files import read_lines
+from context_nmt.files import read_lines, read_yaml
 from context_nmt.measures.contrastive import contrast_run
 from context_nmt.miniature import generation
 from context_nmt.miniature.lexicon import load_lexicon
@@ -37,25 +38,7 @@ TEXT = MiniatureSettings(
     rates=RateSettings(**RATES),
     contrastive=ContrastiveSettings(within=1, cross_pairs=90, beside=1, far=1, previous_pairs=60),
 )
-PARAMETERS = yaml.safe_load("""
-root: .
-corpus: {name: miniature, source: en, target: de, validation: valid, tests: [test], contrastive: [pronouns, senses]}
-units: {merges: 3000}
-training:
-  batch_tokens: 1024
-  maximum_sentence_length: 60
-  maximum_updates: 300
-  validate_every: 300
-  schedule: {kind: inverse_square_root, warmup: 50, peak_rate: 0.01}
-averaging: {count: 1}
-variants:
-  plain: {}
-  masked: {model: {kind: masked, norm: post, positions: learned, maximum_positions: 64}}
-  han: {slots: {encoder_output: {mechanism: hierarchical_attention, sentences: 1}}}
-train: {bitext: [plain, masked, han]}
-seeds: [1]
-focus: plain
-""")
+PARAMETERS = read_yaml(Path(__file__).with_name("miniature_learning.params.yaml"))
 PARAMETERS["model"] = MODEL | {"dropout": 0.0}
 
 

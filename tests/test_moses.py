@@ -1,18 +1,19 @@
-# ruff: noqa: RUF001
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from context_nmt.corpus.chinese import segment
 from context_nmt.corpus.moses import MosesSide, Truecaser, count_casings, run_script
 from context_nmt.corpus.tokenizing import tokenize_corpus
-from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
+from context_nmt.files import UserError, read_json, read_lines, read_yaml, write_json, write_lines
 from context_nmt.settings.text import CleaningSettings, CorpusSettings, SideSettings, TextSettings
 
 CORPUS = CorpusSettings(name="toy", source="en", target="de", validation="valid", tests=("valid",))
 ENGLISH = ["The man sees the dog.", "We see The Hague.", "The dog sleeps."]
 GERMAN = ["Der Mann sieht den Hund.", "Wir sehen Den Haag.", "Der Hund schläft."]
+TEXTS = read_yaml(Path(__file__).with_name("moses.yaml"))
 python = sys.executable
 
 
@@ -41,15 +42,7 @@ def test_tokens_and_back():
     assert MosesSide("en", SideSettings(pretokenized=True)).text("do n't ( go )") == "do n't ( go )"
 
 
-@pytest.mark.parametrize(
-    ("language", "settings", "line", "tokens"),
-    [
-        ("en", {}, "write &amp; not &", "write & amp ; not &"),  # an entity in the text is text
-        ("de", {}, "„Ja“ — nein", '" Ja " - nein'),
-        ("de", {"normalize_punctuation": False}, "„Ja“ — nein", "„ Ja “ — nein"),
-        ("en", {"pretokenized": True}, "do n't  ( „ go“\u2028 &quot; )\r", "do n't ( „ go“ &quot; )"),
-    ],
-)
+@pytest.mark.parametrize(("language", "settings", "line", "tokens"), TEXTS["settings"])
 def test_settings_of_a_side(language, settings, line, tokens):
     assert MosesSide(language, SideSettings(**settings)).tokens(line) == tokens
 
@@ -127,42 +120,14 @@ def test_a_script_that_fails_says_how(command, message):
     assert message in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("language", "tokens"),
-    [
-        ("de", "ein mu\u0308der B\u0105\u0302r ."),
-        ("hi", "यह हिन्दी है ।"),
-        ("th", "ที่บ้าน ( นี่ )"),
-        ("fa", "می\u200cخواهم ."),
-        ("fr", "L’eau de l’île !"),
-        ("he", "צה״ל בבית־הספר ."),
-    ],
-)
+@pytest.mark.parametrize(("language", "tokens"), TEXTS["marks"])
 def test_marks_and_inner_apostrophes_stay_with_their_letters(language, tokens):
     side = MosesSide(language, SideSettings(normalize_punctuation=False))
     assert side.tokens(side.text(tokens)) == tokens
     assert (side.text(tokens) == tokens) == (language == "fr")  # which has a space before its mark
 
 
-@pytest.mark.parametrize(
-    ("language", "text"),
-    [
-        ("en", "He said “yes” and “no”."),
-        ("en", "“Yes,” he said, “no.”"),
-        ("en", "In the ’90s (“the ’20s” and ‘thirties’) it was rock ’n’ roll, “said” ’em."),
-        ("en", "’Twas the night; “and no end"),
-        ("en", "“‘Yes’ is what he said,” she “said”."),
-        ("sv", "»Hej», sade »han»."),
-        ("de", "„Ja“, sagt „er“ („so“) und geht.“"),
-        ("de", "»Ja«, sagt er, ‚nein‘ und „doch“."),
-        ("ru", "Он (тот) сказал: «Нет»."),
-        ("fr", "Il dit : « Oui » ; puis « Non »."),
-        ("fi", "”Niin”, sanoi hän."),
-        ("en", "The boys’ “new” house: £5, or 6 £ each…"),
-        ("ar", "أين كنتَ؟ هنا، قال عمر؛ ثم سكت."),
-        ("zh", "他说：「好！」（真的）"),
-    ],
-)
+@pytest.mark.parametrize(("language", "text"), TEXTS["punctuation"])
 def test_punctuation_that_is_not_ascii_comes_back(language, text):
     side = MosesSide(language, SideSettings(normalize_punctuation=False))
     assert side.text(side.tokens(text)) == text

@@ -162,35 +162,7 @@ def test_what_cannot_be_learned_or_loaded_is_named(tmp_path):
         TextChain(root / "text")
 
 
-PARAMETERS = """\
-root: .
-corpus: {name: toy, source: en, target: de, validation: valid, tests: [valid], contrastive: [choice]}
-text: {source: {truecase: false}, target: {truecase: false}}
-units: {kind: sentencepiece, pieces: 400}
-model: {width: 32, feed_forward_width: 16, heads: 2, encoder_layers: 1, decoder_layers: 1, dropout: 0.1}
-training:
-  batch_tokens: 512
-  maximum_updates: 40
-  schedule: {kind: cosine, warmup: 5}
-  validate_every: 20
-  validation_bleu: true
-averaging: {count: 1}
-decoding: {beam: 2}
-significance: {resamples: 10}
-variants:
-  plain: {}
-  student: {baseline: plain, slots: {encoder_self_attention: {mechanism: lexical_shortcuts}}}
-  han: {baseline: plain, slots: {encoder_output: {mechanism: hierarchical_attention, sentences: 1}}}
-train: {bitext: [plain], teachers: [plain], distilled: [student], document: [han], document_start: plain}
-probing:
-  words: [plain]
-  sentences: [plain]
-  tasks: tasks
-  sentence_classifier: {epochs: 1}
-  word_classifier: {epochs: 1}
-seeds: [1]
-focus: plain
-"""
+PARAMETERS = Path(__file__).with_name("sentencepiece.params.yaml").read_text(encoding="utf-8")
 BIRDS = ("The owl, it sang", "Die Eule, sie sang"), ("The finch: it ate", "Der Fink: er aß"), ("It slept", "Er schlief")
 RUNS = ("plain", "student", "han")
 
@@ -300,16 +272,11 @@ def test_scores_of_a_translation_do_not_depend_on_the_units(project, tmp_path, m
 
 
 @pytest.mark.slow
-def test_a_student_learns_the_pieces_of_its_teacher(project):
+def test_students_plans_items_analyses_probes_and_pages_know_pieces_and_words(project, tmp_path):
     taught = BinarizedCorpus(project / "runs/binarized", training_target=project / "runs/distilled")
     lines = read_lines(project / "runs/distilled/train.de")
-    side = taught.side("train", "de")
-    assert [taught.target_vocabulary.text(side[number]) for number in range(len(side))] == lines
+    assert [taught.target_vocabulary.text(ids) for ids in taught.side("train", "de")] == lines
     assert len(lines) == 60
-
-
-@pytest.mark.slow
-def test_plans_have_the_keys_of_the_kind_and_items_analyses_and_probes_know_words(project):
     units = read_json(project / "metrics/plans/units.json")["units"]
     assert units == {"kind": "sentencepiece", "joint": True, "pieces": 400, "model_type": "unigram"}
     assert read_json(project / "runs/subwords/units.json") == units
@@ -319,10 +286,6 @@ def test_plans_have_the_keys_of_the_kind_and_items_analyses_and_probes_know_word
     words = measured("metrics/analyses/words/plain-1.csv")
     assert {("lexical_encoder_by_tag", tag) for tag in ("NN", ".")} <= words.keys()
     assert ("probe", "past_present") in measured("metrics/analyses/sentences/plain-1.csv")
-
-
-@pytest.mark.slow
-def test_a_page_shows_words_without_marks(project, tmp_path):
     page = tmp_path / "page.html"
     show_runs(Experiment(project), ["han-1"], PassageQuery(test="valid", most=3), output=page, device="cpu")
     assert "\u2581" not in page.read_text(encoding="utf-8")

@@ -54,7 +54,14 @@ def back(root):
     return list(TextChain(root / "text").target_text(read_hypotheses(root / "hypotheses.zip", "test")))
 
 
+ODD = [
+    *("a\u2028b \u2029", "c\x85d", "e\x0bf\x0cg", "h\rj", "ends in \r", "", " ", "\u3000", "\ufeffno mark here"),
+    *("\x00\x1c\x1d\x1e\x1f", "@@ b@@", "</s> <unk>", "| <a b> &amp;", "\U0001f600\u200d\u0301", "Hund " * 10_000),
+]
+
+
 @settings(max_examples=25)
+@example(lines=ODD, side=SideSettings(), units=UnitSettings(merges=20))
 @given(
     lines=st.lists(line),
     side=st.builds(SideSettings, pretokenized=st.booleans(), truecase=st.booleans(), aggressive_hyphens=st.booleans()),

@@ -16,7 +16,7 @@ from pathlib import Path
 from context_nmt.corpus.catalogue import FORMATS, SACREBLEU, CorpusEntry, DownloadFile
 from context_nmt.corpus.documents import read_documents, without_dropped, write_documents
 from context_nmt.corpus.fetching import MEGABYTE, WORTH_SAYING, Checksum, alone, downloaded, fetch, size
-from context_nmt.corpus.formats import Skipping
+from context_nmt.corpus.formats import skipping
 from context_nmt.files import FULL, UserError, read_json, replacing, replacing_folder, sha256, write_json
 from context_nmt.progress import say
 from context_nmt.settings.checking import check
@@ -210,7 +210,7 @@ def _check_texts(folder: Path, corpus: str, files: list[DownloadFile], fetched: 
             line_counts = ", ".join(f"{name} {count}" for name, count in counts.items())
             different = f"the languages of a split have different numbers of lines: {line_counts}"
             raise UserError(f"{corpus}: {different} {source(*counts)}")
-        with Skipping(f"{corpus}: {split} {source(*counts)}", "lines") as lines:
+        with skipping(f"{corpus}: {split} {source(*counts)}", "lines") as lines:
             lines.total = counts[languages[0].name]
             for number in sorted(bad):
                 lines.skip(bad[number], "not UTF-8")

@@ -2,9 +2,8 @@
 
 Downloads are in one folder for all corpora of a project, as DIGEST-NAME, where DIGEST is that of the file's address.
 DIGEST-NAME.part is an unfinished one, to which what it lacks is appended, and DIGEST-NAME.lock is held while the file
-is fetched. Without a checksum, only the server can tell that the rest is of the same file: what it said of the file
-when the part was begun is in DIGEST-NAME.part.json, ETag or Last-Modified, and the length. Downloads stay there until a
-person deletes the folder.
+is fetched. Without a checksum, only the server can tell that the rest is of the same file: the ETag or Last-Modified of
+the response that began the part is in DIGEST-NAME.part.json. Downloads stay there until a person deletes the folder.
 """
 
 import errno
@@ -181,44 +180,33 @@ def _retrieve(place: str, part: Path, *, checked: bool) -> None:
             except (requests.ConnectionError, urllib3.exceptions.HTTPError):
                 if size(part) <= size_before:
                     raise
-    _said(part).unlink(missing_ok=True)
+    _validator_file(part).unlink(missing_ok=True)
 
 
 def _append_rest(session: requests.Session, place: str, part: Path, *, checked: bool) -> None:
-    said = read_json(_said(part)) if not checked and _said(part).is_file() else {}
-    offset = size(part) if checked or (said.get("place") == place and size(part) < said["length"]) else 0
+    validator_file = _validator_file(part)
+    known = read_json(validator_file) if not checked and validator_file.is_file() else {}
+    offset = size(part) if checked or known.get("place") == place else 0
     # A server that compresses a file for the transfer would change the bytes to check.
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={offset}-"} if offset else {})
     if offset and not checked:
-        headers["If-Range"] = said["is"]
+        headers["If-Range"] = known["validator"]
     with session.get(place, stream=True, timeout=60, headers=headers) as response:
-        if checked and offset and response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            return  # nothing is left to download; the checksum shows whether the file is complete
+        if offset and response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            return  # nothing is left to download; a checksum shows whether the file is complete
         response.raise_for_status()
         if response.status_code != HTTPStatus.PARTIAL_CONTENT:  # not every server supports ranges
             offset = 0
-            if not checked:
-                _write_said(part, place, response)
-        elif not checked:
-            given, rest = response.headers.get("Content-Range"), f"{offset}-{said['length'] - 1}/{said['length']}"
-            if given != f"bytes {rest}":
-                part.unlink()
-                raise requests.ConnectionError(f"not the rest of the file: {given}")
+            tag = response.headers.get("ETag", "W/")
+            validator = response.headers.get("Last-Modified") if tag.startswith("W/") else tag  # W/: of equal meaning
+            validator_file.unlink(missing_ok=True)
+            if validator and not checked:
+                write_json(validator_file, {"place": place, "validator": validator})
         _copy(response, part, place, offset)
 
 
-def _said(part: Path) -> Path:
+def _validator_file(part: Path) -> Path:
     return part.with_name(f"{part.name}.json")
-
-
-def _write_said(part: Path, place: str, response: requests.Response) -> None:
-    """Write what tells this file from another one of the same address; nothing if the server does not say enough."""
-    tag, length = response.headers.get("ETag", ""), response.headers.get("Content-Length")
-    same = tag if tag and not tag.startswith("W/") else response.headers.get("Last-Modified")  # W/: of equal meaning
-    if same and length:
-        write_json(_said(part), {"place": place, "is": same, "length": int(length)})
-    else:
-        _said(part).unlink(missing_ok=True)
 
 
 def _copy(response: requests.Response, part: Path, place: str, offset: int) -> None:

@@ -60,17 +60,6 @@ def with_s(word: str) -> str:
     return word + ("es" if re.search(r"(s|x|z|ch|sh|[^aeiou]o)$", word) else "s")
 
 
-def regular_past(verb: str) -> str:
-    """Return the regular past tense and participle: opened, danced, carried, stopped."""
-    if verb.endswith("e"):
-        return verb + "d"
-    if re.search(r"[^aeiou]y$", verb):
-        return verb[:-1] + "ied"
-    one_syllable = len(re.findall("[aeiouy]+", verb)) == 1
-    short_vowel = re.search(r"(?:^|[^aeiou]|qu)[aeiou][^aeiouwxy]$", verb)  # stop, not wait or show
-    return verb + (verb[-1] if one_syllable and short_vowel else "") + "ed"
-
-
 @cache
 def german_form(kind: str, gender: str, number: str, case: str) -> str:
     """Return one cell of a table under `words` or `endings`."""
@@ -148,9 +137,8 @@ def german_nouns(text: Any) -> tuple[NounForms, ...]:
 
 
 def english_verb(text: Any) -> VerbForms:
-    """Read "open", "buy, bought" or "give, gave, given"."""
-    base, *irregular = _split(text, ", ", 1, 2, 3)
-    past, *participle = irregular or [regular_past(base)]
+    """Read "buy, bought" or "give, gave, given"."""
+    base, past, *participle = _split(text, ", ", 2, 3)
     present = IRREGULAR_THIRD.get(base) or with_s(base)
     forms = (present, "are", past, "were") if base == "be" else (present, base, past, past)
     return VerbForms(base, dict(zip(FINITE, forms, strict=True)), (participle or [past])[0])

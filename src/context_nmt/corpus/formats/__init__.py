@@ -6,8 +6,7 @@ A bad one is left out and counted, and a note says where it is.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from context_nmt.files import UserError, read_json
 
@@ -18,30 +17,12 @@ BAD = (AttributeError, KeyError, TypeError, ValueError, UserError)  # what anoth
 Parsed = TypeVar("Parsed")
 
 
-class Skipping:
-    """The lines, documents or items of one file, of which a few may be bad.
+class Counted:
+    """The lines, documents or items of one file, of which bad ones are left out."""
 
-    At the end of the block, a note says how many were left out, and where they are; raise UserError if they are more
-    than SHARE of all.
-    """
-
-    def __init__(self, file: str, unit: str) -> None:
-        self.file, self.unit = file, unit
+    def __init__(self) -> None:
         self.total = self.bad = 0
-        self._places: list[str] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
-        if kind is not None or not self.bad:
-            return
-        count = f"{self.bad:,} of {self.total:,}"
-        if self.bad > SHARE * self.total:
-            allowed = f"at most {SHARE:.0%} may be bad"
-            raise UserError(f"{self.file}: bad {self.unit}: {count}; {allowed}. The first: {self._places[0]}")
-        more = f"; and {self.bad - SHOWN:,} more" if self.bad > SHOWN else ""
-        print(f"note: {self.file}: bad {self.unit} left out: {count}: {'; '.join(self._places)}{more}")
+        self.places: list[str] = []
 
     @contextmanager
     def trying(self, place: str) -> Iterator[None]:
@@ -55,8 +36,24 @@ class Skipping:
     def skip(self, place: str, reason: str) -> None:
         """Leave out a unit that was counted."""
         self.bad += 1
-        if len(self._places) < SHOWN:
-            self._places.append(f"{place} ({reason})")
+        if len(self.places) < SHOWN:
+            self.places.append(f"{place} ({reason})")
+
+
+@contextmanager
+def skipping(file: str, unit: str) -> Iterator[Counted]:
+    """Yield counts of a file's units; at the end, note how many were left out, and where they are.
+
+    Raise UserError if they are more than SHARE of all.
+    """
+    yield (counted := Counted())
+    count = f"{counted.bad:,} of {counted.total:,}"
+    if counted.bad > SHARE * counted.total:
+        allowed = f"at most {SHARE:.0%} may be bad"
+        raise UserError(f"{file}: bad {unit}: {count}; {allowed}. The first: {counted.places[0]}")
+    if counted.bad:
+        more = f"; and {counted.bad - SHOWN:,} more" if counted.bad > SHOWN else ""
+        print(f"note: {file}: bad {unit} left out: {count}: {'; '.join(counted.places)}{more}")
 
 
 def parsed_json(path: Path, name: str, unit: str, parse: Callable[[Any], Parsed]) -> list[Parsed]:
@@ -65,7 +62,7 @@ def parsed_json(path: Path, name: str, unit: str, parse: Callable[[Any], Parsed]
     Messages have the `name` of the file. Raise UserError for too many bad values, and TypeError for other JSON.
     """
     values, results = read_json(path), list[Parsed]()
-    with Skipping(name, f"{unit}s") as counted:
+    with skipping(name, f"{unit}s") as counted:
         for place, value in values.items() if isinstance(values, dict) else enumerate(values, start=1):
             with counted.trying(f"{unit} {place}"):
                 results.append(parse(value))

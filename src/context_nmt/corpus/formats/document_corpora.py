@@ -55,7 +55,7 @@ from xml.etree import ElementTree
 
 from context_nmt.corpus.catalogue import HELD_OUT, TRAIN, CorpusEntry, DownloadFile
 from context_nmt.corpus.documents import read_documents, write_sizes
-from context_nmt.corpus.formats import Skipping, one_line, parsed_json
+from context_nmt.corpus.formats import Counted, one_line, parsed_json, skipping
 from context_nmt.files import UserError, decoded_lines, read_lines, write_lines
 
 Documents = list[list[str]]  # lines of each, in one language
@@ -191,7 +191,7 @@ def _parallel(split: str, languages: dict[str, list[Talk]]) -> dict[str, Documen
     """Return the talks that all languages have, with the same number of lines, in the order of the first language."""
     sides = {language: _by_number(talks) for language, talks in languages.items()}
     kept: dict[str, Documents] = {language: [] for language in languages}
-    with Skipping(split, "talks") as counted:
+    with skipping(split, "talks") as counted:
         for key in dict.fromkeys(key for side in sides.values() for key in side):
             with counted.trying(f"talk {key[0]}"):
                 talks = [side[key] for side in sides.values() if key in side]
@@ -243,8 +243,8 @@ def unpack_opus_xml(paths: dict[str, Path], folder: Path, file: DownloadFile, en
             for archive in archives
         ]
         alignment = opened.enter_context(gzip.open(paths[file.name]))
-        counted = opened.enter_context(Skipping(file.name, "documents"))
-        counted_groups = opened.enter_context(Skipping(file.name, "groups of sentences"))
+        counted = opened.enter_context(skipping(file.name, "documents"))
+        counted_groups = opened.enter_context(skipping(file.name, "groups of sentences"))
         for _, element in ElementTree.iterparse(alignment):  # noqa: S314 (as in _sentences)
             if element.tag == "linkGrp":
                 names = [element.attrib[side].removesuffix(".gz") for side in ("fromDoc", "toDoc")]
@@ -271,7 +271,7 @@ def _sentences(archive: zipfile.ZipFile, member: str) -> dict[str, str]:
 
 
 def _groups(
-    alignment: ElementTree.Element, sides: list[dict[str, str]], counted: Skipping, document: str
+    alignment: ElementTree.Element, sides: list[dict[str, str]], counted: Counted, document: str
 ) -> Iterator[tuple[str, ...]]:
     for link in alignment.iter("link"):
         ids = link.attrib["xtargets"]
@@ -303,7 +303,7 @@ def unpack_tvsub(paths: dict[str, Path], folder: Path, file: DownloadFile, entry
     if not 1 <= (entry.documents or len(numbers)) <= len(numbers):
         raise UserError(f"documents is {entry.documents}; there are {len(numbers)} episodes")
     training: dict[str, Documents] = {"zh": [], "en": []}
-    with Skipping(file.name, "episodes") as counted:
+    with skipping(file.name, "episodes") as counted:
         for number in numbers[: entry.documents]:
             with counted.trying(f"episode {number}"):
                 chinese, english = lines_of(f"{number}.zh"), lines_of(f"{number}.en")

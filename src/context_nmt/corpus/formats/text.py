@@ -13,24 +13,21 @@ nearly the same text; only the first is used, so that no held-out episode is in 
 
 import codecs
 import gzip
-import shutil
 import stat
 import tarfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryFile
 from typing import IO
 
 from context_nmt.corpus.catalogue import SKIPPED, TRAIN, CorpusEntry, DownloadFile, names_in
 from context_nmt.corpus.documents import write_sizes
-from context_nmt.corpus.formats import Skipping
+from context_nmt.corpus.formats import skipping
 from context_nmt.files import UserError
 
-CHUNK = 2**16  # bytes
 BARS = (b" ||| ", b"|||")  # the second for a line that has no spaces around them
 
 Text = tuple[str, str, int]  # the file that a text is appended to, the text's own name, and its number of lines
@@ -48,57 +45,32 @@ def unpack_text(paths: dict[str, Path], folder: Path, file: DownloadFile, _: Cor
     if file.to is not None:
         with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as text:
             return _append(text, folder, file.to, file.name)
-    members = dict(sorted(file.members.items()))
     texts = list[Text]()
-    with ExitStack() as opened:
-        if zipfile.is_zipfile(path):
-            contents = _zipped(opened.enter_context(zipfile.ZipFile(path)), members)
-        else:
-            contents = _tarred(opened.enter_context(tarfile.open(path, "r|*", bufsize=CHUNK)), members, folder)
-        for member, content in contents:
-            with content:
-                texts += _append(content, folder, members[member], member)
+    with zipfile.ZipFile(path) if zipfile.is_zipfile(path) else tarfile.open(path) as archive:
+        for member, layout in sorted(file.members.items()):
+            with _plain_file(archive, member) as text:
+                texts += _append(text, folder, layout, member)
     return texts
 
 
-def _zipped(archive: zipfile.ZipFile, members: dict[str, str]) -> Iterator[tuple[str, IO[bytes]]]:
-    for name in members:
-        if stat.S_ISLNK(archive.getinfo(name).external_attr >> 16):
-            raise _no_plain_file(name)
-        yield name, archive.open(name)
-
-
-def _tarred(archive: tarfile.TarFile, members: dict[str, str], folder: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield the members, those of one output in the given order; what comes too early is kept in temporary files."""
-    waiting, early = dict(members), dict[str, IO[bytes]]()
-    for member in archive:  # opened as a stream, which cannot go back
-        name = member.name
-        if name not in waiting or name in early:
-            continue
-        if not member.isreg() or (content := archive.extractfile(member)) is None:
-            raise _no_plain_file(name)
-        outputs = names_in(members[name])
-        if name == next(other for other in waiting if not set(outputs).isdisjoint(names_in(members[other]))):
-            del waiting[name]
-            yield name, content
-        else:
-            early[name] = TemporaryFile(dir=folder)  # noqa: SIM115 (closed by the one who reads it)
-            shutil.copyfileobj(content, early[name], CHUNK)
-            early[name].seek(0)
-    for name in waiting:
-        if name not in early:
-            raise KeyError(f"{name!r} is not in the archive")
-        yield name, early[name]
-
-
-def _no_plain_file(name: str) -> KeyError:
-    return KeyError(f"{name!r} is not a plain file of the archive")  # a link could lead anywhere
+def _plain_file(archive: zipfile.ZipFile | tarfile.TarFile, name: str) -> IO[bytes]:
+    """Open a member; raise KeyError for one that is missing, or is a link, which could lead anywhere."""
+    content = None
+    if name not in (archive.namelist() if isinstance(archive, zipfile.ZipFile) else archive.getnames()):
+        raise KeyError(f"{name!r} is not in the archive")
+    if isinstance(archive, tarfile.TarFile):
+        content = archive.extractfile(name) if archive.getmember(name).isreg() else None
+    elif not stat.S_ISLNK(archive.getinfo(name).external_attr >> 16):
+        content = archive.open(name)
+    if content is None:
+        raise KeyError(f"{name!r} is not a plain file of the archive")
+    return content
 
 
 def _append(text: IO[bytes] | gzip.GzipFile, folder: Path, layout: str, source: str) -> list[Text]:
     """Append each field of every line to the file of its name; without fields, lines stay as they are, blank or not."""
     names = names_in(layout)
-    with ExitStack() as opened, Skipping(source, "lines") as lines:
+    with ExitStack() as opened, skipping(source, "lines") as lines:
         files = [None if name == SKIPPED else opened.enter_context((folder / name).open("ab")) for name in names]
         for number, line in enumerate(text, start=1):
             content = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
@@ -158,7 +130,7 @@ def _episodes(ids: Iterable[bytes], source: str) -> tuple[list[Episode], int]:
     """Return the lines of each episode's first subtitle, and the number of all lines."""
     episodes, known, start = list[Episode](), set(), 0
     current: list[bytes] | None = None  # the names of the last subtitle, if it is used
-    with Skipping(source, "lines") as counted:
+    with skipping(source, "lines") as counted:
         for names, lines in groupby(ids, lambda line: line.split(b"\t")[:2]):
             stop = start + sum(1 for _ in lines)
             counted.total += stop - start
