@@ -63,6 +63,7 @@ class Breaking(BaseHTTPRequestHandler):
         start = int(asked.removeprefix("bytes=").removesuffix("-")) if knows else 0
         if start > 0 and start >= len(self.content):
             self.send_response(416)
+            self.send_header("Content-Range", f"bytes */{len(self.content)}")
             self.end_headers()
             return
         self.send_response(206 if start else 200)
@@ -382,6 +383,17 @@ def test_without_a_checksum_a_server_must_say_that_the_rest_is_of_the_same_file(
     assert set(breaking.asked) == {None}
     breaking.patience = 10**9
     assert (download(mirror, [from_server(breaking, None)]) / "train.en").read_bytes() == breaking.content
+
+
+@pytest.mark.parametrize("known", [{"validator": '"one"'}, {"is": '"one"', "length": 10**6}], ids=["now", "1.0"])
+def test_without_a_checksum_a_part_that_is_longer_than_the_file_is_thrown_away(mirror, breaking, known):
+    breaking.said, breaking.patience = {"ETag": '"one"'}, 10**9
+    file = from_server(breaking, None)
+    part = part_of(mirror, file)
+    part.write_bytes(b"\0" * 10**6)
+    write_json(part.with_name(f"{part.name}.json"), {"place": file["url"], **known})
+    assert (download(mirror, [file]) / "train.en").read_bytes() == breaking.content
+    assert breaking.asked == (["bytes=1000000-", None] if "validator" in known else [None])
 
 
 def test_a_part_of_another_file_is_not_joined(mirror, breaking):

@@ -186,20 +186,27 @@ def _retrieve(place: str, part: Path, *, checked: bool) -> None:
 def _append_rest(session: requests.Session, place: str, part: Path, *, checked: bool) -> None:
     validator_file = _validator_file(part)
     known = read_json(validator_file) if not checked and validator_file.is_file() else {}
-    offset = size(part) if checked or known.get("place") == place else 0
+    same_file = known.get("place") == place and "validator" in known
+    offset = size(part) if checked or same_file else 0
     # A server that compresses a file for the transfer would change the bytes to check.
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={offset}-"} if offset else {})
     if offset and not checked:
         headers["If-Range"] = known["validator"]
     with session.get(place, stream=True, timeout=60, headers=headers) as response:
         if offset and response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            return  # nothing is left to download; a checksum shows whether the file is complete
+            # Nothing is left to download: a checksum shows whether the file is complete, else its length must be ours.
+            if checked or response.headers.get("Content-Range") == f"bytes */{offset}":
+                return
+            part.unlink()
+            _append_rest(session, place, part, checked=checked)
+            return
         response.raise_for_status()
         if response.status_code != HTTPStatus.PARTIAL_CONTENT:  # not every server supports ranges
             offset = 0
             tag = response.headers.get("ETag", "W/")
             validator = response.headers.get("Last-Modified") if tag.startswith("W/") else tag  # W/: of equal meaning
             validator_file.unlink(missing_ok=True)
+            part.unlink(missing_ok=True)  # else a validator could stand beside the part of another file
             if validator and not checked:
                 write_json(validator_file, {"place": place, "validator": validator})
         _copy(response, part, place, offset)

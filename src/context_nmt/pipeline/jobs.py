@@ -28,7 +28,7 @@ class Job:
 
     stages: dict[str, list[str]]  # a stage -> those of all jobs that it depends on
     above: set[str]  # the names of all jobs that it must wait for
-    after: set[str]  # of those that its first stage depends on; these wait for the others
+    after: set[str]  # the names of the jobs that its first stage depends on directly
     remake: bool  # missing outputs are made again, even if nothing else has changed
     is_certain: bool = False  # one of its stages must run, whatever the jobs above come to
 

@@ -22,9 +22,10 @@ def probes_page(results: Results, pictures: Collection[str]) -> Page:
     """Build the tables of sentence and lexical probes; `pictures` are the names of those in figures/."""
     probing, sentences = results.settings.probing, Section("Sentences", NO_VARIANT)
     if probing.sentences:
-        count, picture = len(probing.sentence_classifier.seeds), {*pictures} & {"sentence_probes"}
+        count = len(probing.sentence_classifier.seeds)
+        picture = "sentence_probes" if "sentence_probes" in pictures else ""
         text = SENTENCES.format(tasks=probing.tasks, count=count, s="s" if count > 1 else "")
-        sentences = Section("Sentences", text, "".join(picture), tuple(_sentences(results)))
+        sentences = Section("Sentences", text, picture, tuple(_sentences(results)))
     metrics = {one.metric for one in results.measures if one.metric.startswith(("probe", "lexical"))}
     text = introduction(results, "No difference here was tested.", metrics)
     return Page(heading(results, "Probes"), text, (sentences, *sections_of(results, "probes", pictures)))

@@ -33,6 +33,7 @@ class Cell:
 
 
 NOTHING = Cell(DASH)
+BLANK = Cell("")  # not published, or not measured for this system
 
 
 def estimate_cell(number: Estimate | None, decimals: int = 2, *, against: str = "", with_gain: bool = True) -> Cell:

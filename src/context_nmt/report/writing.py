@@ -35,8 +35,10 @@ MARKS = (
     "± is the sample standard deviation over seeds. In brackets is the difference from the system's baseline or, with"
     f" {TIMES}, the ratio to it. † p < 0.05 and ‡ p < 0.01 in the system's own test (paired bootstrap or sign test,"
     f" two-sided), with every seed; an untested difference has no mark. A dash ({DASH}) means that the system has"
-    " not run; below the table are the commands of the experiments that lack systems. An empty cell has no published"
-    " number, or the system was not measured. “Cited” systems are those of other papers."
+    " not run; below the table are the commands of the experiments that lack systems, and ONLY=SYSTEM runs one of"
+    " them. An empty cell has no published number, or the system was not measured: `make speed` measures the systems"
+    " of benchmarks/params.yaml, and probes are trained for those under probing in an experiment's params.yaml."
+    " “Cited” systems are those of other papers."
 )
 PILOT = (
     "The primary claims were chosen after these seeds had been seen, so the verdicts are a pilot's. “Cannot be"

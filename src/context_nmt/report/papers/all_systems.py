@@ -12,6 +12,7 @@ from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.published import Paper
 from context_nmt.report.papers.verdicts import is_answer, unmarked
 from context_nmt.report.tables import (
+    BLANK,
     DASH,
     NOTHING,
     TIMES,
@@ -172,7 +173,11 @@ def all_systems_grid(systems: Sequence[System], first: Results) -> Grid | None:
     groups |= {"Model": ("parameters",), "Training costs": ("FLOPs", "seconds", "tokens")}
     groups |= {"Cost of a point of gain": ("FLOPs", "seconds")}
     rows = [
-        GridRow(f"{number}. {system.results.label(system.variant)}", system.variant, tuple(_cells(system, measures)))
+        GridRow(
+            f"{number}. {system.results.label(system.variant)}",
+            system.variant,
+            tuple(BLANK if cell == NOTHING else cell for cell in _cells(system, measures)),
+        )
         for number, system in enumerate(systems, start=1)
     ]
     signatures = sorted({signature for system in systems for signature in system.results.signatures(measures[0])})

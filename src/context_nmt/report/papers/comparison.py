@@ -17,11 +17,10 @@ from context_nmt.report.papers.published import (
     PaperTable,
 )
 from context_nmt.report.papers.verdicts import unmarked
-from context_nmt.report.tables import NOTHING, TIMES, Cell, Grid, GridRow, Heading, estimate_cell, value_cell
+from context_nmt.report.tables import BLANK, NOTHING, TIMES, Cell, Grid, GridRow, Heading, estimate_cell, value_cell
 from context_nmt.results.metrics import is_score, name_of, signed
 from context_nmt.results.table import Difference, Estimate, Results
 
-BLANK = Cell("")  # not published, or not measured for this system
 CITED = Cell("cited")
 REPLICA = (
     "In an experiment on other test sets than the paper's, text and model size differ from the paper's, too. Its scores"
@@ -79,7 +78,7 @@ class Reproduction:
         return baseline if baseline in self.results.models else None
 
     def has_other_baseline(self, row: PaperRow) -> bool:
-        """Return whether this baseline is not the paper's."""
+        """Return whether the experiment compares a row with another baseline than the paper."""
         return self.baseline(row) not in (None, row.baseline)
 
     def number(self, row: PaperRow, measure: Measure) -> Estimate | None:
@@ -155,7 +154,8 @@ def _replica_measures(table: PaperTable, results: Results) -> list[Measure]:
     own = dict.fromkeys(MeasureSpec(metric=column.metric, layer=column.layer, tag=column.tag) for column in columns)
     specs = table.replica or tuple(own) or (MeasureSpec(metric=results.settings.significance.metric),)
     by_set = [
-        [measure for spec in specs for measure in spec.on(name) if measure in results.measures] for name in results.sets
+        [measure for spec in specs for measure in spec.on(name, 0) if measure in results.measures]
+        for name in results.sets
     ]
     found = list(filter(None, by_set))
     return [measure for measures in (found[-1:] if table.across else found) for measure in measures]  # curves: one set

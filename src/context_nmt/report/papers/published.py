@@ -30,7 +30,7 @@ class MeasureSpec(Checked):
     tag: int | str | tuple[int | str, ...] = ""
     test_set: str | None = None  # any set of an experiment if unset
 
-    def on(self, test_set: str, layers: int = 0) -> list[Measure]:
+    def on(self, test_set: str, layers: int) -> list[Measure]:
         """Return its members on one set, for a model whose top layer has the number `layers`."""
         if self.test_set not in (None, test_set):
             return []
@@ -173,6 +173,8 @@ class PaperTable(Checked):
             sum(placed) == bool(self.across),
             f"{self.id} has across: {self.across!r}; a figure has it, and at in either its columns or its rows",
         )
+        layers = [layer or 0 for spec in self.replica for _, layer, _ in spec.members]
+        require(min(layers, default=0) >= 0, f"replica has the layers {layers}; a table's count from 0")
         for row in self.rows:
             unknown = sorted(set(row.published) - set(names))
             require(not unknown, f"rows: {row.label!r} has {unknown} under published; there are {names}")
@@ -228,7 +230,7 @@ class Claim(Checked):
     table: str | None = None  # the id of the table that shows it
     columns: tuple[str, ...] = ()  # those of the table that the claim is about; if unset, all of its measure
     experiment: str = ""  # that judges it, a folder in experiments/; if unset, the paper's
-    measure: MeasureSpec | None = None  # if unset, the metric that an experiment tests
+    measure: MeasureSpec | None = None  # chosen before any result; if unset, the metric that an experiment tests
     replica: MeasureSpec | None = None  # for other text than the paper's, if it has another measure
     variant: str
     against: tuple[str, ...] = ()  # the other variants: it must hold against each; if unset, the variant's baseline
@@ -354,7 +356,8 @@ def published_gains(paper: Paper, claim: Claim) -> tuple[list[float], int]:
     if table is None or claim.against_measure or claim.against_tags or claim.to is not None:
         return [], 2
     found = {one: gain for one in columns if (gain := _published_gain(table, claim, one)) is not None}
-    gains, decimals = [*found.values()], max([2] if claim.is_cost else [column.decimals for column in found] or [2])
+    gains = [*found.values()]
+    decimals = 2 if claim.is_cost or not found else max(column.decimals for column in found)
     if claim.measure and (count := len(claim.measure.members)) > 1:  # a mean has a digit more than the numbers
         return ([round(fmean(gains), decimals + 1)], decimals + 1) if len(gains) == count else ([], 2)
     return gains, decimals
