@@ -105,3 +105,12 @@ def test_weights_of_another_model_are_named_by_name_or_shape(tmp_path):
     assert re.fullmatch(
         re.escape(f"{path}: ") + r"\S+ has shape \(12(, 8)?,?\), the model needs \(16(, 8)?,?\)", shaped
     )
+
+
+def test_filling_copies_and_does_not_share(tmp_path):
+    model, weights = make_model(seed=1), {**checkpoints.weights_of(make_model(seed=2))}
+    checkpoints.fill(model, weights, tmp_path)
+    own = checkpoints.weights_of(model)
+    assert all(torch.equal(own[name], weights[name]) for name in weights)
+    assert all(own[name].data_ptr() != weights[name].data_ptr() for name in weights)
+    assert all(parameter.requires_grad for parameter in own.values())

@@ -4,8 +4,9 @@ from itertools import permutations, product
 
 import pytest
 import torch
-from contract import assert_hypotheses, assert_reorder, assert_steps, experiment, sublayers
+from contract import SOURCE, TARGETS, assert_hypotheses, assert_reorder, assert_steps, experiment, sublayers
 from small_models import VOCABULARY, shake
+from torch.nn import functional
 
 from context_nmt.mechanisms.context_aware_self_attention import ContextAwareSelfAttention
 from context_nmt.mechanisms.dual_context import DualContext
@@ -73,3 +74,9 @@ def test_every_layer_holds_what_its_entry_says(model, slots):
 def test_step_by_step_is_what_the_whole_sentence_is(model, holds):
     """Also when hypotheses, two or more of a sentence, change places."""
     holds(model)
+
+
+def test_a_step_of_training_reaches_everything(model):
+    logits = model.output(model.train()(SOURCE, TARGETS))
+    functional.cross_entropy(logits.flatten(0, 1), TARGETS.flatten()).backward()
+    assert all(parameter.grad is not None and parameter.grad.abs().max() > 0 for parameter in model.parameters())

@@ -9,7 +9,6 @@ import stat
 import tarfile
 import threading
 import zipfile
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -264,6 +263,18 @@ def test_a_file_that_is_wrong_is_named_and_can_be_replaced(mirror, served, is_fo
     assert read_json(corpus.parent / "checksums.json") == {file["url"]: hashlib.sha256(good).hexdigest()}
 
 
+@pytest.mark.parametrize(("name", "content"), [("a.de", b"x\ny\n"), ("a.en", b"a\n")])
+def test_either_of_two_files_with_unequal_lines_can_be_replaced(mirror, name, content):
+    english = {"to": "train.en"} | unknown(mirror, "a.en", b"a\nb\n")
+    german = {"to": "train.de"} | unknown(mirror, "a.de", b"x\n")
+    with pytest.raises(UserError, match=r"train\.de 1, train\.en 2 \(from .*toy/a\.en, .*toy/a\.de\)"):
+        download(mirror, [english, german])
+    assert not (mirror.parent / "data/checksums.json").exists()
+    put(mirror, name, content)
+    corpus = download(mirror, [english, german])
+    assert len(read_lines(corpus / "train.de")) == len(read_lines(corpus / "train.en")) == len(content.splitlines())
+
+
 @pytest.mark.parametrize("is_known", [True, False])
 def test_a_right_file_that_does_not_fit_its_entry_is_kept(mirror, served, is_known):
     file = {"to": "_ ||| train.en", **(put if is_known else unknown)(mirror, "a.txt", b"a\n")}
@@ -447,13 +458,29 @@ def test_corpora_that_are_made_at_once_do_not_disturb_each_other_and_record_thei
         files = [{"url": f"{ORIGIN}/{name}/a.en", "sha256": None, "to": "train.en"}]
         entries[name] = {"format": "text", "licence": "none", "homepage": "none", "files": files}
     (data / "params.yaml").write_text(yaml.safe_dump({"corpora": entries}))
-    with ProcessPoolExecutor(24, mp_context=multiprocessing.get_context("fork")) as pool:
-        list(pool.map(partial(make, data, mirror=str(mirror)), [*entries, *entries]))
+    at_once([partial(make, data, name, str(mirror)) for name in entries for _ in range(2)])
     assert read_json(data / "checksums.json") == known
     assert {name: read_lines(data / name / "train.en") for name in entries} == {
         name: [name] * 20_000 for name in entries
     }
     assert [path.name for path in data.iterdir() if path.suffix in (".partial", ".earlier")] == []
+
+
+def at_once(calls):
+    """Make each call in a process of its own; all must succeed."""
+    context = multiprocessing.get_context("fork")
+    barrier = context.Barrier(len(calls))
+    processes = [context.Process(target=_after, args=(barrier, call)) for call in calls]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * len(calls)
+
+
+def _after(barrier, call):
+    barrier.wait()
+    call()
 
 
 def test_a_download_waits_for_another_process_with_the_same_file(mirror, breaking, capsys):

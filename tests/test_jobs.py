@@ -24,7 +24,7 @@ from context_nmt.settings.launch import JobSettings, LaunchSettings
 # The queue is a folder with a file for each job: its state and the reason.
 PROGRAMS = {
     "sbatch": """
-        n=$(($(cat number) + 1)); echo $n > number
+        n=$(($(cat number) + 1)); echo $n > number; printf '%s\\n' "$@" > given-$n
         test -e refused-$n && echo "sbatch: error: no such account" >&2 && exit 1
         echo "PENDING|Dependency" > queue/$n
         test -e interrupted-$n && kill -$(cat interrupted-$n) $PPID
@@ -185,6 +185,13 @@ def submitted(experiment, **launch):
 
 def words(slurm):
     return {stage: state.word for stage, (_, state) in slurm.states().items()}
+
+
+def test_slurm_is_given_what_a_stage_is_launched_with(experiment, cluster):
+    settings = {"hours": 1.5, "nodes": 2, "partition": "long", "memory": "8G", "options": "--comment 'a b'"}
+    submitted(experiment, train=JobSettings(**settings))
+    text, train = ((cluster / f"given-{number}").read_text().splitlines() for number in (1, 2))
+    assert {"--time=90", "--nodes=2", "--partition=long", "--mem=8G", "--comment", "a b"} <= set(train) - set(text)
 
 
 def test_the_state_of_each_stage(experiment, cluster):

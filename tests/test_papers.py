@@ -12,7 +12,7 @@ from shown import cells, texts
 
 from context_nmt.files import UserError, write_json
 from context_nmt.measures.rows import Measure
-from context_nmt.report.papers.comparison import comparisons_of, reproduce_paper
+from context_nmt.report.papers.comparison import REPLICA, comparisons_of, reproduce_paper
 from context_nmt.report.papers.published import read_papers
 from context_nmt.report.pictures import draw_comparison
 from context_nmt.report.tables import TIMES
@@ -330,6 +330,33 @@ def test_published_scores_of_documents_rise_with_context():
             assert min(rows, key=lambda variant: rows[variant][column]) == "transformer"
             if name == "Table 1":
                 assert max(rows, key=lambda variant: rows[variant][column]) == "han_joint"
+
+
+@pytest.mark.slow
+def test_the_papers_stand_beside_an_experiment_with_their_systems(tmp_path):
+    names = ["transformer", "dual_context_encoder", "context_aware_encoder", "lexical_shortcuts_fusion", "cmlm", "ccan"]
+    names.append("han_joint")
+    variants = {name: {"baseline": "transformer"} if number else {} for number, name in enumerate(names)}
+    variants["ccan"] = {"baseline": "cmlm", "test": "sign"}
+    experiment = make_experiment(tmp_path, variants=variants, train={"bitext": names}, focus="transformer")
+    results = read_results(evaluate_all(experiment))
+    found = {name: comparisons_of(name, paper, [results]) for name, paper in read_papers().items()}
+    ran = {entry.name: entry for entries in found.values() for entry in entries if entry.reproductions}
+    assert [name for name in ran if name.endswith("-table-3")] == [
+        *("context_aware_self_attention-table-3", "hierarchical_attention-table-3"),  # no small Transformer ran
+    ]
+    assert "context_aware_cross_attention-figure-2b" in ran
+    assert "context_aware_cross_attention-figure-2a" not in ran  # no system is gated
+    assert "lexical_shortcuts-contrawsd" not in ran
+    assert {entry.paper for entry in ran.values()} == set(read_papers())
+    assert [paper.place for paper in read_papers().values()] == [1, 2, 3, 4, 5]
+    assert all(entry.grid.notes[0] == REPLICA for entry in ran.values())
+    sizes = ran["lexical_shortcuts-table-5"].grid.numbers().query("variant == 'lexical_shortcuts_fusion'")
+    published, own = (sizes[sizes.text.str.contains(ratio)].iloc[0] for ratio in ("1.29", "4.00"))
+    assert (published.group, published.text, published.value) == ("Published", f"84,053 ({TIMES} 1.29)", 84053)
+    assert (own.value, own.difference, own.text) == (4_000_000, 3_000_000, f"4,000,000 ({TIMES} 4.00)")
+    pictures = {name for name, entry in ran.items() if draw_comparison(entry, tmp_path / f"{name}.svg")}
+    assert set(ran) - pictures == {"hierarchical_attention-text", "lexical_shortcuts-table-5"}  # of costs
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ JOINED = {
 def test_two_processes_train_as_one(tmp_path, kind):
     """Dropout, clipping, accumulation, validation and masks included; sums are rounded in another order.
 
-    Two nodes, on which the first kind is trained, are two processes.
+    Two nodes with a process each, on which the first kind is trained too, give the same bytes.
     """
     training = {"accumulation": 4, "clip_norm": 1.0, "maximum_sentence_length": 30}
     changes = {
@@ -91,17 +91,24 @@ def test_two_processes_train_as_one(tmp_path, kind):
         "training": training | kind.get("training", {}),
     }
     one = train(tmp_path / "one", **changes)
-    two = make_experiment(tmp_path / "two", **changes)
-    results = train_by([two], "--nproc-per-node", "2") if kind else train_on_two_nodes(two, two)
-    errors = "".join(said for said, _ in results)
-    assert all(status == 0 for _, status in results), errors
-    assert errors.count("update       6") == errors.count("1/6 updates") == 1  # only the first one speaks
+    two, nodes = (make_experiment(tmp_path / name, **changes) for name in ("two", "nodes"))
+    for results in [train_by([two], "--nproc-per-node", "2"), *([] if kind else [train_on_two_nodes(nodes, nodes)])]:
+        errors = "".join(said for said, _ in results)
+        assert all(status == 0 for _, status in results), errors
+        assert errors.count("update       6") == errors.count("1/6 updates") == 1  # only the first one speaks
+    assert kind or written(nodes) == written(two)
     for name in ("epoch", "learning_rate", "train_loss", "train_nll", "valid_loss", "valid_nll"):
         assert column(two, name) == pytest.approx(column(one, name), rel=2e-5)
     expected, found = (weights_after(experiment, 6) for experiment in (one, two))
     for name in expected:
         if not name.endswith("attention.key.bias"):  # its gradient is rounding, of which Adam makes steps
             torch.testing.assert_close(found[name], expected[name], rtol=0, atol=1e-3)  # Adam's steps are of 0.01
+
+
+def written(experiment):
+    """The bytes of the curve and of the checkpoints."""
+    paths = [experiment.curve(RUN), *experiment.checkpoints(RUN).iterdir()]
+    return {path.name: path.read_bytes() for path in paths}
 
 
 def test_processes_that_cannot_share_the_batches_are_refused(tmp_path):
@@ -128,9 +135,9 @@ import time
 from datetime import timedelta
 import torch
 from context_nmt.models import processes
-processes.REACH = timedelta(seconds=5)
+processes.REACH = timedelta(seconds=8)
 with processes.processes(torch.device("cpu")) as group:
-    time.sleep(6 * group.rank)
+    time.sleep(10 * group.rank)
     group.sharing_gradients(torch.nn.Linear(1, 1))
     assert group.sum([1.0]) == group.sum_on_device(torch.ones(1)).tolist() == [2]
 """

@@ -299,7 +299,7 @@ def test_the_tested_metric_has_the_mark_and_no_other(tmp_path, metric):
     }
 
 
-def test_a_test_against_another_baseline_does_not_count(tmp_path, experiment):
+def test_a_test_against_another_baseline_does_not_count(tmp_path):
     """The difference is that to the new one, of which nobody knows yet whether it is significant."""
     variants = PARAMETERS["variants"] | {"gauss": {"baseline": "alone", "test": "sign"}}
     evaluate_all(make_experiment(tmp_path))

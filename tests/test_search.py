@@ -151,7 +151,7 @@ def test_it_finds_what_a_plain_beam_search_finds(
     lengths = [5, 3, 5, 0, 4, 5, 1, 5]
     tables = Tables.random(len(lengths), 5, seed=beam, sharpness=1.0)
     tables.logits[::2, :, END] -= 2.0
-    tables.logits[:, :, [PADDING, BEGIN]] += 1.0  # what is forbidden is what the model likes best
+    tables.logits[:, :, [PADDING, BEGIN]] += 1.0  # the model likes what is forbidden
     options = {"beam": beam, "length_penalty": kind, "weight": weight, "stop": stop, "n_best": n_best}
     found = search(tables, list(range(8)), lengths, **options)
     same(found, [plain_beam_search(tables, number, longest, **options) for number, longest in enumerate(lengths)])

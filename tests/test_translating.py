@@ -95,8 +95,10 @@ def test_batches_are_of_whole_documents_the_largest_first(sizes: list[list[int]]
     expected: list[list[NDArray[np.int64]]] = []
     for document in largest_first:
         together = [*expected[-1], document] if expected else []
-        fits = expected and (max(lengths[np.concatenate(together)]) + 1) * len(together) * width <= tokens
-        expected[-1:] = [together] if fits else [*expected[-1:], [document]]
+        if together and (max(lengths[np.concatenate(together)]) + 1) * len(together) * width <= tokens:
+            expected[-1] = together
+        else:
+            expected.append([document])
     found = batches(lengths, before, tokens, width)
     assert [batch.tolist() for batch in found] == [np.concatenate(batch).tolist() for batch in expected]
 
