@@ -324,7 +324,7 @@ def test_one_command_runs_every_stage_and_leaves_the_tables(finished):
     assert "plain" in (finished.folder / "metrics/results.md").read_text()
     probes = (finished.folder / "reports/pages/probes.md").read_text()
     assert "| small | " in probes
-    assert "| plain | " in probes
+    assert "| plain: encoder | " in probes
     scores = finished.rows("metrics/scores/plain/1.csv")
     assert {row["test_set"] for row in scores if row["metric"] == "cohesion"} == {"valid", "test"}
     assert "## test" in (finished.folder / "reports/pages/discourse.md").read_text()
