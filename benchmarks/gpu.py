@@ -35,9 +35,9 @@ from context_nmt.models.plans import ModelPlan, TrainingPlan
 from context_nmt.pipeline.planning import plan
 from context_nmt.progress import say
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.model import ScheduleSettings
+from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.run_layout import RunLayout, run_name
-from context_nmt.settings.training import ScheduleSettings
 from context_nmt.training.batches import Pairs, ahead
 from context_nmt.training.training_run import train_run
 from context_nmt.training.updating import Updater

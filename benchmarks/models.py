@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.setting import EXPERIMENT, corpus, prepared
-from context_nmt.corpus.previous import document_batches
+from context_nmt.corpus.batching import document_batches
 from context_nmt.models.averaging import average_run
 from context_nmt.models.devices import resolved
 from context_nmt.models.model import Model

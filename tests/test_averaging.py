@@ -9,7 +9,7 @@ from tiny_training import make_experiment
 from context_nmt.files import UserError, read_json
 from context_nmt.models import checkpoints
 from context_nmt.models.averaging import average, average_run
-from context_nmt.settings.training import AveragingSettings
+from context_nmt.settings.model import AveragingSettings
 from context_nmt.training.training_run import train_run
 
 LOSSES = {100: 3.0, 200: 1.0, 300: 2.0, 1000: 1.0, 20_000_000: 4.0}  # by update

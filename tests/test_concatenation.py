@@ -10,9 +10,8 @@ from test_document_model import DOCUMENTS, texts
 from test_resuming import counted_updates, digests, run
 from tiny_training import make_experiment, train
 
-from context_nmt.corpus.batching import pad
+from context_nmt.corpus.batching import BREAK, joined, pad, sentences_before
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.previous import BREAK, joined, sentences_before
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding.decoding_run import paragraphs
 from context_nmt.decoding.forced_scoring import score_pairs
@@ -22,7 +21,7 @@ from context_nmt.measures.attention.gates import gates
 from context_nmt.measures.attention.recording import Analysed, recorded
 from context_nmt.models.averaging import average_run
 from context_nmt.models.building import build
-from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run, model_metadata, save, start_from, weights_of
+from context_nmt.models.checkpoints import RUN_WEIGHTS, initialise_from_run, load_run, model_metadata, save, weights_of
 from context_nmt.models.counting import describe
 from context_nmt.models.plans import Filling, ModelPlan
 from context_nmt.results.speeds import Speeds, architecture
@@ -233,12 +232,12 @@ def test_it_starts_from_the_transformer_without_remainder(corpus, tmp_path):
     joining = small_plan(**KINDS["2-to-2"])
     assert ModelPlan.from_dict(joining.to_dict()) == joining
     model = build(joining, source_vocabulary=size, target_vocabulary=size)
-    start_from(model, joining, tmp_path / RUN_WEIGHTS, corpus)
+    initialise_from_run(model, joining, tmp_path / RUN_WEIGHTS, corpus)
     for name, values in plain.named_parameters():
         assert torch.equal(values, dict(model.named_parameters())[name])
     wrong = small_plan(**KINDS["2-to-2"], norm="post")
     with pytest.raises(UserError, match=r"model\.norm pre; the variant that starts from it has post"):
-        start_from(model, wrong, tmp_path / RUN_WEIGHTS, corpus)
+        initialise_from_run(model, wrong, tmp_path / RUN_WEIGHTS, corpus)
 
 
 def test_its_parameters_are_those_of_the_transformer_and_its_sentences_cost_more():

@@ -12,8 +12,7 @@ from project_root import ROOT, make_root
 from context_nmt.files import read_json, read_yaml, write_json
 from context_nmt.measures.pairs import pairs_of
 from context_nmt.models.plans import TrainingPlan
-from context_nmt.settings.folder import Experiment
-from context_nmt.settings.lineage import training_of, with_lineage
+from context_nmt.settings.parameters import Experiment, training_of, with_lineage
 from context_nmt.settings.run_layout import run_name
 
 pytestmark = pytest.mark.heavy

@@ -20,9 +20,9 @@ FLOORS = [  # from the lowest
 FLOOR = {package: number for number, packages in enumerate(FLOORS) for package in packages}
 
 # Training and decoding run on a machine that has these, and not the rest.
-BARE = {"torch", "numpy", "ruamel", "typer", "rich", "safetensors"}
+BARE = {"torch", "numpy", "pydantic", "ruamel", "typer", "rich", "safetensors"}
 REST = [
-    *("compare_mt", "dvc", "jieba", "jinja2", "matplotlib", "nltk", "pydantic", "requests", "sacrebleu"),
+    *("compare_mt", "dvc", "jieba", "jinja2", "matplotlib", "nltk", "requests", "sacrebleu"),
     *("sacremoses", "scipy", "sentencepiece", "sklearn", "stop_words", "subword_nmt", "yaml"),
 ]
 ON_A_BARE_MACHINE = [
@@ -32,7 +32,7 @@ ON_A_BARE_MACHINE = [
         f"models/{name}.py"
         for name in ("building", "checkpoints", "plans", "model", "averaging", "devices", "mechanisms")
     ),
-    *(f"settings/{name}.py" for name in ("__init__", "text", "model", "training", "decoding", "layout")),
+    *(f"settings/{name}.py" for name in ("__init__", "text", "model", "decoding", "layout")),
     *("measures/contrastive.py", "files.py", "command_line.py", "progress.py", "code_closure.py", "pipeline/entry.py"),
 ]
 STAGES_WITHOUT_TORCH = ["tokenize", "bpe", "download", "pair", "significance", "report", "focus", "code"]

@@ -12,7 +12,7 @@ from context_nmt.report.papers.comparison import BLANK, CITED, NO_EXPERIMENT, WI
 from context_nmt.report.papers.published import COSTS, published_gains, read_papers
 from context_nmt.report.tables import DASH
 from context_nmt.results.reading import read_all
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 
 ROOT = Path(__file__).parents[1]
 PAPERS = read_papers()

@@ -7,11 +7,9 @@ import yaml
 
 from context_nmt.files import UserError, read_yaml
 from context_nmt.pipeline.checks import experiments
-from context_nmt.settings.folder import Experiment
 from context_nmt.settings.launch import read_launch
-from context_nmt.settings.model import ModelSettings
-from context_nmt.settings.parameters import read_parameters
-from context_nmt.settings.training import ScheduleSettings
+from context_nmt.settings.model import ModelSettings, ScheduleSettings
+from context_nmt.settings.parameters import Experiment, read_parameters
 
 ROOT = Path(__file__).parents[1]
 SMALLEST = """\

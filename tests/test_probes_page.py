@@ -10,7 +10,7 @@ from context_nmt.report.probes import probes_page
 from context_nmt.report.tables import DASH
 from context_nmt.report.writing import write_tables
 from context_nmt.results.reading import read_results
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.run_layout import run_name
 
 pytestmark = pytest.mark.slow

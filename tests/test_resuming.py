@@ -21,7 +21,7 @@ from context_nmt.files import UserError, locked
 from context_nmt.models import devices
 from context_nmt.models.averaging import average_run
 from context_nmt.progress import INTERVAL
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 from context_nmt.training import trainer, training_run
 from context_nmt.training.training_run import train_run
 

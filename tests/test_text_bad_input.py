@@ -15,7 +15,7 @@ from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.text_chain import TextChain, copy_text_files
 from context_nmt.files import read_json, read_lines, write_lines
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 
 PARAMETERS = {
     "root": ".",

@@ -24,7 +24,8 @@ LOADED_BY_NAME = (  # below src/context_nmt
     "miniature/generation.py",
     "decoding/validation.py",
 )
-PRESENTING = (  # below src/context_nmt; tests/test_code_closure.py checks that they return nothing that results depend on
+# Below src/context_nmt; tests/test_code_closure.py checks that they return nothing that results depend on.
+PRESENTING = (
     "code_closure.py",
     "command_line.py",
     "progress.py",

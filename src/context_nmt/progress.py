@@ -39,8 +39,10 @@ class ProgressLine(NamedTuple):
 
 def read_line(line: str) -> ProgressLine | None:
     """Return the content of a line of progress, and None for any other line."""
-    match = LINE.match(line)
-    return match and ProgressLine(match["name"], match["percent"] and int(match["percent"]), match["text"])
+    if match := LINE.match(line):
+        percent: str | None = match["percent"]
+        return ProgressLine(match["name"], None if percent is None else int(percent), match["text"])
+    return None
 
 
 def say(line: str) -> None:

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from context_nmt.corpus.batching import pad
-from context_nmt.corpus.previous import BREAK
+from context_nmt.corpus.batching import BREAK, pad
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
-from context_nmt.decoding.in_batches import Lengths, Text, split_documents
+from context_nmt.decoding.in_batches import Lengths, TranslationInput, split_documents
 from context_nmt.decoding.search import Hypothesis, beam_search
 from context_nmt.models.kinds.autoregressive import DecodingState, TranslationModel
 from context_nmt.models.kinds.concatenation import ConcatenationModel
@@ -24,14 +23,14 @@ from context_nmt.transformer.sentence_context import SentenceContext
 
 
 def search_sentences(
-    model: TranslationModel, text: Text, batch: Lengths, settings: DecodingSettings
+    model: TranslationModel, text: TranslationInput, batch: Lengths, settings: DecodingSettings
 ) -> list[list[Hypothesis]]:
     """Return the n_best best translations of each sentence, best first; a batch is the numbers of its sentences."""
     return _search(model, model.start(model.encode(text.ids(batch))), text.translated_lengths[batch], settings)
 
 
 def search_joined(
-    model: ConcatenationModel, text: Text, batch: Lengths, settings: DecodingSettings
+    model: ConcatenationModel, text: TranslationInput, batch: Lengths, settings: DecodingSettings
 ) -> list[list[Hypothesis]]:
     """Return as `search_sentences` does, but without the translations of previous sentences: see `_own`.
 
@@ -56,7 +55,7 @@ def _own(tokens: tuple[int, ...], previous: int) -> tuple[int, ...]:
 
 
 def search_documents(
-    model: DocumentModel, text: Text, batch: Lengths, settings: DecodingSettings
+    model: DocumentModel, text: TranslationInput, batch: Lengths, settings: DecodingSettings
 ) -> list[list[Hypothesis]]:
     """Return the n_best best translations of each sentence of whole documents, best first.
 

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from context_nmt.corpus.batching import length_batches, pad
-from context_nmt.corpus.previous import Sentences, joined, with_previous
+from context_nmt.corpus.batching import Sentences, joined, length_batches, pad, with_previous
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, PADDING
 from context_nmt.decoding.in_batches import (
-    ALONE,
+    SINGLE_PROCESS,
     Lengths,
     check_positions,
     evaluating,
@@ -41,7 +40,7 @@ def score_pairs(
     device: torch.device,
     progress: str | None = None,
     workers: int | None = None,
-    processes: Processes = ALONE,
+    processes: Processes = SINGLE_PROCESS,
 ) -> list[float]:
     """Return the log-probability of every target given its source, in nats: the sum over its units and END.
 

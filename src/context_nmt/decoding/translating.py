@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from context_nmt.corpus.previous import Joined, Sentences, joined_lengths, sentences_before
+from context_nmt.corpus.batching import Joined, Sentences, joined_lengths, sentences_before
 from context_nmt.decoding import masked_search
 from context_nmt.decoding.autoregressive_search import search_documents, search_joined, search_sentences
 from context_nmt.decoding.in_batches import (
-    ALONE,
+    SINGLE_PROCESS,
     Lengths,
-    Text,
+    TranslationInput,
     check_positions,
     evaluating,
     in_batches,
@@ -29,7 +29,7 @@ from context_nmt.models.model import Model
 from context_nmt.models.processes import Processes
 from context_nmt.settings.decoding import DecodingSettings
 
-Search = Callable[[Any, Text, Lengths, DecodingSettings], list[list[Hypothesis]]]
+Search = Callable[[Any, TranslationInput, Lengths, DecodingSettings], list[list[Hypothesis]]]
 
 # For each class of models, its search and the setting for the number of hypotheses of a sentence held in memory.
 SEARCHES: dict[type, tuple[Search, str]] = {
@@ -50,7 +50,7 @@ def translate_ids(
     device: torch.device,
     progress: str | None = None,
     workers: int | None = None,
-    processes: Processes = ALONE,
+    processes: Processes = SINGLE_PROCESS,
 ) -> list[list[Hypothesis]]:
     """Return the `settings.n_best` best hypotheses of every sentence, best first, in the order of the input.
 
@@ -71,7 +71,7 @@ def translate_ids(
     width: int = getattr(settings, key)
     if settings.n_best > width:
         raise UserError(f"decoding.n_best is {settings.n_best}; this model's search has decoding.{key} {width}")
-    text = Text(
+    text = TranslationInput(
         sentences=Joined(sentences, before, model.previous_sources),
         translated_lengths=joined_lengths(own_lengths, before, model.previous_targets),
         previous_targets=np.minimum(before, model.previous_targets),

@@ -10,15 +10,15 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import copy_text_files
 from context_nmt.files import UserError, locked, read_json, replacing_folder, sha256, write_json
 from context_nmt.models import checkpoints
-from context_nmt.settings import read_settings
+from context_nmt.settings import read_plan
+from context_nmt.settings.model import AveragingSettings
 from context_nmt.settings.run_layout import RunLayout, run_name
-from context_nmt.settings.training import AveragingSettings
 
 
 def average_run(experiment: RunLayout, variant: str, seed: int) -> None:
     """Average a run's checkpoints, write all files that translation needs, and remove the training's scratch folder."""
     run = run_name(variant, seed)
-    averaging = read_settings(AveragingSettings, experiment.plan(variant, "averaging"))
+    averaging = read_plan(AveragingSettings, experiment.plan(variant, "averaging"))
     select_by = read_json(experiment.plan(variant, "training"))["training"]["select_by"]
     weights, metadata = average(experiment.checkpoints(run), averaging, select_by=select_by)
     checkpoints.check_vocabularies(experiment.checkpoints(run), metadata, BinarizedCorpus(experiment.binarized))

@@ -90,7 +90,7 @@ def launch_values(parameters: Path, project: Path) -> dict[str, Any]:
 
 def read_launch(parameters: Path, project: Path) -> LaunchSettings:
     """Read and check `launch` in params.yaml, and launch.yaml; raise UserError for wrong keys of either."""
-    from context_nmt.settings.checking import check
+    from context_nmt.settings import check
 
     cluster = project / CLUSTER
     if cluster.is_file():

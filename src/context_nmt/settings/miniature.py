@@ -3,9 +3,11 @@
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
-from context_nmt.settings import Bounds, Checked, PositiveInteger, Seed, Share, require
+from pydantic import Field
 
-AtLeastTwo = Annotated[int, Bounds(ge=2)]
+from context_nmt.settings import Checked, PositiveInteger, Seed, Share, require
+
+AtLeastTwo = Annotated[int, Field(ge=2)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +35,7 @@ class RateSettings(Checked):
     fronted: Share = 0.4  # times and places at the start of their clause
     # clauses with a time, place or companion that is fronted in one language only; above 0.5, this would be the usual
     # order
-    reordered: Annotated[float, Bounds(ge=0, le=0.5)] = 0.0
+    reordered: Annotated[float, Field(ge=0, le=0.5)] = 0.0
     companion: Share = 0.1  # clauses with a companion: for, with or without somebody
     frequency: Share = 0.08  # clauses with an adverb of frequency
     manner: Share = 0.08  # clauses with an adverb of manner

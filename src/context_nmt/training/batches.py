@@ -12,19 +12,21 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from context_nmt.corpus.batching import Indices, length_batches, pad
-from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
-from context_nmt.corpus.previous import (
+from context_nmt.corpus.batching import (
+    Indices,
     Joined,
     document_batches,
     joined_lengths,
+    length_batches,
+    pad,
     sentences_before,
     with_previous,
 )
+from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, PADDING
 from context_nmt.files import UserError
 from context_nmt.models.model import Model
-from context_nmt.settings.training import TrainingSettings
+from context_nmt.settings.model import TrainingSettings
 
 Item = TypeVar("Item")
 Random = np.random.Generator | None  # None in validation, which draws nothing

@@ -190,7 +190,7 @@ class Trainer:
             {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
             for prefix in ("weights/", "moments/")
         )
-        checkpoints.fill(self.model, weights, self._state)
+        checkpoints.load_weights(self.model, weights, self._state)
         self.updater.restore(moments)
         losses, tokens = values.pop("totals")
         losses = torch.tensor(losses, dtype=torch.float64, device=self.updater.device)

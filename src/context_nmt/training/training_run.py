@@ -12,7 +12,7 @@ from context_nmt.code_closure import digest_of_module
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import UserError, locked, sha256
 from context_nmt.models.building import build
-from context_nmt.models.checkpoints import RUN_WEIGHTS, start_from
+from context_nmt.models.checkpoints import RUN_WEIGHTS, initialise_from_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.plans import VALIDATION, TrainingPlan
 from context_nmt.models.processes import processes
@@ -52,7 +52,7 @@ def train_run(
         files = [path, *corpus.training_files()]
         if start is not None:
             files.append(experiment.model(run_name(start, seed)) / RUN_WEIGHTS)
-            start_from(model, plan.model, files[-1], corpus)
+            initialise_from_run(model, plan.model, files[-1], corpus)
         # The results depend on plan, data, seed and code; a change of any gives another scratch folder. The launch
         # command is left out, so that a training can be resumed elsewhere; then the last bits may differ.
         dependencies = [seed, [[file.name, sha256(file)] for file in files], digest_of_module(__name__)]
