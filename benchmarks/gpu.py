@@ -125,7 +125,7 @@ def training(setting: Setting) -> dict[str, Any]:
     described, speed = describe(updater.plan.model, **setting.sizes), done / seconds
     return {
         "parameters": described["parameters"],
-        "precision": updater.precision,
+        "precision": updater.objective.precision,
         "compiled": setting.compiled,
         "batch_tokens": settings.batch_tokens,
         "updates": updates,

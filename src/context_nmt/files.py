@@ -96,7 +96,7 @@ def _remove_leftovers(path: Path) -> None:
     """Remove leftovers of killed processes on this machine, or restore an earlier file or folder."""
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.*"):
         match = re.fullmatch(r"\.(\d+)\.(partial|earlier)", leftover.name.removeprefix(f".{path.name}"))
-        if match is None or _is_another_process(int(match[1])):
+        if match is None or (int(match[1]) != os.getpid() and _is_alive(int(match[1]))):
             continue
         if match[2] == "earlier" and not path.exists():
             with suppress(FileNotFoundError):  # another process has restored it
@@ -112,14 +112,14 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _is_another_process(number: int) -> bool:
+def _is_alive(process: int) -> bool:
     try:
-        os.kill(number, 0)
+        os.kill(process, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
-    return number != os.getpid()
+        pass
+    return True
 
 
 def decoded_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:

@@ -90,11 +90,7 @@ def map_chunks(
 
 def map_lines(function: Callable[[str], str], lines: Iterable[str]) -> Iterator[str]:
     """Yield `function(line)` for each line, in order; see `map_chunks`."""
-    return chain.from_iterable(map_chunks(partial(_map, function), lines))
-
-
-def _map(function: Callable[[str], str], lines: list[str]) -> list[str]:
-    return list(map(function, lines))
+    return chain.from_iterable(map_chunks(lambda chunk: [function(line) for line in chunk], lines))
 
 
 def follow_parent() -> None:

@@ -20,7 +20,6 @@ from context_nmt.decoding.in_batches import (
     lengths_of,
 )
 from context_nmt.models.kinds.autoregressive import TranslationModel
-from context_nmt.models.kinds.concatenation import ConcatenationModel
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
@@ -130,7 +129,6 @@ def _losses(logits: Tensor, labels: Tensor) -> Tensor:
 
 SCORES: dict[type, Callable[[Any, Tensor, Tensor, Tensor, Tensor], Tensor]] = {
     TranslationModel: _log_probabilities,
-    ConcatenationModel: _log_probabilities,
     DocumentModel: _log_probabilities,
     MaskedLanguageModel: _pseudo_log_likelihoods,
 }

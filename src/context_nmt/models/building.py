@@ -28,10 +28,14 @@ def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) ->
             f"model.tying is all, but the vocabularies hold {source_vocabulary} and {target_vocabulary} units;"
             " set units.joint to true, or model.tying to decoder or none"
         )
-    target_table = _table(model, target_vocabulary)
-    source_table = target_table if model.tying == "all" else _table(model, source_vocabulary)
+
+    def table(vocabulary: int) -> nn.Embedding:
+        return token_table(vocabulary, model.width, model.embedding_initialisation)
+
+    target_table = table(target_vocabulary)
+    source_table = target_table if model.tying == "all" else table(source_vocabulary)
     output = nn.Linear(model.width, target_vocabulary, bias=False)
-    output.weight = _table(model, target_vocabulary).weight if model.tying == "none" else target_table.weight
+    output.weight = table(target_vocabulary).weight if model.tying == "none" else target_table.weight
     parts: dict[str, Any] = {  # in this order, since each draws its weights
         "source_embedding": _embedding(model, source_table, bias=model.source_embedding_bias),
         "target_embedding": _embedding(model, target_table),
@@ -60,11 +64,11 @@ def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) ->
     parts |= {slot: _mechanism(plan, slot, 1) for slot in get_args(OutputSlot) if slot in plan.slots}
     built: Model = importlib.import_module(plan.kind_module).build(model, parts)
     if model.initialisation == "bert":
-        _draw_as_bert_does(built)
+        _initialise_like_bert(built)
     return built
 
 
-def _draw_as_bert_does(model: nn.Module) -> None:
+def _initialise_like_bert(model: nn.Module) -> None:
     """Draw linear maps from N(0, 0.02); queries, keys and values by Glorot as one map, as Mask-Predict's code does."""
     for name, module in model.named_modules():
         _, _, last = name.rpartition(".")
@@ -72,10 +76,6 @@ def _draw_as_bert_does(model: nn.Module) -> None:
             nn.init.xavier_uniform_(module.weight, gain=0.5**0.5)  # of a map from D to 3 D
         elif isinstance(module, nn.Linear) and name != "output":
             nn.init.normal_(module.weight, std=0.02)
-
-
-def _table(model: ModelSettings, vocabulary: int) -> nn.Embedding:
-    return token_table(vocabulary, model.width, model.embedding_initialisation)
 
 
 def _embedding(model: ModelSettings, table: nn.Embedding, *, bias: bool = False) -> Embedding:

@@ -18,6 +18,7 @@ from pydantic import Field
 from context_nmt.files import UserError, read_json
 
 Settings = TypeVar("Settings")
+ADAPTER: Any = functools.cache(pydantic.TypeAdapter)  # one takes a millisecond, and a contrastive set has many lines
 FEW, NEAREST = 8, 3  # names that a message lists: all of a few, of more the nearest
 
 PositiveInteger = Annotated[int, Field(ge=1)]
@@ -61,7 +62,7 @@ def check(kind: type[Settings], values: Any, *, where: str, key: str = "") -> Se
     Raise UserError with one line: `where`, the path of the first wrong key, its value and the allowed values.
     """
     try:
-        return _adapter(kind).validate_json(json.dumps(values), strict=True)  # type: ignore[arg-type]
+        return ADAPTER(kind).validate_json(json.dumps(values), strict=True)
     except pydantic.ValidationError as failure:
         # a misspelt key comes before the one that is then missing
         error = min(failure.errors(), key=lambda error: error["type"] != "unexpected_keyword_argument")
@@ -82,11 +83,6 @@ def _not_json(value: Any, path: list[str]) -> str | None:
     if isinstance(value, str | int | float | None):
         return None
     return f"{'.'.join(path) or 'a key'}: is a {type(value).__name__}, {value}; if it is text, put it into quotes"
-
-
-@functools.cache  # building one takes a millisecond, and a contrastive set has many lines
-def _adapter(kind: Any) -> Any:
-    return pydantic.TypeAdapter(kind)
 
 
 def _explain(error: Any, kind: type) -> str:

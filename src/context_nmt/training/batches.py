@@ -9,7 +9,6 @@ from typing import TypeVar, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from context_nmt.corpus.batching import (
@@ -130,13 +129,9 @@ class Pairs:
             source=torch.from_numpy(pad(sources, last=END)),
             target_inputs=torch.from_numpy(pad(targets, first=BEGIN)),
             targets=torch.from_numpy(predicted),
-            predicted=_places(predicted != PADDING),
+            predicted=torch.from_numpy(np.flatnonzero(predicted != PADDING)),
             previous=None if self.documents is None else torch.from_numpy(previous),
         )
-
-
-def _places(real: NDArray[np.bool_]) -> Tensor:
-    return torch.from_numpy(np.flatnonzero(real))
 
 
 def pairs_for(model: Model, corpus: BinarizedCorpus, split: str, maximum_length: int | None) -> Pairs:
@@ -198,7 +193,7 @@ def masked_units(batch: Batch, settings: TrainingSettings, random: Random) -> Ba
         batch,
         target_inputs=batch.targets.masked_fill(hidden, MASK),
         targets=batch.targets.masked_fill(~hidden, PADDING),
-        predicted=_places(masked),
+        predicted=torch.from_numpy(np.flatnonzero(masked)),
     )
 
 

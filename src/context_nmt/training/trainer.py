@@ -36,8 +36,8 @@ MACHINE = ("precision", "processor")
 
 
 @dataclass
-class Progress:
-    """The progress of a training."""
+class TrainingState:
+    """The progress of a training, which is saved to resume from."""
 
     totals: Totals  # since the last validation, of all processes
     update: int = 0
@@ -105,9 +105,9 @@ class Trainer:
         """Use bf16 if all processes decide for it, or the precision with which the training started."""
         device = self.updater.device
         started = self.progress.precision
-        (lower,) = self.processes.sum([float(self.updater.precision == "bf16")])
+        (lower,) = self.processes.sum([float(self.updater.objective.precision == "bf16")])
         self.progress.precision = started or ("bf16" if lower == self.processes.count else "fp32")
-        self.updater.precision = self.progress.precision
+        self.updater.objective.precision = self.progress.precision
         self.processor = processor_of(device)
         if self.processes.first and self.progress.precision == "bf16" and not has_fast_bf16(device):
             say(
@@ -181,10 +181,10 @@ class Trainer:
             values = vars(self.progress) | {"totals": [totals.losses.tolist(), totals.tokens]}
             checkpoints.save(self._state, tensors, values)
 
-    def _resume(self) -> Progress:
+    def _resume(self) -> TrainingState:
         """Restore weights and moments; without a saved state, start from the beginning."""
         if not self._state.exists():
-            return Progress(self.updater.no_totals())
+            return TrainingState(self.updater.no_totals())
         tensors, values = checkpoints.load(self._state)
         weights, moments = (
             {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
@@ -194,7 +194,7 @@ class Trainer:
         self.updater.restore(moments)
         losses, tokens = values.pop("totals")
         losses = torch.tensor(losses, dtype=torch.float64, device=self.updater.device)
-        return Progress(**values, totals=Totals(losses, tokens))
+        return TrainingState(**values, totals=Totals(losses, tokens))
 
     @property
     def _state(self) -> Path:
@@ -207,9 +207,8 @@ class Trainer:
 
     def _ranked(self) -> list[dict[str, Any]]:
         """Return the validations, best first; ties go to the earlier."""
-        if self.settings.select_by == "bleu":
-            return sorted(self.progress.rows, key=lambda row: -row["valid_bleu"])
-        return sorted(self.progress.rows, key=lambda row: row["valid_loss"])
+        by_bleu = self.settings.select_by == "bleu"
+        return sorted(self.progress.rows, key=lambda row: -row["valid_bleu"] if by_bleu else row["valid_loss"])
 
     def _out_of_patience(self) -> bool:
         rows, patience = self.progress.rows, self.settings.patience
@@ -222,7 +221,8 @@ class Trainer:
         with replacing(self.curve) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, columns, lineterminator="\n")
             writer.writeheader()
-            writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+            for row in rows:
+                writer.writerow({key: one if isinstance(one, str) else f"{one:.7g}" for key, one in row.items()})
 
     def _finish(self, training: Pairs) -> None:
         """Copy the kept checkpoints; the scratch folder is removed only after averaging."""
@@ -237,10 +237,6 @@ class Trainer:
                 "best_update": self._ranked()[0]["update"],
             }
             write_json(folder / "summary.json", summary)
-
-
-def _cell(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.7g}"
 
 
 def checkpoint_name(row: dict[str, Any]) -> str:

@@ -48,7 +48,7 @@ class Updater:
         self.processes = processes or Processes()
         self.device = next(model.parameters()).device
         self.objective = Objective(model, plan)
-        self.precision = resolved(plan.training.precision, self.device)
+        self.objective.precision = resolved(plan.training.precision, self.device)
         self.shared = self.processes.sharing_gradients(self.objective)
         self.optimizer = torch.optim.AdamW(
             model.parameters(),
@@ -57,15 +57,6 @@ class Updater:
             weight_decay=plan.training.weight_decay,
             fused=True,
         )
-
-    @property
-    def precision(self) -> str:
-        """The precision of linear maps; weights are always fp32."""
-        return "bf16" if self.objective.lower_precision else "fp32"
-
-    @precision.setter
-    def precision(self, precision: str) -> None:
-        self.objective.lower_precision = precision == "bf16"
 
     def update(self, number: int, batches: list[Batch]) -> Totals:
         """Make update `number` with the mean loss per target token over the batches of all processes.

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from context_nmt.files import UserError
-from context_nmt.transformer.dropout import Dropout
+from context_nmt.transformer.attention import Dropout
 
 
 def sinusoids(first: int, length: int, width: int, device: torch.device) -> Tensor:

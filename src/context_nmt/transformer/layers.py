@@ -7,8 +7,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from context_nmt.transformer.attention import Attention, LayerContext, State, attend_to_memory, linear
-from context_nmt.transformer.dropout import Dropout
+from context_nmt.transformer.attention import Attention, Dropout, LayerContext, State, attend_to_memory, linear
 
 
 class Residual(nn.Module):
@@ -163,13 +162,11 @@ class Decoder(nn.Module):
 
         The first list has the states with a row per sentence, the second those with a row per hypothesis.
         """
-        sentences: list[dict[str, State]] = [
-            {"cross_attention": {}} if independent else {} for independent in self._independent()
-        ]
-        hypotheses: list[dict[str, State]] = [
-            {} if independent else {"cross_attention": {}} for independent in self._independent()
-        ]
-        return sentences, [{"self_attention": {}, **layer} for layer in hypotheses]
+        sentences, hypotheses = list[dict[str, State]](), list[dict[str, State]]()
+        for independent in self._independent():
+            sentences.append({"cross_attention": {}} if independent else {})
+            hypotheses.append({"self_attention": {}} | ({} if independent else {"cross_attention": {}}))
+        return sentences, hypotheses
 
     def _independent(self) -> list[bool]:
         """Return, for each layer, whether its cross-attention takes a sentence's hypotheses as positions of one row."""

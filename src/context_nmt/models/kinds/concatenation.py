@@ -12,14 +12,7 @@ from context_nmt.settings.model import ModelSettings
 
 
 def build(settings: ModelSettings, parts: dict[str, Any]) -> Model:
-    """Build a model of these parts."""
-    return ConcatenationModel(settings, parts)
-
-
-class ConcatenationModel(TranslationModel):
-    """p(target | source) of joined sentences: the Transformer, and the numbers of sentences that are joined."""
-
-    def __init__(self, settings: ModelSettings, parts: dict[str, Any]) -> None:
-        super().__init__(**parts)
-        self.previous_sources = settings.previous_sources
-        self.previous_targets = settings.previous_targets
+    """Build the Transformer of these parts, which knows how many sentences are joined."""
+    model = TranslationModel(**parts)
+    model.previous_sources, model.previous_targets = settings.previous_sources, settings.previous_targets
+    return model
