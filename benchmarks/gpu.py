@@ -39,7 +39,7 @@ from context_nmt.settings.model import ScheduleSettings
 from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.run_layout import RunLayout, run_name
 from context_nmt.training.batches import Pairs, ahead
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 from context_nmt.training.updating import Updater
 
 Item = TypeVar("Item")

@@ -121,6 +121,8 @@ COMPUTING = ("tokenize", "bpe", "train", "average", "decode", "distill")
         ("training/reporting.py", "train loss", "loss", set()),
         ("command_line.py", "interrupted", "stopped", set()),
         ("models/averaging.py", "no checkpoints to average", "there are none", set()),
+        ("../../stages/train.py", "Also write the curve for TensorBoard.", "Write a curve.", set()),
+        ("../../stages/train.py", "device=device, distilled", 'device="cpu", distilled', {"train"}),
         ("training/trainer.py", "fp32 would be faster here", "slow", set()),
         ("models/averaging.py", "len(chosen)).to", "len(chosen) + 0).to", {"average"}),
         ("training/updating.py", "progress**-0.5)", "progress**-0.25)", {"train"}),

@@ -27,7 +27,7 @@ from context_nmt.models.plans import Filling, ModelPlan
 from context_nmt.results.speeds import Speeds, architecture
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.training.batches import Pairs, pairs_for
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 
 CPU = torch.device("cpu")
 KIND = {"kind": "concatenation"}

@@ -18,7 +18,7 @@ from context_nmt.models.checkpoints import load_run
 from context_nmt.models.plans import Filling
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.training.batches import pairs_for
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 
 CPU = torch.device("cpu")
 HAN = Filling(mechanism="hierarchical_attention", settings={"sentences": 2})

@@ -20,7 +20,7 @@ from context_nmt.models.averaging import average_run
 from context_nmt.pipeline.planning import write_plans
 from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.text import SideSettings, UnitSettings
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 
 pytestmark = pytest.mark.slow
 

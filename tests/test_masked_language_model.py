@@ -23,7 +23,7 @@ from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.model import TrainingSettings
 from context_nmt.training.batches import EXAMPLES, Batch
 from context_nmt.training.losses import Objective
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 CPU = torch.device("cpu")

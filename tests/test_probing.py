@@ -38,7 +38,7 @@ from context_nmt.settings import check
 from context_nmt.settings.evaluation import SentenceClassifierSettings, WordClassifierSettings
 from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.training.batches import pairs_for
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 
 MASKED = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 16}
 KINDS = pytest.mark.parametrize("settings", [{}, MASKED], ids=["autoregressive", "masked"])

@@ -18,7 +18,7 @@ from context_nmt.models.building import build
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.progress import INTERVAL
 from context_nmt.training.batches import Pairs
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 from context_nmt.training.updating import Updater
 
 pytestmark = pytest.mark.slow

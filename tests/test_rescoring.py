@@ -35,7 +35,7 @@ from context_nmt.results.reading import read_results
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.layout import rescored_name
 from context_nmt.settings.parameters import Experiment
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 
 pytestmark = pytest.mark.slow
 

@@ -15,8 +15,7 @@ from context_nmt.decoding import validation
 from context_nmt.files import read_json, write_json, write_lines
 from context_nmt.pipeline.planning import write_plans
 from context_nmt.settings.parameters import Experiment
-from context_nmt.training.trainer import MACHINE
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import MACHINE, train_run
 
 Bleu = Callable[[Any, Any], float]
 

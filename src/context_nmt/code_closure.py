@@ -3,7 +3,7 @@
 A stage depends on src/code/STAGE.json, which the code stage writes: the digests of all modules that the stage can
 import, of the packages above them, and of the data files of these packages. The digests of modules that are loaded by
 name are in src/code/loaded_by_name.json; a plan copies those that it needs. What only tells users something is left
-out, since no result depends on it: the modules of PRESENTING, messages of `UserError`, and what `say` prints.
+out, since no result depends on it: the modules of PRESENTING, messages of `UserError` and `say`, and `help` of options.
 """
 
 import ast
@@ -167,7 +167,11 @@ def _canonical(node: object) -> object:
     match node:
         case ast.Constant():  # without the kind, which distinguishes u"" from ""
             fields = {"value": node.value}
-        case ast.Raise(exc=ast.Call(func=ast.Name("UserError"))) | ast.Expr(value=ast.Call(func=ast.Name("say"))):
+        case (
+            ast.Raise(exc=ast.Call(func=ast.Name("UserError")))
+            | ast.Expr(value=ast.Call(func=ast.Name("say")))
+            | ast.keyword(arg="help")  # of an argument of a command line
+        ):
             fields = {}
         case ast.Module() | ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
             if ast.get_docstring(node, clean=False) is not None:

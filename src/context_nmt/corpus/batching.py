@@ -1,6 +1,6 @@
-"""Batches of at most so many tokens, and sentences with the preceding ones of their documents.
+"""Batches with a maximum number of tokens, and sentences with the preceding ones of their documents.
 
-Previous sentences are in the same batch, or joined with a sentence into one.
+Preceding sentences are in the same batch, or joined with a sentence into one.
 """
 
 from collections.abc import Sequence
@@ -125,7 +125,7 @@ def joined_lengths(lengths: Indices, before: Indices, most: int) -> Indices:
 class Joined:
     """Sentences, each joined with up to `most` of those before it in its document; `before` is their number [N].
 
-    With `kept` [N], the other sentences are left out, as if no document had them.
+    With `kept` [N], all other sentences are dropped from their documents.
     """
 
     def __init__(self, sentences: Sentences, before: Indices, most: int, kept: Indices | None = None) -> None:

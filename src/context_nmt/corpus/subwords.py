@@ -93,7 +93,7 @@ def segment_corpus(tokenized: Path, destination: Path, corpus: CorpusSettings, u
 
 
 class _Codes(io.StringIO):
-    """The codes as subword-nmt writes them, one by one, which shows how far it is; its own messages are discarded."""
+    """The codes that subword-nmt writes one by one, which advances a progress bar; its own messages are discarded."""
 
     def learn(self, words: Counter[str], merges: int) -> None:
         """Learn from word counts; their order does not matter."""

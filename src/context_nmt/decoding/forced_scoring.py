@@ -19,11 +19,11 @@ from context_nmt.decoding.in_batches import (
     in_batches,
     lengths_of,
 )
+from context_nmt.models.devices import Processes
 from context_nmt.models.kinds.autoregressive import TranslationModel
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
-from context_nmt.models.processes import Processes
 
 Context = Sequence[tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]]  # pairs of ids
 

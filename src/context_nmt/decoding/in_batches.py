@@ -15,7 +15,7 @@ from context_nmt.corpus.batching import Sentences, pad
 from context_nmt.corpus.vocabulary import END
 from context_nmt.corpus.workers import CAN_FORK, in_parallel
 from context_nmt.files import UserError
-from context_nmt.models.processes import Processes
+from context_nmt.models.devices import Processes
 from context_nmt.progress import Progress, say
 
 Lengths = NDArray[np.int64]

@@ -14,10 +14,10 @@ from context_nmt.decoding.in_batches import SINGLE_PROCESS
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError
+from context_nmt.models.devices import Processes
 from context_nmt.models.kinds.autoregressive import TranslationModel
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
-from context_nmt.models.processes import Processes
 from context_nmt.progress import Progress
 from context_nmt.settings.decoding import DecodingSettings
 

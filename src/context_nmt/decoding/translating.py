@@ -27,11 +27,11 @@ from context_nmt.decoding.in_batches import (
 from context_nmt.decoding.linear_maps import prepared
 from context_nmt.decoding.search import Hypothesis, beam_search
 from context_nmt.files import UserError
+from context_nmt.models.devices import Processes
 from context_nmt.models.kinds.autoregressive import DecodingState, TranslationModel
 from context_nmt.models.kinds.document import DocumentModel, KnownSentences, merged, source_states
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
-from context_nmt.models.processes import Processes
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.transformer.sentence_context import SentenceContext
 

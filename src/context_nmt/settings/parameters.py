@@ -313,7 +313,7 @@ class Training(NamedTuple):
 
 
 def training_of(train: TrainSettings, variant: str) -> Training:
-    """Return how `train` in params.yaml has a variant trained."""
+    """Return how a variant is trained, according to `train` in params.yaml."""
     if variant in train.distilled:
         return Training("train_distilled", teacher=train.teachers[0])
     if variant in train.document:
@@ -324,7 +324,7 @@ def training_of(train: TrainSettings, variant: str) -> Training:
 
 
 def with_lineage(settings: ExperimentSettings, variants: Iterable[str]) -> set[str]:
-    """Return the variants with all that they start from, learn from or are compared with, and so on."""
+    """Return the variants with all that they, directly or not, start from, learn from or are compared with."""
     needed, left = set[str](), [*variants]
     while left:
         if (name := left.pop()) not in needed:

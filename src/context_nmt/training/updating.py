@@ -10,10 +10,9 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from context_nmt.files import UserError
-from context_nmt.models.devices import resolved
+from context_nmt.models.devices import Processes, resolved
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
-from context_nmt.models.processes import Processes
 from context_nmt.settings.model import ScheduleSettings
 from context_nmt.training.batches import Batch
 from context_nmt.training.losses import Loss, Objective
