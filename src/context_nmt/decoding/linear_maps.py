@@ -20,7 +20,7 @@ def prepared(model: nn.Module, precision: Literal["fp32", "bf16"]) -> Iterator[N
     """
     maps = [module for module in model.modules() if type(module) is nn.Linear]
     for module in maps:
-        module.forward = _forward(module, precision)  # type: ignore[method-assign] # its hooks and weights stay
+        module.forward = _forward(module, precision)  # type: ignore[assignment] # its hooks and weights stay
     try:
         yield
     finally:

@@ -7,7 +7,6 @@ from typing import Any
 from torch import Tensor
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.text_chain import copy_text_files
 from context_nmt.files import UserError, locked, read_json, replacing_folder, sha256, write_json
 from context_nmt.models import checkpoints
 from context_nmt.settings import read_plan
@@ -28,6 +27,25 @@ def average_run(experiment: RunLayout, variant: str, seed: int) -> None:
         copy_text_files(experiment.tokenized, experiment.subwords, experiment.binarized, folder / "text")
     with locked(experiment.training_lock(run)):
         shutil.rmtree(experiment.scratch(run), ignore_errors=True)
+
+
+def copy_text_files(tokenized: Path, subwords: Path, binarized: Path, destination: Path) -> None:
+    """Copy the files of text_chain.py into the folder `destination`; raise UserError for a missing one."""
+    corpus = BinarizedCorpus(binarized)
+    required = [tokenized / "moses.json", subwords / "units.json"]
+    optional = [subwords / "codes.joint", subwords / "sentencepiece.joint.model"]
+    for language in (corpus.source, corpus.target):
+        required.append(corpus.training_folder / f"vocabulary.{language}.txt")
+        optional.append(tokenized / f"truecaser.{language}.json")
+        names = (f"codes.{language}", f"vocabulary.{language}", f"sentencepiece.{language}.model")
+        optional += [subwords / name for name in names]
+    destination.mkdir(parents=True, exist_ok=True)
+    for path in required + [path for path in optional if path.is_file()]:
+        if not path.is_file():
+            raise UserError(f"{path}: no such file")
+        shutil.copyfile(path, destination / path.name)
+    halves = [read_json(folder / "corpus.json") for folder in (corpus.training_folder, binarized / "tests")]
+    write_json(destination / "corpus.json", halves[0] | halves[1])
 
 
 def average(folder: Path, settings: AveragingSettings, *, select_by: str) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -162,10 +162,11 @@ class Decoder(nn.Module):
 
         The first list has the states with a row per sentence, the second those with a row per hypothesis.
         """
-        sentences, hypotheses = list[dict[str, State]](), list[dict[str, State]]()
-        for independent in self._independent():
-            sentences.append({"cross_attention": {}} if independent else {})
-            hypotheses.append({"self_attention": {}} | ({} if independent else {"cross_attention": {}}))
+        independent = self._independent()
+        sentences: list[dict[str, State]] = [{"cross_attention": {}} if one else {} for one in independent]
+        hypotheses: list[dict[str, State]] = [
+            {"self_attention": {}} if one else {"self_attention": {}, "cross_attention": {}} for one in independent
+        ]
         return sentences, hypotheses
 
     def _independent(self) -> list[bool]:
