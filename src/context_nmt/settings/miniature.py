@@ -74,7 +74,7 @@ class ContrastiveSettings(Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProbingSettings(Checked):
+class ProbingTaskSizes(Checked):
     """Size of the probing tasks."""
 
     documents: PositiveInteger = 5500  # generated for the tasks only; none of them is in the corpus
@@ -85,7 +85,7 @@ class ProbingSettings(Checked):
     # other numbers of training sentences, by task: {bigram_shift: 20000}
     training_of: dict[str, AtLeastTwo] = field(default_factory=dict)
 
-    def of(self, task: str) -> "ProbingSettings":
+    def for_task(self, task: str) -> "ProbingTaskSizes":
         """Return the sizes of one task."""
         return replace(self, training=self.training_of.get(task, self.training))
 
@@ -104,7 +104,7 @@ class MiniatureSettings(Checked):
     test: PositiveInteger = 1_000  # test sentences
     rates: RateSettings = RateSettings()
     contrastive: ContrastiveSettings = ContrastiveSettings()
-    probing: ProbingSettings = ProbingSettings()
+    probing: ProbingTaskSizes = ProbingTaskSizes()
     # rates of the documents for probing; by default with more and longer clauses, for rare classes
     probing_rates: RateSettings = RateSettings(
         plural=0.35, adjective=0.4, relative=0.35, time=0.4, place=0.4, companion=0.2, subordinate=0.25, coordinated=0.3
