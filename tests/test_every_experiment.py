@@ -78,8 +78,8 @@ def chosen(experiment):
     found = {}
     for way in ("bitext", "distilled", "document", "continued"):
         for variant in getattr(experiment.settings.train, way):
-            kind = TrainingPlan.read(experiment.plan(variant, "training")).model.kind_module
-            found.setdefault((way, kind), variant)
+            plan = TrainingPlan.read(experiment.plan(variant, "training")).model
+            found.setdefault((way, plan.kind_module, plan.model.kind), variant)
     return found.values()
 
 

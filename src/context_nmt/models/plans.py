@@ -2,11 +2,11 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from context_nmt.files import UserError, write_json
 from context_nmt.settings import Checked, check, read_plan
-from context_nmt.settings.model import JOINED, ModelSettings, OutputSlot, TrainingSettings
+from context_nmt.settings.model import JOINED, ModelSettings, TrainingSettings, output_slots
 
 KINDS = "context_nmt.models.kinds"  # one of its modules is loaded by name
 VALIDATION = "context_nmt.decoding.validation"  # loaded by name where a plan has training.validation_bleu
@@ -30,7 +30,9 @@ class ModelPlan(Checked):
     @property
     def kind_module(self) -> str:
         """Return the module of the model's kind, which is `document` if a slot looks at previous sentences."""
-        return f"{KINDS}.{'document' if set(self.slots) & set(get_args(OutputSlot)) else self.model.kind}"
+        if output_slots(self.slots):
+            return f"{KINDS}.document"
+        return f"{KINDS}.{'masked' if self.model.kind == 'masked' else 'autoregressive'}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, without numbers of joined sentences that are 0."""
