@@ -59,9 +59,7 @@ def score_pairs(
     target_lengths = lengths_of(targets)
     check_positions(model.source_embedding.positions, lengths_of(sources), "the source of pair")
     check_positions(model.target_embedding.positions, target_lengths, "the target of pair")
-    if not model.in_documents:
-        contexts = [()] * len(sources)
-    used_contexts = [context[max(0, len(context) - model.reach) :] for context in contexts]
+    used_contexts = [context[max(0, len(context) - model.reach) :] for context in contexts]  # none if it joins them
     for side, embedding in enumerate((model.source_embedding, model.target_embedding)):
         longest = [max((len(pair[side]) for pair in context), default=0) for context in used_contexts]
         check_positions(embedding.positions, np.array(longest, dtype=np.int64), "a sentence before pair")

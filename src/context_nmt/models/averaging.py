@@ -32,15 +32,11 @@ def average_run(experiment: RunLayout, variant: str, seed: int) -> None:
 def copy_text_files(tokenized: Path, subwords: Path, binarized: Path, destination: Path) -> None:
     """Copy the files of text_chain.py into the folder `destination`; raise UserError for a missing one."""
     corpus = BinarizedCorpus(binarized)
-    required = [tokenized / "moses.json", subwords / "units.json"]
-    optional = [subwords / "codes.joint", subwords / "sentencepiece.joint.model"]
-    for language in (corpus.source, corpus.target):
-        required.append(corpus.training_folder / f"vocabulary.{language}.txt")
-        optional.append(tokenized / f"truecaser.{language}.json")
-        names = (f"codes.{language}", f"vocabulary.{language}", f"sentencepiece.{language}.model")
-        optional += [subwords / name for name in names]
+    files = [tokenized / "moses.json", subwords / "units.json", *tokenized.glob("truecaser.*.json")]
+    files += [corpus.training_folder / f"vocabulary.{language}.txt" for language in (corpus.source, corpus.target)]
+    files += [path for name in ("codes", "vocabulary", "sentencepiece") for path in subwords.glob(f"{name}.*")]
     destination.mkdir(parents=True, exist_ok=True)
-    for path in required + [path for path in optional if path.is_file()]:
+    for path in files:
         if not path.is_file():
             raise UserError(f"{path}: no such file")
         shutil.copyfile(path, destination / path.name)

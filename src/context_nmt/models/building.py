@@ -11,7 +11,7 @@ from context_nmt.models.model import Model
 from context_nmt.models.plans import ModelPlan
 from context_nmt.settings.model import ModelSettings, OutputSlot
 from context_nmt.transformer.attention import Place
-from context_nmt.transformer.embedding import Embedding, position_table, token_table
+from context_nmt.transformer.embedding import Embedding, token_table
 from context_nmt.transformer.layers import Decoder, DecoderLayer, Encoder, EncoderLayer, FeedForward, Residual
 
 ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU}
@@ -79,7 +79,7 @@ def _initialise_like_bert(model: nn.Module) -> None:
 
 
 def _embedding(model: ModelSettings, table: nn.Embedding, *, bias: bool = False) -> Embedding:
-    learned = position_table(model.maximum_positions, model.width) if model.positions == "learned" else None
+    learned = token_table(model.maximum_positions, model.width, "bert") if model.positions == "learned" else None
     scale, dropout = model.embedding_scale, model.embedding_dropout
     return Embedding(table, positions=learned, scale=scale, dropout=dropout, bias=bias)
 

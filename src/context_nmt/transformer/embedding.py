@@ -60,10 +60,3 @@ def token_table(vocabulary: int, width: int, kind: Literal["normal", "glorot", "
     else:
         nn.init.normal_(table.weight, std=0.02 if kind == "bert" else width**-0.5)
     return table
-
-
-def position_table(positions: int, width: int) -> nn.Embedding:
-    """Return a table of learned positions with entries from N(0, 0.02)."""
-    table = nn.Embedding(positions, width)
-    nn.init.normal_(table.weight, std=0.02)
-    return table
