@@ -12,15 +12,13 @@ CLUSTER = "launch.yaml"  # in the project's folder, not in git: its `launch` is 
 KEYS = {"train": "train", "probe": "probe"} | dict.fromkeys(
     ("decode", "distill", "rescore", "contrast", "analyse"), "decode"
 )
+# Options of sbatch that would break the order of jobs, or what is noted of them.
+OWN = {"--array", "-a", "--dependency", "-d", "--job-name", "-J", "--output", "-o", "--chdir", "-D", "--signal"}
 
 
 def launch_key(stage: str) -> str:
     """Return the key under `launch` that a stage of dvc.yaml is started by; it may have a suffix: train_document@x."""
     return KEYS.get(stage.partition("@")[0].partition("_")[0], "text")
-
-
-# Options of sbatch that would break the order of jobs, or what is noted of them.
-OWN = {"--array", "-a", "--dependency", "-d", "--job-name", "-J", "--output", "-o", "--chdir", "-D", "--signal"}
 
 
 @dataclass(frozen=True, kw_only=True)
